@@ -106,7 +106,6 @@ def read(call, letters):
     said = {"answer": own.get("answer", ""), "confidence": own.get("confidence"), "agreed": own.get("agreed")}
     # What a protocol goes on with where a reply gave nothing stands apart.
     said["own"] = own.get("assumed", {}) | own
-    said["whom"] = said["own"].get("experts")
     try:
         record = json.loads(call["text"])
     except ValueError:
@@ -115,8 +114,6 @@ def read(call, letters):
         letter = record.get("answer", record.get("final_answer"))
         if isinstance(letter, str) and re.fullmatch("[A-J]", letter):
             said["answer"] = letter if letter in letters else ""
-        if record.get("talk") in ("yes", "no") and isinstance(record.get("experts", []), list):
-            said["whom"] = record["experts"] if record["talk"] == "yes" else []
         sure = record.get("confidence")
         if isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1:
             said["confidence"] = float(sure)
@@ -185,13 +182,11 @@ def reconcile(course):
     def weigh(p):
         return 1000 if p >= 1 else 800 if p >= 0.9 else 500 if p >= 0.8 else 300 if p > 0.6 else 100
 
-    agents, original = [f"agent-{number}" for number in range(1, 4)], course.settings["form"] == "original"
+    agents = [f"agent-{number}" for number in range(1, 4)]
     said = course.answer("initial", *agents, weigh=weigh)
     for number in range(course.settings["max_rounds"]):
-        answers = {one["answer"] for one in said}
-        # MedAgentBoard's hears no silence, and asks after a discussion alone.
-        alike = len(answers if original else answers - {""}) == 1 and answers != {""}
-        if alike and (original or number > 0):
+        # It hears no silence, and asks after a discussion alone.
+        if number > 0 and len({one["answer"] for one in said} - {""}) == 1:
             break
         said = course.answer("discussion", *agents, weigh=weigh)
     course.outcome = course.last
@@ -203,53 +198,18 @@ def mdagents(course):
         course.at(0).answer("answer", "agent-1")
         return
     recruits = course.at(0).ask("recruitment", "recruiter")[0]["own"]
-    original = course.settings.get("form") == "original"
     if level == "advanced":
-        last = teams_of(course, recruits["teams"], original)
+        teams = list(enumerate(recruits["teams"], 1))
+        leads = [f"team-{at}-lead" for at, _ in teams]
+        course.at(0).ask("request", *leads)
+        course.at(0).ask("investigation", *(f"team-{at}-assistant-{n}" for at, team in teams for n in range(1, len(team["members"]))))
+        course.at(0).answer("report", *leads)
     else:
         experts = [f"expert-{number}" for number, _ in enumerate(recruits["experts"], 1)]
         course.at(0).answer("opinion", *experts)
-        last = debate(course, experts) if original else 0
-    answer = course.at(last).ask("decision", "moderator")[0]["answer"]
+    answer = course.at(0).ask("decision", "moderator")[0]["answer"]
     answers = course.rounds[-1]["answers"]
     course.outcome = answer, False, answers.count(answer) / len(answers) if answer else 0.0
-
-
-def teams_of(course, teams, original):
-    """All work at once; in the original those of the final review do so again."""
-    numbered = list(enumerate(teams, 1))
-    reviewing = [(at, team) for at, team in numbered if original and re.search(r"final review|\bfrdt\b", team["goal"].lower())]
-    for step, sitting in enumerate([numbered, reviewing] if reviewing else [numbered]):
-        leads = [f"team-{at}-lead" for at, _ in sitting]
-        course.at(step).ask("request", *leads)
-        course.at(step).ask("investigation", *(f"team-{at}-assistant-{n}" for at, team in sitting for n in range(1, len(team["members"]))))
-        (course.at(step).ask if step else course.at(step).answer)("report", *leads)
-    return 1 if reviewing else 0
-
-
-def debate(course, experts):
-    """The step of the last answers or wishes."""
-    step, silent = 0, len(experts) < 2
-    for _ in range(course.settings["max_rounds"]):
-        course.at(step).ask("summary", "moderator")
-        talked = False
-        for _ in range(course.settings["max_turns"]):
-            if silent:
-                break
-            step += 1
-            speakers = []
-            for number, wish in enumerate(course.at(step).ask("wish", *experts), 1):
-                whom = [one for one in wish["whom"] if 1 <= one <= len(experts)]
-                expect(f"{course.where}, step {step}: whom expert {number} wants to talk to", wish["own"]["experts"], whom)
-                speakers += [f"expert-{number}"] if set(whom) - {number} else []
-            silent, talked = not speakers, talked or bool(speakers)
-            course.at(step).ask("comment", *speakers)
-        if talked:
-            step += 1
-            course.at(step).answer("opinion", *experts)
-        if silent:
-            break
-    return step
 
 
 PROTOCOLS = {
@@ -265,9 +225,8 @@ PROTOCOLS = {
 
 def check_item(system, item, calls, letters, settings):
     """One answered item against what its protocol makes of its calls."""
-    for name in ("mab_compat", "reask"):
-        if settings.get(name, "off") != "off":
-            raise Difference(f"{name} = {settings[name]} is not computed again")
+    if settings.get("mab_compat", "off") != "off":
+        raise Difference("mab_compat = on is not computed again")
     course = Course(f"item {item['item']}, run {item['run']}", calls, letters, settings)
     PROTOCOLS[system](course)
     course.check(item, len(calls))

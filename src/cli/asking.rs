@@ -101,7 +101,6 @@ impl AskFlags {
                 thinking: Some(false),
                 max_tokens: Some(self.max_tokens),
                 sends_seed: true,
-                reask: None,
                 ignore_eos: false,
             },
             salt: None,

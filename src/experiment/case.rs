@@ -153,7 +153,7 @@ impl Spec {
             seats: seats.collect::<Result<_, Failure>>()?,
             prompts_sha256: self.config.prompts_sha256(&prompts),
             files: searched.chain(shown).collect(),
-            settings: self.config.call_settings(self.decoding, &prompts)?,
+            settings: self.config.call_settings(self.decoding),
             system: self.config.build(&prompts, &exemplars)?,
             retriever: library.map(Library::open).transpose()?,
             config: self.config.clone(),

@@ -322,7 +322,7 @@ impl Run {
             members: members.collect(),
             recorder,
             run_seed: self.plan.seed,
-            settings: self.config.call_settings(self.plan.decoding, &self.prompts)?,
+            settings: self.config.call_settings(self.plan.decoding),
             salt: None,
             stop,
             retriever: self.library.as_ref().map(|library| library.open()).transpose()?,

@@ -56,8 +56,6 @@ pub struct CallSettings {
     pub max_tokens: Option<usize>,
     /// Whether endpoints are sent the calls' seeds.
     pub sends_seed: bool,
-    /// Asks for the record of a reply that could not be read; `None`: nobody is asked again.
-    pub reask: Option<String>,
     /// Whether unconstrained completions continue past end-of-turn tokens to `max_tokens`, so that benchmarks do equal work.
     pub ignore_eos: bool,
 }
@@ -90,8 +88,6 @@ pub struct Call {
     pub grammar: Option<Grammar>,
     /// Whether the completion is a JSON object under [`DecodingMode::Json`].
     pub is_json: bool,
-    /// Whether a local model follows the grammar in every decoding mode.
-    pub is_record: bool,
 }
 
 /// A call and its answer, which nobody has read yet.
@@ -311,7 +307,6 @@ mod tests {
             image: None,
             grammar: None,
             is_json: false,
-            is_record: false,
         };
         let answers = panel.answers(agents.iter().enumerate().map(call));
         answers.map(|answered| answered.ok().map(|answered| answered.answer.text)).collect()

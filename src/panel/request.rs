@@ -86,11 +86,8 @@ impl Panel {
         if room == 0 {
             return Err(PanelError::PromptTooLong { prompt: tokens.len(), context });
         }
-        let grammar = match call.is_record {
-            true => call.grammar.clone(),
-            false => self.grammar(call),
-        };
-        let constraint = grammar
+        let constraint = self
+            .grammar(call)
             .map(|grammar| Constraint { grammar, after: backbone.think_end.filter(|_| thinks) });
         Ok(Request {
             tokens,

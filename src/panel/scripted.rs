@@ -70,7 +70,6 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
             thinking: Some(false),
             max_tokens: Some(4096),
             sends_seed: true,
-            reask: None,
             ignore_eos: false,
         },
         salt: None,

@@ -15,7 +15,6 @@ use crate::record::{
 };
 use crate::retrieval::SearchRequest;
 
-mod again;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -218,38 +217,25 @@ impl<'a, T> Case<'a, T> {
             image,
             grammar: step.shape.grammar.clone(),
             is_json: step.shape.is_json,
-            is_record: false,
         }
     }
 
     /// Makes all calls at once and waits for every answer.
+    ///
+    /// # Errors
+    /// The first failure. Answers to the other calls are logged all the same, for they may have been paid for; an interrupt drops them.
     pub fn ask_all<R: Record>(
         &self,
         calls: impl IntoIterator<Item = Call>,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
-        let again = self.task.panel.settings.reask.is_some().then(|| calls.clone());
-        let mut asked = self.ask_once(calls, &read)?;
-        if let Some(calls) = again {
-            self.ask_again(calls, &mut asked, &read)?;
-        }
-        Ok(asked.into_iter().map(|asked| self.heard(asked)).collect())
-    }
-
-    /// # Errors
-    /// The first failure. Answers to the other calls are logged all the same, for they may have been paid for; an interrupt drops them.
-    fn ask_once<R: Record>(
-        &self,
-        calls: Vec<Call>,
-        read: &impl Fn(&str, FinishReason) -> (R, Parse),
-    ) -> Result<Vec<Asked<R>>, PanelError> {
         self.calls.set(self.calls.get() + calls.len() as u32);
         let mut asked = Vec::with_capacity(calls.len());
         let mut failure = None;
         for answered in self.task.panel.answers(calls) {
-            match answered.and_then(|answered| self.read_and_log(answered, read)) {
-                Ok(one) => asked.push(one),
+            match answered.and_then(|answered| self.read_and_log(answered, &read)) {
+                Ok(one) => asked.push(self.heard(one)),
                 Err(error) => {
                     failure.get_or_insert(error);
                 }
@@ -276,12 +262,8 @@ impl<'a, T> Case<'a, T> {
         call: Call,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
-        let again = self.task.panel.settings.reask.is_some().then(|| vec![call.clone()]);
         self.calls.set(self.calls.get() + 1);
-        let mut asked = self.read_and_log(self.task.panel.answer(call)?, &read)?;
-        if let Some(calls) = again {
-            self.ask_again(calls, std::slice::from_mut(&mut asked), &read)?;
-        }
+        let asked = self.read_and_log(self.task.panel.answer(call)?, &read)?;
         Ok(self.heard(asked))
     }
 

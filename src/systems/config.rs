@@ -20,10 +20,6 @@ use crate::panel::{CallSettings, DecodingMode};
 use crate::prompts::{PromptError, PromptSet};
 use crate::retrieval::Rerank;
 
-/// The folder of the prompt that asks again, and the prompt.
-const REASK_FOLDER: &str = "reask";
-const REASK: &str = "reask/record";
-
 /// The agent of a system with one.
 pub const SOLO: &str = "solo";
 
@@ -244,40 +240,28 @@ impl SystemConfig {
         self.entry.default_models.unwrap_or_else(|| self.models())
     }
 
-    /// Calls on an item, at most; each may be asked again.
+    /// Calls on an item, at most.
     pub fn max_calls(&self) -> u32 {
-        self.settings.max_calls() * if self.decoding.reask { 2 } else { 1 }
+        self.settings.max_calls()
     }
 
     /// How its calls are made.
-    ///
-    /// # Errors
-    /// Never, of embedded prompts.
-    pub fn call_settings(
-        &self,
-        decoding: DecodingMode,
-        prompts: &PromptSet,
-    ) -> Result<CallSettings, PromptError> {
-        Ok(CallSettings {
+    pub fn call_settings(&self, decoding: DecodingMode) -> CallSettings {
+        CallSettings {
             decoding,
             thinking: self.decoding.thinking.told(),
             max_tokens: self.decoding.max_tokens.set(),
             sends_seed: self.decoding.call_seed == CallSeed::Sent,
-            reask: self.decoding.reask.then(|| prompts.get(REASK, &[])).transpose()?,
             ignore_eos: false,
-        })
+        }
     }
 
     /// The hash of the prompts that it uses, in hex.
     pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
         let built_in = prompts.sha256(self.prompts());
-        let own = match self.file() {
+        match self.file() {
             Some(file) => sha256(built_in + &json!(file).to_string()),
             None => built_in,
-        };
-        match self.decoding.reask {
-            true => sha256(own + &prompts.sha256(REASK_FOLDER)),
-            false => own,
         }
     }
 

@@ -90,9 +90,6 @@ settings! {
         pub max_tokens: MaxTokens = MaxTokens::Tokens(MAX_TOKENS),
         /// Whether endpoints are sent a seed.
         pub call_seed: CallSeed = CallSeed::Sent,
-        /// Whether an agent whose reply could not be read is asked once for its record, which a local model then writes under the grammar.
-        #[serde(with = "switch")]
-        pub reask: bool = false,
         /// How a question's options are ordered before any agent sees them.
         pub option_order: OptionOrder = OptionOrder::File,
     }

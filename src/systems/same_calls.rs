@@ -13,7 +13,6 @@ use super::{SYSTEMS, SystemConfig, Task};
 use crate::data::{Item, ItemKind, Note, Question};
 use crate::digest::sha256;
 use crate::experiment::plan::gone::prompts_before;
-use crate::panel::DecodingMode;
 use crate::panel::responder::{Responder, Waiting};
 use crate::panel::scripted::{Script, panel};
 use crate::panel::{Call, Panel, PanelError};
@@ -62,7 +61,7 @@ const AGREED: [&str; 4] = [
 ];
 
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 23] = [
+const SETTINGS: [&str; 22] = [
     "shots=0",
     "shots=1",
     "shots=5",
@@ -84,11 +83,10 @@ const SETTINGS: [&str; 23] = [
     "candidate=asked",
     "max_tokens=77",
     "record_chars=100",
-    "reask=on",
     "by=debate",
 ];
 
-/// Settings without effect that systems had when their hashes were made.
+/// Settings without effect that systems had when their hashes were made, beside `reask`, which every one had.
 const GONE: [(&str, &str, &str); 5] = [
     ("zero-shot", "examples", "\"by-options\""),
     ("cot", "examples", "\"by-options\""),
@@ -172,8 +170,6 @@ fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: 
     for member in &mut panel.members {
         member.source = recording.clone();
     }
-    panel.settings.reask =
-        config.call_settings(DecodingMode::Text, &PromptSet::embedded()).unwrap().reask;
     let system = config.build(&PromptSet::embedded(), exemplars).unwrap();
     let line = system.answer(&Task { panel: &panel, dataset: "d", item, run: 1 }).unwrap();
     let mut text = std::mem::take(&mut *recording.seen.lock().unwrap());
@@ -203,7 +199,9 @@ fn files_make_the_calls_that_programs_made() {
             let gone = GONE.into_iter().filter(|(name, ..)| *name == entry.name);
             let gone: toml::Table =
                 gone.map(|(_, key, value)| (key.to_owned(), value.parse().unwrap())).collect();
-            let table: toml::Table = config.table.clone().into_iter().chain(gone).collect();
+            let every = ("reask".to_owned(), toml::Value::from("off"));
+            let table = config.table.clone().into_iter().chain(gone).chain([every]);
+            let table: toml::Table = table.collect();
             // Folders in which there were others, too, when the hashes were made.
             let prompts = prompts_before(config.prompts()).map(str::to_owned);
             let prompts = prompts.unwrap_or_else(|| config.prompts_sha256(&PromptSet::embedded()));

@@ -9,7 +9,6 @@ use super::exemplars::Exemplars;
 use super::exemplars::vectors::Vectors;
 use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
-use crate::panel::DecodingMode;
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::record::Language;
@@ -123,9 +122,7 @@ pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, V
 pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
     let slots = config.slots();
     let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
-    let (mut panel, calls) = panel(&agents, script);
-    panel.settings.reask =
-        config.call_settings(DecodingMode::Text, &PromptSet::embedded()).unwrap().reask;
+    let (panel, calls) = panel(&agents, script);
     let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();

@@ -48,17 +48,6 @@ impl Diagnosis for SettingsError {
     }
 }
 
-/// The form of a protocol of which MedAgentBoard has another than its authors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// MedAgentBoard's.
-    #[default]
-    Harness,
-    /// The authors'.
-    Original,
-}
-
 /// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`]. Behind `=>`
 /// stands what a setting needs to have an effect, see [`Needs`]; behind `with` the parts whose settings it has, too.
 macro_rules! settings {
@@ -93,7 +82,7 @@ pub(super) use settings;
 
 /// What settings need of one another to have an effect.
 pub trait Needs {
-    /// Each a setting and one of its needs: alternatives with ` or ` between them, such as `form=original`, `t_max!=0` or
+    /// Each a setting and one of its needs: alternatives with ` or ` between them, such as `evidence=first`, `t_max!=0` or
     /// `rerank_top_k<=retrieve_top_k`.
     fn needs() -> Vec<(&'static str, &'static str)>;
 }
@@ -178,7 +167,7 @@ pub fn replace<T: DeserializeOwned>(
     Ok(table)
 }
 
-/// The values that serde's message says it expected, without quotes and commas: "harness or original".
+/// The values that serde's message says it expected, without quotes and commas: "file or permuted".
 fn expected(message: &str) -> String {
     let expected = message.rsplit("expected ").next().unwrap_or(message);
     let choices = expected.strip_prefix("one of ").unwrap_or(expected);

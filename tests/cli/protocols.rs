@@ -35,7 +35,7 @@ struct Protocol {
     beside: &'static [&'static str],
 }
 
-const PROTOCOLS: [Protocol; 9] = [
+const PROTOCOLS: [Protocol; 8] = [
     Protocol {
         run: "mac",
         seats: 5,
@@ -79,10 +79,10 @@ const PROTOCOLS: [Protocol; 9] = [
         beside: &[],
     },
     Protocol {
-        run: "reconcile --set form=original --set max_rounds=2",
+        run: "reconcile --set max_rounds=2",
         seats: 3,
         says: reconcile,
-        outcomes: [("B", 3), ("B", 6), ("C", 9), ("B", 9), ("A", 9)],
+        outcomes: [("B", 6), ("B", 6), ("C", 9), ("B", 6), ("A", 9)],
         beside: &[],
     },
     Protocol {
@@ -90,13 +90,6 @@ const PROTOCOLS: [Protocol; 9] = [
         seats: 5,
         says: mdagents,
         outcomes: [("B", 2), ("B", 8), ("C", 8), ("", 8), ("A", 15)],
-        beside: &["moderator", "recruiter"],
-    },
-    Protocol {
-        run: "mdagents --set form=original --set max_rounds=2 --set max_turns=2",
-        seats: 5,
-        says: mdagents,
-        outcomes: [("B", 2), ("B", 26), ("C", 60), ("", 14), ("A", 19)],
         beside: &["moderator", "recruiter"],
     },
 ];
@@ -220,18 +213,16 @@ fn reconcile(asked: Asked<'_>) -> String {
     }
 }
 
-/// Case 1 is basic, and 5 for teams; of the experts two talk to each other in 2, all to all in 3. The moderator sits fourth, the recruiter last.
+/// Case 1 is basic, and 5 for teams. The moderator sits fourth, the recruiter last.
 fn mdagents(asked: Asked<'_>) -> String {
     let Asked { seat, case, text, .. } = asked;
     let asks = |part: &str| text.contains(part);
-    let talks = |whom: &str| format!(r#"{{"talk": "yes", "experts": [{whom}]}}"#);
     match (seat, case) {
         (3 | 4, 4) => MUMBLE.to_owned(),
         (3, _) if asks("How complex") => {
             let level = ["basic", "intermediate", "intermediate", "", "advanced"][case - 1];
             format!(r#"{{"complexity": "{level}"}}"#)
         }
-        (3, _) if asks("What the experts wrote") => format!("All of case {case}."),
         (3, _) => record(asked, of(".BC.A", case - 1), true),
         (4, 5) => {
             let team =
@@ -239,13 +230,7 @@ fn mdagents(asked: Asked<'_>) -> String {
             json!({"teams": [team("IAT"), team("Surgery"), team("FRDT")]}).to_string()
         }
         (4, _) => r#"{"experts": ["Ea", "Eb", "Ec", "Ed", "Ee"]}"#.to_owned(),
-        (_, 3) if asks("Do you want to talk") => talks("1, 2, 3, 4, 5"),
-        (_, 4) if asks("Do you want to talk") || asks("You are a Radiologist") => MUMBLE.to_owned(),
-        (_, 2) if asks("Do you want to talk") => {
-            let is_first =
-                asks("since:\n\nnothing") && (asks("You are a Ea") || asks("You are a Eb"));
-            if is_first { talks("1, 2") } else { r#"{"talk": "no"}"#.to_owned() }
-        }
+        (_, 4) if asks("You are a Radiologist") => MUMBLE.to_owned(),
         _ => record(asked, "B", true),
     }
 }

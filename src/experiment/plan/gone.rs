@@ -6,11 +6,25 @@ use crate::systems::settings::spelling;
 use crate::systems::table::SystemEntry;
 
 /// The sums of folders of prompts, some of which are gone; the others are as they were.
-const PROMPTS: [(&str, &str); 1] =
-    [("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112")];
+const PROMPTS: [(&str, &str); 4] = [
+    ("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112"),
+    ("medagents", "89a89c11bde3767b9e80a92603f383c40c51bcc7a14de23da649c366b5d61131"),
+    ("mdagents", "39963074dea06225e72c83dba734e0137370be42cfb5366644b39461999ee906"),
+    ("reconcile", "4001c20218e176c89ba66ebf713bab7afbd76fa60cd110caa97660f1baa17268"),
+];
 
-/// Settings by the systems that had them, each with the value that left it without effect.
-const SETTINGS: [(&str, &str, &str); 1] = [("ikim", "clusters", "off")];
+/// Settings by the systems that had them, [`EVERY`] one or one, each with the value that left it without effect.
+const SETTINGS: [(&str, &str, &str); 8] = [
+    (EVERY, "reask", "off"),
+    ("ikim", "clusters", "off"),
+    ("medagents", "form", "harness"),
+    ("mdagents", "form", "harness"),
+    ("mdagents", "max_rounds", "5"),
+    ("mdagents", "max_turns", "5"),
+    ("mdagents", "temperatures", "paper"),
+    ("reconcile", "form", "harness"),
+];
+const EVERY: &str = "";
 
 /// The sum that a folder of prompts had while those that are gone were in it.
 pub fn prompts_before(folder: &str) -> Option<&'static str> {
@@ -23,7 +37,8 @@ impl Plan {
         let mut plan = self.clone();
         let had = |key: &str, value: &toml::Value| {
             let spelled = spelling(value.clone());
-            SETTINGS.contains(&(self.system.as_str(), key, spelled.as_str()))
+            let is = |system: &str| SETTINGS.contains(&(system, key, spelled.as_str()));
+            is(EVERY) || is(&self.system)
         };
         plan.settings.retain(|key, value| !had(key, value));
         if let Some(exemplars) = &mut plan.exemplars {

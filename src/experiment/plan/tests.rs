@@ -4,6 +4,11 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 use crate::experiment::exemplars::FilePlan;
 use crate::experiment::fixtures::{ITEMS, plan, shard_of, texts};
+use crate::experiment::hardware::Hardware;
+use crate::experiment::spec::Spec;
+use crate::hub::{Environment, HubOptions};
+use crate::prompts::PromptSet;
+use crate::systems::SystemConfig;
 
 #[test]
 fn a_plan_reads_back_from_its_file() {
@@ -143,4 +148,32 @@ fn only_what_changes_bytes_is_compared() {
             "engine.device_kind is \"x86_64+avx2\" against \"sm_90\"",
         ]
     );
+}
+
+/// As the version wrote it that had forms, records asked for again, and other prompts in the folder.
+#[test]
+fn what_is_gone_is_no_difference_without_effect_and_refused_by_name_with_one() {
+    let of = |system: &str, settings: toml::Table, prompts_sha256: &str| Plan {
+        system: system.to_owned(),
+        settings,
+        prompts_sha256: prompts_sha256.to_owned(),
+        ..plan()
+    };
+    let table = SystemConfig::named("mdagents").unwrap().table;
+    let now = of("mdagents", table.clone(), &PromptSet::embedded().sha256("mdagents"));
+    let gone = "reask = \"off\"\nform = \"harness\"\nmax_rounds = 5\nmax_turns = 5\ntemperatures = \"paper\"";
+    let mut older = table;
+    older.extend(gone.parse::<toml::Table>().unwrap());
+    let then = of("mdagents", older.clone(), gone::prompts_before("mdagents").unwrap());
+    assert_eq!(now.differences(&then).unwrap(), []);
+    let refusal = |system: &str, key: &str, value: &str| {
+        let mut settings = older.clone();
+        settings.insert(key.to_owned(), value.into());
+        let hub = HubOptions::new(Environment::capture().unwrap());
+        let error = Spec::from_plan(&of(system, settings, ""), Hardware::default(), hub);
+        error.err().unwrap().to_string()
+    };
+    assert_eq!(refusal("mdagents", "form", "original"), "there is no setting form");
+    assert_eq!(refusal("mdagents", "reask", "on"), "there is no setting reask");
+    assert_eq!(refusal("edinburgh", "reask", "off"), "there is no system edinburgh");
 }

@@ -1,5 +1,5 @@
 use crate::panel::scripted::{Script, panel};
-use crate::record::{CallKey, FinishReason, Message, Parse};
+use crate::record::{FinishReason, Parse};
 use crate::systems::scripted::{answer, note, question};
 use crate::systems::{SystemConfig, Task, base_llm};
 
@@ -78,33 +78,4 @@ fn a_refusals_words_judge_no_note() {
         base_llm::read(text, case.item, false)
     });
     assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
-}
-
-#[test]
-fn an_agent_that_could_not_be_read_is_asked_once_for_the_record_of_what_it_said() {
-    let asked = |setting: &str, first: &'static str, record: &'static str| {
-        let config = SystemConfig::parse("medmad", &["t_max=0", setting]).unwrap();
-        let script = move |key: &CallKey, _: &[Message]| {
-            let text = if key.purpose.ends_with("-record") { record } else { first };
-            text.to_owned()
-        };
-        let (line, calls) = answer(&config, &question(5), Script::new(script));
-        assert!(calls.len() <= config.max_calls() as usize);
-        (line.answer, calls)
-    };
-    let unclear = "It depends on what the potassium is.";
-    let (answer, calls) = asked("reask=off", unclear, r#"{"answer": "B"}"#);
-    assert_eq!((answer.as_str(), calls.len()), ("", 3));
-    let (answer, calls) = asked("reask=on", unclear, r#"{"answer": "B"}"#);
-    assert_eq!((answer.as_str(), calls.len()), ("B", 6));
-    let record = calls.iter().find(|call| call.purpose.ends_with("-record")).unwrap();
-    assert_eq!(record.parse, Parse::Ok);
-    let [.., said, reask] = record.messages.as_slice() else { panic!("{record:?}") };
-    assert_eq!((said.role.as_str(), said.content.as_str()), ("assistant", unclear));
-    assert!(reask.content.contains("could not be read"));
-    // What it says the second time may be unread too; what said nothing, declined or was read is not asked again.
-    assert_eq!(asked("reask=on", unclear, unclear).0, "");
-    for first in ["...", "I can't help with that.", r#"{"answer": "C"}"#] {
-        assert_eq!(asked("reask=on", first, r#"{"answer": "B"}"#).1.len(), 3, "{first}");
-    }
 }

@@ -14,15 +14,9 @@ const OTHERS: [(&str, &str); 19] = [
     ("cot-sc", "samples=2 mab_compat=on"),
     ("few-shot", "samples=2 examples=medqa mab_compat=on"),
     ("healthcareagent", "mab_compat=on"),
-    ("medagents", "form=original max_rounds=2 mab_compat=on"),
-    (
-        "mdagents",
-        "form=original max_rounds=2 max_turns=2 temperatures=model truncate_chars=80 mab_compat=on",
-    ),
-    (
-        "reconcile",
-        "form=original max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on",
-    ),
+    ("medagents", "max_rounds=2 mab_compat=on"),
+    ("mdagents", "truncate_chars=80 mab_compat=on"),
+    ("reconcile", "max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on"),
     (
         "medguards",
         "agents=8 arbitration=vote arbitration_below=80 det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
@@ -59,7 +53,6 @@ fn plans_name_every_setting_and_give_them_back() {
             "thinking=on",
             "max_tokens=900",
             "call_seed=provider",
-            "reask=on",
             "option_order=permuted",
         ];
         let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
@@ -115,10 +108,6 @@ fn a_setting_without_effect_beside_the_others_is_refused_with_what_it_needs() {
         ("medmad", "confidence=off weights=raw", "it needs confidence=on"),
         ("medmad", "record=short weights=after-check", "it needs record=full"),
         ("medmad", "record=short analysis_first=on", "it needs record=full"),
-        ("mdagents", "max_rounds=2", "it needs form=original"),
-        ("mdagents", "max_turns=2", "it needs form=original"),
-        ("mdagents", "temperatures=model", "it needs form=original"),
-        ("mdagents", "form=original truncate_chars=80", "it needs form=harness"),
         ("medguards", "arbitration_below=80", "it needs arbitration=confidence"),
         ("medguards", "agents=2 arbitration=vote", "it needs agents=4 or agents=7 or agents=8"),
         ("medreact", "rerank_top_k=80 retrieve_top_k=3", "it needs rerank_top_k<=retrieve_top_k"),
@@ -134,7 +123,6 @@ fn a_setting_without_effect_beside_the_others_is_refused_with_what_it_needs() {
         ("no-debate", "truncate_chars=80"),
         ("no-debate", "samples=1 t_max=2 peers=own"),
         ("no-debate", "counterfactual=strict"),
-        ("mdagents", "form=original max_rounds=2 max_turns=2 temperatures=model"),
         ("medreact", "rerank_top_k=3 retrieve_top_k=3"),
     ] {
         let pairs: Vec<&str> = pairs.split(' ').collect();
@@ -165,8 +153,6 @@ fn every_need_speaks_of_settings_and_values_that_are_there() {
         }
     }
     of::<crate::systems::medmad::settings::Settings>("medmad");
-    of::<crate::systems::mdagents::Settings>("mdagents");
-    of::<crate::systems::medagents::Settings>("medagents");
     of::<crate::systems::medguards::settings::Settings>("medguards");
     of::<crate::systems::medreflex::settings::Settings>("medreflex");
     of::<crate::systems::medreflex::settings::ReactSettings>("medreact");
@@ -184,10 +170,8 @@ fn bad_settings_are_refused_by_name() {
         ("medmad", "gate=1.5", "disagreement or a number from 0 to 1"),
         ("cot", "samples=0", "a whole number from 1 to 100"),
         ("healthcareagent", "record_chars=0", "a whole number from 1 to 2000"),
-        ("medagents", "form=paper", "harness or original"),
         ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
         ("mdagents", "mab_compat=yes", "on or off"),
-        ("mdagents", "max_turns=0", "a whole number from 1 to 100"),
         ("medmad", "thinking=maybe", "on, off, where-possible or provider"),
         ("medmad", "confidence_reading=rounded", "clamped or converted"),
         ("cot", "max_tokens=0", "a whole number from 1 to 1000000, or provider"),
@@ -211,7 +195,7 @@ fn bad_settings_are_refused_by_name() {
         message("medmad", "roles=sym,ddx,doc"),
         "setting roles: \"sym,ddx,doc\" is not one or 3 of sym, ddx, guide"
     );
-    assert_eq!(message("healthcareagent", "form=original"), "there is no setting form");
+    assert_eq!(message("healthcareagent", "peers=own"), "there is no setting peers");
     for (name, known) in [
         ("medmad", "samples, t_max"),
         ("cot", "record_chars, samples"),
@@ -241,8 +225,6 @@ fn an_item_takes_so_many_calls_at_most() {
     for (name, pairs, calls) in [
         ("healthcareagent", &[][..], 7),
         ("mdagents", &[], 15),
-        ("mdagents", &["form=original"], 288),
-        ("mdagents", &["form=original", "max_rounds=1", "max_turns=1"], 27),
         ("reconcile", &["max_rounds=2"], 9),
     ] {
         let system = SystemConfig::parse(name, pairs).unwrap();

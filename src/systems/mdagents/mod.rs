@@ -1,12 +1,9 @@
 //! MDAgents (Kim et al., NeurIPS 2024): depending on a question's complexity one doctor answers, or several experts or teams do and a
 //! moderator decides.
 //!
-//! In two forms. In MedAgentBoard's there is no discussion: experts are asked once and teams do not read each other's reports, so the only
-//! trajectories are initial answers (MED-MAD, B.7). In that of the authors' released code (mitmedialab/MDAgents, main.py and utils.py; it states no
-//! licence, and was read for facts alone) experts talk with one another in rounds of turns ([`debate`]), the final review team works twice
-//! (`teams`), and the answers that decide have temperature 0. What is left out of it or read otherwise stands in `docs/running.md`.
+//! As MedAgentBoard has it, without a discussion: experts are asked once and teams do not read each other's reports, so the only trajectories
+//! are initial answers (MED-MAD, B.7).
 
-pub mod debate;
 pub mod recruits;
 mod teams;
 #[cfg(test)]
@@ -14,9 +11,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use self::recruits::{Expert, read_experts};
+use self::recruits::read_experts;
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
@@ -26,12 +23,12 @@ use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
-use super::settings::{Form, settings, switch, whole};
+use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::Item;
 use crate::diagnosis::Failure;
-use crate::panel::{Asked, Call, PanelError};
+use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Parse, RoundLine, Stage};
 
@@ -49,35 +46,16 @@ const EXPERTS: usize = 5;
 const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
-/// The sampling temperatures of the original.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Temperatures {
-    /// 0 of the answers that decide, as in the authors' code; of all others the models' own.
-    #[default]
-    Paper,
-    /// The models' own, or the run's.
-    Model,
-}
-
 settings! {
     /// How MDAgents runs.
     pub struct Settings {
-        pub form: Form = Form::Harness,
-        /// Rounds of the original's debate at most, after each of which all experts answer again.
-        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub max_rounds: u32 = 5 => ["form=original"],
-        /// Turns of such a round at most.
-        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub max_turns: u32 = 5 => ["form=original"],
-        pub temperatures: Temperatures = Temperatures::Paper => ["form=original"],
-        /// Characters of an expert's explanation that the decision's prompt shows; in the original all.
+        /// Characters of an expert's explanation that the decision's prompt shows.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-        pub truncate_chars: usize = 200 => ["form=harness"],
+        pub truncate_chars: usize = 200,
         /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
         /// an error where it names none; only valid JSON, and its own clean-up of letters.
         #[serde(with = "switch")]
-        pub mab_compat: bool = false => ["form=harness"],
+        pub mab_compat: bool = false,
     } with decoding: Decoding
 }
 
@@ -98,22 +76,11 @@ impl config::Settings for Settings {
     fn max_calls(&self) -> u32 {
         // MedAgentBoard's recruiter may name any number of experts, which `mab_compat` asks all.
         // Of an advanced question: complexity, recruitment, decision, and each team's calls, of which its lead makes two.
-        let of_teams = (TEAMS * (MEMBERS + 1)) as u32;
-        match self.form {
-            Form::Harness => 3 + of_teams,
-            // Every team may call itself a final review's. In a turn each expert says whether it talks, and then what.
-            Form::Original => {
-                let experts = EXPERTS as u32;
-                let of_round = 1 + experts * (1 + 2 * self.max_turns);
-                3 + (2 * of_teams).max(experts + self.max_rounds * of_round)
-            }
-        }
+        3 + (TEAMS * (MEMBERS + 1)) as u32
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let mab_compat = self.mab_compat && self.form == Form::Harness;
-        let settings = Settings { mab_compat, ..self.clone() };
-        Ok(Box::new(MdAgents { settings, messages: Messages::read(prompts)? }))
+        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::read(prompts)? }))
     }
 }
 
@@ -122,25 +89,25 @@ struct MdAgents {
     messages: Messages,
 }
 
-/// The rounds of answers, and the decision on them.
-type Answered = (Vec<RoundLine>, Asked<Explained>);
+/// The round of answers, and the decision on them.
+type Answered = (RoundLine, Asked<Explained>);
 
 impl System for MdAgents {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?.as_written(self.settings.mab_compat);
-        let (rounds, decision) = match self.complexity(&case)? {
+        let (round, decision) = match self.complexity(&case)? {
             "basic" => self.answer_alone(&case)?,
             "advanced" => self.ask_teams(&case)?,
             _ => self.ask_experts(&case)?,
         };
         let Explained { explanation, answer, .. } = decision.value;
         let verdict = Verdict {
-            team_confidence: rounds.last().map_or(0.0, |round| support(&round.answers, &answer)),
+            team_confidence: support(&round.answers, &answer),
             rationale: explanation,
             answer,
             tie: false,
         };
-        Ok(case.close(rounds, verdict).into())
+        Ok(case.close(vec![round], verdict).into())
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
@@ -164,23 +131,12 @@ impl MdAgents {
         Ok(asked.value.complexity)
     }
 
-    fn is_original(&self) -> bool {
-        self.settings.form == Form::Original
-    }
-
     fn answer_alone(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
-        let step = self.opinion_step(case, (Stage::Initial, 0), "answer");
+        let step = self.opinion_step(case, Stage::Initial, "answer");
         let messages = self.messages.basic.fill_question(case.item, &[]);
-        let call = self.deciding(case.call(&step, 0, agent_name(0), messages));
+        let call = case.call(&step, 0, agent_name(0), messages);
         let answer = case.ask(call, self.reader(case))?;
-        let round = answers((Stage::Initial, 0), std::slice::from_ref(&answer), String::new());
-        Ok((vec![round], answer))
-    }
-
-    /// A call whose answer is the question's: in the original it has a temperature of its own.
-    fn deciding(&self, call: Call) -> Call {
-        let is_papers = self.is_original() && self.settings.temperatures == Temperatures::Paper;
-        Call { temperature: is_papers.then_some(0.0).or(call.temperature), ..call }
+        Ok((answers(std::slice::from_ref(&answer)), answer))
     }
 
     /// The experts' opinions and the decision on them.
@@ -207,52 +163,43 @@ impl MdAgents {
             return Err(PanelError::NoExperts { item: case.item.id.clone() });
         }
 
-        let step = self.opinion_step(case, (Stage::Initial, 0), "opinion");
+        let step = self.opinion_step(case, Stage::Initial, "opinion");
         let calls = experts.iter().enumerate().map(|(at, expert)| {
             let values = [("role", expert.role.as_str()), ("expertise", &expert.expertise)];
             let messages = self.messages.opinion.fill_question(case.item, &values);
             case.call(&step, at % AGENTS, expert_name(at), messages)
         });
         let opinions = case.ask_all(calls, self.reader(case))?;
-        if self.is_original() {
-            return self.debate(case, &experts, &opinions);
-        }
-        let shown = self.shown(&experts, &opinions, self.settings.truncate_chars);
-        let templates = &self.messages.decision_on_opinions;
-        let decision = self.decide(case, 0, templates, &[("opinions", &shown)])?;
-        Ok((vec![answers((Stage::Initial, 0), &opinions, String::new())], decision))
-    }
-
-    /// The experts' opinions, as prompts show them, with so many characters of each explanation.
-    fn shown(&self, experts: &[Expert], opinions: &[Asked<Explained>], chars: usize) -> String {
-        let shown = experts.iter().zip(opinions).map(|(expert, opinion)| {
+        let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
             let Explained { explanation, answer, .. } = &opinion.value;
-            let explanation = truncate(explanation, chars);
+            let explanation = truncate(explanation, self.settings.truncate_chars);
             let values =
                 [("role", expert.role.as_str()), ("answer", answer), ("explanation", &explanation)];
             fill(&self.messages.opinion_block, &values)
         });
-        shown.collect::<Vec<_>>().join("\n\n")
+        let shown = shown.collect::<Vec<_>>().join("\n\n");
+        let templates = &self.messages.decision_on_opinions;
+        let decision = self.decide(case, templates, ("opinions", &shown))?;
+        Ok((answers(&opinions), decision))
     }
 
-    /// The moderator's decision on opinions or reports, the last of which were given in this round.
+    /// The moderator's decision on opinions or reports.
     fn decide(
         &self,
         case: &Case<'_>,
-        round: u32,
         templates: &Templates,
-        said: &[(&str, &str)],
+        said: (&str, &str),
     ) -> Result<Asked<Explained>, PanelError> {
-        let step = self.opinion_step(case, (Stage::Final, round), "decision");
-        let messages = templates.fill_question(case.item, said);
-        let call = self.deciding(case.call(&step, MODERATOR, "moderator", messages));
+        let step = self.opinion_step(case, Stage::Final, "decision");
+        let messages = templates.fill_question(case.item, &[said]);
+        let call = case.call(&step, MODERATOR, "moderator", messages);
         case.ask(call, self.reader(case))
     }
 
-    fn opinion_step(&self, case: &Case<'_>, at: (Stage, u32), purpose: &'static str) -> Step {
+    fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
         let fields =
             vec![("explanation", self.settings.decoding.reasons()), ("answer", answer(case.item))];
-        Step::new(at.0, at.1, purpose, Shape::record(fields))
+        Step::new(stage, 0, purpose, Shape::record(fields))
     }
 
     /// A parser of records with an answer.
@@ -273,11 +220,11 @@ impl MdAgents {
     }
 }
 
-/// A round of answers, after this brief.
-fn answers((stage, round): (Stage, u32), given: &[Asked<Explained>], brief: String) -> RoundLine {
+/// The round of these answers.
+fn answers(given: &[Asked<Explained>]) -> RoundLine {
     let agents = given.iter().map(|one| one.call.agent.clone()).collect();
     let answers = given.iter().map(|one| one.value.answer.clone()).collect();
-    round_line(round, stage, agents, answers, brief)
+    round_line(0, Stage::Initial, agents, answers, String::new())
 }
 
 #[derive(Serialize)]
@@ -329,14 +276,5 @@ prompt_files! {
         /// One team's report in the decision's prompt.
         report_block: "report" ["group", "goal", "answer", "explanation"],
         decision_on_reports: "decision-reports" [] ["question", "options", "reports"],
-        /// What an expert of the original is, whatever it is asked.
-        expert: "original-expert" ["role", "expertise"],
-        wish: "original-wish" ["question", "options", "opinions", "comments", "experts"],
-        comment: "original-comment" ["question", "options", "opinions", "comments", "experts"],
-        answer: "original-answer" ["question", "options", "opinions", "comments"],
-        summary: "original-summary" [] ["question", "options", "opinions"],
-        decision_on_debate: "original-decision" [] ["question", "options", "summary", "opinions"],
-        /// What a team that reviews finally is shown beside its usual prompts.
-        reviewed: "original-reviewed" ["reports"],
     }
 }

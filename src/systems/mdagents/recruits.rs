@@ -114,11 +114,6 @@ pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Teams, Parse) {
     (Teams { teams }, parse)
 }
 
-/// Whether a team reviews what all others found.
-pub(super) fn reviews(team: &Team) -> bool {
-    turn(&team.goal, false) == 2
-}
-
 /// A team's rank in the order of work: the initial assessment is first and the final review last.
 fn turn(goal: &str, mab_compat: bool) -> u8 {
     let goal = goal.to_lowercase();

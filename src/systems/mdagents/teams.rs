@@ -1,9 +1,8 @@
-//! The teams of an advanced question: each lead sends its assistants a request, they report to it, and it reports to the moderator. In the
-//! original the final review team does so once more, with all reports before it.
+//! The teams of an advanced question: each lead sends its assistants a request, they report to it, and it reports to the moderator.
 
 use serde_json::json;
 
-use super::recruits::{Member, Team, read_teams, reviews};
+use super::recruits::{Member, Team, read_teams};
 use super::{AGENTS, Answered, MEMBERS, MdAgents, RECRUITER, TEAMS, answers};
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
@@ -15,52 +14,14 @@ use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, Fields, Passage};
 use crate::systems::reading::without_thinking;
 
-/// Teams that work at once, with what their members are shown beside the question.
-struct Sitting<'a> {
-    /// With their places among all teams.
-    teams: Vec<(usize, &'a Team)>,
-    round: u32,
-    shown: String,
-}
-
 impl MdAgents {
-    /// The teams' reports and the decision on them. No team reads another's report before it has written its own, so all work in parallel.
+    /// The teams' reports and the decision on them. No team reads another's report, so all work in parallel.
     pub(super) fn ask_teams(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
         let teams = self.form_teams(case)?;
-        let all = teams.iter().enumerate().collect();
-        let sitting = Sitting { teams: all, round: 0, shown: String::new() };
-        let reports = self.sit(case, &sitting)?;
-        let rounds = vec![answers((Stage::Initial, 0), &reports, String::new())];
-        let mut shown = self.reported(&sitting, &reports);
-        let reviewing =
-            teams.iter().enumerate().filter(|(_, team)| self.is_original() && reviews(team));
-        let reviewing: Vec<(usize, &Team)> = reviewing.collect();
-        let round = u32::from(!reviewing.is_empty());
-        if round > 0 {
-            let beside = fill(&self.messages.reviewed, &[("reports", &shown)]);
-            let sitting = Sitting { teams: reviewing, round, shown: beside };
-            let reviews = self.sit(case, &sitting)?;
-            shown = format!("{shown}\n\n{}", self.reported(&sitting, &reviews));
-        }
-        let templates = &self.messages.decision_on_reports;
-        let decision = self.decide(case, round, templates, &[("reports", &shown)])?;
-        Ok((rounds, decision))
-    }
-
-    /// The teams' reports.
-    fn sit(
-        &self,
-        case: &Case<'_>,
-        sitting: &Sitting<'_>,
-    ) -> Result<Vec<Asked<Explained>>, PanelError> {
-        let requests = self.request(case, sitting)?;
-        let investigations = self.investigate(case, sitting, &requests)?;
-        self.report(case, sitting, &requests, &investigations)
-    }
-
-    /// Reports as prompts show them.
-    fn reported(&self, sitting: &Sitting<'_>, reports: &[Asked<Explained>]) -> String {
-        let shown = sitting.teams.iter().zip(reports).map(|((_, team), report)| {
+        let requests = self.request(case, &teams)?;
+        let investigations = self.investigate(case, &teams, &requests)?;
+        let reports = self.report(case, &teams, &requests, &investigations)?;
+        let shown = teams.iter().zip(&reports).map(|(team, report)| {
             let Explained { explanation, answer, .. } = &report.value;
             let values = [
                 ("group", team.group_id.as_str()),
@@ -70,7 +31,10 @@ impl MdAgents {
             ];
             fill(&self.messages.report_block, &values)
         });
-        shown.collect::<Vec<_>>().join("\n\n")
+        let shown = shown.collect::<Vec<_>>().join("\n\n");
+        let templates = &self.messages.decision_on_reports;
+        let decision = self.decide(case, templates, ("reports", &shown))?;
+        Ok((answers(&reports), decision))
     }
 
     fn form_teams(&self, case: &Case<'_>) -> Result<Vec<Team>, PanelError> {
@@ -98,18 +62,17 @@ impl MdAgents {
     }
 
     /// Every lead's request to its team.
-    fn request(&self, case: &Case<'_>, sitting: &Sitting<'_>) -> Result<Vec<String>, PanelError> {
-        let passage = self.settings.decoding.passage();
-        let step = Step::new(Stage::Aside, sitting.round, "request", passage);
+    fn request(&self, case: &Case<'_>, teams: &[Team]) -> Result<Vec<String>, PanelError> {
+        let step = Step::new(Stage::Aside, 0, "request", self.settings.decoding.passage());
         let templates = &self.messages.request;
-        let calls = sitting.teams.iter().map(|(at, team)| {
+        let calls = teams.iter().enumerate().map(|(at, team)| {
             let assistants: Vec<&str> = assistants(team).map(|one| one.role.as_str()).collect();
             let assistants = match assistants.is_empty() {
                 true => "no assistants".to_owned(),
                 false => assistants.join(", "),
             };
             let more = [("assistants", assistants.as_str())];
-            self.ask_member(case, (&step, templates), (*at, 0), (sitting, team), &more)
+            self.ask_member(case, (&step, templates), (at, 0), team, &more)
         });
         let requests = case.ask_all(calls, read_passage)?.into_iter();
         Ok(requests.map(|request| request.value.text).collect())
@@ -119,40 +82,34 @@ impl MdAgents {
     fn investigate(
         &self,
         case: &Case<'_>,
-        sitting: &Sitting<'_>,
+        teams: &[Team],
         requests: &[String],
     ) -> Result<Vec<Vec<String>>, PanelError> {
-        let passage = self.settings.decoding.passage();
-        let step = Step::new(Stage::Aside, sitting.round, "investigation", passage);
+        let step = Step::new(Stage::Aside, 0, "investigation", self.settings.decoding.passage());
         let templates = &self.messages.investigation;
-        let calls = sitting.teams.iter().zip(requests).flat_map(|((at, team), request)| {
+        let calls = teams.iter().enumerate().zip(requests).flat_map(|((at, team), request)| {
             let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
-            let ask = |member| {
-                self.ask_member(case, (&step, templates), (*at, member), (sitting, team), &more)
-            };
+            let ask = |member| self.ask_member(case, (&step, templates), (at, member), team, &more);
             (1..team.members.len()).map(ask).collect::<Vec<_>>()
         });
         let reports = case.ask_all(calls, read_passage)?.into_iter();
         let mut reports = reports.map(|report| report.value.text);
-        let of_team =
-            |(_, team): &(usize, &Team)| reports.by_ref().take(team.members.len() - 1).collect();
-        Ok(sitting.teams.iter().map(of_team).collect())
+        let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
+        Ok(teams.iter().map(of_team).collect())
     }
 
     /// Every lead's report: the team's answer.
     fn report(
         &self,
         case: &Case<'_>,
-        sitting: &Sitting<'_>,
+        teams: &[Team],
         requests: &[String],
         investigations: &[Vec<String>],
     ) -> Result<Vec<Asked<Explained>>, PanelError> {
-        // What is written on the reports of others is no first answer.
-        let stage = if sitting.round == 0 { Stage::Initial } else { Stage::Aside };
-        let step = self.opinion_step(case, (stage, sitting.round), "report");
+        let step = self.opinion_step(case, Stage::Initial, "report");
         let templates = &self.messages.report;
         let said = requests.iter().zip(investigations);
-        let calls = sitting.teams.iter().zip(said).map(|((at, team), (request, found))| {
+        let calls = teams.iter().enumerate().zip(said).map(|((at, team), (request, found))| {
             let reported = assistants(team).zip(found).map(|(one, report)| {
                 let values = [("role", one.role.as_str()), ("report", report)];
                 fill(&self.messages.investigation_block, &values)
@@ -163,7 +120,7 @@ impl MdAgents {
                 false => reported.join("\n"),
             };
             let more = [("request", request.as_str()), ("investigations", &reported)];
-            self.ask_member(case, (&step, templates), (*at, 0), (sitting, team), &more)
+            self.ask_member(case, (&step, templates), (at, 0), team, &more)
         });
         case.ask_all(calls, self.reader(case))
     }
@@ -174,7 +131,7 @@ impl MdAgents {
         case: &Case<'_>,
         (step, templates): (&Step, &Templates),
         (team_at, member_at): (usize, usize),
-        (sitting, team): (&Sitting<'_>, &Team),
+        team: &Team,
         more: &[(&str, &str)],
     ) -> Call {
         let member = &team.members[member_at];
@@ -188,10 +145,7 @@ impl MdAgents {
             0 => format!("team-{}-lead", team_at + 1),
             assistant => format!("team-{}-assistant-{assistant}", team_at + 1),
         };
-        let mut messages = templates.fill_question(case.item, &values);
-        if let Some(last) = messages.last_mut().filter(|_| !sitting.shown.is_empty()) {
-            last.content = format!("{}\n\n{}", sitting.shown, last.content);
-        }
+        let messages = templates.fill_question(case.item, &values);
         case.call(step, member_of(team_at, member_at), name, messages)
     }
 }
@@ -205,7 +159,7 @@ fn assistants(team: &Team) -> impl Iterator<Item = &Member> {
     team.members.iter().skip(1)
 }
 
-pub(super) fn read_passage(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
+fn read_passage(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim().to_owned();
     let parse = match finish_reason {
         FinishReason::Length => Parse::Fallback,

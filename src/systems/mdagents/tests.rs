@@ -1,7 +1,5 @@
 //! Questions of every complexity, with canned replies.
 
-mod original;
-
 use super::teams::member_of;
 use super::*;
 use crate::panel::scripted::{Script, panel};

@@ -1,46 +1,46 @@
-//! MedAgents (Tang et al., Findings of ACL 2024): experts of chosen fields analyse, a report summarises, they vote on it.
-//!
-//! In two forms: [`harness`] is MedAgentBoard's, with which MED-MAD's Table 1 compares; [`original`] is the authors'.
-
-pub mod harness;
-pub mod original;
-pub mod texts;
+//! MedAgents (Tang et al., Findings of ACL 2024) as MedAgentBoard runs it, with which MED-MAD's Table 1 compares: three doctors of chosen fields
+//! analyse, a report is written, they review it; at the end one agent decides.
 
 use std::sync::Arc;
 
-use self::harness::Harness;
-use self::original::Original;
-use super::System;
-use super::config::{self, Slot};
-use super::decoding::Decoding;
-use super::exemplars::Exemplars;
-use super::settings::{Form, settings, switch, whole};
-use crate::diagnosis::Failure;
-use crate::prompts::PromptSet;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-/// The number of doctors; the experts of the original use their members of the panel in turn.
+use super::case::{Case, Record, Step, Verdict};
+use super::config::{self, Slot};
+use super::decoding::{Decoding, Shape};
+use super::exemplars::Exemplars;
+use super::form;
+use super::messages::{Templates, prompt_files};
+use super::reading::reply::{Explained, Fields};
+use super::reading::words::{consents, list_items, parts};
+use super::reading::{harness, record, said, text as text_of, without_thinking};
+use super::settings::{settings, switch, whole};
+use super::vote::{round_line, support};
+use super::{Opening, System, Task};
+use crate::data::{Choice, Item, Question};
+use crate::diagnosis::Failure;
+use crate::panel::{Asked, PanelError};
+use crate::prompts::{PromptSet, fill};
+use crate::record::{FinishReason, ItemLine, Parse, Stage};
+
+/// The number of doctors.
 const DOCTORS: usize = 3;
 /// Members of the panel, by index: the doctors come first.
 const GATHERER: usize = DOCTORS;
 const META: usize = DOCTORS + 1;
 const DECISION: usize = DOCTORS + 2;
 
-/// Experts of the original on the question, and on its options.
-const QUESTION_EXPERTS: usize = 5;
-const OPTION_EXPERTS: usize = 2;
-
 settings! {
     /// How MedAgents runs.
     pub struct Settings {
-        /// In the original the authors decode greedily; here every model keeps its own decoding, as in all systems.
-        pub form: Form = Form::Harness,
-        /// Rounds of review at most; in the original, of voting.
+        /// Rounds of review at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub max_rounds: u32 = 3,
         /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, only reviewers who do
         /// not agree are then asked for a letter.
         #[serde(with = "switch")]
-        pub mab_compat: bool = false => ["form=harness"],
+        pub mab_compat: bool = false,
     } with decoding: Decoding
 }
 
@@ -56,33 +56,365 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
-        let experts = (QUESTION_EXPERTS + OPTION_EXPERTS) as u32;
-        match self.form {
-            Form::Harness => 2 + self.max_rounds * (2 * DOCTORS as u32 + 1),
-            Form::Original => 4 + experts + self.max_rounds * (2 * experts + 1),
-        }
+        2 + self.max_rounds * (2 * DOCTORS as u32 + 1)
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(match self.form {
-            Form::Harness => Box::new(Harness::new(self, prompts)?),
-            Form::Original => Box::new(Original::new(self, prompts)?),
+        let review = match self.mab_compat {
+            true => "medagents/review-dissent",
+            false => "medagents/review",
+        };
+        Ok(Box::new(MedAgents {
+            max_rounds: self.max_rounds,
+            mab_compat: self.mab_compat,
+            decoding: self.decoding.clone(),
+            texts: Texts::read(prompts)?,
+            review: Templates::new(prompts, review, &["specialty"], &["synthesis"])?,
+        }))
+    }
+}
+
+struct MedAgents {
+    max_rounds: u32,
+    mab_compat: bool,
+    decoding: Decoding,
+    texts: Texts,
+    review: Templates,
+}
+
+prompt_files! {
+    struct Texts in "medagents" {
+        gatherer: "gatherer" [] ["question"],
+        analysis: "analysis" ["specialty"] ["question", "options"],
+        opinion: "opinion" ["number", "specialty", "explanation", "answer"],
+        synthesis: "synthesis" [] ["opinions"],
+        decision: "decision" [] ["question", "options", "synthesis"],
+    }
+}
+
+impl System for MedAgents {
+    /// Rounds of analysis, report and review until all agree; then the decision.
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?.as_written(self.mab_compat);
+        let specialties = self.gather(&case)?;
+        let mut rounds = Vec::new();
+        let mut synthesis = String::new();
+        for round in 1..=self.max_rounds {
+            let opinions = self.analyse(&case, round, &specialties)?;
+            if round == 1 {
+                let answers = opinions.iter().map(|one| one.value.answer.clone()).collect();
+                rounds.push(round_line(0, Stage::Initial, doctors(), answers, String::new()));
+            }
+            synthesis = self.synthesise(&case, round, &specialties, &opinions)?;
+            let reviews = self.review(&case, round, &specialties, &synthesis)?;
+            let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
+            let brief = synthesis.clone();
+            rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
+            // A review that could not be read objects to nothing, but where MedAgentBoard takes it to.
+            let objects = |review: &Asked<Review>| {
+                !review.value.agree && (self.mab_compat || review.call.basis().is_some())
+            };
+            if !reviews.iter().any(objects) {
+                break;
+            }
+        }
+        let round = rounds.last().map_or(0, |round| round.round);
+        let Explained { explanation, answer, .. } = self.decide(&case, round, &synthesis)?.value;
+        let verdict = Verdict {
+            team_confidence: rounds.last().map_or(0.0, |r| support(&r.answers, &answer)),
+            rationale: explanation,
+            answer,
+            tie: false,
+        };
+        Ok(case.close(rounds, verdict).into())
+    }
+
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let messages = self.texts.gatherer.fill_question(item.question()?, &[]);
+        Some(vec![Opening { member: GATHERER, messages }])
+    }
+}
+
+impl MedAgents {
+    /// The doctors' specialties.
+    fn gather(&self, case: &Case<'_>) -> Result<Vec<&'static str>, PanelError> {
+        let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);
+        let shape = Shape::record(vec![("fields", names)]);
+        let step = Step::new(Stage::Aside, 0, "specialties", shape);
+        let messages = self.texts.gatherer.fill_question(case.item, &[]);
+        let call = case.call(&step, GATHERER, "gatherer", messages);
+        let read = |text: &str, finish_reason| match self.mab_compat {
+            true => read_specialties_as_harness(text),
+            false => read_specialties(text, finish_reason),
+        };
+        Ok(case.ask(call, read)?.value.fields)
+    }
+
+    /// Every doctor's own analysis. From the second round on it is another sample of the same prompt, without anything of earlier rounds, so
+    /// that only the first round's count as trajectories.
+    fn analyse(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        specialties: &[&str],
+    ) -> Result<Vec<Asked<Explained>>, PanelError> {
+        let (stage, round) = match round {
+            1 => (Stage::Initial, 0),
+            later => (Stage::Aside, later),
+        };
+        let step = Step::new(stage, round, "analysis", self.opinion_shape(case.item));
+        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
+            let messages =
+                self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
+            case.call(&step, doctor, doctor_name(doctor), messages)
+        });
+        case.ask_all(calls, self.opinion_reader(case))
+    }
+
+    /// The report on the opinions, which names no answer.
+    fn synthesise(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        specialties: &[&str],
+        opinions: &[Asked<Explained>],
+    ) -> Result<String, PanelError> {
+        let shape = Shape::record(vec![("explanation", self.decoding.reasons())]);
+        let step = Step::new(Stage::Aside, round, "synthesis", shape);
+        let opinions = specialties.iter().zip(opinions).enumerate();
+        let opinions = opinions.map(|(doctor, (specialty, opinion))| {
+            let values = [
+                ("number", &*(doctor + 1).to_string()),
+                ("specialty", specialty),
+                ("explanation", &opinion.value.explanation),
+                ("answer", opinion.value.shown()),
+            ];
+            fill(&self.texts.opinion, &values)
+        });
+        let opinions = opinions.collect::<Vec<_>>().join("\n\n");
+        let round = round.to_string();
+        let values = [("round", round.as_str()), ("opinions", &opinions)];
+        let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
+        let read = |text: &str, finish_reason| {
+            let reply = Fields::of(self.mab_compat, text, finish_reason, "explanation");
+            // Without any answer that it may have.
+            let explanation = reply.prose("explanation");
+            let parse = reply.parse.if_read(!explanation.is_empty());
+            (Synthesis { explanation }, parse)
+        };
+        Ok(case.ask(call, read)?.value.explanation)
+    }
+
+    /// Every doctor's review of the report, which is all that their prompts show.
+    ///
+    /// These are the trajectories of the round (MED-MAD, B.7): the only answers that a doctor gives after reading of the others'.
+    /// MedAgentBoard asks only doctors who disagree for a letter, and so does `mab_compat`; else all are asked, for diagnostics only: the
+    /// letter decides nothing.
+    fn review(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        specialties: &[&str],
+        synthesis: &str,
+    ) -> Result<Vec<Asked<Review>>, PanelError> {
+        let review = |agree: &[&str], answer: Option<Value>| {
+            let fields =
+                [("reason", self.decoding.reasons()), ("agree", form::choice(agree))].into_iter();
+            fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
+        };
+        let answer = || Some(form::answer(case.item));
+        let shape = match self.mab_compat {
+            true => {
+                Shape::under(&form::either([review(&["yes"], None), review(&["no"], answer())]))
+            }
+            false => Shape::record(review(&["yes", "no"], answer())),
+        };
+        let step = Step::new(Stage::Round, round, "review", shape);
+        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
+            let values = [("specialty", *specialty), ("synthesis", synthesis)];
+            case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
+        });
+        case.ask_all(calls, |text, finish_reason| {
+            let reply = Fields::of(self.mab_compat, text, finish_reason, "agree");
+            let answer = match self.mab_compat {
+                true => harness::exact_letter(reply.written(), &case.item.options),
+                false => reply.answer(&case.item.options),
+            };
+            read_review(&reply, text, answer, self.mab_compat)
         })
     }
+
+    fn decide(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        synthesis: &str,
+    ) -> Result<Asked<Explained>, PanelError> {
+        let step = Step::new(Stage::Final, round, "decision", self.opinion_shape(case.item));
+        let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
+        case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
+    }
+
+    fn opinion_reader(
+        &self,
+        case: &Case<'_>,
+    ) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
+        let (mab_compat, options) = (self.mab_compat, case.item.options.clone());
+        move |text, finish_reason| {
+            if mab_compat {
+                return read_opinion_as_harness(text, &options);
+            }
+            Explained::of(&Fields::read(text, finish_reason, "answer"), &options)
+        }
+    }
+
+    fn opinion_shape(&self, question: &Question) -> Shape {
+        Shape::record(vec![
+            ("explanation", self.decoding.reasons()),
+            ("answer", form::answer(question)),
+        ])
+    }
+}
+
+fn doctors() -> Vec<String> {
+    (0..DOCTORS).map(doctor_name).collect()
+}
+
+/// A doctor's review of the report.
+#[derive(Serialize)]
+struct Review {
+    agree: bool,
+    explanation: String,
+    answer: String,
+}
+
+impl Record for Review {
+    const ASSUMED: &[&str] = &["agree"];
+
+    fn answer(&mut self) -> Option<&mut String> {
+        Some(&mut self.answer)
+    }
+}
+
+#[derive(Serialize)]
+struct Synthesis {
+    explanation: String,
+}
+
+impl Record for Synthesis {}
+
+/// Parses an opinion as the harness does: the answer is shown to others as written, and is correct only as the letter alone.
+fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {
+    let reply = Fields::exact(text);
+    let or = |key, otherwise: &str| match reply.get(key) {
+        Value::Null if reply.parse == Parse::Fallback => otherwise.to_owned(),
+        Value::Null => String::new(),
+        other => text_of(other),
+    };
+    let written = or("answer", "No structured answer found in response");
+    let answer = harness::exact_letter(&written, options);
+    let parse = reply.parse.if_read(!answer.is_empty());
+    let explanation = or("explanation", "No structured explanation found in response");
+    (Explained { explanation, answer, written: Some(written) }, parse)
+}
+
+fn read_review(reply: &Fields, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
+    let agree = agrees(reply, without_thinking(text), mab_compat);
+    // A letter alone does not say whether it agrees.
+    let parse = reply.parse.if_read(agree.is_some());
+    let agree = agree.unwrap_or(false);
+    (Review { agree, explanation: reply.prose("reason"), answer }, parse)
+}
+
+/// Whether a review agrees: `true`, "true" or "yes"; without a JSON object the last line that contains "agree", by whether it contains one
+/// of these words. `None` where the reply does not say.
+pub(crate) fn agrees(reply: &Fields, text: &str, mab_compat: bool) -> Option<bool> {
+    if reply.parse != Parse::Fallback {
+        return match reply.get("agree") {
+            Value::Bool(agree) => Some(*agree),
+            Value::String(word) if mab_compat => {
+                Some(matches!(word.trim().to_lowercase().as_str(), "true" | "yes"))
+            }
+            Value::String(word) => consents(word),
+            _ => None,
+        };
+    }
+    if !mab_compat {
+        let line = reply.get("agree").as_str();
+        return line.and_then(consents).or_else(|| consents(text.trim()));
+    }
+    let mut lines = text.lines().map(str::to_lowercase);
+    let line = lines.rfind(|line| line.contains("agree"));
+    line.map(|line| line.contains("true") || line.contains("yes"))
+}
+
+/// Parts of names, in the order in which they are looked for, and the specialty of a name that contains one.
+const KNOWN: [(&str, &str); 5] = [
+    ("pediatr", "Pediatrics"),
+    ("cardio", "Cardiology"),
+    ("pulmon", "Pulmonology"),
+    ("neonat", "Neonatology"),
+    ("genet", "Genetics"),
+];
+
+/// The specialties where the gatherer's reply cannot be parsed.
+const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
+
+/// The doctors' specialties.
+#[derive(Serialize)]
+pub struct Specialties {
+    pub fields: Vec<&'static str>,
+}
+
+impl Record for Specialties {
+    const ASSUMED: &[&str] = &["fields"];
+}
+
+/// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
+/// get the known specialties from number `n` on, even if one of them is among the names.
+pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
+    let object = |value: &Value| value.as_object().cloned();
+    let found = record::read(text, finish_reason, object).or_else(|| {
+        let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
+        let is_list = !items.is_empty();
+        is_list.then(|| (Map::from_iter([("fields".to_owned(), items.into())]), Parse::Fallback))
+    });
+    specialties(found, false)
+}
+
+fn read_specialties_as_harness(text: &str) -> (Specialties, Parse) {
+    let found = harness::object(without_thinking(text));
+    specialties(found.map(|object| (object, Parse::Ok)), true)
+}
+
+fn specialties(
+    found: Option<(Map<String, Value>, Parse)>,
+    mab_compat: bool,
+) -> (Specialties, Parse) {
+    let Some((object, parse)) = found else {
+        return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
+    };
+    // The only list of the object, whatever its key.
+    let lists = || object.values().filter(|value| value.is_array());
+    let other = || lists().next().filter(|_| !mab_compat && lists().count() == 1);
+    let names: Vec<&str> = match object.get("fields").or_else(other) {
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        // MedAgentBoard takes the defaults for a text.
+        Some(Value::String(line)) if !mab_compat => parts(line),
+        _ => Vec::new(),
+    };
+    let mut specialties: Vec<&str> = names.into_iter().filter_map(known).take(DOCTORS).collect();
+    let parse = parse.if_read(!specialties.is_empty());
+    let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
+    specialties.extend(defaults.map(|(_, specialty)| *specialty));
+    (Specialties { fields: specialties }, parse)
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let found = KNOWN.iter().find(|(part, _)| name.contains(part));
+    found.map(|(_, specialty)| *specialty)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {
-        let slots = config::Settings::slots(&Settings::default());
-        let names: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
-        assert_eq!(names, ["doctor-1", "doctor-2", "doctor-3", "gatherer", "meta", "decision"]);
-        let models: Vec<usize> = slots.iter().map(|slot| slot.model).collect();
-        assert_eq!(models, [0, 1, 2, 0, 0, 0]);
-        assert_eq!(names[GATHERER], "gatherer");
-        assert_eq!((names[META], names[DECISION]), ("meta", "decision"));
-    }
-}
+mod tests;

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::answer::of_text;
 use super::confidence::ConfidenceReading;
 use super::echo::without_echo;
 use super::reply::Fields;
+use super::without_thinking;
 use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
@@ -129,9 +131,11 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
             let (read, parse) = healthcareagent::parse::conclusion(text, finish, options);
             (read.answer, parse)
         }
-        "medagents" if reply["form"] == "original" => {
-            let (read, parse) = medagents::texts::read_answer(text, finish, options);
-            (read.answer, parse)
+        // Asked for in prose.
+        "medagents" if reply["purpose"] == "decision" && reply["form"] == "prose" => {
+            let answer = of_text(without_thinking(text).trim(), options);
+            let parse = Parse::Fallback.if_read(!answer.is_empty());
+            (answer, parse)
         }
         _ => {
             let read = Fields::read(text, finish, "answer");
@@ -268,8 +272,7 @@ fn real_replies_are_read_as_meant_or_unread() {
             }
             "review" => {
                 let read = Fields::read(&text, finish, "agree");
-                let agreed =
-                    medagents::harness::agrees(&read, super::without_thinking(&text), false);
+                let agreed = medagents::agrees(&read, without_thinking(&text), false);
                 (agreed.map(|one| one.to_string()), means["agree"].as_bool().map(|f| f.to_string()))
             }
             _ => {

@@ -8,6 +8,7 @@ use super::corpus::{Tally, finish_reason, is_debatable, replies};
 use super::plain;
 use super::refuses;
 use super::reply::Fields;
+use super::words::consents;
 use crate::record::{FinishReason, Parse};
 use crate::systems::medguards::parse::{Wanted, read as read_tags};
 use crate::systems::{healthcareagent, mdagents, medagents, medmad};
@@ -64,12 +65,11 @@ fn plans_levels_and_consent_are_read() {
         tally.check("stages", 0, 20);
     }
     let agreed = tally("medagents", "agree", Value::as_bool, |reply, text, finish| {
-        if reply["form"] == "original" {
-            let (vote, parse) = medagents::texts::read_vote(text, finish);
-            return (vote.agree, parse);
-        }
-        let read = Fields::read(text, finish, "agree");
-        let agreed = medagents::harness::agrees(&read, super::without_thinking(text), false);
+        let spoken = super::without_thinking(text);
+        let agreed = match reply["form"] == "prose" {
+            true => consents(spoken.trim()),
+            false => medagents::agrees(&Fields::read(text, finish, "agree"), spoken, false),
+        };
         (agreed.unwrap_or(false), Parse::Ok.if_read(agreed.is_some()))
     });
     agreed.check("consent", 0, 20);
@@ -92,16 +92,12 @@ fn lists_are_read_to_the_last_item() {
                 mdagents::recruits::read_teams(&Fields::read(text, finish, "teams"), false);
             (read.teams.len(), parse)
         }),
-        tally("medagents", "domains", count, |_, text, finish| {
-            let (read, parse) = medagents::texts::read_domains(text, finish);
-            (read.first(5).len(), parse)
-        }),
         tally(
             "medagents",
             "fields",
             |fields| count(fields).map(|_| 3),
             |_, text, finish| {
-                let (read, parse) = medagents::harness::read_specialties(text, finish);
+                let (read, parse) = medagents::read_specialties(text, finish);
                 (read.fields.len(), parse)
             },
         ),

@@ -3,10 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::answer::of_text;
 use super::confidence::ConfidenceReading;
 use super::corpus::{THOUGHT, finish_reason, note, replies, without_prompt};
 use super::plain;
 use super::reply::Fields;
+use super::words::consents;
 use crate::data::{Choice, Note};
 use crate::record::{FinishReason, Language, Parse};
 use crate::systems::file::Stage;
@@ -174,10 +176,6 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
     let Asked { text, finish, options, note } = asked;
     let (text, finish) = (*text, *finish);
     let answered = |letter: &str| json!({"answer": asked.letter(letter)});
-    let said = |passage: &super::reply::Passage, parse| match parse {
-        Parse::Unread => one(None),
-        _ => one(Some(plain(&passage.text))),
-    };
     match stage {
         "letter" => asked.single(None),
         "thought" => asked.single(Some(THOUGHT)),
@@ -195,7 +193,7 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             answered(&healthcareagent::parse::conclusion(text, finish, options).0.answer)
         }
         "opinion" => answered(&asked.reply("answer").answer(options)),
-        "option" => answered(&medagents::texts::read_answer(text, finish, options).0.answer),
+        "option" => answered(&of_text(super::without_thinking(text).trim(), options)),
         "choice" => {
             let letters: Vec<String> = options.iter().map(|one| one.letter.to_string()).collect();
             json!({"answer": asked.choice("answer", &letters)})
@@ -203,12 +201,11 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "review" => {
             let reply = asked.reply("agree");
             let spoken = super::without_thinking(text);
-            let agree = medagents::harness::agrees(&reply, spoken, false);
+            let agree = medagents::agrees(&reply, spoken, false);
             json!({"agree": agree, "answer": asked.letter(&reply.answer(options))})
         }
         "vote" => {
-            let (vote, parse) = medagents::texts::read_vote(text, finish);
-            json!({"agree": (parse != Parse::Unread).then_some(vote.agree)})
+            json!({"agree": consents(super::without_thinking(text).trim())})
         }
         "plan" => {
             let (plan, parse) = healthcareagent::parse::plan(text, finish, false);
@@ -223,12 +220,8 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             list(read.questions, parse)
         }
         "specialties" => {
-            let (read, parse) = medagents::harness::read_specialties(text, finish);
+            let (read, parse) = medagents::read_specialties(text, finish);
             list(read.fields.iter().map(|field| (*field).to_owned()).collect(), parse)
-        }
-        "domains" => {
-            let (read, parse) = medagents::texts::read_domains(text, finish);
-            list(read.first(5), parse)
         }
         "experts" => {
             let (read, parse) = mdagents::recruits::read_experts(&asked.reply("experts"), false);
@@ -237,14 +230,6 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "teams" => {
             let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"), false);
             list(read.teams.into_iter().map(|team| team.group_id).collect(), parse)
-        }
-        "report" => {
-            let (passage, parse) = medagents::texts::read_report(text, finish);
-            said(&passage, parse)
-        }
-        "advice" => {
-            let (passage, parse) = medagents::texts::read_advice(text, finish);
-            said(&passage, parse)
         }
         "detection" => asked.tags(Wanted::Label, false),
         "localisation" => asked.tags(Wanted::Place, false),

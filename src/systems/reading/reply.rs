@@ -59,16 +59,6 @@ impl Passage {
 
 impl Record for Passage {}
 
-/// Whether somebody agrees, as a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Agreement {
-    pub agree: bool,
-}
-
-impl Record for Agreement {
-    const ASSUMED: &[&str] = &["agree"];
-}
-
 /// The fields of a reply that was asked for keys, in lower case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {

@@ -1,11 +1,8 @@
 //! ReConcile (Chen et al., ACL 2024): three models answer, discuss grouped answers, and vote by recalibrated confidence.
 //!
-//! In two forms: MedAgentBoard's, in which one discussion round always runs, even after unanimous initial answers; and that of the authors'
-//! released code (dinobby/ReConcile, read for facts alone), in which only those discuss who differ. Neither has convincing samples here:
-//! MedAgentBoard has none, and the authors' are people's explanations of training questions that turned another model's answer, of which
-//! there are none for medical questions. Nor is an unread answer replaced by a random one, as theirs is: it has no vote.
+//! As MedAgentBoard has it: one discussion round always runs, even after unanimous initial answers, and there are no convincing samples, for the
+//! authors' are people's explanations of training questions, of which there are none for medical ones. An unread answer has no vote.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -19,7 +16,7 @@ use super::messages::{Templates, truncate};
 use super::reading::confidence::{ConfidenceReading, is_plain};
 use super::reading::harness;
 use super::reading::reply::Fields;
-use super::settings::{Form, settings, switch, whole};
+use super::settings::{settings, switch, whole};
 use super::vote::{Vote, consensus, of_whole, round_line, vote};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item};
@@ -37,12 +34,10 @@ const AGENTS: usize = 3;
 settings! {
     /// How ReConcile runs.
     pub struct Settings {
-        /// The original's discussions have at most two rounds.
-        pub form: Form = Form::Harness,
-        /// Discussion rounds at most; one always runs, but in the original where all agree.
+        /// Discussion rounds at most; one always runs.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub max_rounds: u32 = 3,
-        /// Characters of an explanation that the other agents' prompts show; in the original all.
+        /// Characters of an explanation that the other agents' prompts show.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 500,
         /// How a confidence is read that is no number from 0 to 1; MedAgentBoard clamps.
@@ -74,8 +69,6 @@ struct Reconcile {
     discussion: Templates,
     /// The agents with one answer, as prompts show them.
     group: String,
-    /// One of their explanations.
-    explanation: String,
 }
 
 /// An agent's parsed reply.
@@ -110,19 +103,12 @@ impl System for Reconcile {
         let first = self.initial.fill_question(case.item, &[]);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_of(&case, 0, &opinions, String::new())];
-        let is_original = self.settings.form == Form::Original;
-        let max_rounds = match is_original && are_one(&opinions) {
-            true => 0,
-            false => self.settings.max_rounds,
-        };
-        for round in 1..=max_rounds {
+        for round in 1..=self.settings.max_rounds {
             let groups = self.groups(&opinions);
             let messages = self.discussion.fill_question(case.item, &[("groups", &groups)]);
             opinions = self.ask(&case, round, messages)?;
             rounds.push(round_of(&case, round, &opinions, groups));
-            // In MedAgentBoard's form this is tested only after a discussion.
-            let is_settled = if is_original { are_one(&opinions) } else { agree(&opinions) };
-            if is_settled {
+            if agree(&opinions) {
                 break;
             }
         }
@@ -150,35 +136,17 @@ impl System for Reconcile {
 
 impl Reconcile {
     fn new(settings: &Settings, prompts: &PromptSet) -> Result<Reconcile, PromptError> {
-        let case = ["question", "options"];
+        let discussion = match settings.mab_compat {
+            true => "reconcile/discussion-of-others",
+            false => "reconcile/discussion",
+        };
         let discussed = ["question", "options", "groups"];
         let group = ["answer", "supporters", "confidence", "explanations"];
         Ok(Reconcile {
             settings: settings.clone(),
-            initial: Templates::new(prompts, "reconcile/initial", &[], &case)?,
-            discussion: match (settings.form, settings.mab_compat) {
-                (Form::Original, _) => {
-                    Templates::new(prompts, "reconcile/original-discussion", &[], &discussed)?
-                }
-                (_, true) => {
-                    Templates::new(prompts, "reconcile/discussion-of-others", &[], &discussed)?
-                }
-                (_, false) => Templates::new(prompts, "reconcile/discussion", &[], &discussed)?,
-            },
-            group: match settings.form {
-                Form::Harness => prompts.get("reconcile/group", &group)?,
-                Form::Original => {
-                    let group = ["answer", "supporters", "explanations"];
-                    prompts.get("reconcile/original-group", &group)?
-                }
-            },
-            explanation: match settings.form {
-                Form::Harness => "- {explanation}".to_owned(),
-                Form::Original => prompts.get(
-                    "reconcile/original-explanation",
-                    &["explanation", "answer", "confidence"],
-                )?,
-            },
+            initial: Templates::new(prompts, "reconcile/initial", &[], &["question", "options"])?,
+            discussion: Templates::new(prompts, discussion, &[], &discussed)?,
+            group: prompts.get("reconcile/group", &group)?,
         })
     }
 
@@ -207,19 +175,13 @@ impl Reconcile {
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
-    /// The opinions of a round grouped by answer, in the order in which answers were first given, without names; in the original the two
-    /// most common ones alone, the most common first.
+    /// The opinions of a round grouped by answer, in the order in which answers were first given, without names.
     fn groups(&self, opinions: &[Opinion]) -> String {
         let mut keys: Vec<String> = Vec::new();
         for key in opinions.iter().map(Opinion::key) {
             if !keys.contains(&key) {
                 keys.push(key);
             }
-        }
-        if self.settings.form == Form::Original {
-            let count = |key: &String| opinions.iter().filter(|one| one.key() == *key).count();
-            keys.sort_by_key(|key| Reverse(count(key)));
-            keys.truncate(2);
         }
         let groups = keys.iter().map(|key| self.group(key, opinions));
         groups.collect::<Vec<_>>().join("\n\n")
@@ -230,20 +192,9 @@ impl Reconcile {
             opinions.iter().filter(|opinion| opinion.key() == letter).collect();
         let sum: f64 = supporters.iter().map(|opinion| opinion.confidence).sum();
         let answer = if letter.is_empty() { "none" } else { letter };
-        let chars = match self.settings.form {
-            Form::Harness => self.settings.truncate_chars,
-            Form::Original => self.settings.decoding.reason_chars(),
-        };
         let explanations: Vec<String> = supporters
             .iter()
-            .map(|one| {
-                let values = [
-                    ("explanation", truncate(&one.reasoning, chars)),
-                    ("answer", answer.to_owned()),
-                    ("confidence", one.confidence.to_string()),
-                ];
-                fill(&self.explanation, &values)
-            })
+            .map(|one| format!("- {}", truncate(&one.reasoning, self.settings.truncate_chars)))
             .collect();
         let values = [
             ("answer", answer),
@@ -311,12 +262,6 @@ fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
 fn agree(opinions: &[Opinion]) -> bool {
     let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
     consensus(&keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect::<Vec<_>>())
-}
-
-/// Whether all gave the same answer.
-fn are_one(opinions: &[Opinion]) -> bool {
-    let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
-    consensus(&keys.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {

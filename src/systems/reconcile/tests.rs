@@ -109,42 +109,6 @@ fn everybody_is_shown_everybodys_last_answers_and_no_earlier_turn() {
 
 /// MedAgentBoard's prompt says whose answers are shown, though the agent's own stands among them there too.
 #[test]
-fn in_the_original_who_agrees_is_done_and_the_two_most_common_answers_are_shown() {
-    let original =
-        |script: fn(u32, usize) -> String| run_with(&["form=original", "max_rounds=2"], script);
-    let (item, calls) = original(|_, _| said("B", 0.9));
-    assert_eq!((item.answer.as_str(), calls.len(), item.rounds.len()), ("B", 3, 1));
-    // Somebody without an answer does not agree.
-    let (item, calls) = original(|_, agent| match agent {
-        1 => "hm".to_owned(),
-        _ => said("B", 0.9),
-    });
-    assert_eq!((item.answer.as_str(), calls.len()), ("B", 9));
-    let (item, calls) = original(|round, agent| match (round, agent) {
-        (0, 0) => said("A", 0.4),
-        (0, _) => said("C", 0.95),
-        _ => said("C", 0.5),
-    });
-    assert_eq!((item.answer.as_str(), calls.len(), item.rounds.len()), ("C", 6, 2));
-    let shown = &calls[3].messages[1].content;
-    let (common, other) = (shown.find("2 of the agents").unwrap(), shown.find("1 of the").unwrap());
-    assert!(common < other, "{shown}");
-    for part in [
-        "for C My answer is C, and my confidence 0.95.",
-        "for A My answer is A, and my confidence 0.4.",
-    ] {
-        assert!(shown.contains(part), "{part} is not in {shown}");
-    }
-    // Of three answers the third is shown to nobody.
-    let (_, calls) = original(|_, agent| said(["D", "A", "E"][agent], 0.5));
-    let shown = &calls[3].messages[1].content;
-    assert!(
-        shown.contains("for D") && shown.contains("for A") && !shown.contains("for E"),
-        "{shown}"
-    );
-}
-
-#[test]
 fn the_harness_calls_the_answers_of_a_round_those_of_other_experts() {
     let differ = |_, agent: usize| said(["A", "B", "C"][agent], 0.7);
     let told = |pairs: &[&str]| {

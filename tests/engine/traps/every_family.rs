@@ -75,7 +75,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         members: config.slots().into_iter().map(|slot| member(slot.agent)).collect(),
         recorder: Box::new(calls),
         run_seed: 1,
-        settings: config.call_settings(DecodingMode::Grammar, &prompts).unwrap(),
+        settings: config.call_settings(DecodingMode::Grammar),
         salt: None,
         stop: Arc::default(),
         retriever: None,

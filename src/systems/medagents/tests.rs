@@ -249,3 +249,14 @@ fn the_harness_asks_dissenters_alone_for_a_letter() {
     assert!(asked(&["mab_compat=on"]).contains("Only if you do not agree"));
     assert!(!asked(&[]).contains("Only if you do not agree"));
 }
+
+#[test]
+fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {
+    let slots = config::Settings::slots(&Settings::default());
+    let names: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
+    assert_eq!(names, ["doctor-1", "doctor-2", "doctor-3", "gatherer", "meta", "decision"]);
+    let models: Vec<usize> = slots.iter().map(|slot| slot.model).collect();
+    assert_eq!(models, [0, 1, 2, 0, 0, 0]);
+    assert_eq!(names[GATHERER], "gatherer");
+    assert_eq!((names[META], names[DECISION]), ("meta", "decision"));
+}
