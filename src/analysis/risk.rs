@@ -233,10 +233,11 @@ mod tests {
             let above = (0..10).map(tenth).filter(|score| *score >= point.threshold);
             let above: Vec<f64> = above.collect();
             let wrong: f64 = above.iter().map(|score| 0.5 * (1.0 - score)).sum();
-            broken += usize::from(wrong / above.len() as f64 > 0.1);
+            // At the fifth threshold from the top the share is the wanted one itself.
+            broken += usize::from(wrong / above.len() as f64 > 0.1 - 1e-9);
         }
         // 500 are allowed; four standard deviations beside it.
-        assert!(broken <= 590 && found > 5_000, "{broken} of {found}");
+        assert!(broken <= 590 && found > 4_000, "{broken} of {found}");
     }
 
     /// A run whose items are answered with this agreement of four, rightly or not.
