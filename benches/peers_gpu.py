@@ -15,7 +15,8 @@ FILE is written again after every figure; one that fails leaves its error there,
   dense mask over all sequences, and no CUDA graphs; the figure says which it was. Beside it stands what all of the run's calls of
   that backbone came to; `--prompts 0` has both engines do the same calls.
 
-The limits are a copy of 4 GiB inside the GPU (bytes read and written) and a bf16 product of 8192³ on random numbers.
+The limits are a copy of 4 GiB inside the GPU (bytes read and written), a bf16 product of 8192³ on random numbers, and what cuBLAS and
+sdpa take for Qwen3-4B's products and attention, in microseconds.
 """
 
 import argparse
@@ -34,6 +35,8 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, ContinuousBatchingConfig, GenerationConfig, PreTrainedTokenizerFast
 
+# Outputs and inputs of Qwen3-4B's products: queries with keys and values, what comes of attention, gates with ups, down.
+SHAPES = [(6144, 2560), (2560, 4096), (19456, 2560), (2560, 9728)]
 PROMPT = 128
 PREFILL = 4096
 
@@ -44,6 +47,8 @@ def main() -> None:
     if arguments.checkpoint is None:
         report.take("copy", lambda: copy_rate(arguments.device))
         report.take("bf16 product", lambda: product_rate(arguments.device))
+        report.take("linear", lambda: linear_microseconds(arguments.device))
+        report.take("attention", lambda: attention_microseconds(arguments.device))
     else:
         models = []
         report.take("load", lambda: models.append(load(arguments)))
@@ -138,6 +143,33 @@ def product_rate(device: str) -> dict:
     work()
     times = [seconds(work) for _ in range(5)]
     return {"multiply_adds_per_second": count * size**3 / statistics.median(times)}
+
+
+def linear_microseconds(device: str) -> dict:
+    """By weights that take turns, as layers do: no cache holds them all."""
+    shapes, rows = (SHAPES, [1, 8, 16, 64, 128, 256, 512, 1024, 2048]) if device == "cuda" else ([(64, 32)], [1, 8])
+    figures = {}
+    for outputs, inputs in shapes:
+        weights = 4 * [torch.randn(outputs, inputs, device=device).to(torch.bfloat16) for _ in range(8)]
+        for count in rows:
+            x = torch.randn(count, inputs, device=device).to(torch.bfloat16)
+            work = lambda: [torch.nn.functional.linear(x, weight) for weight in weights]
+            work()
+            figures[f"{count} rows, {inputs} to {outputs}"] = best(work, 5) / len(weights) * 1e6
+    return figures
+
+
+def attention_microseconds(device: str) -> dict:
+    """Of a prompt's rows, by 32 heads of 128 numbers over 8 of keys and values."""
+    figures = {}
+    for length in [512, 2048, 4096] if device == "cuda" else [16]:
+        heads = lambda count: torch.randn(1, count, length, 128, device=device).to(torch.bfloat16)
+        queries, keys, values = heads(32), heads(8), heads(8)
+        attend = torch.nn.functional.scaled_dot_product_attention
+        work = lambda: [attend(queries, keys, values, is_causal=True, enable_gqa=True) for _ in range(16)]
+        work()
+        figures[f"{length} positions"] = best(work, 5) / 16 * 1e6
+    return figures
 
 
 def load(arguments: argparse.Namespace):

@@ -19,17 +19,6 @@ __device__ __forceinline__ void let_dependents_start() {
 #endif
 }
 
-// Lets time pass. The emulator's kernels run one after another: there is nothing to be late for.
-__device__ __forceinline__ void pass_time([[maybe_unused]] unsigned nanoseconds) {
-#ifndef WARDROUND_EMULATED
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start)::"memory");
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-    } while (now - start < nanoseconds);
-#endif
-}
-
 // Sixteen bytes of what is read once, past the first cache. Stays before a later `wait_for_inputs`.
 __device__ __forceinline__ uint4 load_streaming(const void *from) {
 #ifdef WARDROUND_EMULATED

@@ -3,15 +3,15 @@
 #   eval "$(tools/cuda-toolchain.sh ~/.cache/wardround-cuda)"
 #   cargo build --release --features cuda
 # CUDA 13.0: its machine code runs under drivers from 580 on. Only the compiler is fetched, for the program asks the
-# driver alone (libcuda.so.1), and when it runs; and, of the first version that has it as a wheel, the disassembler.
+# driver alone (libcuda.so.1), and when it runs.
 set -euo pipefail
 folder=${1:?usage: cuda-toolchain.sh FOLDER}
-# Exactly these: another version makes other machine code, which tools/machine_code.py would tell as a step back.
+# Exactly these: another version makes other machine code, of which tools/machine_code.py may say that it takes more than it should.
 if [[ ! -e $folder/.complete-2 ]]; then
   python3 -m venv "$folder" >&2
   "$folder/bin/pip" install --quiet --disable-pip-version-check \
     nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \
-    nvidia-cuda-cccl==13.0.85 nvidia-cuda-nvdisasm==13.2.86 >&2
+    nvidia-cuda-cccl==13.0.85 >&2
   touch "$folder/.complete-2"
 fi
 packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')

@@ -10,7 +10,7 @@ fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed={KERNELS}");
     #[cfg(feature = "cuda")]
     compile_for_gpus()?;
-    #[cfg(feature = "cuda-emulated")]
+    #[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
     compile_emulated()?;
     Ok(())
 }
@@ -65,8 +65,7 @@ fn compile_for_gpus() -> Result<(), String> {
                 ));
             }
         }
-        let stem = source.file_stem().ok_or("a source without a name")?;
-        fatbins += &format!("({stem:?}, &Aligned(*include_bytes!({to:?}))),\n");
+        fatbins += &format!("&Aligned(*include_bytes!({to:?})),\n");
     }
     fatbins.push(']');
     let list = out.join("fatbins.rs");
@@ -74,15 +73,8 @@ fn compile_for_gpus() -> Result<(), String> {
 }
 
 /// The emulated kernels enter themselves when the program starts, so all of them are linked.
-#[cfg(feature = "cuda-emulated")]
-#[expect(clippy::disallowed_methods, reason = "where cargo says, in a folder of its own")]
+#[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
 fn compile_emulated() -> Result<(), String> {
-    let stems: Vec<_> =
-        sources()?.iter().filter_map(|path| path.file_stem().map(ToOwned::to_owned)).collect();
-    let list =
-        PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?).join("sources.rs");
-    std::fs::write(&list, format!("&{stems:?}"))
-        .map_err(|error| format!("{}: {error}", list.display()))?;
     let mut build = cc::Build::new();
     build
         .cpp(true)

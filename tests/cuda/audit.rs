@@ -18,25 +18,6 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
 }
 
-/// On a GPU they would be loaded; here they are read as far, and named.
-#[test]
-fn kernels_from_a_folder_are_told_of_and_never_emulated() {
-    let folder = tempfile::tempdir().unwrap();
-    let doctor = |bytes: &[u8]| {
-        fs::write(folder.path().join("matmul.fatbin"), bytes).unwrap();
-        let mut command = Command::new(places::program(env!("CARGO_BIN_EXE_wardround")));
-        command.args(["doctor", "--offline"]).env("WARDROUND_CUDA_KERNELS", folder.path());
-        said(&command.output().unwrap())
-    };
-    let header = [0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0, 4, 0, 0, 0, 0, 0, 0, 0];
-    let whole = doctor(&[&header[..], b"code"].concat());
-    let told = "the emulator runs its build's kernels alone, not kernels of";
-    assert!(whole.contains(told) && whole.contains("matmul.fatbin"), "{whole}");
-    assert!(whole.contains("of this build: attention, attention_f32, encoder,"), "{whole}");
-    let short = doctor(&header);
-    assert!(short.contains("matmul.fatbin: it is cut short, at 16 bytes"), "{short}");
-}
-
 /// What a GPU logged is what its kernels have to give, or it is not: any CPU can tell.
 #[test]
 fn a_run_is_made_again_by_the_emulator_byte_for_byte() {

@@ -1,7 +1,5 @@
 //! Why arithmetic could not be done, or not as it was asked for.
 
-use std::path::PathBuf;
-
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
@@ -21,16 +19,8 @@ pub enum OpsError {
     MixedDevices { one: String, other: String },
     #[error("{0} is named twice by --device")]
     RepeatedDevice(String),
-    #[error(
-        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, launch, clusters, graphs"
-    )]
+    #[error("WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma")]
     CudaPart(String),
-    #[error("WARDROUND_CUDA_KERNELS: {}: {reason}", path.display())]
-    CudaKernels { path: PathBuf, reason: String },
-    #[error(
-        "WARDROUND_CUDA_SHADOW compares a GPU with the emulator, which this build does not have"
-    )]
-    NoEmulator,
     #[error("--fast is not supported on {device}")]
     NotFaster { device: String },
     #[error("{device} cannot keep weights as {precision}")]
@@ -73,10 +63,6 @@ impl Diagnosis for OpsError {
             | OpsError::DeviceName(_)
             | OpsError::CudaPart(_)
             | OpsError::QuantisationName(_) => return None,
-            OpsError::CudaKernels { .. } => {
-                "it names a folder of files as `matmul.fatbin`, each compiled from the source of that name; the sandbox must be off"
-            }
-            OpsError::NoEmulator => "build with --features cuda,cuda-emulated, or unset it",
             OpsError::RepeatedDevice(_) => "engines on one device share it as it is: name it once",
             OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
             OpsError::NoDevice { .. } => {

@@ -51,19 +51,6 @@ impl Arguments {
         self.words(&[u64::from(number.to_bits())])
     }
 
-    /// Word by word.
-    #[cfg(feature = "cuda-emulated")]
-    pub fn slots(&self) -> &[u64] {
-        &self.slots
-    }
-
-    /// The same with each word as `change` makes it.
-    #[cfg(feature = "cuda-emulated")]
-    pub fn map(&self, change: impl Fn(u64) -> u64) -> Arguments {
-        let slots = self.slots.iter().map(|slot| change(*slot)).collect();
-        Arguments { slots, starts: self.starts.clone() }
-    }
-
     /// Where each argument lies, as the driver wants it; valid while `self` is.
     pub fn pointers(&mut self) -> Vec<*mut c_void> {
         let slots = self.slots.as_mut_ptr();

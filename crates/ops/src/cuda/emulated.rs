@@ -3,26 +3,22 @@
 //! The same calls, done when they return; a region's address is one of the host's. One launch at a time: the
 //! CTAs are fibers of the thread that launches. A graph keeps launches with the arguments they had, as the driver's do.
 
+#[path = "emulated/emulator.rs"]
+pub mod emulator;
 #[path = "emulated/graph.rs"]
 mod graph;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, CString};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::arguments::{Arguments, RowsMap};
-use super::failures::Failures;
 use super::launch::Launch;
-use super::ledger::{self, Ledger};
 use super::region::Region;
-use super::replaced::Replaced;
-use super::shadow::emulator::{self, Sums};
-use super::shadow::itself::Itself;
-use super::shadow::{Shadow, Subject};
-use super::without::Without;
 use crate::{EMULATED, OpsError};
+use emulator::Sums;
 pub use graph::Graph;
 use graph::Recorded;
 
@@ -45,27 +41,22 @@ pub struct Stream {
 
 #[derive(Debug, Default)]
 struct State {
-    failures: Failures,
     /// Launches that are kept for a graph, while they are.
     recorded: Mutex<Option<Vec<Recorded>>>,
-    /// Whether a launch that is recorded is refused, as a driver may.
+    /// Whether launches that are recorded are refused, as a driver may.
     refuses: AtomicBool,
     replays: AtomicUsize,
-    /// Where launches are listed instead of run; then memory is an address alone.
-    ledger: Option<Arc<Ledger>>,
-    /// What launches are compared on.
-    shadow: Option<(Arc<Shadow>, Arc<dyn Subject>)>,
 }
 
 impl Stream {
     /// As an H200 has.
-    fn hopper(without: Without) -> Stream {
+    fn hopper() -> Stream {
         Stream {
             multiprocessors: 132,
             shared_bytes: 232_448,
             has_warpgroups: true,
-            has_clusters: !without.clusters,
-            without_graphs: without.graphs,
+            has_clusters: true,
+            without_graphs: false,
             sums: Sums::Usual,
             #[cfg(feature = "symbolic")]
             turns: 0,
@@ -78,33 +69,15 @@ impl Stream {
 #[derive(Clone, Copy, Debug)]
 pub struct Function(&'static CStr);
 
-impl Function {
-    pub fn of(name: &'static CStr) -> Function {
-        Function(name)
-    }
-
-    pub fn name(self) -> &'static CStr {
-        self.0
-    }
-}
-
 #[derive(Debug)]
 pub struct Pinned(Vec<u8>);
 
 impl Stream {
     /// # Errors
     /// For any but the first.
-    pub fn open(ordinal: usize, without: Without) -> Result<Stream, OpsError> {
+    pub fn open(ordinal: usize) -> Result<Stream, OpsError> {
         match ordinal {
-            0 => {
-                Replaced::refuse()?;
-                let ledger = Ledger::asked()?.map(Arc::new);
-                let shadow = Shadow::asked()?.filter(|_| ledger.is_none());
-                let shadow = shadow.map(|shadow| (shadow, Arc::new(Itself) as Arc<dyn Subject>));
-                let without = Without { graphs: without.graphs || shadow.is_some(), ..without };
-                let state = Arc::new(State { ledger, shadow, ..State::default() });
-                Ok(Stream { state, ..Stream::hopper(without) })
-            }
+            0 => Ok(Stream::hopper()),
             _ => Err(OpsError::NoDevice {
                 device: format!("cuda:{ordinal}"),
                 reason: "there is one emulated GPU".to_owned(),
@@ -113,16 +86,8 @@ impl Stream {
     }
 
     /// What gives the bits of a GPU of compute capability 9.0, far slower.
-    pub fn emulating_hopper(without: Without) -> Result<Stream, OpsError> {
-        Ok(Stream { sums: Sums::Hopper, ..Stream::open(0, without)? })
-    }
-
-    /// Whose launches are compared on `subject`.
-    #[cfg(test)]
-    pub fn shadowed(shadow: Arc<Shadow>, subject: Arc<dyn Subject>) -> Stream {
-        let state = State { shadow: Some((shadow, subject)), ..State::default() };
-        let without = Without { graphs: true, ..Without::default() };
-        Stream { state: Arc::new(state), ..Stream::hopper(without) }
+    pub fn emulating_hopper() -> Result<Stream, OpsError> {
+        Ok(Stream { sums: Sums::Hopper, ..Stream::open(0)? })
     }
 
     /// As GPUs of compute capability 8.9 are, which have the least shared memory of those that kernels are built for.
@@ -132,7 +97,7 @@ impl Stream {
             shared_bytes: 101_376,
             has_warpgroups: false,
             has_clusters: false,
-            ..Stream::hopper(Without::default())
+            ..Stream::hopper()
         }
     }
 
@@ -146,7 +111,7 @@ impl Stream {
             without_graphs: true,
             sums: Sums::Hashes,
             turns: like.turns,
-            ..Stream::hopper(Without::default())
+            ..Stream::hopper()
         }
     }
 
@@ -157,9 +122,7 @@ impl Stream {
     /// # Errors
     /// None.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
-        let (ledger, shadow) = (self.state.ledger.clone(), self.state.shadow.clone());
-        let state = State { ledger, shadow, ..State::default() };
-        Ok(Stream { state: Arc::new(state), ..self.clone() })
+        Ok(Stream { state: Arc::default(), ..self.clone() })
     }
 
     /// What the bits of results depend on.
@@ -187,7 +150,7 @@ impl Stream {
 
     /// Threads of a CTA that draws; the result does not depend on them, and fewer are faster here.
     pub fn drawing_threads(&self) -> usize {
-        if self.has_memory() { 64 } else { 1024 }
+        64
     }
 
     /// CTAs of a cluster at most.
@@ -213,11 +176,7 @@ impl Stream {
     }
 
     pub fn free_bytes(&self) -> usize {
-        match self.state.ledger {
-            // As an H200 has, beside its driver.
-            Some(_) => 140 << 30,
-            None => 1 << 32,
-        }
+        1 << 32
     }
 
     /// # Errors
@@ -236,27 +195,15 @@ impl Stream {
     /// # Errors
     /// When the system has no room.
     pub fn allocate(&self, bytes: usize, what: &'static str) -> Result<Region, OpsError> {
-        if let Some(ledger) = &self.state.ledger {
-            return Ok(Region::new(ledger.address(bytes), bytes, self.clone()));
-        }
         // SAFETY: the size is not zero.
         let pointer = unsafe { alloc_zeroed(layout(bytes)) };
         if pointer.is_null() {
             return Err(OpsError::memory(what, "the system has none"));
         }
-        if let Some((shadow, _)) = &self.state.shadow {
-            shadow.allocated(pointer as u64, bytes, what);
-        }
         Ok(Region::new(pointer as u64, bytes, self.clone()))
     }
 
     pub fn free(&self, address: u64, bytes: usize) {
-        if !self.has_memory() {
-            return;
-        }
-        if let Some((shadow, _)) = &self.state.shadow {
-            shadow.freed(address);
-        }
         // SAFETY: what `allocate` gave, with its layout, once.
         unsafe { dealloc(address as *mut u8, layout(bytes)) };
     }
@@ -269,18 +216,12 @@ impl Stream {
 
     pub fn write(&self, region: &Region, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= region.bytes(), "a copy beyond its region");
-        if !self.has_memory() {
-            return;
-        }
         let to = (region.address() as usize + offset) as *mut u8;
         // SAFETY: the region has so many bytes from there.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
     pub fn upload(&self, pinned: &Pinned, region: &Region, bytes: usize) {
-        if let Some(ledger) = &self.state.ledger {
-            ledger.copy("upload", bytes);
-        }
         self.write(region, 0, &pinned.0[..bytes]);
     }
 
@@ -289,35 +230,27 @@ impl Stream {
     }
 
     /// # Errors
-    /// What went wrong before.
+    /// None.
     pub fn download(&self, from: &Region, to: &mut Pinned, bytes: usize) -> Result<(), OpsError> {
         assert!(bytes <= from.bytes(), "a copy beyond its region");
-        if let Some(ledger) = &self.state.ledger {
-            ledger.copy("download", bytes);
-            to.0[..bytes].copy_from_slice(&ledger::answer(bytes));
-            return self.told();
-        }
         let from = from.address() as *const u8;
         // SAFETY: the region has so many bytes.
         let source = unsafe { std::slice::from_raw_parts(from, bytes) };
         to.0[..bytes].copy_from_slice(source);
-        self.told()
+        Ok(())
     }
 
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
         assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
-        if !self.has_memory() {
-            return;
-        }
         let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
         // SAFETY: both have so many bytes, and regions do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 
     /// # Errors
-    /// What went wrong before.
+    /// None.
     pub fn synchronise(&self) -> Result<(), OpsError> {
-        self.told()
+        Ok(())
     }
 
     pub fn launch(&self, launch: Launch, arguments: Arguments) {
@@ -326,9 +259,6 @@ impl Stream {
         }
         let mut recorded = self.state.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         match recorded.as_mut() {
-            Some(_) if self.state.refuses.load(Ordering::Relaxed) => {
-                self.state.failures.keep(Err("a launch is refused".to_owned()));
-            }
             Some(recorded) => recorded.push((launch, arguments)),
             None => self.run(launch, arguments),
         }
@@ -336,45 +266,23 @@ impl Stream {
 
     fn run(&self, launch: Launch, mut arguments: Arguments) {
         let name = launch.function.0;
-        match (&self.state.ledger, &self.state.shadow) {
-            (Some(ledger), _) => {
-                ledger.launch(&name.to_string_lossy(), &launch, arguments.slots());
-            }
-            (None, Some((shadow, subject))) => {
-                let tried = shadow.launch(subject.as_ref(), name, &launch, &arguments);
-                self.state.failures.keep(tried);
-            }
-            #[cfg(feature = "symbolic")]
-            (None, None) if self.sums == Sums::Hashes => {
-                // What follows logits decides by numbers.
-                let decides = name == c"draw" || name == c"score";
-                emulator::shuffle(self.turns);
-                let sums = if decides { Sums::Usual } else { Sums::Hashes };
-                emulator::run(name, &launch, &mut arguments, sums);
-                emulator::shuffle(0);
-            }
-            (None, None) => emulator::run(name, &launch, &mut arguments, self.sums),
+        #[cfg(feature = "symbolic")]
+        if self.sums == Sums::Hashes {
+            // What follows logits decides by numbers.
+            let decides = name == c"draw" || name == c"score";
+            emulator::shuffle(self.turns);
+            let sums = if decides { Sums::Usual } else { Sums::Hashes };
+            emulator::run(name, &launch, &mut arguments, sums);
+            emulator::shuffle(0);
+            return;
         }
-    }
-
-    /// Whether regions are memory, and what is written there is read again.
-    pub fn has_memory(&self) -> bool {
-        self.state.ledger.is_none()
+        emulator::run(name, &launch, &mut arguments, self.sums);
     }
 
     /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
     #[cfg(test)]
     pub fn shuffle(&self, seed: u64) {
         emulator::shuffle(seed);
-    }
-
-    fn told(&self) -> Result<(), OpsError> {
-        match self.state.failures.told() {
-            Some(reason) => {
-                Err(OpsError::Device { device: self.kind(), reason: reason.to_owned() })
-            }
-            None => Ok(()),
-        }
     }
 }
 

@@ -10,25 +10,18 @@ mod backend;
 mod cut;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
-#[cfg(feature = "cuda-emulated")]
-pub mod exercise;
+#[cfg(any(feature = "cuda", test))]
 mod failures;
 mod ferry;
 mod kernels;
 mod launch;
-#[cfg(not(feature = "cuda"))]
-mod ledger;
 mod limits;
 mod matmul;
 mod matrix;
 mod pack;
 mod region;
-#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the driver loads them"))]
-mod replaced;
 mod sampler;
 mod scores;
-#[cfg(feature = "cuda-emulated")]
-mod shadow;
 mod stage;
 #[cfg(all(feature = "symbolic", not(feature = "cuda")))]
 mod symbolic;
@@ -37,7 +30,6 @@ mod tests;
 mod text;
 mod warpgroups;
 mod wave;
-mod without;
 
 use std::sync::{Arc, Mutex};
 
@@ -54,7 +46,6 @@ use crate::{FAST, OpsError};
 use ferry::Ferry;
 use region::Region;
 use wave::Room;
-use without::Without;
 
 /// A GPU, through one stream. Clones share the stream.
 #[derive(Clone, Debug)]
@@ -83,8 +74,7 @@ impl Cuda {
     /// # Errors
     /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
-        let without = Without::asked()?;
-        Cuda::of(Stream::open(ordinal, without)?, without)
+        Cuda::of(Stream::open(ordinal)?)
     }
 
     /// This CPU in place of a GPU of compute capability 9.0, with the bits that such a one gives: slowly, for small runs.
@@ -94,8 +84,7 @@ impl Cuda {
     pub fn emulating_hopper() -> Result<Cuda, OpsError> {
         #[cfg(not(feature = "cuda"))]
         {
-            let without = Without::asked()?;
-            Cuda::of(Stream::emulating_hopper(without)?, without)
+            Cuda::of(Stream::emulating_hopper()?)
         }
         #[cfg(feature = "cuda")]
         {
@@ -105,11 +94,12 @@ impl Cuda {
         }
     }
 
-    fn of(stream: Stream, without: Without) -> Result<Cuda, OpsError> {
+    fn of(stream: Stream) -> Result<Cuda, OpsError> {
+        let wants_warpgroups = !warpgroups::are_left_out()?;
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
-            gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
+            wants_warpgroups && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
         Ok(gpu)
     }
 
@@ -167,7 +157,7 @@ impl Cuda {
     pub fn describe_all() -> Vec<String> {
         let describe = |ordinal| match Cuda::open(ordinal) {
             Ok(gpu) => {
-                let left_out = Without::asked().is_ok_and(|without| without.warpgroups);
+                let left_out = warpgroups::are_left_out().is_ok_and(|left_out| left_out);
                 let products = match gpu.warpgroups {
                     true => "products by wgmma",
                     false if gpu.stream.has_warpgroups() && !left_out => {

@@ -1,4 +1,5 @@
-//! Whether this GPU's two kinds of products give the same bits: asked once, before wgmma is trusted with many rows.
+//! Whether this GPU's two kinds of products give the same bits: asked once, before wgmma is trusted with many rows; and whether
+//! it is wanted at all.
 //!
 //! Both sum sixteen products and what was there by one rule, as far as is known of Hopper; nowhere is it promised.
 
@@ -17,6 +18,23 @@ use crate::{Backend, Numbers, OpsError, Precision, StoredType};
 const ROWS: usize = 256;
 const OUTPUTS: usize = 256;
 const INPUTS: usize = 512;
+
+/// What to leave out where a GPU stumbles over it: `wgmma`. That changes how fast a step is, not its bits.
+const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
+
+/// # Errors
+/// Anything else.
+pub fn are_left_out() -> Result<bool, OpsError> {
+    names_wgmma(&std::env::var(WITHOUT).unwrap_or_default())
+}
+
+fn names_wgmma(left_out: &str) -> Result<bool, OpsError> {
+    match left_out.trim() {
+        "" => Ok(false),
+        "wgmma" => Ok(true),
+        other => Err(OpsError::CudaPart(other.to_owned())),
+    }
+}
 
 impl Cuda {
     /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
@@ -75,4 +93,16 @@ fn scattered(count: usize, seed: u64) -> Vec<bf16> {
         bf16::from_bits(((bits & 0x80) << 8 | exponent << 7 | bits & 0x7F) as u16)
     };
     (0..count as u64).map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_wgmma_can_be_left_out() {
+        assert_eq!((names_wgmma(""), names_wgmma(" wgmma")), (Ok(false), Ok(true)));
+        let error = names_wgmma("wgmma,graphs").unwrap_err();
+        assert!(error.to_string().contains("`wgmma,graphs`"), "{error}");
+    }
 }

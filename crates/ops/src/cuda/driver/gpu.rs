@@ -2,11 +2,10 @@
 
 use cudarc::driver::sys::{self, CUresult};
 
-use super::super::replaced::Replaced;
 use crate::OpsError;
 
-/// Every `.cu` file, by its name without the ending, compiled for each architecture that this build knows.
-static FATBINS: &[(&str, &Aligned<[u8]>)] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
+/// Every `.cu` file, compiled for each architecture that this build knows.
+static FATBINS: &[&Aligned<[u8]>] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
 
 /// An image, which the driver reads in words.
 #[repr(align(64))]
@@ -21,8 +20,6 @@ pub struct Gpu {
     pub multiprocessors: usize,
     context: sys::CUcontext,
     pub modules: Vec<sys::CUmodule>,
-    /// Kernels that are not the build's.
-    pub replaced: Option<Replaced>,
 }
 
 // SAFETY: the driver's handles may be used by any thread; whoever does makes the context current first.
@@ -33,7 +30,7 @@ unsafe impl Sync for Gpu {}
 impl Gpu {
     /// # Errors
     /// The driver's reason, in its words.
-    pub fn open(ordinal: usize, replaced: Option<Replaced>) -> Result<Gpu, String> {
+    pub fn open(ordinal: usize) -> Result<Gpu, String> {
         let (mut device, mut context) = (0, std::ptr::null_mut());
         let mut name = [0; 128];
         // SAFETY: places for a number, a handle and a text of so many bytes.
@@ -53,17 +50,11 @@ impl Gpu {
         use sys::CUdevice_attribute as Attribute;
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        let load = |(source, image): &(&str, &Aligned<[u8]>)| {
+        let load = |image: &&Aligned<[u8]>| {
             let mut module = std::ptr::null_mut();
-            let from_file = replaced.as_ref().and_then(|replaced| replaced.image(source));
-            let image = from_file.map_or(image.0.as_ptr(), |file| file.words().as_ptr().cast());
-            // SAFETY: a fat binary that nvcc wrote, or a file that is as long as it says.
-            let loaded = unsafe { sys::cuModuleLoadData(&raw mut module, image.cast()) };
+            // SAFETY: a fat binary that nvcc wrote.
+            let loaded = unsafe { sys::cuModuleLoadData(&raw mut module, image.0.as_ptr().cast()) };
             check(loaded).map(|()| module).map_err(|reason| {
-                if let Some(file) = from_file {
-                    let path = file.path().display();
-                    return format!("{path} has no kernels for compute capability {major}.{minor}: {reason}");
-                }
                 let version = driver_version();
                 format!(
                     "compute capability {major}.{minor}, a driver for CUDA {version}: {reason}; \
@@ -81,13 +72,7 @@ impl Gpu {
                 as usize,
             context,
             modules: FATBINS.iter().map(load).collect::<Result<_, _>>()?,
-            replaced,
         })
-    }
-
-    /// Names of the sources that kernels are compiled from.
-    pub fn sources() -> Vec<&'static str> {
-        FATBINS.iter().map(|(source, _)| *source).collect()
     }
 
     /// Makes the context this thread's.

@@ -19,7 +19,7 @@ unsafe impl Sync for Graph {}
 impl Stream {
     /// Runs the launches of `body`, and keeps them where the driver can; where it cannot, `body` runs once more.
     pub fn capture(&self, mut body: impl FnMut()) -> Option<Graph> {
-        let graph = match self.0.without.graphs || self.0.checks {
+        let graph = match self.0.checks {
             true => None,
             false => self.record(&mut body),
         };

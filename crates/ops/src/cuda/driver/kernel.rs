@@ -25,14 +25,6 @@ unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
 
-impl Function {
-    /// What the driver knows it by.
-    #[cfg(feature = "cuda-emulated")]
-    pub(super) fn handle(self) -> usize {
-        self.0 as usize
-    }
-}
-
 impl Stream {
     /// The kernel `name`, which may take up to `shared_bytes` of dynamic shared memory.
     ///
@@ -66,8 +58,6 @@ impl Stream {
         // The same split of the first cache for all kernels: to change it, a multiprocessor has to run empty.
         let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         set(share, 100)?;
-        #[cfg(feature = "cuda-emulated")]
-        self.tell_shadow(|shadow| shadow.names.add(function as usize, &c_name));
         Ok(Function(function, name.to_owned().leak()))
     }
 
@@ -75,13 +65,9 @@ impl Stream {
         if launch.grid.contains(&0) {
             return;
         }
-        #[cfg(feature = "cuda-emulated")]
-        if self.0.shadow.is_some() {
-            return self.launch_shadowed(&launch, &arguments);
-        }
         // A step's first kernel waits for the upload as a whole: some read positions before their wait.
         let after_copy = self.0.after_copy.swap(false, Ordering::Relaxed);
-        let early = launch.early && !after_copy && !self.0.without.early_launches;
+        let early = launch.early && !after_copy;
         let Function(_, name) = launch.function;
         if self.0.checks {
             eprintln!("{name} {:?} of {}", launch.grid, launch.threads);
@@ -95,7 +81,7 @@ impl Stream {
     }
 
     /// The launch alone, early or not as it says.
-    pub(super) fn start(&self, launch: Launch, mut arguments: Arguments) -> CUresult {
+    fn start(&self, launch: Launch, mut arguments: Arguments) -> CUresult {
         self.0.gpu.enter();
         // Before Hopper there is no such thing.
         let is_early = launch.early && self.0.gpu.capability.0 >= 9;

@@ -24,15 +24,11 @@ impl Stream {
         // SAFETY: so many bytes are there.
         self.note(unsafe { sys::cuMemsetD8Async(address, 0, bytes.max(16), self.0.stream) });
         self.0.after_copy.store(true, Ordering::Relaxed);
-        #[cfg(feature = "cuda-emulated")]
-        self.tell_shadow(|shadow| shadow.allocated(address, bytes, what));
         Ok(Region::new(address, bytes, self.clone()))
     }
 
     pub fn free(&self, address: u64, _bytes: usize) {
         self.0.gpu.enter();
-        #[cfg(feature = "cuda-emulated")]
-        self.tell_shadow(|shadow| shadow.freed(address));
         // SAFETY: what `allocate` gave, once. The driver waits for work that uses it.
         unsafe { sys::cuMemFree_v2(address) };
     }

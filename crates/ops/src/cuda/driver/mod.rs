@@ -9,8 +9,6 @@ mod kernel;
 mod memory;
 mod pinned;
 mod rows_map;
-#[cfg(feature = "cuda-emulated")]
-mod shadow;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,10 +21,6 @@ pub use kernel::Function;
 pub use pinned::Pinned;
 
 use super::failures::Failures;
-use super::replaced::Replaced;
-#[cfg(feature = "cuda-emulated")]
-use super::shadow::Shadow;
-use super::without::Without;
 use crate::OpsError;
 
 /// A stream of one GPU. Clones are the same stream.
@@ -37,15 +31,11 @@ pub struct Stream(Arc<Inner>);
 struct Inner {
     gpu: Arc<Gpu>,
     stream: sys::CUstream,
-    without: Without,
     /// `WARDROUND_CUDA_CHECK`: each launch is named, and waited for, so that an error is its own; there are no graphs.
     checks: bool,
     failures: Failures,
     /// Whether the last thing on the stream is a copy and no launch.
     after_copy: AtomicBool,
-    /// What launches are compared with the emulator's on.
-    #[cfg(feature = "cuda-emulated")]
-    shadow: Option<Arc<Shadow>>,
 }
 
 // SAFETY: the driver's handles may be used by any thread; each call here makes the context current first.
@@ -56,21 +46,13 @@ unsafe impl Sync for Inner {}
 impl Stream {
     /// # Errors
     /// When there is no driver, no GPU of that number, or none of this build's kernels runs on it.
-    pub fn open(ordinal: usize, without: Without) -> Result<Stream, OpsError> {
+    pub fn open(ordinal: usize) -> Result<Stream, OpsError> {
         let missing =
             |reason: String| OpsError::NoDevice { device: format!("cuda:{ordinal}"), reason };
         if !is_driver_there() {
             return Err(missing("no NVIDIA driver (libcuda) is installed".to_owned()));
         }
-        let replaced = Replaced::asked(&Gpu::sources())?;
-        if let Some(replaced) = &replaced {
-            replaced.tell();
-        }
-        let gpu = Arc::new(Gpu::open(ordinal, replaced).map_err(missing)?);
-        let stream = Stream::on(gpu, without)?;
-        #[cfg(feature = "cuda-emulated")]
-        let stream = stream.shadowed(Shadow::asked()?);
-        Ok(stream)
+        Stream::on(Arc::new(Gpu::open(ordinal).map_err(missing)?))
     }
 
     /// How many GPUs the driver shows to this process.
@@ -88,17 +70,10 @@ impl Stream {
 
     /// Another stream of the same GPU.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
-        let stream = Stream::on(self.0.gpu.clone(), self.0.without)?;
-        #[cfg(feature = "cuda-emulated")]
-        let stream = stream.shadowed(self.0.shadow.clone());
-        Ok(stream)
+        Stream::on(self.0.gpu.clone())
     }
 
-    fn on(gpu: Arc<Gpu>, without: Without) -> Result<Stream, OpsError> {
-        #[cfg(not(feature = "cuda-emulated"))]
-        if std::env::var_os("WARDROUND_CUDA_SHADOW").is_some_and(|report| !report.is_empty()) {
-            return Err(OpsError::NoEmulator);
-        }
+    fn on(gpu: Arc<Gpu>) -> Result<Stream, OpsError> {
         let mut stream = std::ptr::null_mut();
         gpu.enter();
         let non_blocking = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
@@ -108,31 +83,25 @@ impl Stream {
         Ok(Stream(Arc::new(Inner {
             gpu,
             stream,
-            without,
             checks: std::env::var("WARDROUND_CUDA_CHECK")
                 .is_ok_and(|value| crate::variable::boolean(&value) == Some(true)),
             failures: Failures::default(),
             after_copy: AtomicBool::new(true),
-            #[cfg(feature = "cuda-emulated")]
-            shadow: None,
         })))
     }
 
-    /// `cuda sm_90`: what decides the bits; where kernels are not the build's, by which.
+    /// `cuda sm_90`: what decides the bits.
     pub fn kind(&self) -> String {
         let (major, minor) = self.0.gpu.capability;
-        let kind = format!("cuda sm_{major}{minor}");
-        self.0.gpu.replaced.as_ref().map_or(kind.clone(), |replaced| replaced.mark(&kind))
+        format!("cuda sm_{major}{minor}")
     }
 
     /// For people: number, name, capability, free memory.
     pub fn describe(&self) -> String {
         let gpu = &self.0.gpu;
         let gibibytes = self.free_bytes() as f64 / f64::from(1 << 30);
-        let replaced = gpu.replaced.as_ref().map(|replaced| format!("; {}", replaced.describe()));
-        let replaced = replaced.unwrap_or_default();
         let (ordinal, name, kind) = (gpu.ordinal, &gpu.name, self.kind());
-        format!("cuda:{ordinal}: {name}, {kind}, {gibibytes:.1} GiB free{replaced}")
+        format!("cuda:{ordinal}: {name}, {kind}, {gibibytes:.1} GiB free")
     }
 
     pub fn multiprocessors(&self) -> usize {
@@ -151,7 +120,7 @@ impl Stream {
 
     /// CTAs of a cluster at most: as many as every GPU that has clusters can start together.
     pub fn most_clustered(&self) -> usize {
-        if self.0.gpu.capability.0 >= 9 && !self.0.without.clusters { 8 } else { 1 }
+        if self.0.gpu.capability.0 >= 9 { 8 } else { 1 }
     }
 
     pub fn free_bytes(&self) -> usize {
@@ -159,14 +128,7 @@ impl Stream {
         self.0.gpu.enter();
         // SAFETY: both are places for numbers.
         let asked = unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
-        #[cfg(feature = "cuda-emulated")]
-        let free = self.shadows_room(free);
         if check(asked).is_ok() { free } else { 0 }
-    }
-
-    /// Whether regions are memory; the emulator may do without.
-    pub fn has_memory(&self) -> bool {
-        true
     }
 
     fn note(&self, result: CUresult) {

@@ -13,7 +13,7 @@ pub(super) type Recorded = (Launch, Arguments);
 pub struct Graph(Vec<Recorded>);
 
 impl Stream {
-    /// Runs the launches of `body`, and keeps them unless one is refused; then `body` runs once more.
+    /// Runs the launches of `body`, and keeps them unless they are refused; then `body` runs once more.
     pub fn capture(&self, mut body: impl FnMut()) -> Option<Graph> {
         let graph = match self.without_graphs {
             true => None,
@@ -32,8 +32,8 @@ impl Stream {
             std::mem::replace(&mut *recorded, launches)
         };
         keep(Some(Vec::new()));
-        let is_whole = self.state.failures.record(body);
-        keep(None).filter(|_| is_whole).map(Graph)
+        body();
+        keep(None).filter(|_| !self.state.refuses.load(Ordering::Relaxed)).map(Graph)
     }
 
     pub fn replay(&self, graph: &Graph) {

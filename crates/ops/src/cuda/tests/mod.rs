@@ -14,10 +14,8 @@ mod rotary;
 mod sampler;
 mod sequences;
 #[cfg(not(feature = "cuda"))]
-mod shadow;
-#[cfg(not(feature = "cuda"))]
 mod shuffle;
-#[cfg(feature = "cuda-emulated")]
+#[cfg(not(feature = "cuda"))]
 mod sums;
 #[cfg(all(feature = "symbolic", not(feature = "cuda")))]
 mod symbolic;

@@ -1,6 +1,6 @@
 //! The emulator's sums of products as Hopper's tensor cores make them, against the published rule written out plainly.
 
-use super::super::shadow::emulator::products;
+use super::super::driver::emulator::products;
 use crate::sampling::philox;
 
 /// What a warp's lane brings to a product of tiles, as kernels/emulator.h declares it.

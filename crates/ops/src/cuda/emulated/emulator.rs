@@ -2,8 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use super::super::arguments::Arguments;
-use super::super::launch::Launch;
+use super::{Arguments, Launch};
 
 unsafe extern "C" {
     /// 0: done; 1: there is no such kernel.
@@ -18,7 +17,7 @@ unsafe extern "C" {
 
     fn wardround_emulated_sums(kind: i32);
 
-    #[cfg(all(not(feature = "cuda"), any(test, feature = "symbolic")))]
+    #[cfg(any(test, feature = "symbolic"))]
     fn wardround_emulated_shuffle(seed: u64);
 
     #[cfg(test)]
@@ -42,12 +41,12 @@ pub enum Sums {
     /// By the rule of Hopper's tensor cores.
     Hopper,
     /// Not at all: numbers are hashes of how they were made.
-    #[cfg(all(not(feature = "cuda"), feature = "symbolic"))]
+    #[cfg(feature = "symbolic")]
     Hashes,
 }
 
 /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
-#[cfg(all(not(feature = "cuda"), any(test, feature = "symbolic")))]
+#[cfg(any(test, feature = "symbolic"))]
 pub fn shuffle(seed: u64) {
     // SAFETY: it sets a number of this thread's.
     unsafe { wardround_emulated_shuffle(seed) };
