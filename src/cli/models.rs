@@ -230,7 +230,7 @@ impl Import {
             }
         })?;
         if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&import.directory) {
-            let remedy = "put a chat_template.jinja there, or import it with --tokenizer DIR";
+            let remedy = "put a chat_template.jinja there";
             progress.note(format!(
                 "the file has no chat template, and the model is not asked without: {remedy}"
             ));

@@ -229,7 +229,7 @@ fn gguf_files() {
         std::fs::write(&path, bytes).unwrap();
         let dtype = WantedType::Auto;
         let (file, directory) = (path.clone(), directory.clone());
-        let import = Import { file, directory, tokenizer: None, dtype };
+        let import = Import { file, directory, dtype };
         match import.run(&mut |_, _| ()) {
             Ok(()) => std::fs::remove_dir_all(&import.directory).unwrap(),
             Err(_) => assert!(!import.directory.exists()),

@@ -20,7 +20,6 @@ mod device;
 pub mod diagnosis; // what every error says, and whom it blames
 mod encoder_backend;
 mod error;
-pub mod ggml; // the number types of GGUF files
 pub mod mapped;
 // Tests run it on candle's CPU device.
 #[cfg(any(feature = "metal", feature = "metal-on-cpu"))]

@@ -156,4 +156,35 @@ impl Config {
     pub fn layer_count(&self) -> usize {
         self.layers.len()
     }
+
+    /// The decoder's tensors: their published names, without what stands before and behind all of them, and their shapes. A head of its
+    /// own is not among them.
+    pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
+        let (hidden, head_dim, inner) = (self.hidden_size, self.head_dim, self.intermediate_size);
+        let (queries, keys) = (self.heads * head_dim, self.kv_heads * head_dim);
+        let traits = self.family.traits();
+        let norms = &traits.layer_norms;
+        let mut tensors = vec![("embed_tokens".to_owned(), vec![self.vocab_size, hidden])];
+        for layer in 0..self.layer_count() {
+            let mut add = |name: &str, shape: &[usize]| {
+                tensors.push((format!("layers.{layer}.{name}"), shape.to_vec()));
+            };
+            add("self_attn.q_proj", &[queries, hidden]);
+            add("self_attn.k_proj", &[keys, hidden]);
+            add("self_attn.v_proj", &[keys, hidden]);
+            add("self_attn.o_proj", &[hidden, queries]);
+            add("mlp.gate_proj", &[inner, hidden]);
+            add("mlp.up_proj", &[inner, hidden]);
+            add("mlp.down_proj", &[hidden, inner]);
+            add("input_layernorm", &[hidden]);
+            let around = [norms.attention, Some(norms.feed_forward_input), norms.feed_forward];
+            around.into_iter().flatten().for_each(|name| add(name, &[hidden]));
+            if traits.norms_heads {
+                add("self_attn.q_norm", &[head_dim]);
+                add("self_attn.k_norm", &[head_dim]);
+            }
+        }
+        tensors.push(("norm".to_owned(), vec![hidden]));
+        tensors
+    }
 }

@@ -56,48 +56,19 @@ pub(super) fn write_embeddings(
 }
 
 fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
-    let (hidden, head_dim, inner) = (config.hidden_size, config.head_dim, config.intermediate_size);
-    let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
     let traits = config.family.traits();
-    let (prefix, norms) = (traits.synthetic.prefix, &traits.layer_norms);
-    let centre = 1.0 - traits.norm_offset;
-    let mut tensors = Vec::new();
-    let mut add = |name: String, shape: &[usize], deviation: Option<f32>| {
-        let kind = deviation.map_or(Kind::Norm { centre }, |deviation| Kind::Matrix { deviation });
-        tensors.push((format!("{prefix}{name}.weight"), shape.to_vec(), kind));
-    };
-    // Logits of a unit hidden state come out with a deviation of two: neither flat nor one-sided.
-    add(
-        "embed_tokens".to_owned(),
-        &[config.vocab_size, hidden],
-        Some(2.0 / (hidden as f32).sqrt()),
-    );
-    for layer in 0..config.layer_count() {
-        let mut matrix = |name: &str, outputs: usize, inputs: usize| {
-            let deviation = 1.0 / (inputs as f32).sqrt();
-            add(format!("layers.{layer}.{name}"), &[outputs, inputs], Some(deviation));
+    let tensor = |(name, shape): (String, Vec<usize>)| {
+        let kind = match shape[..] {
+            // Logits of a unit hidden state come out with a deviation of two: neither flat nor one-sided.
+            [_, inputs] if name == "embed_tokens" => {
+                Kind::Matrix { deviation: 2.0 / (inputs as f32).sqrt() }
+            }
+            [_, inputs] => Kind::Matrix { deviation: 1.0 / (inputs as f32).sqrt() },
+            _ => Kind::Norm { centre: 1.0 - traits.norm_offset },
         };
-        matrix("self_attn.q_proj", queries, hidden);
-        matrix("self_attn.k_proj", keys, hidden);
-        matrix("self_attn.v_proj", keys, hidden);
-        matrix("self_attn.o_proj", hidden, queries);
-        matrix("mlp.gate_proj", inner, hidden);
-        matrix("mlp.up_proj", inner, hidden);
-        matrix("mlp.down_proj", hidden, inner);
-        let mut norm =
-            |name: &str, width: usize| add(format!("layers.{layer}.{name}"), &[width], None);
-        norm("input_layernorm", hidden);
-        let around = [norms.attention, Some(norms.feed_forward_input), norms.feed_forward];
-        for name in around.into_iter().flatten() {
-            norm(name, hidden);
-        }
-        if traits.norms_heads {
-            norm("self_attn.q_norm", head_dim);
-            norm("self_attn.k_norm", head_dim);
-        }
-    }
-    add("norm".to_owned(), &[hidden], None);
-    tensors
+        (format!("{}{name}.weight", traits.synthetic.prefix), shape, kind)
+    };
+    config.tensors().into_iter().map(tensor).collect()
 }
 
 impl View for Tensor {
