@@ -50,7 +50,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("scorers", "encoder tokenizer text outside"),
     (
         "hub",
-        "encoder model ops checkpoint chat tokenizer text digest console fault appended variable outside",
+        "encoder model ops checkpoint chat tokenizer text diagnosis digest console fault appended variable outside",
     ),
     ("data", "text random diagnosis digest record outside"),
     // Of both crates: the upper half's knows our prompts.
