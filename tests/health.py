@@ -92,7 +92,7 @@ def strings(value):
 def words(text):
     separated = text.translate(dict.fromkeys(map(ord, BLANKS), " "))
     count = sum(sum(map(is_alphabetic, word)) > 1 for word in separated.split(" "))
-    # Chinese and Japanese are written without spaces.
+    # Chinese is written without spaces.
     return 2 if count == 1 and sum(ord(letter) >= 0x2E80 for letter in text) > 3 else count
 
 

@@ -31,8 +31,8 @@ SOURCES = ["single", "agreement", "arbitration", "vote"]
 STAGES = ["detection", "localisation", "correction"]
 PLAIN = ["rouge1", "rouge2", "rougeL", "rouge1_recall"]
 STEMMED = ["rouge1_stemmed", "rouge2_stemmed", "rougeL_stemmed", "rouge1_stemmed_recall"]
-# Chinese and Japanese are written without white space: each of their letters is a word.
-WORD = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+# Chinese is written without white space: each of its letters is a word.
+WORD = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\s\u3400-\u4dbf\u4e00-\u9fff]+")
 LEARNED = {"bertscore", "bertscore_multilingual", "bleurt", "aggregate", "kpcs"}
 
 

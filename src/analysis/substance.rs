@@ -108,7 +108,7 @@ fn between_tags(reply: &str) -> Vec<&str> {
 fn words(text: &str) -> usize {
     let is_word = |word: &&str| word.chars().filter(|c| c.is_alphabetic()).nth(1).is_some();
     match text.split_whitespace().filter(is_word).count() {
-        // Chinese and Japanese are written without spaces.
+        // Chinese is written without spaces.
         1 if text.chars().filter(|c| *c as u32 >= 0x2E80).nth(3).is_some() => 2,
         count => count,
     }

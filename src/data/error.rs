@@ -134,7 +134,7 @@ impl Diagnosis for DataError {
             }
             DataError::Syntax { .. } => {
                 "medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one \
-                 in all, medrect files one array, medec and mederrbench files CSV; a CSV file's name ends in .csv"
+                 in all, medec and mederrbench files CSV; a CSV file's name ends in .csv"
                     .to_owned()
             }
             DataError::Field { place, field, .. } if place.is_header() && field.contains(';') => {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::source::Source;
 use super::{
-    DataError, Draft, ItemKind, mcq, medec, mederrbench, medmcqa, medqa, medrect, medxpertqa,
-    mmlu_pro, notes, pubmedqa,
+    DataError, Draft, ItemKind, mcq, medec, mederrbench, medmcqa, medqa, medxpertqa, mmlu_pro,
+    notes, pubmedqa,
 };
 
 /// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
@@ -34,8 +34,6 @@ pub enum Format {
     MedecUw,
     /// MedErrBench's CSV, in English, Chinese or Arabic
     Mederrbench,
-    /// MedRECT's JSON, in Japanese or English
-    Medrect,
     /// Your own notes, as a folder of .txt files, JSON Lines or CSV
     Notes,
 }
@@ -64,7 +62,6 @@ impl Format {
             Format::Medec => of("medec", Notes, medec::read),
             Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
             Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
-            Format::Medrect => of("medrect", Notes, medrect::read),
             Format::Notes => of("notes", Notes, notes::read),
         }
     }

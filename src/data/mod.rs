@@ -17,7 +17,6 @@ mod medec;
 mod mederrbench;
 mod medmcqa;
 mod medqa;
-mod medrect;
 mod medxpertqa;
 mod mmlu_pro;
 mod notes;

@@ -23,7 +23,7 @@
 //! | `text` | required |
 //! | `sentences` | a list; in CSV one a line |
 //! | `gold` | `flag` (1: the note has an error; 0: it has none) and for flag 1 `sentence_id` (from 0), `correction`, and optionally `sentence` (which must be that sentence), `type` and `keywords` (a list; in CSV separated by `,` or `;`); in CSV columns of their own. A note without it is checked but not scored |
-//! | `language` | `english`, `chinese`, `arabic` or `japanese`; if missing, detected from the note's script |
+//! | `language` | `english`, `chinese` or `arabic`; if missing, detected from the note's script |
 //! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
 //!
 //! If `sentences` is missing, a text that numbers its sentences 0, 1, 2, … is split at the numbers; any other is split at line

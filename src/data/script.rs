@@ -2,14 +2,13 @@
 
 use crate::record::Language;
 
-/// Japanese if at least a twentieth of the letters are kana, which Chinese does not have; Chinese if a tenth are Han characters, Arabic if a
-/// tenth are Arabic, else English: such notes name drugs and units in Latin letters, while English notes hardly ever use other scripts.
+/// Chinese if a tenth of the letters are Han characters, Arabic if a tenth are Arabic, else English: such notes name drugs and units in Latin
+/// letters, while English notes hardly ever use other scripts.
 pub(super) fn language(text: &str) -> Language {
-    let (mut letters, mut han, mut arabic, mut kana) = (0, 0, 0, 0);
+    let (mut letters, mut han, mut arabic) = (0, 0, 0);
     for letter in text.chars().filter(|c| c.is_alphabetic()) {
         letters += 1;
         match letter {
-            '\u{3040}'..='\u{30ff}' => kana += 1,
             '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}' => han += 1,
             '\u{600}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{fb50}'..='\u{feff}' => arabic += 1,
             _ => {}
@@ -17,7 +16,6 @@ pub(super) fn language(text: &str) -> Language {
     }
     match letters {
         0 => Language::English,
-        _ if kana * 20 >= letters => Language::Japanese,
         _ if han * 10 >= letters => Language::Chinese,
         _ if arabic * 10 >= letters => Language::Arabic,
         _ => Language::English,
@@ -34,7 +32,6 @@ mod tests {
             ("BP 110/70mmHg, WBC 3.22×10^9/L，巩膜黄染", Language::Chinese),
             ("pH = 7.30، PaCO₂ = 8.4 كيلوباسكال، HCO₃", Language::Arabic),
             ("The patient drinks 4‚Äì6 cups; 痰", Language::English),
-            ("70歳の男性。Hb 5.4 g/dL、白血球 1,800", Language::Japanese),
             ("12.5", Language::English),
         ];
         for (text, expected) in cases {

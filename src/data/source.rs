@@ -124,22 +124,6 @@ impl Source {
             }),
         }
     }
-
-    /// The records of a file that is one JSON array, counted from 1.
-    pub fn elements(&self) -> Result<Vec<Result<Row, DataError>>, DataError> {
-        let value = json::parse(self.text())
-            .map_err(|error| json::refused(self.at_line(error.line()), &error))?;
-        let Value::Array(elements) = value else {
-            return Err(DataError::Syntax {
-                place: self.at_line(1),
-                problem: "the file is not one JSON array".to_owned(),
-            });
-        };
-        let numbered = (1..).zip(elements);
-        let row =
-            |(number, value): (usize, _)| Row::new(self.at_record(&number.to_string()), value);
-        Ok(numbered.map(row).collect())
-    }
 }
 
 impl Rows {

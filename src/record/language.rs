@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 pub enum Language {
     #[default]
     English,
+    // Runs of earlier versions have notes in Japanese, which is written without spaces, too.
+    #[serde(alias = "japanese")]
     Chinese,
     Arabic,
-    Japanese,
 }
 
 impl Language {
-    pub const ALL: [Language; 4] =
-        [Language::English, Language::Chinese, Language::Arabic, Language::Japanese];
+    pub const ALL: [Language; 3] = [Language::English, Language::Chinese, Language::Arabic];
 
     /// Every name, as an error lists them.
     pub fn names() -> String {
@@ -31,7 +31,6 @@ impl Language {
             Language::English => "english",
             Language::Chinese => "chinese",
             Language::Arabic => "arabic",
-            Language::Japanese => "japanese",
         }
     }
 }
@@ -64,7 +63,9 @@ mod tests {
             assert_eq!(json, format!("\"{language}\""));
             assert_eq!(serde_json::from_str::<Language>(&json).unwrap(), language);
         }
+        let old = serde_json::from_str::<Language>("\"japanese\"").unwrap();
+        assert!(old == Language::Chinese && "japanese".parse::<Language>().is_err());
         let error = "English".parse::<Language>().unwrap_err();
-        assert_eq!(error, "no language `English`: english, chinese, arabic, japanese");
+        assert_eq!(error, "no language `English`: english, chinese, arabic");
     }
 }

@@ -40,7 +40,7 @@ pub fn align<S: AsRef<str>>(
     let characters = |text: &str| -> Vec<char> {
         match language {
             Language::Arabic => normalise_arabic(text).chars().collect(),
-            Language::English | Language::Chinese | Language::Japanese => text.chars().collect(),
+            Language::English | Language::Chinese => text.chars().collect(),
         }
     };
     match (aligner, language) {

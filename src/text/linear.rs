@@ -30,7 +30,6 @@ fn what_reads_a_text_takes_time_in_proportion_to_it() {
         ("pattern::replace_all", &|text| keep(WORDS.replace_all(text, "$1"))),
         ("porter::porter_stem", &|text| keep(porter_stem(text))),
         ("spreadsheet::cell", &|text| keep(spreadsheet::cell(text))),
-        ("words::characters", &|text| keep(characters(text))),
         ("words::split_words", &|text| keep(split_words(text).count())),
         ("words::strip", &|text| keep(strip(text))),
     ]);

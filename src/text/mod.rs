@@ -26,4 +26,4 @@ pub use lcs::{lcs_length, lcs_ratio};
 pub use pattern::Pattern;
 pub use porter::porter_stem;
 pub use sequence_matcher::{Block, Edit, Opcode, SequenceMatcher};
-pub use words::{characters, is_whitespace, split_words, strip};
+pub use words::{is_whitespace, split_words, strip};

@@ -5,12 +5,6 @@ pub fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_whitespace).filter(|word| !word.is_empty())
 }
 
-/// The characters that are no whitespace: words of a language whose words nothing here can cut.
-pub fn characters(text: &str) -> Vec<&str> {
-    let ends = text.char_indices().map(|(at, character)| &text[at..at + character.len_utf8()]);
-    ends.filter(|one| !one.chars().all(is_whitespace)).collect()
-}
-
 /// Python counts the four separators of ASCII as whitespace, Unicode's White_Space does not.
 pub fn is_whitespace(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
@@ -31,6 +25,5 @@ mod tests {
         let words: Vec<&str> = split_words(text).collect();
         assert_eq!(words, ["one", "two", "three", "four\u{200b}still"]);
         assert_eq!(split_words(" \n").count(), 0);
-        assert_eq!(characters(" 黄 染\n"), ["黄", "染"]);
     }
 }

@@ -173,7 +173,8 @@ fn a_changed_byte_is_refused_and_nothing_stays() {
 #[test]
 fn what_cannot_be_fetched_is_said() {
     let scratch = Scratch::new();
-    let names = "medec, mederrbench, medguards-keywords, medmcqa, medqa, medrect, medxpertqa, mmlu-pro, pubmedqa";
+    let names =
+        "medec, mederrbench, medguards-keywords, medmcqa, medqa, medxpertqa, mmlu-pro, pubmedqa";
     scratch.wardround("data fetch medquad --to fetched").refused(2, &["`medquad`", names]);
     let offline = scratch.wardround("data fetch all --to fetched --offline");
     offline.refused(3, &["medec cannot be fetched: --offline", "data fetch medec --to DIR"]);
@@ -185,7 +186,7 @@ fn what_cannot_be_fetched_is_said() {
         listed.lines().find(|line| line.starts_with(name)).unwrap()[20..].trim().to_owned()
     };
     assert!(
-        size("medrect").starts_with("unknown ") && size("pubmedqa").contains(" MB "),
+        size("medxpertqa").starts_with("unknown ") && size("pubmedqa").contains(" MB "),
         "{listed}"
     );
     scratch.wardround("data ls fetched").refused(2, &["no directory at fetched"]);

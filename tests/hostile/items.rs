@@ -71,12 +71,6 @@ fn medxpertqa() {
     file_withstands("text.jsonl", Format::Medxpertqa, &[row]);
 }
 
-#[test]
-fn medrect() {
-    let record = r#"{"sample_id": "1", "sentences": "1. 70歳の男性。\n2. 治療を開始した。", "error_flag": 1, "error_type": "治療", "error_sentence_id": 2, "error_sentence": "治療を開始した。", "corrected_sentence": "検査をした。", "metadata": {"original_text": null}}"#;
-    file_withstands("medrect.json", Format::Medrect, &[&format!("[{record}]")]);
-}
-
 const NUMBERED: &str = "0 A 53-year-old man has a fever.\n1 He takes aspirin.\n2 Streptococcus is the cause.\n10 He rests.";
 
 #[test]

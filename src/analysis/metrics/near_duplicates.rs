@@ -64,9 +64,10 @@ fn alike(texts: &[&str]) -> Vec<usize> {
     units
 }
 
-/// Of what stands between white space: Chinese and Japanese are written without it, and each of their letters is one.
+/// Of what stands between white space: Chinese is written without it, and each of its letters is one.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_alone = |letter: char| matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}');
+    let is_alone =
+        |letter: char| matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}');
     let parts = text.split_inclusive(is_alone);
     parts.flat_map(move |part| {
         let last = part.chars().next_back().filter(|letter| is_alone(*letter));

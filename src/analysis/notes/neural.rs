@@ -20,8 +20,6 @@ pub fn bertscore_model(language: Language) -> BertScoreModel {
         Language::English => BertScoreModel::ENGLISH,
         Language::Arabic => BertScoreModel::ARABIC,
         Language::Chinese => BertScoreModel::CHINESE,
-        // It has no note in Japanese: what bert-score takes for it.
-        Language::Japanese => BertScoreModel::MULTILINGUAL,
     }
 }
 
@@ -87,7 +85,7 @@ pub fn score_pairs(
             Language::Arabic => {
                 bertscores(folder, &BertScoreModel::MULTILINGUAL, &pairs, &mut missing)?
             }
-            Language::English | Language::Chinese | Language::Japanese => None,
+            Language::English | Language::Chinese => None,
         };
         has_any |= bertscore.is_some() || multilingual.is_some();
         let bleurt = bleurt.as_ref().map(|bleurt| bleurt.score(&pairs));

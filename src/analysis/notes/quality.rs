@@ -10,7 +10,6 @@ use crate::analysis::metrics::rouge_chinese::rouge_chinese;
 use crate::analysis::metrics::rouge_score::rouge_score;
 use crate::analysis::metrics::rouge_set::rouge_set;
 use crate::record::Language;
-use crate::text::characters;
 
 /// A measure of corrections. Files call it by its serialised name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -130,7 +129,7 @@ impl Measure {
 /// Scores of one pair, each from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quality {
-    /// The Python package `rouge`, in Chinese `rouge-chinese`; in Japanese `rouge` over characters.
+    /// The Python package `rouge`, in Chinese `rouge-chinese`.
     pub rouge: Rouge,
     /// The package `rouge-score`; English alone has its stems.
     pub stemmed: Option<Rouge>,
@@ -187,11 +186,6 @@ impl CorrectionScorer {
     }
 }
 
-/// The characters of a text, a blank between two.
-fn spaced(text: &str) -> String {
-    characters(text).join(" ")
-}
-
 impl Quality {
     pub fn of(
         language: Language,
@@ -201,8 +195,6 @@ impl Quality {
     ) -> Quality {
         let rouge = match language {
             Language::Chinese => rouge_chinese(candidate, reference),
-            // MedRECT cuts words with MeCab's dictionary, which is not here: of characters.
-            Language::Japanese => rouge_set(&spaced(candidate), &spaced(reference)),
             Language::English | Language::Arabic => rouge_set(candidate, reference),
         };
         let clip = |score: Option<f64>| score.map(|score| score.clamp(0.0, 1.0));

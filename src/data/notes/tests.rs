@@ -104,7 +104,7 @@ fn refuses_bad_rows_with_line_and_field() {
         (r#"{"text": "a", "sentences": []}"#, "`sentences` is empty"),
         (
             r#"{"text": "a", "language": "greek"}"#,
-            "`language` is \"greek\", not one of english, chinese, arabic, japanese",
+            "`language` is \"greek\", not one of english, chinese, arabic",
         ),
         (r#"{"text": "a", "gold": 1}"#, "`gold` must be an object, not a number"),
         (

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::text::{Edit, Language, SequenceMatcher, characters, chinese_words, split_words};
+use crate::text::{Edit, Language, SequenceMatcher, chinese_words, split_words};
 
 /// Pieces in order, with what stands between them.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ impl Diff {
     pub fn of(language: Language, before: &str, after: &str) -> Diff {
         let (before, after) = (words(language, before), words(language, after));
         let gap = match language {
-            Language::Chinese | Language::Japanese => "",
+            Language::Chinese => "",
             Language::English | Language::Arabic => " ",
         };
         let mut pieces = Vec::new();
@@ -56,7 +56,6 @@ impl Diff {
 fn words(language: Language, text: &str) -> Vec<&str> {
     match language {
         Language::Chinese => chinese_words(text.trim()),
-        Language::Japanese => characters(text),
         Language::English | Language::Arabic => split_words(text).collect(),
     }
 }

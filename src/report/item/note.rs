@@ -58,7 +58,6 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
             Language::English => "en",
             Language::Chinese => "zh",
             Language::Arabic => "ar",
-            Language::Japanese => "ja",
         },
         gold: wanted(note).unwrap_or("–".to_owned()),
         found: found(note),

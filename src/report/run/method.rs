@@ -62,11 +62,7 @@ fn prompts(plan: &Plan) -> String {
 
 /// Table 15's prompts are English.
 fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
-    let others = [
-        (Language::Arabic, "Arabic"),
-        (Language::Chinese, "Chinese"),
-        (Language::Japanese, "Japanese"),
-    ];
+    let others = [(Language::Arabic, "Arabic"), (Language::Chinese, "Chinese")];
     let there =
         others.iter().filter(|(language, _)| notes.iter().any(|note| note.language == *language));
     let names: Vec<&str> = there.map(|(_, name)| *name).collect();
