@@ -12,6 +12,7 @@ use ureq::{Agent, Body, RequestBuilder};
 use super::super::cache::{is_commit, is_hex};
 use super::super::proxy::Proxies;
 use super::super::{HubError, Repository, Token};
+use crate::outside;
 
 const MOST_REDIRECTS: usize = 5;
 const LONGEST_LISTING_BYTES: u64 = 64 << 20;
@@ -216,12 +217,14 @@ impl Client {
         mut response: Response<Body>,
     ) -> Result<RepoInfo, HubError> {
         self.accept(url, what, &response)?;
-        let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
-        let text = limited.read_to_vec().map_err(|error| HubError::Unreachable {
-            url: url.to_owned(),
-            reason: error.to_string(),
-        })?;
         let bad = |reason| HubError::BadAnswer { url: url.to_owned(), reason };
+        // Unpacked, which ureq's own limit does not see.
+        let text = outside::within(response.body_mut().as_reader(), LONGEST_LISTING_BYTES)
+            .map_err(|error| HubError::Unreachable {
+                url: url.to_owned(),
+                reason: error.to_string(),
+            })?
+            .ok_or_else(|| bad(format!("it is longer than {LONGEST_LISTING_BYTES} bytes")))?;
         serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
     }
 

@@ -27,6 +27,8 @@ pub enum Fault {
     Stall(usize),
     /// This status, with this `x-error-code`.
     Deny(u16, &'static str),
+    /// More than a listing may have, packed by gzip.
+    Bloat,
     /// The etag's sum is another file's.
     Lie,
     /// A range is answered with the whole file.
@@ -127,6 +129,12 @@ fn answer(
         Some(Fault::Hang) => return thread::sleep(Duration::from_secs(10)),
         Some(Fault::Deny(status, code)) => {
             return send(&mut stream, status, &[("x-error-code", code.to_owned())], b"");
+        }
+        Some(Fault::Bloat) => {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(&vec![b' '; 65 << 20]).unwrap();
+            let encoding = [("content-encoding", "gzip".to_owned())];
+            return send(&mut stream, 200, &encoding, &packed.finish().unwrap());
         }
         _ => {}
     }

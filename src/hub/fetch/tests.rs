@@ -195,6 +195,9 @@ fn what_the_hub_does_not_have_is_named() {
     }
     let hidden = refusal(Fault::Deny(401, "RepoNotFound"), "/revision/main");
     assert!(matches!(hidden, HubError::NotFound { .. }), "{hidden}");
+    // Of 65 MB, packed into some hundred kilobytes.
+    let long = refusal(Fault::Bloat, "/revision/main").to_string();
+    assert!(long.contains("it is longer than 67108864 bytes"), "{long}");
 
     let mut repository = tiny();
     repository.files.retain(|(name, _)| *name != "tokenizer.json");

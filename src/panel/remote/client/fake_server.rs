@@ -41,6 +41,8 @@ pub enum Act {
     Chunked { body: String, is_complete: bool },
     /// This many bytes, all spaces, without a length promised.
     Endless(usize),
+    /// This many bytes, all spaces, packed by gzip.
+    Packed(usize),
 }
 
 pub struct FakeServer {
@@ -138,6 +140,15 @@ fn answer(mut stream: TcpStream, act: impl Fn(&Request) -> Act, log: &Sender<Req
         Act::Endless(bytes) => {
             let _ = send(&format!("{head}\r\n"));
             send(&" ".repeat(bytes))
+        }
+        Act::Packed(bytes) => {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            packed.write_all(&vec![b' '; bytes]).unwrap();
+            let body = packed.finish().unwrap();
+            let length = body.len();
+            let _ =
+                send(&format!("{head}content-encoding: gzip\r\ncontent-length: {length}\r\n\r\n"));
+            stream.write_all(&body)
         }
     };
 }

@@ -12,6 +12,7 @@ use super::reply::ReplyError;
 use super::retry;
 use super::server_error::ServerError;
 use crate::hub::proxy::{Proxy, ProxyError};
+use crate::outside;
 
 /// The HTTP client of one endpoint.
 #[derive(Clone, Debug)]
@@ -93,15 +94,15 @@ impl Transport {
         let retry_after = milliseconds
             .or_else(|| retry::retry_after(text(header::RETRY_AFTER.as_str())?, SystemTime::now()));
         let status = response.status().as_u16();
-        let limited = response.body_mut().with_config().limit(self.most_bytes);
-        let body = limited.read_to_vec().map_err(|error| self.lost(error))?;
-        Ok(Answer { status, retry_after, body })
+        // ureq's own limit is on the bytes before they are unpacked.
+        let body = outside::within(response.body_mut().as_reader(), self.most_bytes)
+            .map_err(|error| self.lost(error.into()))?;
+        Ok(Answer { status, retry_after, body: body.ok_or(Failure::TooLong)? })
     }
 
     /// Why there is no response, and through which proxy.
     fn lost(&self, error: ureq::Error) -> Failure {
         let reason = match error {
-            ureq::Error::BodyExceedsLimit(_) => return Failure::TooLong,
             // ureq's own message for this does not say what happened.
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 "the connection ended early".to_owned()

@@ -118,12 +118,15 @@ fn a_redirect_does_not_carry_the_key_away() {
 
 #[test]
 fn an_answer_without_end_is_cut_off() {
-    let server = FakeServer::play(vec![Act::Endless(1 << 20)]);
-    let short = RemoteOptions { most_bytes: 10_000, ..options() };
-    let error = open(&server, short).complete(&request(), &GO).unwrap_err();
-    assert!(matches!(error, RemoteError::TooLong { most_bytes: 10_000, .. }), "{error}");
-    assert!(error.concerns_item());
-    assert_eq!(server.requests().len(), 1);
+    // Four megabytes are four kilobytes when they are packed.
+    for act in [Act::Endless(1 << 20), Act::Packed(4 << 20)] {
+        let server = FakeServer::play(vec![act]);
+        let short = RemoteOptions { most_bytes: 10_000, ..options() };
+        let error = open(&server, short).complete(&request(), &GO).unwrap_err();
+        assert!(matches!(error, RemoteError::TooLong { most_bytes: 10_000, .. }), "{error}");
+        assert!(error.concerns_item());
+        assert_eq!(server.requests().len(), 1);
+    }
 }
 
 #[test]
