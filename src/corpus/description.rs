@@ -106,7 +106,7 @@ impl Description {
     pub fn parse(text: &str, path: &Path) -> Result<Description, CorpusError> {
         let wrong = |problem: String| CorpusError::Description { path: path.to_owned(), problem };
         let description: Description =
-            toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;
+            outside::toml(text).map_err(|error| wrong(error.message().to_owned()))?;
         match description.problem() {
             Some(problem) => Err(wrong(problem)),
             None => Ok(description),

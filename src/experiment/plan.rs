@@ -256,7 +256,7 @@ impl Plan {
             |reason: String| RunError::UnreadablePlan { path: path.to_owned(), reason };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         refuse_other_schema(text, path)?;
-        toml::from_str(text).map_err(|error| {
+        outside::toml(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
             unreadable(format!("line {line}: {}", error.message()))
@@ -267,7 +267,7 @@ impl Plan {
     fn to_toml(&self) -> Result<String, RunError> {
         let unwritable = |reason: String| RunError::UnwritablePlan { reason };
         let text = toml::to_string(self).map_err(|error| unwritable(error.to_string()))?;
-        match toml::from_str::<Plan>(&text) {
+        match outside::toml::<Plan>(&text) {
             Ok(read) if read == *self => Ok(text),
             Ok(_) => Err(unwritable("a value changes".to_owned())),
             Err(error) => Err(unwritable(error.to_string())),
@@ -340,7 +340,7 @@ fn refuse_other_schema(text: &str, path: &Path) -> Result<(), RunError> {
         #[serde(default)]
         schema: u32,
     }
-    match toml::from_str::<Numbered>(text) {
+    match outside::toml::<Numbered>(text) {
         Ok(Numbered { schema }) if schema != SCHEMA => {
             Err(RunError::Schema { path: path.to_owned(), found: schema })
         }

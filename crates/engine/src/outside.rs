@@ -1,4 +1,4 @@
-//! Files that others wrote, read under a ceiling: of a length that published ones keep to by far, JSON into memory that is bounded.
+//! Files that others wrote, read under a ceiling: of a length that published ones keep to by far, JSON and TOML into memory that is bounded.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::ceiling::{Ceiling, CeilingError, bounded};
 
 /// Published configurations and tables of special tokens have a fiftieth of it.
 pub const LONGEST_JSON: u64 = 64 << 20;
-/// JSON of numbers alone takes sixteen times its length.
-const JSON: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30));
+/// JSON of numbers alone takes sixteen times its length, TOML of empty tables eighty times.
+const PARSED: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30));
 
 /// Why a file of JSON is not read.
 #[derive(Debug, Error)]
@@ -149,7 +149,22 @@ fn not_utf8(path: &Path) -> io::Error {
 /// See [`bytes`]; what is no such JSON, or would take far more memory than published files do.
 pub fn json<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<T, JsonError> {
     let bytes = bytes(path, LONGEST_JSON)?;
-    Ok(bounded("reading JSON", JSON, move || serde_json::from_slice(&bytes))??)
+    Ok(bounded("reading JSON", PARSED, move || serde_json::from_slice(&bytes))??)
+}
+
+/// A text of TOML as a `T`.
+///
+/// # Errors
+/// What is no such TOML; one that is longer than any file that is read, or would take far more memory.
+#[expect(clippy::disallowed_methods, reason = "this is where it is bounded")]
+pub fn toml<T: DeserializeOwned + Send + 'static>(text: &str) -> Result<T, ::toml::de::Error> {
+    let refused = <::toml::de::Error as serde::de::Error>::custom::<String>;
+    if text.len() as u64 > LONGEST_JSON {
+        return Err(refused(format!("it is longer than {LONGEST_JSON} bytes")));
+    }
+    let text = text.to_owned();
+    let read = bounded("reading TOML", PARSED, move || ::toml::from_str(&text));
+    read.map_err(|error| refused(error.to_string()))?
 }
 
 #[cfg(test)]
@@ -171,6 +186,19 @@ mod tests {
         assert!(read(&numbers).unwrap_err().contains("more than 537 MB"));
         assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
         assert!(json::<serde_json::Value>(folder.path()).is_err());
+    }
+
+    #[test]
+    fn a_text_of_toml_is_bounded_in_length_and_memory() {
+        let read = |text: &str| toml::<::toml::Table>(text).map_err(|error| error.to_string());
+        assert_eq!(read("a = 1").unwrap()["a"].as_integer(), Some(1));
+        let error = toml::<::toml::Table>("a = 1\nb = ").unwrap_err();
+        assert!(error.span().is_some_and(|span| span.start > 6), "{error}");
+        // Each takes some eighty bytes for one.
+        for text in ["[[a]]\n".repeat(10 << 20), format!("a = [{}]", "{},".repeat(20 << 20))] {
+            assert!(read(&text).unwrap_err().contains("reading TOML would need more than 537 MB"));
+        }
+        assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
     }
 
     #[test]

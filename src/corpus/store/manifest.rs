@@ -173,13 +173,13 @@ impl ManifestFile {
         let (body, local) =
             text.rsplit_once(LOCAL).ok_or_else(|| damaged("it has no table [local]".to_owned()))?;
         let schema: Schema =
-            toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
+            outside::toml(body).map_err(|error| damaged(error.message().to_owned()))?;
         if schema.schema > SCHEMA {
             let (found, known) = (schema.schema, SCHEMA);
             return Err(CorpusError::Newer { path: path.to_owned(), found, known });
         }
-        let manifest = toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
-        let local = toml::from_str(local).map_err(|error| damaged(error.message().to_owned()))?;
+        let manifest = outside::toml(body).map_err(|error| damaged(error.message().to_owned()))?;
+        let local = outside::toml(local).map_err(|error| damaged(error.message().to_owned()))?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }
 

@@ -146,7 +146,7 @@ pub struct MethodEntry {
 
 /// The keys of a file, over those of the recipe that it is `like`.
 fn table(text: &str, path: &str) -> Result<toml::Table, RecipeError> {
-    let own: Result<toml::Table, toml::de::Error> = toml::from_str(text);
+    let own = outside::toml::<toml::Table>(text);
     let mut own = own.map_err(|error| RecipeError::malformed(path, error.message()))?;
     let Some(like) = own.remove("like") else {
         return Ok(own);

@@ -116,7 +116,7 @@ impl RecipeManifest {
             return Ok(None);
         }
         let text = outside::text(&path)?;
-        let begun: RecipeManifest = toml::from_str(&text)
+        let begun: RecipeManifest = outside::toml(&text)
             .map_err(|error| RecipeError::malformed(path.display(), error.message()))?;
         // The rest may be as no file of a recipe is: flags have changed it.
         let names = begun.recipe.check_names();

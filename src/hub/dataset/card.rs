@@ -132,7 +132,7 @@ impl DatasetCard {
     pub fn parse(text: &str, path: &Path) -> Result<Self, HubError> {
         let malformed = |reason: String| HubError::Malformed { path: path.to_owned(), reason };
         let card: Self =
-            toml::from_str(text).map_err(|error| malformed(error.message().to_owned()))?;
+            outside::toml(text).map_err(|error| malformed(error.message().to_owned()))?;
         for source in &card.sources {
             if !is_hex(&source.revision, 40) {
                 return Err(malformed(format!("`{}` is not a commit", source.revision)));

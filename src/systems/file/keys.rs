@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::schema::{BY, Gives, ReplyKind, Stage, SystemFile, Text, Vote, When};
 use crate::data::ItemKind;
+use crate::outside;
 
 /// A key of a stage, whether it has an effect there, and what it needs to have one. Keys that are not listed always have.
 type Key = (&'static str, fn(&SystemFile, &Stage) -> bool, &'static str);
@@ -86,7 +87,7 @@ impl SystemFile {
     /// The first of the stage at this place.
     pub(super) fn refuse_idle_keys(&self, place: usize) -> Result<(), Fault> {
         let stage = &self.stages[place];
-        let written: toml::Table = toml::from_str(&self.source.text).unwrap_or_default();
+        let written: toml::Table = outside::toml(&self.source.text).unwrap_or_default();
         let stages = written.get("stage").and_then(toml::Value::as_array);
         let Some(written) = stages.and_then(|all| all.get(place)?.as_table()) else {
             return Ok(());

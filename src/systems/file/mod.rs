@@ -115,7 +115,7 @@ impl SystemFile {
     }
 
     fn parse(source: &SystemText) -> Result<SystemFile, Fault> {
-        toml::from_str(&source.text).map_err(|error| Fault::of_toml(&error))
+        outside::toml(&source.text).map_err(|error| Fault::of_toml(&error))
     }
 
     /// Whether wardround has no such file.

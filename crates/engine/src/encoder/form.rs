@@ -117,7 +117,7 @@ impl Form {
 
 fn own(folder: &Folder) -> Result<EncoderCard, EncoderError> {
     let text = outside::text(folder.file(OWN)?)?;
-    let card: EncoderCard = toml::from_str(&text).map_err(|error| {
+    let card: EncoderCard = outside::toml(&text).map_err(|error| {
         folder.wrong(OWN, format!("does not say how an encoder is used: {}", error.message()))
     })?;
     match card.query_tokens.min(card.document_tokens) {
