@@ -1,6 +1,6 @@
 //! `data`: fetches, lists and verifies the datasets of recipes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -8,6 +8,7 @@ use super::models::tell_checks;
 use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::data::{self, Format};
 use crate::hub::{self, DatasetCard, HubError};
 
 /// The name for all datasets that have a card.
@@ -19,7 +20,7 @@ pub enum Data {
     Fetch(Fetch),
     /// List the known datasets and whether their files are in a directory
     Ls(List),
-    /// Check a directory's datasets against their recorded SHA-256 checksums
+    /// Check a directory's datasets against their checksums, and say what is odd in them
     Verify(Verify),
 }
 
@@ -40,8 +41,11 @@ pub struct List {
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// Directory that datasets were fetched into
+    /// Directory that datasets were fetched into; with --format a file of your own
     directory: PathBuf,
+    /// Format of a file of your own, to be read as `run` reads it
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
 run_each!(Data: Fetch, Ls, Verify);
@@ -106,6 +110,40 @@ impl List {
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {
-        tell_checks(&hub::verify_datasets(&self.directory)?, &self.directory)
+        if let Some(format) = self.format {
+            return tell_notices(&self.directory, format);
+        }
+        let checks = hub::verify_datasets(&self.directory)?;
+        for (_, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
+            let path = self.directory.join(&file.path);
+            // A file that is no longer as it was is told below.
+            if let Some(format) = file.format.as_deref().filter(|_| path.is_file()) {
+                if let Err(error) = tell_notices(&path, format.parse()?) {
+                    console::note(error.to_string());
+                }
+            }
+        }
+        tell_checks(&checks, &self.directory)
+    }
+}
+
+/// What is odd about a file's questions or notes.
+fn tell_notices(path: &Path, format: Format) -> Result<(), Failure> {
+    for notice in data::load(path, format)?.notices {
+        console::note(format!("{}: {notice}", path.display()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cards_call_formats_are_formats() {
+        let files = DatasetCard::all().iter().flat_map(DatasetCard::files);
+        let named = files.filter_map(|(_, file)| file.format.as_deref());
+        let formats: Vec<Format> = named.map(|name| name.parse().unwrap()).collect();
+        assert!(formats.contains(&Format::Medqa) && formats.contains(&Format::Mederrbench));
     }
 }

@@ -22,6 +22,7 @@ pub fn cards(description: &Description) -> (Vec<DatasetCard>, Vec<LeftOut>) {
         let file = |(name, path): (&str, String)| DatasetFile {
             source: name.to_owned(),
             path,
+            format: None,
             check: Check::Rows,
             size_bytes: None,
             sha256: None,

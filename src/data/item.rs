@@ -133,6 +133,16 @@ impl Question {
         true
     }
 
+    /// What an answer is counted as, a letter or none: of options of one text the right one's letter, else the first one's.
+    pub fn counted(&self, answer: &str) -> String {
+        let named = self.options.iter().find(|option| answer == option.letter.to_string());
+        let Some(named) = named else { return answer.to_owned() };
+        let equal = self.options.iter().filter(|option| option.reads_as(named));
+        let mut letters: Vec<char> = equal.map(|option| option.letter).collect();
+        letters.sort_by_key(|letter| Some(*letter) != self.gold);
+        letters.first().map(char::to_string).unwrap_or_default()
+    }
+
     /// The text of the option with this letter; `None` for a letter that no option has.
     pub fn option(&self, letter: char) -> Option<&str> {
         let choice = self.options.iter().find(|choice| choice.letter == letter)?;
@@ -145,6 +155,13 @@ impl Question {
 pub struct Choice {
     pub letter: char,
     pub text: String,
+}
+
+impl Choice {
+    /// Whether both say the same, but for blanks. `Mg` is not `mg`.
+    pub fn reads_as(&self, other: &Choice) -> bool {
+        self.text.split_whitespace().eq(other.text.split_whitespace())
+    }
 }
 
 /// One clinical note.
@@ -242,6 +259,18 @@ mod tests {
         let mut without_gold = Question { gold: None, ..written };
         assert!(without_gold.permute_options(3));
         assert_eq!(without_gold.gold, None);
+    }
+
+    #[test]
+    fn either_letter_of_an_option_that_stands_twice_counts_as_its_text() {
+        let mut twice = question(["zinc", "iron  salts", "copper", "iron salts"]);
+        let counted = |question: &Question| {
+            ["A", "B", "C", "D", "E", ""].map(|answer| question.counted(answer))
+        };
+        assert_eq!(counted(&twice), ["A", "B", "C", "B", "E", ""]);
+        twice.gold = Some('D');
+        assert_eq!(counted(&twice), ["A", "D", "C", "D", "E", ""]);
+        assert_eq!(question(["Mg", "mg", "a", "b"]).counted("B"), "B");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::row_reader::RowReader;
 use super::{contradiction, cross_reference, error, json, running_text, script, sentences};
 use crate::linear::{self, keep};
 
@@ -25,6 +26,13 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
         ("error::shortened", &|text| keep(error::shortened(text))),
         ("error::quoted", &|text| keep(error::quoted(text))),
         ("json::parse", &|text| keep(json::parse(text))),
+        ("row_reader::all, JSON Lines", &|text| {
+            keep(RowReader::json_lines(Path::new("a"), text.as_bytes()).all().is_ok());
+        }),
+        ("row_reader::all, CSV", &|text| {
+            let table = RowReader::table(Path::new("a"), text.as_bytes());
+            keep(table.and_then(RowReader::all).is_ok());
+        }),
         ("running_text::split", &|text| keep(running_text::split(text))),
         ("running_text::one_line", &|text| keep(running_text::one_line(text))),
         ("script::language", &|text| keep(script::language(text))),

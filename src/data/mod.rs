@@ -205,6 +205,7 @@ fn checked(
     }
     notices.extend(notice("bad rows, left out", skipped.len(), skipped.len() + items.len()));
     notices.extend(twice::contradictions(&items));
+    notices.extend(twice::options(&items));
     if items.is_empty() {
         return Err(DataError::Empty { path, kind: format.kind(), notices });
     }

@@ -1,4 +1,4 @@
-//! Questions that a file has twice, with another right answer each: one of them must be wrong.
+//! What a file has twice and should not: a question, with another right answer each, of which one must be wrong; an option of a question.
 
 use std::collections::HashMap;
 
@@ -36,6 +36,21 @@ pub(super) fn contradictions(items: &[Item]) -> Option<String> {
     )
 }
 
+/// How many questions have an option of theirs twice, and the first of them.
+pub(super) fn options(items: &[Item]) -> Option<String> {
+    let questions: Vec<&Question> = items.iter().filter_map(Item::question).collect();
+    let is_twice = |question: &&&Question| {
+        let mut options = question.options.iter().enumerate();
+        options.any(|(at, one)| question.options[..at].iter().any(|other| other.reads_as(one)))
+    };
+    let found: Vec<&&Question> = questions.iter().filter(is_twice).collect();
+    let what = format!(
+        "questions with an option that stands twice, either letter of which counts, the first {}",
+        shortened(&found.first()?.id)
+    );
+    notice(&what, found.len(), questions.len())
+}
+
 /// In lower case, with single blanks.
 fn plain(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
@@ -56,6 +71,19 @@ mod tests {
             gold: Some(gold),
             ..Question::default()
         })
+    }
+
+    #[test]
+    fn options_that_stand_twice_are_told() {
+        let items = [
+            item("1", "Which?", ["Mg", "mg"], 'A'),
+            item("2", "Which?", [" iron\nsalts", "iron salts"], 'B'),
+        ];
+        assert_eq!(options(&items[..1]), None);
+        assert_eq!(
+            options(&items).unwrap(),
+            "questions with an option that stands twice, either letter of which counts, the first 2: 1 of 2"
+        );
     }
 
     #[test]

@@ -165,8 +165,15 @@ impl<'a> Case<'a> {
         Case { letters: None, ..self }
     }
 
-    /// The line of a question. Its answer needs a reply that could be read, of a call that gives one.
-    pub fn close(self, rounds: Vec<RoundLine>, verdict: Verdict) -> AnswerLine {
+    /// The line of a question. Its answer needs a reply that could be read, of a call that gives one. Of options of one text every letter
+    /// counts as one of them.
+    pub fn close(self, mut rounds: Vec<RoundLine>, mut verdict: Verdict) -> AnswerLine {
+        let of_rounds = rounds.iter_mut();
+        let answers =
+            of_rounds.flat_map(|round| round.answers.iter_mut().chain([&mut round.aggregate]));
+        for answer in answers.chain([&mut verdict.answer]) {
+            *answer = self.item.counted(answer);
+        }
         let verdict = match self.basis.get() {
             Some(_) => verdict,
             None => Verdict { rationale: verdict.rationale, ..Verdict::default() },

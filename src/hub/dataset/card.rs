@@ -68,6 +68,8 @@ pub struct DatasetFile {
     pub source: String,
     /// In the directory that datasets are fetched into, where recipes look for it.
     pub path: String,
+    /// By which its questions or notes are read, as `--format` names it; absent of a file that has none.
+    pub format: Option<String>,
     #[serde(default)]
     pub check: Check,
     /// Of the published file, where it is known.
