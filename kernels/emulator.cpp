@@ -407,10 +407,8 @@ void emulator::fence_copies() { current->unfenced = false; }
 
 namespace {
 
-// Whether this OS thread's products are summed as Hopper does, and whether all are.
-constinit thread_local bool sums_as_hopper = false;
-
-bool all_sum_as_hopper() {
+// Whether products are summed as Hopper does.
+bool sums_as_hopper() {
     static const bool asked = [] {
         const char *sums = getenv("WARDROUND_EMULATED_SUMS");
         return sums != nullptr && strcmp(sums, "hopper") == 0;
@@ -422,7 +420,7 @@ bool all_sum_as_hopper() {
 
 void emulator::multiply_tiles(void *slots, unsigned) {
     if (hashes) return hash_tiles(static_cast<TileOperands *>(slots));
-    if (sums_as_hopper || all_sum_as_hopper()) return sums::multiply_tiles(static_cast<TileOperands *>(slots));
+    if (sums_as_hopper()) return sums::multiply_tiles(static_cast<TileOperands *>(slots));
     // Two neighbouring outputs of a row, in one register of any x86-64.
     using Pair = double __attribute__((vector_size(16)));
     TileOperands *operands = static_cast<TileOperands *>(slots);
@@ -541,14 +539,11 @@ void emulator::await_products(unsigned pending) {
 // seed: what depends on the order, for want of a barrier, then shows.
 extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
 
-// How this OS thread computes: 1: its products of tiles are summed as Hopper's tensor cores do, 2: its numbers are hashes, 0: neither.
-extern "C" void wardround_emulated_sums(int kind) {
-    sums_as_hopper = kind == 1;
-    emulator::hashes = kind == 2;
-}
+// How this OS thread computes: 2: its numbers are hashes, 0: they are not.
+extern "C" void wardround_emulated_sums(int kind) { emulator::hashes = kind == 2; }
 
-// The products of a warp's operands, for tests.
-extern "C" void wardround_emulated_products(emulator::TileOperands *operands) { emulator::multiply_tiles(operands, ~0u); }
+// The products of a warp's operands as Hopper sums them, for tests.
+extern "C" void wardround_emulated_products(emulator::TileOperands *operands) { emulator::sums::multiply_tiles(operands); }
 
 // Runs `name` over a grid, so many CTAs along x to a cluster; `arguments` are pointers to the kernel's arguments. 0: done,
 // 1: there is no such kernel.

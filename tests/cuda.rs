@@ -3,9 +3,6 @@
 #![cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 #![allow(clippy::unwrap_used)]
 
-#[cfg(not(feature = "cuda"))]
-#[path = "cuda/audit.rs"]
-mod audit;
 mod common;
 #[cfg(not(feature = "cuda"))]
 #[path = "cuda/symbolic.rs"]
@@ -266,9 +263,9 @@ impl Ward {
         fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    fn wardround(&self, arguments: &str, folder: &Copy) -> String {
+    fn wardround(&self, arguments: &str, folder: &Path) -> String {
         let mut command = Command::new(places::program(env!("CARGO_BIN_EXE_wardround")));
-        command.current_dir(self.folder.path()).args(arguments.split(' ')).arg(folder.path());
+        command.current_dir(self.folder.path()).args(arguments.split(' ')).arg(folder);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{arguments}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -278,7 +275,7 @@ impl Ward {
     fn build(&self, out: &str, device: &str) {
         let build =
             format!("corpus build own.toml --out {out} --device {device} --quiet --encoder");
-        self.wardround(&build, &self.encoder);
+        self.wardround(&build, self.encoder.path());
     }
 }
 
@@ -293,7 +290,7 @@ fn a_corpus_is_built_searched_and_reranked_on_the_gpu() {
         ward.build(device, device);
         let more = "--json --rerank-top-k 3 --device";
         let search = format!("corpus search {device} eclampsia {more} {device} --reranker");
-        let found = ward.wardround(&search, &ward.reranker);
+        let found = ward.wardround(&search, ward.reranker.path());
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
         let shown = found["shown"].as_array().unwrap().iter();
         shown.map(|passage| passage["chunk"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -326,12 +323,24 @@ fn medreflex_searches_on_the_panels_gpu() {
         let run = format!(
             "run medreflex --free --data notes.jsonl --format notes --panel {member} --corpus corpus --out {device} --quiet --device {device} --reranker"
         );
-        ward.wardround(&run, &ward.reranker);
+        ward.wardround(&run, ward.reranker.path());
         let log = fs::read_to_string(ward.folder.path().join(device).join("searches.jsonl"));
         let search: serde_json::Value = serde_json::from_str(log.unwrap().trim()).unwrap();
         search["shown"].as_array().unwrap().len()
     });
     assert_eq!((on_gpu, on_gpu), (3, on_cpu));
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn a_run_on_the_gpu_is_made_again_byte_for_byte() {
+    let ward = Ward::new();
+    let question = r#"{"id": "q1", "question": "Seven times one?", "options": ["7", "8", "9"], "answer": "A"}"#;
+    ward.write("questions.jsonl", &format!("{question}\n"));
+    let run = "run zero-shot --format mcq --data questions.jsonl --set record_chars=4 --quiet --out run --device cuda --panel";
+    ward.wardround(run, &common::synthetic(Family::Qwen3));
+    let again = ward.wardround("replay --device cuda", Path::new("run"));
+    assert!(again.contains("1 call replayed, 0 differences"), "{again}");
 }
 
 /// As on a GPU machine that has neither Rust nor the folders that this was built in: runs itself again from elsewhere.

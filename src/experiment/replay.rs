@@ -9,11 +9,10 @@ use super::compare::compare_all;
 use super::contents::Contents;
 use super::error::resume;
 use super::link::Link;
-use super::plan::{self, Plan};
+use super::plan;
 use super::spec::Spec;
 use crate::data::Item;
 use crate::diagnosis::Failure;
-use crate::ops::EMULATED;
 use crate::panel::PanelError;
 use crate::panel::recorder::Expecting;
 use crate::record::{ItemLine, SearchLine};
@@ -60,8 +59,7 @@ pub fn replay(
     let inputs = spec.read()?;
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
-    let here = audited(run.plan.clone(), &contents.plan);
-    here.keep_to(&contents.plan, &contents.path.join(plan::FILE), asked.allow_version)?;
+    run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), asked.allow_version)?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let expected = asked.by_prefill.then(|| {
@@ -122,16 +120,6 @@ fn by_reference<K: Clone + Ord, R>(lines: &BTreeMap<K, R>) -> BTreeMap<K, &R> {
     lines.iter().map(|(key, line)| (key.clone(), line)).collect()
 }
 
-/// The plan of a replay; where an emulator computes what such a GPU has computed, as if it were that GPU. That is what is asked: whether
-/// the GPU's texts are, byte for byte, what its kernels have to give.
-fn audited(mut here: Plan, planned: &Plan) -> Plan {
-    let kind = &planned.engine.device_kind;
-    if here.engine.device_kind.strip_suffix(EMULATED) == Some(kind) {
-        here.engine.device_kind.clone_from(kind);
-    }
-    here
-}
-
 /// The outcomes to replay: those of the named items, or of all; without those that errored.
 fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
     let planned = &contents.plan.dataset.items;
@@ -154,33 +142,5 @@ fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLi
             ),
             Some(resume(&contents.path)),
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fixtures::plan;
-    use super::*;
-
-    #[test]
-    fn an_emulator_stands_for_the_gpu_that_it_emulates_and_for_no_other() {
-        let of_kind = |kind: &str| {
-            let mut plan = plan();
-            plan.engine.device_kind = kind.to_owned();
-            plan
-        };
-        let emulated = format!("cuda sm_90{EMULATED}");
-        let kept_to = |planned: &str| {
-            let planned = of_kind(planned);
-            audited(of_kind(&emulated), &planned).keep_to(&planned, "plan.toml".as_ref(), false)
-        };
-        kept_to("cuda sm_90").unwrap();
-        kept_to(&emulated).unwrap();
-        for other in ["cuda sm_80", "cuda sm_90 kernels 0123456789ab", "x86_64 avx2"] {
-            let error = kept_to(other).unwrap_err().to_string();
-            assert!(error.contains("device_kind"), "{error}");
-        }
-        let gpu = audited(of_kind("cuda sm_90"), &of_kind(&emulated));
-        assert_eq!(gpu.engine.device_kind, "cuda sm_90", "a GPU does not pass for the emulator");
     }
 }

@@ -1,6 +1,6 @@
 //! In place of a GPU's backend, in builds without it: a type without values, so its methods are never called.
 
-use super::{Cpu, EMULATING, Limits, OpsError, Precision};
+use super::{Cpu, Limits, OpsError, Precision};
 
 #[derive(Clone, Debug)]
 pub enum Absent<const CUDA: bool> {}
@@ -41,13 +41,6 @@ impl<const CUDA: bool> Absent<CUDA> {
 }
 
 impl Cuda {
-    /// # Errors
-    /// Always.
-    pub fn emulating_hopper() -> Result<Cuda, OpsError> {
-        let reason = "this build has no emulator (feature `cuda-emulated`)".to_owned();
-        Err(OpsError::NoDevice { device: EMULATING.to_owned(), reason })
-    }
-
     never! {
         set_fast_math() -> ();
         available_memory() -> usize;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cpu, Cuda, EMULATING, Limits, Machine, Metal, OpsError, Precision};
+use super::{Cpu, Cuda, Limits, Machine, Metal, OpsError, Precision};
 
 /// One thing that computes.
 #[derive(Clone, Debug)]
@@ -13,8 +13,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// The devices of a list: `cpu`, `cuda` (the first GPU), `cuda:0,cuda:1`, `metal`, or [`EMULATING`]. Engines take
-    /// turns on them.
+    /// The devices of a list: `cpu`, `cuda` (the first GPU), `cuda:0,cuda:1`, or `metal`. Engines take turns on them.
     ///
     /// # Errors
     /// A name that is none or stands twice, a GPU that is not there, GPUs whose bits would differ.
@@ -130,7 +129,6 @@ enum Place {
     Cpu,
     Metal,
     Cuda(usize),
-    Emulating,
 }
 
 impl Place {
@@ -139,7 +137,6 @@ impl Place {
         match name.split_once(':') {
             None if name == "cpu" => Ok(Place::Cpu),
             None if name == "metal" => Ok(Place::Metal),
-            None if name == EMULATING => Ok(Place::Emulating),
             None if name == "cuda" => Ok(Place::Cuda(0)),
             Some(("cuda", ordinal)) => Ok(Place::Cuda(ordinal.parse().map_err(|_| unknown())?)),
             _ => Err(unknown()),
@@ -151,7 +148,6 @@ impl Place {
             Place::Cpu => Device::cpu(threads)?,
             Place::Metal => Device::Metal(Metal::open(threads)?),
             Place::Cuda(ordinal) => Device::Cuda(Cuda::open(ordinal)?),
-            Place::Emulating => Device::Cuda(Cuda::emulating_hopper()?),
         })
     }
 }
@@ -162,7 +158,6 @@ impl fmt::Display for Place {
             Place::Cpu => formatter.write_str("cpu"),
             Place::Metal => formatter.write_str("metal"),
             Place::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
-            Place::Emulating => formatter.write_str(EMULATING),
         }
     }
 }
@@ -174,7 +169,6 @@ mod tests {
     #[test]
     fn names_are_told_apart() {
         assert!(matches!(Device::open("cpu", 1).unwrap()[..], [Device::Cpu(_)]));
-        assert_eq!(Place::named(EMULATING).unwrap(), Place::Emulating);
         for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0"] {
             let error = Device::open(name, 1).unwrap_err();
             assert!(matches!(error, OpsError::DeviceName(_)), "{name}: {error}");

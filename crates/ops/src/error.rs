@@ -13,7 +13,7 @@ pub enum OpsError {
     Device { device: String, reason: String },
     #[error("there is no {device}: {reason}")]
     NoDevice { device: String, reason: String },
-    #[error("`{0}` is no device; known: cpu, cuda, cuda:N, metal, cpu-emulating-cuda")]
+    #[error("`{0}` is no device; known: cpu, cuda, cuda:N, metal")]
     DeviceName(String),
     #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
     MixedDevices { one: String, other: String },

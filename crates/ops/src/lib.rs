@@ -47,12 +47,6 @@ pub use metal::Metal;
 /// The suffix of a device's kind under `--fast`: a row's bits may then depend on the rows beside it.
 pub const FAST: &str = " fast";
 
-/// The suffix of a GPU's kind where this CPU computed in its place: the bits are that kind's.
-pub const EMULATED: &str = " emulated";
-
-/// The device that does so for a GPU of compute capability 9.0, in builds with the emulator and no driver.
-pub const EMULATING: &str = "cpu-emulating-cuda";
-
 /// The most that a step may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepLimits {

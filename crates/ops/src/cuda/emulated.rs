@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::arguments::{Arguments, RowsMap};
 use super::launch::Launch;
 use super::region::Region;
-use crate::{EMULATED, OpsError};
+use crate::OpsError;
 use emulator::Sums;
 pub use graph::Graph;
 use graph::Recorded;
@@ -31,7 +31,6 @@ pub struct Stream {
     has_warpgroups: bool,
     has_clusters: bool,
     without_graphs: bool,
-    /// How products are summed: as Hopper does where a GPU's results are computed again.
     sums: Sums,
     /// Threads and CTAs take turns at random, from this seed; in order where it is 0.
     #[cfg(feature = "symbolic")]
@@ -85,11 +84,6 @@ impl Stream {
         }
     }
 
-    /// What gives the bits of a GPU of compute capability 9.0, far slower.
-    pub fn emulating_hopper() -> Result<Stream, OpsError> {
-        Ok(Stream { sums: Sums::Hopper, ..Stream::open(0)? })
-    }
-
     /// As GPUs of compute capability 8.9 are, which have the least shared memory of those that kernels are built for.
     #[cfg(test)]
     pub fn ada() -> Stream {
@@ -129,7 +123,6 @@ impl Stream {
     pub fn kind(&self) -> String {
         match self.sums {
             Sums::Usual => "cuda emulated".to_owned(),
-            Sums::Hopper => format!("cuda sm_90{EMULATED}"),
             #[cfg(feature = "symbolic")]
             Sums::Hashes => "cuda symbolic".to_owned(),
         }

@@ -40,8 +40,6 @@ pub use stage::Stage;
 #[cfg(all(feature = "symbolic", not(feature = "cuda")))]
 pub use symbolic::Like;
 
-#[cfg(feature = "cuda")]
-use crate::EMULATING;
 use crate::{FAST, OpsError};
 use ferry::Ferry;
 use region::Region;
@@ -74,28 +72,8 @@ impl Cuda {
     /// # Errors
     /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
-        Cuda::of(Stream::open(ordinal)?)
-    }
-
-    /// This CPU in place of a GPU of compute capability 9.0, with the bits that such a one gives: slowly, for small runs.
-    ///
-    /// # Errors
-    /// In builds with a driver, whose kernels are a GPU's.
-    pub fn emulating_hopper() -> Result<Cuda, OpsError> {
-        #[cfg(not(feature = "cuda"))]
-        {
-            Cuda::of(Stream::emulating_hopper()?)
-        }
-        #[cfg(feature = "cuda")]
-        {
-            let reason =
-                "this build computes on GPUs; build with `cuda-emulated` and without `cuda`";
-            Err(OpsError::NoDevice { device: EMULATING.to_owned(), reason: reason.to_owned() })
-        }
-    }
-
-    fn of(stream: Stream) -> Result<Cuda, OpsError> {
         let wants_warpgroups = !warpgroups::are_left_out()?;
+        let stream = Stream::open(ordinal)?;
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =

@@ -38,11 +38,9 @@ struct Operands {
 pub enum Sums {
     /// In f64, rounded once; or as `WARDROUND_EMULATED_SUMS` says.
     Usual,
-    /// By the rule of Hopper's tensor cores.
-    Hopper,
     /// Not at all: numbers are hashes of how they were made.
     #[cfg(feature = "symbolic")]
-    Hashes,
+    Hashes = 2,
 }
 
 /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
@@ -82,11 +80,7 @@ pub fn run(name: &CStr, launch: &Launch, arguments: &mut Arguments, sums: Sums) 
 pub fn products(lanes: &[([u32; 4], [u32; 2], [f32; 4])]) -> Vec<[f32; 4]> {
     assert_eq!(lanes.len(), 32);
     let mut operands: Vec<Operands> = lanes.iter().map(|&(a, b, c)| Operands { a, b, c }).collect();
-    // SAFETY: so many lanes' operands; the rest sets a number of this thread's.
-    unsafe {
-        wardround_emulated_sums(Sums::Hopper as i32);
-        wardround_emulated_products(operands.as_mut_ptr());
-        wardround_emulated_sums(Sums::Usual as i32);
-    }
+    // SAFETY: so many lanes' operands.
+    unsafe { wardround_emulated_products(operands.as_mut_ptr()) };
     operands.into_iter().map(|lane| lane.c).collect()
 }
