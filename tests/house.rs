@@ -221,9 +221,11 @@ fn a_step_on_the_cpu_waits_for_no_job_of_the_pool() {
 }
 
 /// Where texts of clients are read, and the list there of what reads them, which are timed.
-const READERS: [(&str, &str); 6] = [
+const READERS: [(&str, &str); 8] = [
     ("src/text/", "src/text/linear.rs"),
     ("src/data/", "src/data/linear.rs"),
+    ("src/corpus/formats/", "src/corpus/formats/linear.rs"),
+    ("src/corpus/split/", "src/corpus/formats/linear.rs"),
     ("src/systems/reading/", "src/systems/reading/linear.rs"),
     ("crates/engine/src/tokenizer", "crates/engine/src/tokenizer/linear.rs"),
     ("src/serve/request/", "src/serve/linear.rs"),
@@ -235,7 +237,7 @@ const OF_NO_CLIENT: &str = "pattern::new error::of_needed_rows error::has_extens
     row::get row::require row::word row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
     source::at_record source::plain_rows reply::get reply::prose reply::field tokenizer::id style::bytes_of_added style::bytes \
     fields::take fields::flag fields::text fields::id fields::number fields::integer fields::count fields::unknown \
-    fields::required fields::wrong_type format::read record::plain_key";
+    fields::required fields::wrong_type format::read record::plain_key folder::records";
 
 #[test]
 fn whatever_reads_a_text_is_on_a_list_of_what_is_timed() {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 
 use super::error::shortened;
@@ -15,6 +17,15 @@ use super::{DataError, Place};
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     let Unique(value) = serde_json::from_str(text)?;
     Ok(value)
+}
+
+/// A `T` from one JSON value, whose objects have no key twice.
+///
+/// # Errors
+/// As of [`parse`]; what is no `T`.
+pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice::<Unique>(bytes)?;
+    serde_json::from_slice(bytes)
 }
 
 /// The error for text at `place` that is not JSON. In JSON Lines serde_json's own line number is always 1.
@@ -110,5 +121,19 @@ mod tests {
     #[test]
     fn refuses_more_than_one_value() {
         assert!(parse("{} {}").is_err());
+    }
+
+    #[test]
+    fn what_is_read_as_another_type_has_no_key_twice_either() {
+        type Words = std::collections::BTreeMap<String, Vec<String>>;
+        assert_eq!(read::<Words>(b"{\"a\": [\"b\"]}").unwrap()["a"], ["b"]);
+        let twice = read::<Words>(b"{\"a\": [\"b\"],\n \"a\": []}").unwrap_err().to_string();
+        assert!(twice.starts_with("the key `a` comes twice at line 2"), "{twice}");
+        assert!(
+            read::<Words>(b"{\"a\": \"b\"}")
+                .unwrap_err()
+                .to_string()
+                .contains("expected a sequence")
+        );
     }
 }

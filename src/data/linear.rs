@@ -26,6 +26,7 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
         ("error::shortened", &|text| keep(error::shortened(text))),
         ("error::quoted", &|text| keep(error::quoted(text))),
         ("json::parse", &|text| keep(json::parse(text))),
+        ("json::read", &|text| keep(json::read::<serde_json::Value>(text.as_bytes()))),
         ("row_reader::all, JSON Lines", &|text| {
             keep(RowReader::json_lines(Path::new("a"), text.as_bytes()).all().is_ok());
         }),

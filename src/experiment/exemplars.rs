@@ -148,7 +148,7 @@ impl ExemplarSpec {
             None => BTreeMap::new(),
             Some(path) => {
                 let bytes = outside::file(path)?;
-                let read: ReasonsFile = serde_json::from_slice(&bytes).map_err(|error| {
+                let read: ReasonsFile = data::json::read(&bytes).map_err(|error| {
                     Failure::usage(
                         format!("{} is no file of reasons: {error}", path.display()),
                         "`wardround reasons` writes one",

@@ -110,13 +110,12 @@ pub fn available_memory() -> usize {
     usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
 }
 
-/// The text of a regular file.
+/// The text of a regular file, without a byte order mark.
 ///
 /// # Errors
 /// One that cannot be read, or is not UTF-8; what is no file.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
-    let path = path.as_ref();
-    String::from_utf8(file(path)?).map_err(|_| not_utf8(path))
+    utf8(file(path.as_ref())?, path.as_ref())
 }
 
 /// What a command's own arguments name to be read: a file, or a pipe as a shell's `<(…)` is one.
@@ -134,13 +133,15 @@ pub fn given(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The text of what a command's own arguments name, without a byte order mark.
 pub fn given_text(path: &Path) -> io::Result<String> {
-    let text = String::from_utf8(given(path)?).map_err(|_| not_utf8(path))?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    utf8(given(path)?, path)
 }
 
-fn not_utf8(path: &Path) -> io::Error {
-    let problem = format!("{}: it is not UTF-8", path.display());
-    io::Error::new(io::ErrorKind::InvalidData, problem)
+fn utf8(bytes: Vec<u8>, path: &Path) -> io::Result<String> {
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let problem = format!("{}: it is not UTF-8", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, problem)
+    })?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// A file of JSON as a `T`.
@@ -202,11 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_a_given_text() {
+    fn a_byte_order_mark_is_no_part_of_a_text() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("queries.txt");
         std::fs::write(&path, "\u{feff}fever\n\u{feff}").unwrap();
-        assert_eq!(given_text(&path).unwrap(), "fever\n\u{feff}");
+        for read in [given_text(&path), text(&path)] {
+            assert_eq!(read.unwrap(), "fever\n\u{feff}");
+        }
     }
 
     /// It takes no room, and reading it would take all memory.

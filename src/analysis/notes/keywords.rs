@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::json;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::outside;
@@ -44,7 +45,7 @@ impl GivenKeywords {
     pub fn read(&mut self, path: &Path) -> Result<(), Failure> {
         let bytes = outside::file(path)?;
         let read: BTreeMap<String, Vec<String>> =
-            serde_json::from_slice(&bytes).map_err(|error| {
+            json::read(&bytes).map_err(|error| {
                 Failure::usage(
                     format!("{}: {error}", path.display()),
                     "expected a JSON object from note id to a list of keywords, as `wardround keywords` writes it",
@@ -70,7 +71,7 @@ impl GivenKeywords {
             Failure::usage(format!("{}: {problem}", path.display()), hint)
         };
         let read: BTreeMap<String, Vec<String>> =
-            serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
+            json::read(&bytes).map_err(|error| refuse(error.to_string()))?;
         let words = read.len();
         for (word, synonyms) in read {
             if word.trim().is_empty() {

@@ -59,7 +59,7 @@ pub fn read(path: &Path) -> Result<String, CorpusError> {
 }
 
 /// A Markdown text's sections under the titles `first heading -- second`; what stands before any heading is under `stem`.
-fn sections(text: &str, stem: &str) -> Vec<(String, String)> {
+pub(super) fn sections(text: &str, stem: &str) -> Vec<(String, String)> {
     let mut headings: Vec<(usize, String)> = Vec::new();
     let mut sections = vec![(stem.to_owned(), String::new())];
     // The marks that opened a block of code which is not closed yet.

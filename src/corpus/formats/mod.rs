@@ -2,6 +2,8 @@
 
 mod folder;
 mod html;
+#[cfg(test)]
+mod linear;
 mod rows;
 
 use std::io::{BufRead, BufReader};
