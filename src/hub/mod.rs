@@ -49,7 +49,7 @@ pub use crate::checkpoint::{CheckpointFiles, FilesError};
 pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};
 
 /// What a TOML file says; `None` where there is no file.
-fn read_toml<T: DeserializeOwned + Send + 'static>(path: PathBuf) -> Result<Option<T>, HubError> {
+fn read_toml<T: DeserializeOwned>(path: PathBuf) -> Result<Option<T>, HubError> {
     let Some(text) = read_if_there(&path)? else { return Ok(None) };
     outside::toml(&text).map(Some).map_err(|error| {
         let reason = error.message().to_owned();

@@ -10,7 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::digest::git_sum_of_file;
 use super::provenance::Provenance;
 use super::{FileDigest, HubError, digest_files};
-use crate::outside::LONGEST_JSON;
+use crate::outside::LONGEST_FILE;
 
 /// Where a file's expected sum comes from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ pub struct FileCheck {
 pub fn refuse_long(checkpoint: &Checkpoint) -> Result<(), HubError> {
     for (_, path) in checkpoint.named_files() {
         let bytes = fs_err::metadata(&path)?.len();
-        if bytes > LONGEST_JSON && !checkpoint.files.weights.contains(&path) {
-            let reason = format!("it is longer than {LONGEST_JSON} bytes");
+        if bytes > LONGEST_FILE && !checkpoint.files.weights.contains(&path) {
+            let reason = format!("it is longer than {LONGEST_FILE} bytes");
             return Err(HubError::Malformed { path, reason });
         }
     }

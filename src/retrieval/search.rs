@@ -81,10 +81,6 @@ impl Searcher {
                 is_cached: false,
             });
         }
-        // What was read of a file that was cut off meanwhile is not what it held.
-        for shelf in &self.corpora.shelves {
-            shelf.corpus.check_whole()?;
-        }
         Ok(results)
     }
 

@@ -257,24 +257,6 @@ fn a_text_that_was_changed_is_an_error_and_never_a_passage() {
     assert!(is_told, "{error}");
 }
 
-// Only Linux says that a mapped file was cut off.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_file_that_is_cut_off_while_it_is_searched_is_an_error_of_the_search() {
-    for name in ["vectors.bin", "texts.bin", "documents.bin"] {
-        let sources = sources();
-        let retriever = start(&options(&sources));
-        assert!(!retriever.search(&request("fever drug")).unwrap().shown.is_empty());
-        let path = sources.path(&format!("out/{name}"));
-        let file = fs_err::OpenOptions::new().write(true).open(path).unwrap();
-        file.set_len(0).unwrap();
-        for query in ["eclampsia magnesium", "fever number 3"] {
-            let error = retriever.search(&request(query)).unwrap_err().to_string();
-            assert!(error.contains(&format!("{name} was cut off while it was read")), "{error}");
-        }
-    }
-}
-
 /// An encoder that panics at one word.
 struct Fragile(FakeEncoder);
 

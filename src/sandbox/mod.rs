@@ -32,7 +32,7 @@ use self::absent as landlock;
 use self::absent as seccomp;
 pub use self::report::Report;
 use crate::diagnosis::Failure;
-pub use crate::{ceiling, outside};
+pub use crate::outside;
 
 /// Whether a process is sandboxed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

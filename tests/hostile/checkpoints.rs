@@ -217,6 +217,26 @@ fn a_pickle_with_a_number_beyond_eight_bytes_is_refused() {
     assert!(error.contains("pytorch_model.bin"), "{error}");
 }
 
+/// As PyTorch wrote them before 1.6: behind a magic number.
+#[test]
+fn pickles_that_double_or_nest_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&goldens().join("scorers/tiny-bleurt"), folder.path());
+    let mut doubles = b"\x80\x02X\x02\0\0\0abq\0".to_vec();
+    for place in 0..39 {
+        doubles.extend([b'h', place, b'h', place, 0x86, b'q', place + 1]);
+    }
+    doubles.push(b'.');
+    let nests = [b"\x80\x02N".as_slice(), &[0x85; 2_000_000], b"."].concat();
+    super::lost();
+    for pickle in [doubles, nests] {
+        let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.".as_slice();
+        std::fs::write(folder.path().join("pytorch_model.bin"), [magic, &pickle].concat()).unwrap();
+        let error = Bleurt::load(folder.path()).err().unwrap().to_string();
+        assert!(error.contains("reading the pickle would need more than 68 MB"), "{error}");
+    }
+}
+
 #[test]
 fn gguf_files() {
     let cases = crate::common::gguf::index().cases;

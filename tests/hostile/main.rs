@@ -3,6 +3,8 @@
 //! `HOSTILE_SECONDS=600 cargo test --test hostile -- --test-threads 1 --nocapture` gives each ten minutes of new inputs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "../../src/ceiling.rs"]
+mod ceiling;
 mod ceilings;
 mod checkpoints;
 #[path = "../common/mod.rs"]
@@ -16,4 +18,15 @@ mod items;
 mod remote;
 mod replies;
 mod runs;
+mod stopped;
 mod trails;
+
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: ceiling::Counting = ceiling::Counting;
+
+/// Bytes that stopped work holds. From the first call on work is held to its ceilings.
+fn lost() -> usize {
+    wardround::ceiling::keep_with(ceiling::KEEPER);
+    ceiling::LOST.load(std::sync::atomic::Ordering::Relaxed)
+}

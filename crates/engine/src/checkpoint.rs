@@ -9,7 +9,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::outside::{self, JsonError};
+use crate::outside;
 
 /// What a model is: its family and sizes.
 pub const CONFIG: &str = "config.json";
@@ -146,10 +146,7 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, FilesError> {
         weight_map: BTreeMap<String, String>,
     }
     let bad = |reason: String| FilesError::BadIndex { path: index.to_owned(), reason };
-    let parsed: Index = outside::json(index).map_err(|error| match error {
-        JsonError::Read(error) => error.into(),
-        error => bad(error.to_string()),
-    })?;
+    let parsed: Index = outside::json(index)?.map_err(|error| bad(error.to_string()))?;
     let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
     if names.is_empty() {
         return Err(bad("its weight_map is empty".to_owned()));

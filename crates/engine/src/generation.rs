@@ -13,7 +13,7 @@ use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::{PENALTIES, Sampling};
 use crate::model::Config;
 use crate::model::config::Ids;
-use crate::outside::{self, JsonError};
+use crate::outside;
 use crate::tokenizer::Tokenizer;
 
 /// A model's sampling defaults, and the tokens that end its turns.
@@ -190,10 +190,10 @@ fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
     Ok(text.map(str::to_owned))
 }
 
-fn read_json<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<T, GenerationError> {
-    let problem = |error: JsonError| error.to_string();
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GenerationError> {
     let fail = |problem| GenerationError { path: path.to_owned(), problem };
-    outside::json(path).map_err(problem).map_err(fail)
+    let read = outside::json(path).map_err(|error| fail(error.to_string()))?;
+    read.map_err(|error| fail(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
-pub mod ceiling; // what bytes from outside may take of memory and time; the process's allocator
+pub mod ceiling; // what bytes from outside may take of memory and time, where the program keeps to it
 pub mod chat; // messages, and a model's chat template
 pub mod checkpoint; // the files of a model's directory
 pub mod digest; // sha256
@@ -13,7 +13,7 @@ pub mod generation; // a model's sampling defaults and end-of-turn tokens
 mod linear; // whether what reads a client's text takes time in proportion to it: one file, for the tests of both crates
 pub mod local_model; // a directory as a running engine
 pub mod model; // one decoder for three families, and BERT
-pub mod outside; // files that others wrote, read under a ceiling
+pub mod outside; // files that others wrote, of bounded lengths
 pub mod random; // seeded draws
 pub mod synth; // checkpoints with random weights
 pub mod tokenizer; // text to token ids and back

@@ -1,30 +1,15 @@
-//! Files that others wrote, read under a ceiling: of a length that published ones keep to by far, JSON and TOML into memory that is bounded.
+//! Files that others wrote, of lengths that published ones keep to by far.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use thiserror::Error;
 
-use crate::ceiling::{Ceiling, CeilingError, bounded};
-
-/// Published configurations and tables of special tokens have a fiftieth of it.
-pub const LONGEST_JSON: u64 = 64 << 20;
-/// JSON of numbers alone takes sixteen times its length, TOML of empty tables eighty times.
-const PARSED: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30));
-
-/// Why a file of JSON is not read.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum JsonError {
-    #[error(transparent)]
-    Read(#[from] io::Error),
-    #[error(transparent)]
-    Invalid(#[from] serde_json::Error),
-    #[error(transparent)]
-    Stopped(#[from] CeilingError),
-}
+/// Published configurations and tables of special tokens have a sixth of it. What is made for it becomes fifty times as much in memory, TOML
+/// of empty tables eighty times.
+pub const LONGEST_JSON: u64 = 8 << 20;
+/// No file of a model but its weights is longer; other files are read up to it, whatever memory is free.
+pub const LONGEST_FILE: u64 = 64 << 20;
 
 pub use wardround_ops::regular_file::{
     create, create_public, open, open_beside, open_directory, open_to_write, sync_directory, write,
@@ -92,8 +77,8 @@ pub fn file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 fn file_within(path: &Path, available: impl Fn() -> usize) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let most = match file.metadata()?.len() {
-        0..=LONGEST_JSON => LONGEST_JSON,
-        _ => LONGEST_JSON.max(available() as u64 / 2),
+        0..=LONGEST_FILE => LONGEST_FILE,
+        _ => LONGEST_FILE.max(available() as u64 / 2),
     };
     read(file, path, most)
 }
@@ -144,28 +129,25 @@ fn utf8(bytes: Vec<u8>, path: &Path) -> io::Result<String> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// A file of JSON as a `T`.
+/// A file of JSON as a `T`, or why it is none.
 ///
 /// # Errors
-/// See [`bytes`]; what is no such JSON, or would take far more memory than published files do.
-pub fn json<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<T, JsonError> {
-    let bytes = bytes(path, LONGEST_JSON)?;
-    Ok(bounded("reading JSON", PARSED, move || serde_json::from_slice(&bytes))??)
+/// See [`bytes`].
+pub fn json<T: DeserializeOwned>(path: &Path) -> io::Result<serde_json::Result<T>> {
+    Ok(serde_json::from_slice(&bytes(path, LONGEST_JSON)?))
 }
 
 /// A text of TOML as a `T`.
 ///
 /// # Errors
-/// What is no such TOML; one that is longer than any file that is read, or would take far more memory.
+/// What is no such TOML, or is longer than any file of it that is read.
 #[expect(clippy::disallowed_methods, reason = "this is where it is bounded")]
-pub fn toml<T: DeserializeOwned + Send + 'static>(text: &str) -> Result<T, ::toml::de::Error> {
+pub fn toml<T: DeserializeOwned>(text: &str) -> Result<T, ::toml::de::Error> {
     let refused = <::toml::de::Error as serde::de::Error>::custom::<String>;
-    if text.len() as u64 > LONGEST_JSON {
-        return Err(refused(format!("it is longer than {LONGEST_JSON} bytes")));
+    match text.len() as u64 > LONGEST_JSON {
+        true => Err(refused(format!("it is longer than {LONGEST_JSON} bytes"))),
+        false => ::toml::from_str(text),
     }
-    let text = text.to_owned();
-    let read = bounded("reading TOML", PARSED, move || ::toml::from_str(&text));
-    read.map_err(|error| refused(error.to_string()))?
 }
 
 #[cfg(test)]
@@ -173,33 +155,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_json_is_bounded_in_length_and_memory() {
+    fn a_file_of_json_is_bounded_in_length() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.json");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            json::<serde_json::Value>(&path).map_err(|error| error.to_string())
+            let read = json::<serde_json::Value>(&path).map_err(|error| error.to_string())?;
+            read.map_err(|error| error.to_string())
         };
         assert_eq!(read("[1]"), Ok(serde_json::json!([1])));
         assert!(read("[1").unwrap_err().contains("EOF"));
-        // 32 bytes a number.
-        let numbers = format!("[{}1]", "1,".repeat(20 << 20));
-        assert!(read(&numbers).unwrap_err().contains("more than 537 MB"));
-        assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
+        assert!(read(&" ".repeat(9 << 20)).unwrap_err().contains("longer than 8388608 bytes"));
         assert!(json::<serde_json::Value>(folder.path()).is_err());
     }
 
     #[test]
-    fn a_text_of_toml_is_bounded_in_length_and_memory() {
+    fn a_text_of_toml_is_bounded_in_length() {
         let read = |text: &str| toml::<::toml::Table>(text).map_err(|error| error.to_string());
         assert_eq!(read("a = 1").unwrap()["a"].as_integer(), Some(1));
         let error = toml::<::toml::Table>("a = 1\nb = ").unwrap_err();
         assert!(error.span().is_some_and(|span| span.start > 6), "{error}");
-        // Each takes some eighty bytes for one.
-        for text in ["[[a]]\n".repeat(10 << 20), format!("a = [{}]", "{},".repeat(20 << 20))] {
-            assert!(read(&text).unwrap_err().contains("reading TOML would need more than 537 MB"));
-        }
-        assert!(read(&" ".repeat(65 << 20)).unwrap_err().contains("longer than 67108864 bytes"));
+        assert!(read(&" ".repeat(9 << 20)).unwrap_err().contains("longer than 8388608 bytes"));
     }
 
     #[test]
@@ -218,20 +194,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calls.jsonl");
         std::fs::File::create(&path).unwrap().set_len(1 << 43).unwrap();
-        for read in [
-            file(&path).map(drop),
-            text(&path).map(drop),
-            json::<u8>(&path).map(drop).map_err(io::Error::other),
-        ] {
+        for read in [file(&path).map(drop), text(&path).map(drop), json::<u8>(&path).map(drop)] {
             let problem = read.unwrap_err().to_string();
             assert!(problem.contains("calls.jsonl: it is longer than "), "{problem}");
         }
-        std::fs::File::create(&path).unwrap().set_len(LONGEST_JSON + 1).unwrap();
+        std::fs::File::create(&path).unwrap().set_len(LONGEST_FILE + 1).unwrap();
         let of = |available: u64| {
             file_within(&path, || available as usize).map(|bytes| bytes.len() as u64)
         };
-        assert_eq!(of(3 * LONGEST_JSON).unwrap(), LONGEST_JSON + 1);
-        assert!(of(LONGEST_JSON).is_err());
+        assert_eq!(of(3 * LONGEST_FILE).unwrap(), LONGEST_FILE + 1);
+        assert!(of(LONGEST_FILE).is_err());
     }
 
     /// Otherwise a run whose log is a pipe would be waited for without end.

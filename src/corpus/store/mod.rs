@@ -124,17 +124,6 @@ impl Corpus {
         }
     }
 
-    /// # Errors
-    /// A file that was cut off since the corpus was opened, as far as that was met.
-    pub fn check_whole(&self) -> Result<(), CorpusError> {
-        let files = [&self.texts, &self.chunks, &self.documents, &self.vectors];
-        let more = [&self.full_vectors, &self.scales];
-        for file in files.into_iter().chain(more.into_iter().flatten()) {
-            file.check()?;
-        }
-        Ok(())
-    }
-
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -177,16 +166,12 @@ impl Corpus {
     /// A chunk with its text, which is the one that was built.
     ///
     /// # Errors
-    /// The corpus is damaged there, or was cut off since it was opened.
+    /// The corpus is damaged there.
     pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, CorpusError> {
         let record = self.record(number)?;
         match record.text(&self.texts) {
             Ok(text) => Ok(Chunk { text, record }),
-            Err(problem) => {
-                // What was cut off reads as zeros.
-                self.check_whole()?;
-                Err(self.damaged(TEXTS, &format!("chunk {number} {problem}")))
-            }
+            Err(problem) => Err(self.damaged(TEXTS, &format!("chunk {number} {problem}"))),
         }
     }
 

@@ -75,7 +75,8 @@ fn read_json(path: &Path) -> Result<Option<Value>, ChatError> {
     if !path.is_file() {
         return Ok(None);
     }
-    outside::json(path).map(Some).map_err(|error| unreadable(path, error))
+    let read = outside::json(path).map_err(|error| unreadable(path, error))?;
+    read.map(Some).map_err(|error| unreadable(path, error))
 }
 
 fn unreadable(path: &Path, problem: impl ToString) -> ChatError {

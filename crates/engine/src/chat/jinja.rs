@@ -23,9 +23,11 @@ const LONGEST_TEMPLATE: usize = 64 << 10;
 /// More text than any context holds.
 const MOST_BYTES: usize = 64 << 20;
 /// Published templates take milliseconds, and up to eight bytes for a byte of a message.
-const RENDERING: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30));
+const RENDERING: Ceiling =
+    Ceiling::new("rendering the template", 256 << 20, Duration::from_secs(30));
 /// A long chain of operators is compiled by recursion: for the deepest that so long a template can hold.
-const COMPILING: Ceiling = RENDERING.with_stack(256 << 20);
+const COMPILING: Ceiling =
+    Ceiling { what: "compiling the template", stack: 256 << 20, ..RENDERING };
 
 /// The name of the one template.
 const NAME: &str = "chat";
@@ -82,7 +84,7 @@ impl Compiled {
         let text = prepare(text);
         let source = Source::default();
         let compile = move || environment(text).map(Arc::new);
-        let environment = source.bounded("compiling the template", COMPILING, compile)??;
+        let environment = source.bounded(COMPILING, compile)??;
         Ok(Compiled { environment, source })
     }
 
@@ -96,7 +98,7 @@ impl Compiled {
             text.truncate(MOST_BYTES - room);
             Ok(String::from_utf8_lossy(&text).into_owned())
         };
-        self.source.bounded("rendering the template", RENDERING, render)?
+        self.source.bounded(RENDERING, render)?
     }
 }
 

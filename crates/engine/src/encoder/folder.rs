@@ -1,7 +1,7 @@
 //! The directory of an encoder's checkpoint: its JSON files, its tokenizer, and its weights as candle asks for them.
 
-use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
@@ -9,8 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::message;
-use super::{EncoderError, older_pickle, pickle_size};
-use crate::outside::{self, JsonError};
+use super::{EncoderError, older_pickle};
+use crate::ceiling::{Ceiling, Source};
+use crate::outside;
 use crate::tokenizer::Library;
 
 /// What a model is: its kind and sizes.
@@ -93,14 +94,8 @@ impl Folder {
     }
 
     /// A JSON file as a `T`.
-    pub fn json<T>(&self, name: &str) -> Result<T, EncoderError>
-    where
-        T: DeserializeOwned + Send + 'static,
-    {
-        outside::json(&self.file(name)?).map_err(|error| match error {
-            JsonError::Read(error) => error.into(),
-            error => self.unreadable(name, &error),
-        })
+    pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, EncoderError> {
+        outside::json(&self.file(name)?)?.map_err(|error| self.unreadable(name, &error))
     }
 
     /// The error for JSON that is not what the model's code reads.
@@ -213,11 +208,19 @@ fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
         let bytes = outside::file(path)?;
         return VarBuilder::from_buffered_safetensors(bytes, DType::F32, device);
     }
-    pickle_size::check(path)?;
-    match older_pickle::read(path)? {
-        Some(tensors) => Ok(VarBuilder::from_tensors(tensors, DType::F32, device)),
-        // A whole number of more than eight bytes overflows in candle, which panics where overflows are checked.
-        None => catch_unwind(|| VarBuilder::from_pth(path, DType::F32, device))
-            .unwrap_or_else(|_| Err(candle_core::Error::Msg("the pickle is malformed".to_owned()))),
+    if let Some(tensors) = older_pickle::read(path)? {
+        return Ok(VarBuilder::from_tensors(tensors, DType::F32, device));
     }
+    let path = path.to_owned();
+    unpickled(move || VarBuilder::from_pth(path, DType::F32, &Device::Cpu))
+}
+
+/// What `read` makes of the pickles before the numbers: a few hundred bytes can describe more than any machine holds, or nest deeper than
+/// any thread's stack; and candle panics over some.
+pub(super) fn unpickled<T: Send + 'static>(
+    read: impl FnOnce() -> candle_core::Result<T> + Send + 'static,
+) -> candle_core::Result<T> {
+    let ceiling = Ceiling::new("reading the pickle", 64 << 20, Duration::from_secs(60));
+    let ceiling = Ceiling { stack: 512 << 20, ..ceiling };
+    Source::default().bounded(ceiling, read).map_err(candle_core::Error::wrap)?
 }

@@ -13,7 +13,6 @@ mod memory;
 mod modules;
 mod older_pickle;
 mod options;
-mod pickle_size;
 mod reranker;
 mod steps;
 mod tokens;

@@ -3,8 +3,6 @@
 //!
 //! Such a file is several pickles one after another, then the numbers of each storage.
 
-use crate::outside;
-
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -12,6 +10,9 @@ use std::path::Path;
 use candle_core::pickle::{Object, Stack, TensorInfo};
 use candle_core::{Device, Error, Result, Tensor};
 use fs_err::File;
+
+use super::folder::unpickled;
+use crate::outside;
 
 /// The pickle of PyTorch's magic number, 0x1950a86a20f9469cfc6c, which every such file begins with.
 const MAGIC: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
@@ -24,19 +25,22 @@ pub(super) fn read(path: &Path) -> Result<Option<HashMap<String, Tensor>>> {
     if magic != MAGIC {
         return Ok(None);
     }
-    let mut next = || {
-        let mut stack = Stack::empty();
-        stack.read_loop(&mut reader)?;
-        stack.finalize()
-    };
-    let (_protocol, _system, state, keys) = (next()?, next()?, next()?, next()?);
-    let (Object::Dict(state), Object::List(keys)) = (state, keys) else {
-        return Err(Error::Msg("it holds no tensors by name".to_owned()));
-    };
-    let mut tensors = Vec::new();
-    for (name, value) in state {
-        tensors.extend(value.into_tensor_info(name, Path::new(""))?);
-    }
+    let (mut reader, tensors, keys) = unpickled(move || {
+        let mut next = || {
+            let mut stack = Stack::empty();
+            stack.read_loop(&mut reader)?;
+            stack.finalize()
+        };
+        let (_protocol, _system, state, keys) = (next()?, next()?, next()?, next()?);
+        let (Object::Dict(state), Object::List(keys)) = (state, keys) else {
+            return Err(Error::Msg("it holds no tensors by name".to_owned()));
+        };
+        let mut tensors = Vec::new();
+        for (name, value) in state {
+            tensors.extend(value.into_tensor_info(name, Path::new(""))?);
+        }
+        Ok((reader, tensors, keys))
+    })?;
     let storages = storages(&mut reader, keys, &tensors)?;
     let read = |tensor: TensorInfo| {
         let numbers = read_numbers(&mut reader, &tensor, &storages)?;

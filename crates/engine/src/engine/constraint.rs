@@ -16,7 +16,7 @@ use super::ending::{Budget, Closers, Place, is_over};
 use super::kept_grammars::KeptGrammars;
 use super::schema::{prepare, prepare_inside, with_spacing};
 use super::{EngineError, Grammar};
-use crate::ceiling::{Ceiling, CeilingError, MOST_LOST, bounded, held, lost};
+use crate::ceiling::{Ceiling, CeilingError, Source, held};
 use crate::tokenizer::{Piece, Tokenizer};
 
 /// What a completion must look like.
@@ -43,8 +43,13 @@ const LIMITS: ParserLimits = ParserLimits {
     verbose_errors: false,
 };
 
-/// What compiling one may take beyond what these bound. Eight times what the costliest took that they let through.
-const COMPILING: Ceiling = Ceiling::new(512 << 20, Duration::from_secs(30)).with_stack(8 << 20);
+/// What compiling one may take beyond what these bound: eight times what the costliest took that they let through.
+const COMPILING: Ceiling = Ceiling {
+    stack: 8 << 20,
+    ..Ceiling::new("compiling the grammar", 512 << 20, Duration::from_secs(30))
+};
+/// A stranger's is begun only while half of what may be lost is left: whoever sends grammars must not end everybody's chats.
+const COMPILING_A_STRANGERS: Ceiling = Ceiling { lost: COMPILING.lost / 2, ..COMPILING };
 
 /// Compiles grammars for one model, on the threads of whoever asks, nothing before; the most recently used ones are kept.
 pub struct Compiler {
@@ -68,7 +73,7 @@ pub struct CompiledGrammar {
     /// Tokens of the shortest text behind `dictated`.
     shortest: Option<usize>,
     effort: Arc<Effort>,
-    /// What it holds in memory, and each of its states again.
+    /// What it holds in memory, and each of its states again; 0 where nobody counts it.
     pub bytes: usize,
 }
 
@@ -158,20 +163,17 @@ impl Compiler {
         let factory = factory.as_ref().map_err(Clone::clone)?.clone();
         let closers = || Arc::new(Closers::new(self.tokenizer.clone(), &self.eos_ids));
         let closers = self.closers.get_or_init(closers).clone();
-        let is_own = matches!(grammar, Grammar::JsonObject);
+        let ceiling = match grammar {
+            Grammar::JsonObject => COMPILING,
+            _ => COMPILING_A_STRANGERS,
+        };
         let grammar = grammar.clone();
         let compile = move || {
             let before = held();
             let compiled = compile(&grammar, &factory, closers)?;
             Ok(CompiledGrammar { bytes: held().saturating_sub(before), ..compiled })
         };
-        // Half of what a process may lose is kept for templates and tokenizers: whoever sends grammars must not end everybody's chats.
-        if lost() > MOST_LOST / 2 && !is_own {
-            return Err(refuse(
-                "no more grammars are compiled: those that were stopped hold too much memory",
-            ));
-        }
-        bounded("compiling the grammar", COMPILING, compile).map_err(|error| match error {
+        Source::default().bounded(ceiling, compile).map_err(|error| match error {
             CeilingError::Panicked { .. } => refuse("the compiler of grammars fails on it"),
             error => refuse(error),
         })?

@@ -76,7 +76,6 @@ mod tests {
     fn what_they_hold_is_bounded_whatever_their_number() {
         let compiler = compiler(&[1]);
         let mut large = compiler.compile(&word(0)).unwrap();
-        assert!((1_000..10_000_000).contains(&large.bytes), "{}", large.bytes);
         let kept = KeptGrammars::default();
         large.bytes = MOST_BYTES / 2 - 1000;
         for index in 0..4 {

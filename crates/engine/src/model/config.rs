@@ -10,7 +10,7 @@ use super::families::Family;
 use super::published;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::Activation;
-use crate::outside::{self, JsonError};
+use crate::outside;
 
 /// A decoder, described.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,7 @@ pub enum ConfigError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
     #[error("{path} is not a model's config: {source}")]
-    Json { path: PathBuf, source: JsonError },
+    Json { path: PathBuf, source: serde_json::Error },
     #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
     Unsupported { path: PathBuf, field: String, value: String, supported: String },
     #[error("{path}: `{field}` is missing")]
@@ -140,10 +140,9 @@ impl Config {
     /// # Errors
     /// When the file cannot be read, or describes a model that the decoder cannot run: the field and its value are named.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        let value = outside::json(path).map_err(|error| match error {
-            JsonError::Read(source) => ConfigError::Read { path: path.to_owned(), source },
-            source => ConfigError::Json { path: path.to_owned(), source },
-        })?;
+        let read = outside::json(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let value = read.map_err(|source| ConfigError::Json { path: path.to_owned(), source })?;
         Config::from_json(value, path)
     }
 

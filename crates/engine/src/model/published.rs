@@ -58,7 +58,7 @@ struct Raw {
 pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> {
     let parse = |value| {
         serde_json::from_value::<Raw>(value)
-            .map_err(|source| ConfigError::Json { path: path.to_owned(), source: source.into() })
+            .map_err(|source| ConfigError::Json { path: path.to_owned(), source })
     };
     let outer = parse(value)?;
     let reader = Reader { path };

@@ -54,7 +54,6 @@ impl<B: Backend> Decoder<B> {
             true => precision.stored.round((config.hidden_size as f32).sqrt()),
             false => 1.0,
         };
-        checkpoint.check()?;
         let own_head = own_head.then(|| OWN_HEAD.to_owned());
         let warnings = own_head.into_iter().chain(loader.left_out()).collect();
         let rope = |rope: &super::config::RopeConfig| {

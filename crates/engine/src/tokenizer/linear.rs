@@ -1,7 +1,6 @@
 //! What encodes texts, alone and within a chat's template, for `crate::linear`.
 
 use super::{Mask, Tokenizer};
-use crate::ceiling;
 use crate::chat::Message;
 use crate::chat::{ChatTemplate, TurnOptions};
 use crate::linear::{self, keep};
@@ -17,28 +16,24 @@ fn what_encodes_a_text_takes_time_in_proportion_to_it() {
         let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
         let chat = ChatTemplate::load(directory.path()).unwrap();
         let mask = Mask::new(tokenizer.control_edges(), ["a"].into_iter()).unwrap();
-        // Otherwise the time of a thread that only waits would be taken.
-        let check = || {
-            linear::check(&[
-                ("tokenizer::encode", &|text| keep(tokenizer.encode(text))),
-                ("tokenizer::encode_with", &|text| keep(tokenizer.encode_with(text, true))),
-                ("tokenizer::encode_covered", &|text| keep(tokenizer.encode_covered(text, &mask))),
-                ("tokenizer::encode_writing", &|text| keep(tokenizer.encode_writing(text))),
-                ("outside::encode_alone", &|text| keep(tokenizer.inner.encode_alone(text))),
-                ("control::find", &|text| keep(tokenizer.controls.find(text).count())),
-                ("mask::new", &|text| keep(Mask::new(&['<', '>'], [text].into_iter()))),
-                ("mask::cover", &|text| keep(mask.cover(text))),
-                ("mask::uncover", &|text| keep(mask.uncover(text))),
-                ("chat::prompt_with", &|text| {
-                    let messages = [Message::new("user", text)];
-                    keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
-                }),
-                ("chat::prompt_with, messages", &|text| {
-                    let messages = vec![Message::new("user", "a"); text.len() / 16];
-                    keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
-                }),
-            ])
-        };
-        ceiling::on_this_thread(check);
+        linear::check(&[
+            ("tokenizer::encode", &|text| keep(tokenizer.encode(text))),
+            ("tokenizer::encode_with", &|text| keep(tokenizer.encode_with(text, true))),
+            ("tokenizer::encode_covered", &|text| keep(tokenizer.encode_covered(text, &mask))),
+            ("tokenizer::encode_writing", &|text| keep(tokenizer.encode_writing(text))),
+            ("outside::encode_alone", &|text| keep(tokenizer.inner.encode_alone(text))),
+            ("control::find", &|text| keep(tokenizer.controls.find(text).count())),
+            ("mask::new", &|text| keep(Mask::new(&['<', '>'], [text].into_iter()))),
+            ("mask::cover", &|text| keep(mask.cover(text))),
+            ("mask::uncover", &|text| keep(mask.uncover(text))),
+            ("chat::prompt_with", &|text| {
+                let messages = [Message::new("user", text)];
+                keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
+            }),
+            ("chat::prompt_with, messages", &|text| {
+                let messages = vec![Message::new("user", "a"); text.len() / 16];
+                keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
+            }),
+        ]);
     }
 }

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokenizers::{Encoding, Tokenizer as Inner};
 
-use crate::ceiling::{Ceiling, CeilingError, Source, bounded};
+use crate::ceiling::{Ceiling, CeilingError, Source};
 use crate::outside;
 
 /// Published ones have 34 MB at most.
@@ -58,8 +58,8 @@ impl Library {
         let bytes = outside::bytes(path, LONGEST_FILE).map_err(|error| error.to_string())?;
         let memory = READING + bytes.len().saturating_mul(READING_OF_A_BYTE);
         let read = move || parse(&bytes).and_then(make);
-        let read = bounded("reading the tokenizer", Ceiling::new(memory, READING_TIME), read);
-        read.map_err(|error| match error {
+        let ceiling = Ceiling::new("reading the tokenizer", memory, READING_TIME);
+        Source::default().bounded(ceiling, read).map_err(|error| match error {
             CeilingError::Panicked { .. } => {
                 "a part of it is of no kind that tokenizers know".to_owned()
             }
@@ -88,11 +88,12 @@ impl Library {
         }
         let factor = u32::try_from(length).unwrap_or(u32::MAX);
         let ceiling = Ceiling::new(
+            "tokenising",
             USING + length.saturating_mul(USING_OF_A_BYTE),
             USING_TIME + USING_TIME_OF_A_BYTE.saturating_mul(factor),
         );
         let inner = self.inner.clone();
-        self.source.bounded("tokenising", ceiling, move || work(&inner))
+        self.source.bounded(ceiling, move || work(&inner))
     }
 
     /// The tokens of `text` alone.
