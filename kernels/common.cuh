@@ -36,7 +36,8 @@ struct Exponential {
         series = __fmaf_rn(series, rest, 1.0f / 6.0f);
         series = __fmaf_rn(series, rest, 0.5f);
         series = __fadd_rn(__fmaf_rn(series, __fmul_rn(rest, rest), rest), 1.0f);
-        power = power_of_two(rounded);
+        // 2ⁿ, of n + 1.5 · 2²³: the low bits of that are n.
+        power = __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(1.0f));
     }
 };
 
@@ -50,9 +51,6 @@ __device__ __forceinline__ float exponential(float x) {
 // eˣ of what is not above 0, with the same bits by fewer instructions: a weight of attention. Zero of what is no number.
 __device__ __forceinline__ float exponential_below_one(float x) {
     // Below −87.7 the power of two is 0; the products between that and −87.3 are subnormal.
-#ifdef WARDROUND_EMULATED
-    if (x < -88.1f) return 0.0f;  // as of numbers; a hash's power of two is never 0
-#endif
     const Exponential bounded(fmaxf(x, -88.1f));
     return multiply_flushed(bounded.series, bounded.power);
 }

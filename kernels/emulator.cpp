@@ -13,13 +13,11 @@
 #include <vector>
 
 #include "emulator.h"
-#include "emulator_hashes.h"
 #include "emulator_stack.h"
 #include "emulator_sums.h"
 
 constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 constinit thread_local unsigned emulator::lane;
-constinit thread_local bool emulator::hashes = false;
 
 namespace {
 
@@ -407,7 +405,7 @@ void emulator::fence_copies() { current->unfenced = false; }
 
 namespace {
 
-// Whether products are summed as Hopper does.
+// Whether products are summed as Hopper's tensor cores do.
 bool sums_as_hopper() {
     static const bool asked = [] {
         const char *sums = getenv("WARDROUND_EMULATED_SUMS");
@@ -419,7 +417,6 @@ bool sums_as_hopper() {
 }  // namespace
 
 void emulator::multiply_tiles(void *slots, unsigned) {
-    if (hashes) return hash_tiles(static_cast<TileOperands *>(slots));
     if (sums_as_hopper()) return sums::multiply_tiles(static_cast<TileOperands *>(slots));
     // Two neighbouring outputs of a row, in one register of any x86-64.
     using Pair = double __attribute__((vector_size(16)));
@@ -538,9 +535,6 @@ void emulator::await_products(unsigned pending) {
 // Whether this OS thread's kernels run their clusters, and let threads take turns, in order (0) or at random, from a
 // seed: what depends on the order, for want of a barrier, then shows.
 extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
-
-// How this OS thread computes: 2: its numbers are hashes, 0: they are not.
-extern "C" void wardround_emulated_sums(int kind) { emulator::hashes = kind == 2; }
 
 // The products of a warp's operands as Hopper sums them, for tests.
 extern "C" void wardround_emulated_products(emulator::TileOperands *operands) { emulator::sums::multiply_tiles(operands); }

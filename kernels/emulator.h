@@ -115,8 +115,8 @@ struct TileOperands {
     float c[4];
 };
 
-// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once; or, where that is
-// asked for, as Hopper's tensor cores sum them (kernels/emulator_sums.h), or as hashes.
+// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once; or as Hopper's
+// tensor cores sum them, where that is asked for: see kernels/emulator_sums.h.
 void multiply_tiles(void *slots, unsigned present);
 
 // A lane's part in an asynchronous product of its warpgroup: see kernels/wgmma.cuh.
@@ -132,16 +132,6 @@ void multiply_async(const AsyncProduct &product);
 void begin_products();
 void commit_products();
 void await_products(unsigned pending);
-
-// Whether this OS thread's numbers are hashes of how they were made, and what operations then give: kernels/emulator_hashes.h.
-extern constinit thread_local bool hashes;
-float add(float a, float b);
-float subtract(float a, float b);
-float multiply(float a, float b);
-float fuse(float a, float b, float addend);
-float divide(float a, float b);
-float root(float x);
-float power(float x);
 
 float multiply_flushed(float a, float b);
 float float_from_half(unsigned short half);
@@ -170,19 +160,16 @@ void invoke(void **arguments) { invoke(kernel, arguments, indices(kernel)); }
 #ifndef WARDROUND_CHECKED
 // Each rounds once; the compiler is told not to contract (-ffp-contract=off). Kernels compute with nothing else
 // (kernels/emulator_checks.h).
-inline float __fmaf_rn(float a, float b, float c) {
-    return emulator::hashes ? emulator::fuse(a, b, c) : __builtin_fmaf(a, b, c);
-}
-inline float __fmul_rn(float a, float b) { return emulator::hashes ? emulator::multiply(a, b) : a * b; }
-inline float __fadd_rn(float a, float b) { return emulator::hashes ? emulator::add(a, b) : a + b; }
-inline float __fsub_rn(float a, float b) { return emulator::hashes ? emulator::subtract(a, b) : a - b; }
-inline float __fdiv_rn(float a, float b) { return emulator::hashes ? emulator::divide(a, b) : a / b; }
-inline float __fsqrt_rn(float a) { return emulator::hashes ? emulator::root(a) : __builtin_sqrtf(a); }
+inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
 inline int __float2int_rn(float value) { return static_cast<int>(__builtin_rintf(value)); }
 
 // The bodies of two instructions: see kernels/ptx.cuh.
 inline float emulator::multiply_flushed(float a, float b) {
-    if (hashes) return multiply(a, b);
     const float product = a * b;
     return __builtin_fabsf(product) < 0x1p-126f ? __builtin_copysignf(0.0f, product) : product;
 }

@@ -1,6 +1,5 @@
 // In place of kernels/emulator.h, for a check of syntax alone: floats are of a class that has no arithmetic but that of constants, so that
-// the compiler refuses what a kernel computes by other means than the intrinsics declared here. Only of these are there hashes
-// (kernels/emulator_hashes.h).
+// the compiler refuses what a kernel computes by other means than the intrinsics declared here: nvcc would contract it as it likes.
 #pragma once
 #define WARDROUND_CHECKED
 

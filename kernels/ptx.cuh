@@ -252,14 +252,6 @@ __device__ __forceinline__ float multiply_flushed(float a, float b) {
 #endif
 }
 
-// 2ⁿ, of n + 1.5 · 2²³: the low bits of that are n.
-__device__ __forceinline__ float power_of_two(float shifted) {
-#ifdef WARDROUND_EMULATED
-    if (emulator::hashes) return emulator::power(shifted);
-#endif
-    return __uint_as_float((__float_as_uint(shifted) << 23) + __float_as_uint(1.0f));
-}
-
 // An f16, given by its bits, as f32.
 __device__ __forceinline__ float float_from_half(unsigned short half) {
 #ifdef WARDROUND_EMULATED

@@ -4,9 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
-#[cfg(not(feature = "cuda"))]
-#[path = "cuda/symbolic.rs"]
-mod symbolic;
 
 use std::fs;
 use std::path::Path;

@@ -82,8 +82,6 @@ fn compile_emulated() -> Result<(), String> {
         .opt_level(2)
         .flag("-ffp-contract=off")
         .flag("-Wno-unknown-pragmas")
-        // Without AVX eight hashes are passed in memory: to nobody, for what takes them is inlined.
-        .flag("-Wno-psabi")
         .flag("-x")
         .flag("c++")
         .flag("-include")

@@ -23,6 +23,5 @@ mod parity;
 mod pieces;
 mod real_models;
 mod service;
-mod symbolic;
 mod together;
 mod traps;

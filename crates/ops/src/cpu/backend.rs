@@ -1,6 +1,5 @@
 //! The CPU as a backend: every operation is done when its call returns.
 
-use super::lanes::{Lanes, vectorised};
 use super::matrix::Tiles;
 use super::norm::normalise;
 use super::pages::of_either;
@@ -116,9 +115,9 @@ impl Backend for Cpu {
             match post {
                 Some(post) => {
                     normalise(self.isa, branch.row(row), &post.0, epsilon, normed);
-                    add_row(self.isa, residual, normed);
+                    add_row(residual, normed);
                 }
-                None => add_row(self.isa, residual, branch.row(row)),
+                None => add_row(residual, branch.row(row)),
             }
             if let Some(next) = next {
                 normalise(self.isa, residual, &next.0, epsilon, normed);
@@ -234,13 +233,6 @@ impl Backend for Cpu {
     }
 }
 
-vectorised! {
-    pub(super) fn add_row(sums: &mut [f32], addends: &[f32]) = add_row_kernel
-}
-
-#[inline(always)]
-fn add_row_kernel<L: Lanes>(sums: &mut [f32], addends: &[f32]) {
-    for (sum, addend) in sums.iter_mut().zip(addends) {
-        *sum = (L::Number::from(*sum) + L::Number::from(*addend)).into();
-    }
+pub(super) fn add_row(sums: &mut [f32], addends: &[f32]) {
+    sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
 }

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::amx::{Bf16Product, SIDE, Tiles, Unit};
-use super::lanes::{Avx512, LANES, PairLanes, by_count, far_bytes};
+use super::amx::{self, Bf16Product, Configuration, SIDE};
+use super::lanes::{Avx512, LANES, Lanes, by_count, far_bytes};
 use super::{Buffer, Cpu, Disjoint, Isa};
 
 /// Inputs of one step of a tile; weights and activations are padded to whole steps.
@@ -33,14 +33,7 @@ impl Cpu {
         let work = x.data.len() * out.width;
         self.split(count, work, |range| match self.isa {
             // SAFETY: the machine has tiles, and a thread multiplies one range at a time.
-            Isa::Amx => unsafe { product.multiply_by_tiles::<Tiles>(range) },
-            // SAFETY: they need no machine.
-            #[cfg(feature = "symbolic")]
-            Isa::Symbolic(Isa::Amx) => unsafe {
-                product.multiply_by_tiles::<super::amx::SymbolicTiles>(range);
-            },
-            #[cfg(feature = "symbolic")]
-            Isa::Symbolic(_) => product.dot_tiles::<super::lanes::Symbolic<2, 12>>(range),
+            Isa::Amx => unsafe { product.multiply_by_tiles(range) },
             // SAFETY: the machine dots bf16.
             _ => unsafe { product.multiply_by_dots(range) },
         });
@@ -90,17 +83,18 @@ impl Product<'_> {
     ///
     /// # Safety
     /// The machine has it, and no configuration of this thread lives.
-    unsafe fn multiply_by_tiles<U: Unit>(&self, tiles: Range<usize>) {
+    unsafe fn multiply_by_tiles(&self, tiles: Range<usize>) {
         let at_once = (WEIGHT_BYTES / (2 * self.tile_size())).max(2) & !1;
         for start in tiles.clone().step_by(at_once) {
             let tiles = start..tiles.end.min(start + at_once);
             for first in (0..self.rows).step_by(GROUP) {
                 let rows = GROUP.min(self.rows - first);
                 // SAFETY: the caller vouches for the machine and for this thread.
-                let _configuration = unsafe { U::load(rows.min(SIDE), rows.saturating_sub(SIDE)) };
+                let _configuration =
+                    unsafe { Configuration::load(rows.min(SIDE), rows.saturating_sub(SIDE)) };
                 for tile in tiles.clone().step_by(2) {
                     // SAFETY: the configuration is that of these rows.
-                    unsafe { self.multiply_group::<U>(first, rows, tile, tile + 1 < tiles.end) };
+                    unsafe { self.multiply_group(first, rows, tile, tile + 1 < tiles.end) };
                 }
             }
         }
@@ -110,7 +104,7 @@ impl Product<'_> {
     ///
     /// # Safety
     /// A configuration of the group's rows is loaded; the tiles are there.
-    unsafe fn multiply_group<U: Unit>(&self, first: usize, rows: usize, tile: usize, two: bool) {
+    unsafe fn multiply_group(&self, first: usize, rows: usize, tile: usize, two: bool) {
         let width = self.steps * STEP;
         let column = tile * LANES;
         let columns = if two { 2 * LANES } else { LANES };
@@ -132,7 +126,14 @@ impl Product<'_> {
         };
         // SAFETY: the group's activations, the tiles' weights and the columns' sums are there; the latter are
         // written by one thread alone.
-        unsafe { U::multiply(product, rows, two) };
+        unsafe {
+            match (rows > SIDE, two) {
+                (false, false) => amx::multiply_one_by_one(product),
+                (false, true) => amx::multiply_one_by_two(product),
+                (true, false) => amx::multiply_two_by_one(product),
+                (true, true) => amx::multiply_two_by_two(product),
+            }
+        }
         if !is_whole {
             let kept = self.outputs - column;
             for (row, sums) in ragged.chunks_exact(columns).take(rows).enumerate() {
@@ -157,11 +158,6 @@ impl Product<'_> {
     /// The machine has AVX-512 with bf16.
     #[target_feature(enable = "avx512f,avx512bf16")]
     unsafe fn multiply_by_dots(&self, tiles: Range<usize>) {
-        self.dot_tiles::<Avx512>(tiles);
-    }
-
-    #[inline(always)]
-    fn dot_tiles<L: PairLanes>(&self, tiles: Range<usize>) {
         for tile in tiles.clone().step_by(2) {
             for first in (0..self.rows).step_by(GROUP) {
                 let rows = GROUP.min(self.rows - first);
@@ -169,9 +165,9 @@ impl Product<'_> {
                     let place = Place { tile, first, rows, lane };
                     let count = ROWS.min(rows - lane);
                     if tile + 1 < tiles.end {
-                        self.dot_rows::<L, 2>(place, count);
+                        self.dot_rows::<2>(place, count);
                     } else {
-                        self.dot_rows::<L, 1>(place, count);
+                        self.dot_rows::<1>(place, count);
                     }
                 }
             }
@@ -179,12 +175,12 @@ impl Product<'_> {
     }
 
     #[inline(always)]
-    fn dot_rows<L: PairLanes, const TILES: usize>(&self, place: Place, count: usize) {
-        by_count!(L, count, 12, COUNT => self.dot::<L, TILES, COUNT>(place));
+    fn dot_rows<const TILES: usize>(&self, place: Place, count: usize) {
+        by_count!(Avx512, count, 12, COUNT => self.dot::<TILES, COUNT>(place));
     }
 
     #[inline(always)]
-    fn dot<L: PairLanes, const TILES: usize, const COUNT: usize>(&self, place: Place) {
+    fn dot<const TILES: usize, const COUNT: usize>(&self, place: Place) {
         const PAIRS: usize = STEP / 2;
         let width = self.steps * STEP;
         let activations = &self.activations[place.first * width..][..place.rows * width];
@@ -193,23 +189,23 @@ impl Product<'_> {
         let far = far_bytes(TILES, size_of::<u16>() * self.tile_size());
         // SAFETY: the indices lie inside `rows` rows and TILES tiles of `steps` steps.
         unsafe {
-            let mut sums = [[L::splat(0.0); TILES]; COUNT];
+            let mut sums = [[Avx512::splat(0.0); TILES]; COUNT];
             for step in 0..self.steps {
                 let row = activations.as_ptr().add((step * place.rows + place.lane) * PAIRS);
                 for pair in 0..PAIRS {
-                    let mut pairs = [L::splat(0.0); TILES];
+                    let mut pairs = [Avx512::splat(0.0); TILES];
                     for (n, pairs) in pairs.iter_mut().enumerate() {
                         let from = weights.as_ptr().add(n * self.tile_size());
                         let from = from.add((step * PAIRS + pair) * 2 * LANES);
                         if place.first + place.lane == 0 {
-                            L::prefetch(from.wrapping_byte_add(AHEAD_BYTES).cast());
-                            L::prefetch_far(from.wrapping_byte_add(far).cast());
+                            Avx512::prefetch(from.wrapping_byte_add(AHEAD_BYTES).cast());
+                            Avx512::prefetch_far(from.wrapping_byte_add(far).cast());
                         }
-                        *pairs = L::load(from.cast());
+                        *pairs = Avx512::load(from.cast());
                     }
                     for (m, sums) in sums.iter_mut().enumerate() {
                         let values = row.add(m * PAIRS + pair).cast::<f32>().read_unaligned();
-                        let values = L::splat(values);
+                        let values = Avx512::splat(values);
                         for (sum, pairs) in sums.iter_mut().zip(pairs) {
                             *sum = sum.add_products(pairs, values);
                         }

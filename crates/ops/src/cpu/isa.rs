@@ -18,9 +18,6 @@ pub enum Isa {
     Avx512Bf16,
     /// Products of whole tiles, of bytes and of bf16.
     Amx,
-    /// Hashes of how numbers are made, in the order of another one's blocks. Only [`super::Cpu::symbolic`] makes it.
-    #[cfg(feature = "symbolic")]
-    Symbolic(&'static Isa),
 }
 
 impl Isa {
@@ -65,25 +62,16 @@ impl Isa {
         self != Isa::Avx512Bf16 || is_amd()
     }
 
-    /// Itself, or the one whose blocks hashes are made in.
-    fn like(self) -> Isa {
-        match self {
-            #[cfg(feature = "symbolic")]
-            Isa::Symbolic(like) => *like,
-            isa => isa,
-        }
-    }
-
     /// Whether products with bf16 weights are by instructions that take bf16 alone: activations are rounded to it, and
     /// the order of a sum is the instruction's.
     pub fn multiplies_bf16(self) -> bool {
-        matches!(self.like(), Isa::Avx512Bf16 | Isa::Amx)
+        matches!(self, Isa::Avx512Bf16 | Isa::Amx)
     }
 
     /// Whether attention over keys and values kept as bf16 is by products of pairs of bf16: queries and weights are rounded to
     /// it, and the order of a sum is the instruction's.
     pub fn pairs_keys(self) -> bool {
-        self.like() == Isa::Avx512Bf16
+        self == Isa::Avx512Bf16
     }
 
     /// Names what a result's bits may depend on, and what its speed does: dots of bytes are left out.
@@ -94,8 +82,6 @@ impl Isa {
             Isa::Avx512 | Isa::Avx512Vnni => "avx512",
             Isa::Avx512Bf16 => "avx512 bf16",
             Isa::Amx => "avx512 amx",
-            #[cfg(feature = "symbolic")]
-            Isa::Symbolic(_) => "symbolic",
         }
     }
 }

@@ -25,9 +25,6 @@ mod rotary;
 mod sampler;
 mod scan;
 mod slab;
-#[cfg(test)]
-#[cfg(feature = "symbolic")]
-mod symbolic_tests;
 mod team;
 mod text;
 
@@ -108,15 +105,6 @@ impl Cpu {
     pub fn exact(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         let exact = Isa::available().into_iter().rfind(|isa| !isa.multiplies_bf16());
         Cpu::with(threads, exact.unwrap_or(Isa::Portable))
-    }
-
-    /// One whose numbers are hashes of how they were made, in the order in which `like` makes them: see `lanes/symbolic.rs`.
-    #[cfg(feature = "symbolic")]
-    pub fn symbolic(
-        threads: usize,
-        like: &'static Isa,
-    ) -> Result<Cpu, rayon::ThreadPoolBuildError> {
-        Cpu::with(threads, Isa::Symbolic(like))
     }
 
     /// One of each instruction set that this machine has. What tests say of bits or numbers they say of all of them: the next

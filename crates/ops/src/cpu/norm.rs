@@ -1,6 +1,6 @@
 //! Root-mean-square norms over a row; the sum's tree depends on the width alone.
 
-use super::lanes::{LANES, Lanes, Number, vectorised};
+use super::lanes::{LANES, Lanes, vectorised};
 
 vectorised! {
     /// `out = x / √(mean(x²) + epsilon) · weight` of one row, or one head of it.
@@ -23,11 +23,9 @@ fn normalise_kernel<L: Lanes>(x: &[f32], weight: &[f32], epsilon: f32, out: &mut
         let values = L::from_array(&last);
         sums = values.fma(values, sums);
     }
-    let number = L::Number::from;
-    let mean = number(sums.sum()) / number(x.len() as f32);
-    let scale = number(1.0) / (mean + number(epsilon)).sqrt();
+    let scale = 1.0 / (sums.sum() / x.len() as f32 + epsilon).sqrt();
     for ((out, x), weight) in out.iter_mut().zip(x).zip(weight) {
-        *out = (number(*x) * scale * number(*weight)).into();
+        *out = x * scale * weight;
     }
 }
 

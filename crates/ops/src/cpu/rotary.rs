@@ -35,13 +35,11 @@ vectorised! {
 
 #[inline(always)]
 fn turn_kernel<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
-    let number = L::Number::from;
     let (first, second) = head.split_at_mut(cosines.len());
     for (((a, b), cosine), sine) in first.iter_mut().zip(second).zip(cosines).zip(sines) {
-        let (x, y) = (number(*a), number(*b));
-        let (cosine, sine) = (number(*cosine), number(*sine));
-        *a = (x * cosine - y * sine).into();
-        *b = (y * cosine + x * sine).into();
+        let (x, y) = (*a, *b);
+        *a = x * cosine - y * sine;
+        *b = y * cosine + x * sine;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Encoders on the CPU: embeddings, norms with a mean, biases and GELU, row by row.
 
 use super::backend::add_row;
-use super::lanes::{LANES, Lanes, Number, exp, vectorised};
+use super::lanes::{LANES, Lanes, exp, vectorised};
 use super::{Buffer, Cpu, Disjoint, Vector};
 use crate::{Biased, EncoderBackend, HostStep, LayerNorm, TextTables};
 
@@ -37,7 +37,7 @@ impl EncoderBackend for Cpu {
     fn add_bias(&self, x: &mut Buffer, bias: &Vector) {
         let work = x.data.len();
         self.each_row(x, work, |_, row| {
-            add_row(self.isa, row, &bias.0);
+            add_row(row, &bias.0);
         });
     }
 
@@ -68,9 +68,8 @@ impl Cpu {
                 let (x, copy) =
                     unsafe { (x.slice(row * width, width), copy.slice(row * width, width)) };
                 if let Some(Biased { products, bias }) = &branch {
-                    copy.copy_from_slice(products.row(row));
-                    add_row(self.isa, copy, &bias.0);
-                    add_row(self.isa, x, copy);
+                    let added = products.row(row).iter().zip(&bias.0);
+                    x.iter_mut().zip(added).for_each(|(x, (y, bias))| *x += y + bias);
                 }
                 norm_row(self.isa, x, norm, copy);
                 x.copy_from_slice(copy);
@@ -85,14 +84,13 @@ vectorised! {
 
 #[inline(always)]
 fn norm_row_kernel<L: Lanes>(x: &[f32], norm: &LayerNorm<Vector>, out: &mut [f32]) {
-    let number = L::Number::from;
-    let width = number(x.len() as f32);
-    let mean = number(sum_of::<L>(x, 0.0, false)) / width;
-    let variance = number(sum_of::<L>(x, mean.into(), true)) / width;
-    let scale = number(1.0) / (variance + number(norm.epsilon)).sqrt();
+    let width = x.len() as f32;
+    let mean = sum_of::<L>(x, 0.0, false) / width;
+    let variance = sum_of::<L>(x, mean, true) / width;
+    let scale = 1.0 / (variance + norm.epsilon).sqrt();
     let parts = x.iter().zip(&norm.weight.0).zip(&norm.bias.0);
     for (out, ((x, weight), bias)) in out.iter_mut().zip(parts) {
-        *out = ((number(*x) - mean) * scale * number(*weight) + number(*bias)).into();
+        *out = (x - mean) * scale * weight + bias;
     }
 }
 

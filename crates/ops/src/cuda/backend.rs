@@ -40,22 +40,6 @@ impl Cuda {
         self.stream.write(&region, 0, &bytes);
         Ok(region)
     }
-
-    /// Leaves so many rows in a buffer as an operation would; narrow ones are rounded to bf16, with zeros beyond them.
-    #[cfg(any(test, feature = "cuda-emulated"))]
-    pub fn put(&self, rows: usize, numbers: &[f32], buffer: &mut Buffer) {
-        buffer.set_rows(rows);
-        let bytes: Vec<u8> = match buffer.is_wide {
-            true => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
-            false => {
-                let padding = vec![0.0; buffer.stride - buffer.width];
-                let rows = numbers.chunks_exact(buffer.width);
-                let padded = rows.flat_map(|row| row.iter().chain(&padding));
-                padded.flat_map(|number| half::bf16::from_f32(*number).to_le_bytes()).collect()
-            }
-        };
-        self.stream.write(&buffer.region, 0, &bytes);
-    }
 }
 
 impl Backend for Cuda {

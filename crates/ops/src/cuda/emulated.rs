@@ -18,7 +18,6 @@ use super::arguments::{Arguments, RowsMap};
 use super::launch::Launch;
 use super::region::Region;
 use crate::OpsError;
-use emulator::Sums;
 pub use graph::Graph;
 use graph::Recorded;
 
@@ -30,11 +29,6 @@ pub struct Stream {
     shared_bytes: usize,
     has_warpgroups: bool,
     has_clusters: bool,
-    without_graphs: bool,
-    sums: Sums,
-    /// Threads and CTAs take turns at random, from this seed; in order where it is 0.
-    #[cfg(feature = "symbolic")]
-    turns: u64,
     state: Arc<State>,
 }
 
@@ -55,10 +49,6 @@ impl Stream {
             shared_bytes: 232_448,
             has_warpgroups: true,
             has_clusters: true,
-            without_graphs: false,
-            sums: Sums::Usual,
-            #[cfg(feature = "symbolic")]
-            turns: 0,
             state: Arc::default(),
         }
     }
@@ -95,20 +85,6 @@ impl Stream {
         }
     }
 
-    /// Whose numbers are hashes of how they were made. Each launch is one: a step's operations can be looked at.
-    #[cfg(feature = "symbolic")]
-    pub fn symbolic(like: super::Like) -> Stream {
-        Stream {
-            multiprocessors: like.multiprocessors,
-            has_warpgroups: like.warpgroups,
-            has_clusters: like.clusters,
-            without_graphs: true,
-            sums: Sums::Hashes,
-            turns: like.turns,
-            ..Stream::hopper()
-        }
-    }
-
     pub fn count() -> usize {
         1
     }
@@ -121,11 +97,7 @@ impl Stream {
 
     /// What the bits of results depend on.
     pub fn kind(&self) -> String {
-        match self.sums {
-            Sums::Usual => "cuda emulated".to_owned(),
-            #[cfg(feature = "symbolic")]
-            Sums::Hashes => "cuda symbolic".to_owned(),
-        }
+        "cuda emulated".to_owned()
     }
 
     pub fn describe(&self) -> String {
@@ -258,18 +230,7 @@ impl Stream {
     }
 
     fn run(&self, launch: Launch, mut arguments: Arguments) {
-        let name = launch.function.0;
-        #[cfg(feature = "symbolic")]
-        if self.sums == Sums::Hashes {
-            // What follows logits decides by numbers.
-            let decides = name == c"draw" || name == c"score";
-            emulator::shuffle(self.turns);
-            let sums = if decides { Sums::Usual } else { Sums::Hashes };
-            emulator::run(name, &launch, &mut arguments, sums);
-            emulator::shuffle(0);
-            return;
-        }
-        emulator::run(name, &launch, &mut arguments, self.sums);
+        emulator::run(launch.function.0, &launch, &mut arguments);
     }
 
     /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.

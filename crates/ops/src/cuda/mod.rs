@@ -23,8 +23,6 @@ mod region;
 mod sampler;
 mod scores;
 mod stage;
-#[cfg(all(feature = "symbolic", not(feature = "cuda")))]
-mod symbolic;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -37,8 +35,6 @@ use driver::{Pinned, Stream};
 use kernels::Kernels;
 pub use matrix::Matrix;
 pub use stage::Stage;
-#[cfg(all(feature = "symbolic", not(feature = "cuda")))]
-pub use symbolic::Like;
 
 use crate::{FAST, OpsError};
 use ferry::Ferry;

@@ -52,12 +52,6 @@ impl Attended for u16 {
     ) {
         #[cfg(target_arch = "x86_64")]
         if isa.pairs_keys() && keys.pages.head_dim.is_multiple_of(super::pairs::MULTIPLE) {
-            #[cfg(feature = "symbolic")]
-            if let Isa::Symbolic(_) = isa {
-                use super::pairs::Pairs;
-                type Hashes = super::super::lanes::Symbolic<2, 12>;
-                return attend_kernel::<u16, Pairs<Hashes>>(keys, scale, all, columns);
-            }
             // SAFETY: the machine has the instructions.
             return unsafe { super::pairs::attend(keys, scale, all, columns) };
         }
@@ -194,9 +188,8 @@ pub fn attend_kernel<T: Kept, P: Products<T>>(
         let stride = queries.sums.len() / QUERIES;
         let sums = queries.sums.chunks_exact_mut(stride);
         for (sums, total) in sums.zip(queries.totals).take(queries.count) {
-            let total = P::Lanes::splat(total);
-            for sum in sums.as_chunks_mut().0 {
-                *sum = P::Lanes::from_array(sum).div(total).to_array();
+            for sum in sums {
+                *sum /= total;
             }
         }
     }
@@ -253,11 +246,9 @@ fn merge_chunk<L: Lanes>(queries: &mut Queries) {
             continue;
         }
         let merged = queries.maxima[query].max(maximum);
-        let merge = L::splat(merged);
-        let old = exp(L::splat(queries.maxima[query]).sub(merge));
-        let new = exp(L::splat(maximum).sub(merge));
-        let total = L::splat(total).mul(new);
-        queries.totals[query] = first(L::splat(queries.totals[query]).mul(old).add(total));
+        let old = exp(L::splat(queries.maxima[query] - merged));
+        let new = exp(L::splat(maximum - merged));
+        queries.totals[query] = queries.totals[query] * first(old) + total * first(new);
         queries.maxima[query] = merged;
         let sums = queries.sums[query * stride..][..stride].as_chunks_mut().0;
         let chunk_sums = queries.chunk_sums[query * stride..].as_chunks().0;

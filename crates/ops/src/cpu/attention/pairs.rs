@@ -4,11 +4,10 @@
 //! Scores take components in pairs, sums take keys in pairs from a page's first: a row's own order, whatever is beside it. A
 //! total adds the rounded weights, so that a mean of equal values is that value.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::null;
 
-use super::super::lanes::{Avx512, LANES, PairLanes};
+use super::super::lanes::{Avx512, LANES, Lanes};
 use super::super::pages::PageHead;
 use super::QUERIES;
 use super::kernel::{Keys, PagePart, Products, Scored, Sums, attend_kernel, weigh_chunk};
@@ -23,22 +22,22 @@ pub const MULTIPLE: usize = 2 * LANES;
 /// The machine has AVX-512 with bf16, and a head's length is a multiple of [`MULTIPLE`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16,avx2,fma,f16c")]
 pub unsafe fn attend(keys: &Keys<'_, u16>, scale: f32, all: &mut [Queries], columns: &mut [f32]) {
-    attend_kernel::<u16, Pairs<Avx512>>(keys, scale, all, columns);
+    attend_kernel::<u16, Pairs>(keys, scale, all, columns);
 }
 
 /// Two bf16 in each lane.
-pub struct Pairs<L>(PhantomData<L>);
+struct Pairs;
 
-impl<L: PairLanes> Sums for Pairs<L> {
-    type Lanes = L;
+impl Sums for Pairs {
+    type Lanes = Avx512;
 
     #[inline(always)]
-    fn add_products(sums: L, a: L, b: L) -> L {
+    fn add_products(sums: Avx512, a: Avx512, b: Avx512) -> Avx512 {
         sums.add_products(a, b)
     }
 }
 
-impl<L: PairLanes> Products<u16> for Pairs<L> {
+impl Products<u16> for Pairs {
     /// `[head_dim / 2][16]`, two components a number.
     #[inline(always)]
     fn begin(queries: &mut Queries) {
@@ -46,10 +45,10 @@ impl<L: PairLanes> Products<u16> for Pairs<L> {
         rounded.resize(rows.len() / 2, 0.0);
         let pairs = rounded.as_chunks_mut::<{ LANES / 2 }>().0;
         for (values, pairs) in rows.as_chunks::<LANES>().0.iter().zip(pairs) {
-            *pairs = L::from_array(values).to_pairs();
+            *pairs = Avx512::from_array(values).to_pairs();
         }
         rounded.resize(LANES * queries.sums.len() / QUERIES / 2, 0.0);
-        transpose_rows::<L>(rounded, transposed);
+        transpose_rows::<Avx512>(rounded, transposed);
     }
 
     #[inline(always)]
@@ -62,12 +61,12 @@ impl<L: PairLanes> Products<u16> for Pairs<L> {
         // SAFETY: any bits are an f32.
         let (before, pairs, after) = unsafe { kept.align_to::<f32>() };
         debug_assert!(before.is_empty() && after.is_empty(), "pages begin at pages of memory");
-        score::<Pairs<L>, f32>(queries, pairs, next, scored);
+        score::<Pairs, f32>(queries, pairs, next, scored);
     }
 
     #[inline(always)]
     fn weigh(queries: &mut Queries, start: usize) {
-        weigh_chunk::<L>(queries, start);
+        weigh_chunk::<Avx512>(queries, start);
         if queries.seen_of_chunk(start).is_empty() {
             return;
         }
@@ -75,11 +74,11 @@ impl<L: PairLanes> Products<u16> for Pairs<L> {
         for query in 0..queries.count {
             let weights = queries.scores[query][scored.clone()].as_chunks::<LANES>().0;
             let pairs = &mut queries.pairs[query][scored.start / 2..];
-            let mut total = L::splat(0.0);
+            let mut total = Avx512::splat(0.0);
             for (weights, pairs) in weights.iter().zip(pairs.as_chunks_mut::<{ LANES / 2 }>().0) {
-                *pairs = L::from_array(weights).to_pairs();
+                *pairs = Avx512::from_array(weights).to_pairs();
                 // SAFETY: sixteen bf16 were just written.
-                total = total.add(unsafe { L::load_bf16_row(pairs.as_ptr().cast()) });
+                total = total.add(unsafe { Avx512::load_bf16_row(pairs.as_ptr().cast()) });
             }
             queries.weighed[query].1 = total.sum();
         }
@@ -100,7 +99,9 @@ impl<L: PairLanes> Products<u16> for Pairs<L> {
                 let to = columns[pair * stride + lane..].as_mut_ptr();
                 let is_whole = 2 * pair + 1 < seen.end;
                 // SAFETY: sixteen components of both keys are in the page, and in `columns`.
-                unsafe { L::pair(from, is_whole.then_some(from.wrapping_add(stride))).store(to) };
+                unsafe {
+                    Avx512::pair(from, is_whole.then_some(from.wrapping_add(stride))).store(to)
+                };
             }
         }
     }
@@ -110,6 +111,6 @@ impl<L: PairLanes> Products<u16> for Pairs<L> {
         let Queries { count, pairs, chunk_sums, .. } = queries;
         let seen = seen.start / 2..seen.end.div_ceil(2);
         let rows = ValueRows { values: values.columns, seen, next: null() };
-        add_values::<Pairs<L>, f32, { CHUNK / 2 }>(*count, rows, pairs, at / 2, chunk_sums);
+        add_values::<Pairs, f32, { CHUNK / 2 }>(*count, rows, pairs, at / 2, chunk_sums);
     }
 }

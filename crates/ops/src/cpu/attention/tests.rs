@@ -140,40 +140,6 @@ fn equals_the_formula_and_itself_however_it_is_fed() {
     }
 }
 
-/// By hashes (`lanes/symbolic.rs`), in the blocks of any instruction set.
-#[cfg(feature = "symbolic")]
-#[test]
-fn rows_are_made_alike_however_they_are_fed() {
-    use StoredType::{Bf16, F32};
-    let plain: &[&'static Isa] = &[&Isa::Portable, &Isa::Avx512];
-    let paired: &[&'static Isa] = &[&Isa::Avx512Bf16];
-    let case = |heads, kv_heads, head_dim, length, window, kept| Case {
-        heads,
-        kv_heads,
-        head_dim,
-        length,
-        window,
-        kept,
-    };
-    let cases = [
-        (case(4, 2, 20, 300, Some(33), F32), plain),
-        (case(1, 1, 4, 600, Some(280), Bf16), plain),
-        (case(26, 2, 4, 70, None, F32), plain),
-        (case(3, 1, 32, 330, None, Bf16), paired),
-        (case(2, 1, 32, 300, Some(33), Bf16), paired),
-    ];
-    for (case, like) in &cases {
-        let last = case.length.div_ceil(PAGE) as u32 - 1;
-        let alone = run(case, 1, Isa::Symbolic(like[0]), |page| last - page);
-        for like in *like {
-            for step in [2, 5, 13, 37, 192, 200, case.length] {
-                let fed = run(case, step, Isa::Symbolic(like), |page| page);
-                assert!(fed == alone, "{like:?}, by {step}");
-            }
-        }
-    }
-}
-
 #[test]
 fn head_norms_come_before_the_turn() {
     let cpu = Cpu::new(1).unwrap();

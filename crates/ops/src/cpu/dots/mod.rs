@@ -7,8 +7,6 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx_vnni;
 mod portable;
-#[cfg(feature = "symbolic")]
-mod symbolic;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx_vnni::AvxVnniDots;
@@ -17,8 +15,6 @@ pub use avx2::Avx2Dots;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512Dots;
 pub use portable::PortableDots;
-#[cfg(feature = "symbolic")]
-pub use symbolic::SymbolicDots;
 
 use super::lanes::Lanes;
 
@@ -91,22 +87,8 @@ macro_rules! dotted {
                     Isa::AvxVnni => return unsafe { avx_vnni($($argument),*) },
                     // SAFETY: as above.
                     Isa::Avx512 | Isa::Avx2 => return unsafe { avx2($($argument),*) },
-                    _ => {}
+                    Isa::Portable => {}
                 }
-            }
-            #[cfg(feature = "symbolic")]
-            if let Isa::Symbolic(like) = isa {
-                #[cfg(target_arch = "x86_64")]
-                return match like {
-                    Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => {
-                        $kernel::<dots::SymbolicDots<dots::Avx512Dots, 2, 12> $(, $more)?>($($argument),*);
-                    }
-                    Isa::AvxVnni => $kernel::<dots::SymbolicDots<dots::AvxVnniDots, 1, 4> $(, $more)?>($($argument),*),
-                    Isa::Avx512 | Isa::Avx2 => $kernel::<dots::SymbolicDots<dots::Avx2Dots, 1, 4> $(, $more)?>($($argument),*),
-                    _ => $kernel::<dots::SymbolicDots<dots::PortableDots, 1, 4> $(, $more)?>($($argument),*),
-                };
-                #[cfg(not(target_arch = "x86_64"))]
-                return $kernel::<dots::SymbolicDots<dots::PortableDots, 1, 4> $(, $more)?>($($argument),*);
             }
             let _ = isa;
             $kernel::<dots::PortableDots $(, $more)?>($($argument),*);

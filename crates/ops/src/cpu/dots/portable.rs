@@ -5,7 +5,7 @@ use crate::cpu::lanes::{LANES, Portable};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
-pub struct PortableDots(pub(super) [i32; LANES]);
+pub struct PortableDots([i32; LANES]);
 
 impl Dots for PortableDots {
     type Floats = Portable;

@@ -24,7 +24,6 @@ impl Lanes for Avx2 {
     const TILES: usize = 1;
     const ROWS: usize = 4;
     const APART: bool = false;
-    type Number = f32;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {

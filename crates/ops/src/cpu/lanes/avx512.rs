@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use std::mem::transmute;
 
-use super::{LANES, Lanes, PairLanes};
+use super::{LANES, Lanes};
 
 /// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
@@ -26,7 +26,6 @@ impl Lanes for Avx512 {
     const TILES: usize = 2;
     const ROWS: usize = 12;
     const APART: bool = false;
-    type Number = f32;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {
@@ -148,23 +147,29 @@ impl Lanes for Avx512 {
     }
 }
 
-/// Only where [`super::Isa`] found AVX-512 with bf16.
+/// Pairs of bf16, of which each lane holds one: only where [`super::Isa`] found AVX-512 with bf16.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
-impl PairLanes for Avx512 {
+impl Avx512 {
+    /// `self` plus both products of each lane's pairs.
     #[inline(always)]
-    fn add_products(self, a: Avx512, b: Avx512) -> Avx512 {
+    pub fn add_products(self, a: Avx512, b: Avx512) -> Avx512 {
         unsafe {
             let a = transmute::<__m512, __m512bh>(a.0);
             let b = transmute::<__m512, __m512bh>(b.0);
             Avx512(_mm512_dpbf16_ps(self.0, a, b))
         }
     }
+    /// Rounded to bf16, two numbers in the bits of one.
     #[inline(always)]
-    fn to_pairs(self) -> [f32; LANES / 2] {
+    pub fn to_pairs(self) -> [f32; LANES / 2] {
         unsafe { transmute::<__m256bh, [f32; LANES / 2]>(_mm512_cvtneps_pbh(self.0)) }
     }
+    /// Sixteen bf16 at `first`, each before that at `second`, or before zeros.
+    ///
+    /// # Safety
+    /// Both are readable for sixteen.
     #[inline(always)]
-    unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Avx512 {
+    pub unsafe fn pair(first: *const u16, second: Option<*const u16>) -> Avx512 {
         unsafe {
             let first = _mm512_cvtepu16_epi32(_mm256_loadu_si256(first.cast()));
             let Some(second) = second else { return Avx512(_mm512_castsi512_ps(first)) };

@@ -8,14 +8,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod count;
-mod number;
-#[cfg(target_arch = "x86_64")]
-mod pairs;
 mod portable;
-#[cfg(feature = "symbolic")]
-mod symbolic;
-#[cfg(feature = "symbolic")]
-mod whole;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
@@ -23,16 +16,7 @@ pub use avx2::Avx2;
 pub use avx512::Avx512;
 pub use count::apart;
 pub(crate) use count::by_count;
-pub use number::Number;
-#[cfg(target_arch = "x86_64")]
-pub use pairs::PairLanes;
 pub use portable::Portable;
-#[cfg(all(feature = "symbolic", target_arch = "x86_64"))]
-pub use symbolic::pair_products;
-#[cfg(feature = "symbolic")]
-pub use symbolic::{Symbolic, whole};
-#[cfg(feature = "symbolic")]
-pub use whole::Whole;
 
 /// Lanes in a vector.
 pub const LANES: usize = 16;
@@ -55,7 +39,6 @@ pub trait Lanes: Copy {
     /// Whether what computes each size of block is a function of its own: what needs no instructions of a machine need not be
     /// inlined, and the time to compile a function grows with the square of its loops.
     const APART: bool;
-    type Number: Number;
 
     /// Asks for the cache line at `from`, which need not exist.
     fn prefetch(from: *const u8);
@@ -288,15 +271,8 @@ macro_rules! vectorised {
                     Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     Isa::Avx2 | Isa::AvxVnni => return unsafe { avx2($($argument),*) },
-                    _ => {}
+                    Isa::Portable => {}
                 }
-            }
-            #[cfg(feature = "symbolic")]
-            if let Isa::Symbolic(like) = isa {
-                return match like {
-                    Isa::Portable | Isa::Avx2 | Isa::AvxVnni => $kernel::<lanes::Symbolic<1, 4> $(, $more)?>($($argument),*),
-                    _ => $kernel::<lanes::Symbolic<2, 12> $(, $more)?>($($argument),*),
-                };
             }
             let _ = isa;
             $kernel::<lanes::Portable $(, $more)?>($($argument),*);

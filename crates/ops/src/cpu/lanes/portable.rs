@@ -22,7 +22,6 @@ impl Lanes for Portable {
     const TILES: usize = 1;
     const ROWS: usize = 4;
     const APART: bool = true;
-    type Number = f32;
 
     #[inline(always)]
     fn prefetch(_: *const u8) {}

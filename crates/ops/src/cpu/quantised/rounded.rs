@@ -1,6 +1,6 @@
 //! Rows of activations, rounded to bytes in blocks of 32, as the quantised kernels read them.
 
-use super::super::lanes::{LANES, Lanes, Number, by_halves, vectorised};
+use super::super::lanes::{LANES, Lanes, by_halves, vectorised};
 use super::super::{Buffer, Cpu, Disjoint, Isa};
 use super::BLOCK;
 use super::panels::{self, Panel};
@@ -159,10 +159,8 @@ fn round_row_kernel<L: Lanes, const SHARED: usize>(x: &[f32], to: Column) {
         let group = Group::<SHARED>::round::<L>(values);
         for (block, words) in group.words.iter().enumerate().take(values.len().div_ceil(BLOCK)) {
             let sum = if block == 0 { group.sum } else { 0 };
-            // Of hashes it goes around.
-            let offset = sum.wrapping_mul(-128).cast_unsigned();
-            let total = L::Number::from(group.scale) * L::Number::from(sum as f32);
-            let total = Into::<f32>::into(total).to_bits();
+            let offset = (-128 * sum).cast_unsigned();
+            let total = (group.scale * sum as f32).to_bits();
             // SAFETY: the caller of `round_row` vouches for the room.
             unsafe { to.write(n * SHARED + block, words, [group.scale.to_bits(), offset, total]) };
         }
@@ -200,9 +198,8 @@ impl<const BLOCKS: usize> Group<BLOCKS> {
         if largest < 1e-30 {
             return group;
         }
-        let (largest, highest) = (L::Number::from(largest), L::Number::from(127.0));
-        group.scale = (largest / highest).into();
-        let inverse = L::splat((highest / largest).into());
+        group.scale = largest / 127.0;
+        let inverse = L::splat(127.0 / largest);
         let mut sums = L::splat(0.0);
         let words = group.words.as_flattened_mut().as_chunks_mut::<{ LANES / 4 }>().0;
         for (words, values) in words.iter_mut().zip(values) {
@@ -213,7 +210,7 @@ impl<const BLOCKS: usize> Group<BLOCKS> {
             }
         }
         // Whole numbers below 2¹⁶: exact in any order.
-        group.sum = L::Number::from(sums.sum()).whole();
+        group.sum = sums.sum() as i32;
         group
     }
 }

@@ -15,9 +15,7 @@ unsafe extern "C" {
         arguments: *mut *mut c_void,
     ) -> i32;
 
-    fn wardround_emulated_sums(kind: i32);
-
-    #[cfg(any(test, feature = "symbolic"))]
+    #[cfg(test)]
     fn wardround_emulated_shuffle(seed: u64);
 
     #[cfg(test)]
@@ -33,18 +31,8 @@ struct Operands {
     c: [f32; 4],
 }
 
-/// How the products of tiles are summed; kernels/emulator.cpp has the numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sums {
-    /// In f64, rounded once; or as `WARDROUND_EMULATED_SUMS` says.
-    Usual,
-    /// Not at all: numbers are hashes of how they were made.
-    #[cfg(feature = "symbolic")]
-    Hashes = 2,
-}
-
 /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
-#[cfg(any(test, feature = "symbolic"))]
+#[cfg(test)]
 pub fn shuffle(seed: u64) {
     // SAFETY: it sets a number of this thread's.
     unsafe { wardround_emulated_shuffle(seed) };
@@ -54,28 +42,24 @@ pub fn shuffle(seed: u64) {
 ///
 /// # Panics
 /// When the build has no such kernel.
-pub fn run(name: &CStr, launch: &Launch, arguments: &mut Arguments, sums: Sums) {
+pub fn run(name: &CStr, launch: &Launch, arguments: &mut Arguments) {
     let grid = launch.grid.map(|size| size as u32);
     let mut pointers = arguments.pointers();
-    // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names. The rest sets a number
-    // of this thread's.
+    // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
     let done = unsafe {
-        wardround_emulated_sums(sums as i32);
-        let done = wardround_emulated_launch(
+        wardround_emulated_launch(
             name.as_ptr(),
             grid.as_ptr(),
             launch.threads as u32,
             launch.cluster as u32,
             launch.shared_bytes as u32,
             pointers.as_mut_ptr(),
-        );
-        wardround_emulated_sums(Sums::Usual as i32);
-        done
+        )
     };
     assert_eq!(done, 0, "the emulator has no kernel {name:?}");
 }
 
-/// What becomes of the sums that a warp's lanes bring, by Hopper's rule.
+/// What becomes of the sums that a warp's lanes bring, by the rule of Hopper's tensor cores.
 #[cfg(test)]
 pub fn products(lanes: &[([u32; 4], [u32; 2], [f32; 4])]) -> Vec<[f32; 4]> {
     assert_eq!(lanes.len(), 32);

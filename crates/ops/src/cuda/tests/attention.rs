@@ -101,7 +101,7 @@ impl Case {
 }
 
 /// Over every dimension that is compiled, one of which is padded; windows within a chunk and across chunks.
-pub fn cases() -> impl Iterator<Item = Case> {
+fn cases() -> impl Iterator<Item = Case> {
     let windows = [None, Some(40), Some(300)];
     let dims = [16, 64, 128, 256].into_iter().enumerate();
     dims.flat_map(move |(first, head_dim)| {
@@ -153,7 +153,7 @@ fn decoding_has_the_bits_of_prefill() {
     cases().for_each(|case| check_steps(&gpu(), &case));
 }
 
-pub fn check_steps(gpu: &Cuda, case: &Case) {
+fn check_steps(gpu: &Cuda, case: &Case) {
     let sequences = sequences();
     let prompts = sequences.rows() - 11;
     let qkv = case.qkv(&sequences);
@@ -209,7 +209,7 @@ fn texts_that_see_ahead_do_not_depend_on_those_beside_them() {
     }
 }
 
-pub fn check_texts(gpu: &Cuda, window: Option<usize>) {
+fn check_texts(gpu: &Cuda, window: Option<usize>) {
     let both = Sequences::new(&[300, 41, 20], 0);
     let case = Case { group: 2, kv_heads: 2, head_dim: 64, window, both_ways: true };
     let qkv = case.qkv(&both);

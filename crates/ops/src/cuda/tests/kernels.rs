@@ -1,5 +1,7 @@
 //! What kernels ask of a GPU before they run, and which of them is taken.
 
+use std::process::Command;
+
 use super::super::driver::Stream;
 use super::super::kernels::{Epilogue, Kernels, Product};
 use super::super::matmul::Matmul;
@@ -66,4 +68,32 @@ fn products_of_few_rows_are_one_wave() {
     assert!(matches!(matmul(64, 151_936), Matmul::Medium(_)), "many rounds");
     assert!(matches!(matmul(8, 151_936), Matmul::Small(_)), "many rounds");
     assert!(matches!(matmul(8, 2560), Matmul::Small(_)), "small CTAs are faster");
+}
+
+/// The compiler, which refuses arithmetic of floats beside the intrinsics.
+fn is_refused(kernels: &str) -> bool {
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let check = "-x c++ -std=c++20 -fsyntax-only -Wno-unknown-pragmas -I kernels -include kernels/emulator_checks.h";
+    !Command::new(compiler).args(check.split(' ')).arg(kernels).output().unwrap().status.success()
+}
+
+#[test]
+fn kernels_compute_by_intrinsics_that_nothing_is_contracted_of() {
+    for name in ["attention", "attention_f32", "encoder", "matmul", "matmul_f32", "norm", "rotary"]
+    {
+        assert!(!is_refused(&format!("kernels/{name}.cu")), "{name}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (body, refused) in [
+        ("x[0] = __fadd_rn(x[1], x[2]);", false),
+        ("x[0] = x[1] + x[2];", true),
+        ("x[0] += x[1];", true),
+    ] {
+        let path = folder.path().join("tried.cu");
+        let text = format!(
+            "#include \"common.cuh\"\nextern \"C\" __global__ void tried(float *x) {{ {body} }}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(is_refused(&path.to_string_lossy()), refused, "{body}");
+    }
 }

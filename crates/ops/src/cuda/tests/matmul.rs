@@ -250,7 +250,7 @@ fn has(gpu: &Cuda, room: Room) -> bool {
 }
 
 /// That every kernel gives a row the same bits, whatever the rows beside it. Gives the kinds that were met.
-pub fn check_company(
+fn check_company(
     gpu: &Cuda,
     kept: Quantisation,
     shapes: &[(usize, usize)],

@@ -17,8 +17,6 @@ mod sequences;
 mod shuffle;
 #[cfg(not(feature = "cuda"))]
 mod sums;
-#[cfg(all(feature = "symbolic", not(feature = "cuda")))]
-mod symbolic;
 mod text;
 mod wave;
 
@@ -87,7 +85,16 @@ impl Host for Cuda {
     fn hold(&self, numbers: &[f32], width: usize, kind: Numbers) -> Buffer {
         let rows = numbers.len() / width;
         let mut buffer = self.buffer(rows, width, kind).unwrap();
-        self.put(rows, numbers, &mut buffer);
+        buffer.set_rows(rows);
+        let bytes = match buffer.is_wide {
+            true => bytes(numbers),
+            false => {
+                let padding = vec![0.0; buffer.stride - width];
+                let padded = numbers.chunks_exact(width).flat_map(|row| row.iter().chain(&padding));
+                padded.flat_map(|number| bf16::from_f32(*number).to_le_bytes()).collect()
+            }
+        };
+        self.stream.write(&buffer.region, 0, &bytes);
         buffer
     }
 

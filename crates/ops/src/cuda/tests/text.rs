@@ -96,7 +96,7 @@ fn products_in_f32_are_the_cpus_and_rows_do_not_meet() {
 }
 
 /// Products of 130 rows, and that those of fewer have their bits.
-pub fn check_rows(gpu: &Cuda, shape @ (outputs, _): (usize, usize)) -> Vec<f32> {
+fn check_rows(gpu: &Cuda, shape @ (outputs, _): (usize, usize)) -> Vec<f32> {
     let all = products(gpu, shape, 130);
     for rows in [1, 7, 64] {
         let part = products(gpu, shape, rows);
