@@ -9,7 +9,8 @@
 
 #![allow(unsafe_code, reason = "the one module that may: registers, mapped files, disjoint writes")]
 
-pub mod absent;
+#[cfg(not(any(feature = "cuda", feature = "cuda-emulated")))]
+mod absent;
 mod backend;
 pub mod checkpoint;
 pub mod cpu;
@@ -21,9 +22,7 @@ pub mod diagnosis; // what every error says, and whom it blames
 mod encoder_backend;
 mod error;
 pub mod mapped;
-// Tests run it on candle's CPU device.
-#[cfg(any(feature = "metal", feature = "metal-on-cpu"))]
-pub mod metal;
+pub mod metal; // without the feature `metal` on candle's CPU device alone, where tests run it
 mod metal_memory;
 pub mod regular_file; // how files are opened
 pub mod sampling;
@@ -34,8 +33,6 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(not(any(feature = "cuda", feature = "cuda-emulated")))]
 use absent as cuda;
-#[cfg(not(any(feature = "metal", feature = "metal-on-cpu")))]
-use absent as metal;
 pub use backend::{Backend, HostStep, Numbers};
 pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;

@@ -30,15 +30,13 @@ impl Metal {
     /// The first GPU, with `threads` threads of the host.
     ///
     /// # Errors
-    /// When there is none, or the system refuses to start the threads.
+    /// When there is none, or none that this build computes on, or the system refuses to start the threads.
     pub fn open(threads: usize) -> std::result::Result<Metal, OpsError> {
+        let missing = |reason| OpsError::NoDevice { device: "metal".to_owned(), reason };
         if cfg!(not(feature = "metal")) {
-            crate::absent::Metal::open(threads)?;
+            return Err(missing("this build has no Metal (feature `metal`, on macOS)".to_owned()));
         }
-        let device = Device::new_metal(0).map_err(|error| OpsError::NoDevice {
-            device: "metal".to_owned(),
-            reason: error.to_string(),
-        })?;
+        let device = Device::new_metal(0).map_err(|error| missing(error.to_string()))?;
         Metal::on(device, threads)
     }
 
