@@ -87,7 +87,8 @@ fn bf16_ranks_documents_as_f32_does() {
     let (goldens, copy) = (Goldens::read(), cut());
     let cosines = |stored| {
         let dtype = WantedType::Exactly(stored);
-        let encoder = Encoder::open(&EncoderOptions { dtype, ..options(copy.path()) }).unwrap();
+        let options = EncoderOptions { dtype, dims: Some(8), ..options(copy.path()) };
+        let encoder = Encoder::open(&options).unwrap();
         let documents = encoder.embed_documents(&goldens.documents()).unwrap();
         let queries = encoder.embed_queries(&goldens.queries()).unwrap().vectors;
         let cosine = |query: &Vec<f32>, document: &Vec<f32>| -> f32 {
@@ -121,11 +122,13 @@ fn bf16_ranks_documents_as_f32_does() {
 #[test]
 fn narrow_weights_keep_the_order() {
     let (goldens, copy) = (Goldens::read(), cut());
-    let wide = Encoder::open(&options(copy.path())).unwrap();
+    // Cut, they have length 1.
+    let options = || EncoderOptions { dims: Some(8), ..options(copy.path()) };
+    let wide = Encoder::open(&options()).unwrap();
     let bf16 = WantedType::Exactly(StoredType::Bf16);
     let narrow = [
-        EncoderOptions { dtype: bf16, ..options(copy.path()) },
-        EncoderOptions { quantisation: Quantisation::Q8_0, ..options(copy.path()) },
+        EncoderOptions { dtype: bf16, ..options() },
+        EncoderOptions { quantisation: Quantisation::Q8_0, ..options() },
     ];
     let exact = wide.embed_documents(&goldens.documents()).unwrap();
     for options in narrow {
