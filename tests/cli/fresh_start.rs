@@ -145,7 +145,7 @@ fn a_model_is_made_listed_and_verified() {
         "smollm2-360m",
     ];
     assert_eq!(cards, expected);
-    assert_eq!(listed.stdout.matches("not here").count(), 25, "{listed:#?}");
+    assert_eq!(listed.stdout.matches("not here").count(), expected.len(), "{listed:#?}");
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_command_line_without_its_needs_is_refused() {
         "--free",
         "--top-k 1",
         "--prompts p",
-        "--spans s",
+        "--exemplar-reasons r",
         "--seed 1",
     ] {
         scratch

@@ -191,8 +191,7 @@ mod tests {
         fs_err::write(&path, bytes).unwrap();
         fs_err::write(folder.path().join("topics.csv"), "title,wiki_id\nOtitis,12\n").unwrap();
         let records = super::super::records(source, &path, folder.path());
-        let records = records.map_err(|error| error.to_string())?;
-        let read: Result<Vec<Record>, CorpusError> = records.collect();
+        let read: Result<Vec<Record>, CorpusError> = records.and_then(Iterator::collect);
         read.map_err(|error| error.to_string().rsplit('/').next().unwrap().to_owned())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Gguf;
 use crate::diagnosis::Failure;
@@ -126,14 +126,14 @@ pub fn generation(gguf: &Gguf, tokens: &Tokens<'_>) -> Result<Value, Failure> {
         return Err(gguf.refused("it names no token that ends a text"));
     }
     let draw = |name: &str| gguf.json(&format!("general.sampling.{name}"));
-    let mut generation = json!({
-        "temperature": draw("temp"), "top_k": draw("top_k"), "top_p": draw("top_p"), "min_p": draw("min_p"),
-        "repetition_penalty": draw("penalty_repeat"),
-    });
-    let draws = generation.as_object().into_iter().flatten().any(|(_, value)| !value.is_null());
-    generation["do_sample"] = json!(draws);
-    generation["eos_token_id"] = json!(ends);
-    Ok(generation)
+    let named = [("temperature", "temp"), ("repetition_penalty", "penalty_repeat")];
+    let named = named.into_iter().chain(["top_k", "top_p", "min_p"].map(|name| (name, name)));
+    let said = named.map(|(own, name)| (own.to_owned(), draw(name)));
+    // A field that is null is off, and one that is not there has a default.
+    let mut generation: Map<String, Value> = said.filter(|(_, value)| !value.is_null()).collect();
+    generation.insert("do_sample".to_owned(), json!(!generation.is_empty()));
+    generation.insert("eos_token_id".to_owned(), json!(ends));
+    Ok(generation.into())
 }
 
 /// Types of tokens.

@@ -1,11 +1,15 @@
 //! MedAgents (Tang et al., Findings of ACL 2024) as MedAgentBoard runs it, with which MED-MAD's Table 1 compares: three doctors of chosen fields
 //! analyse, a report is written, they review it; at the end one agent decides.
 
+mod specialties;
+
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub use self::specialties::read_specialties;
+use self::specialties::read_specialties_as_harness;
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
@@ -13,8 +17,8 @@ use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{Templates, prompt_files};
 use super::reading::reply::{Explained, Fields};
-use super::reading::words::{consents, list_items, parts};
-use super::reading::{harness, record, said, text as text_of, without_thinking};
+use super::reading::words::consents;
+use super::reading::{harness, text as text_of, without_thinking};
 use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
@@ -346,74 +350,6 @@ pub(crate) fn agrees(reply: &Fields, text: &str, mab_compat: bool) -> Option<boo
     let mut lines = text.lines().map(str::to_lowercase);
     let line = lines.rfind(|line| line.contains("agree"));
     line.map(|line| line.contains("true") || line.contains("yes"))
-}
-
-/// Parts of names, in the order in which they are looked for, and the specialty of a name that contains one.
-const KNOWN: [(&str, &str); 5] = [
-    ("pediatr", "Pediatrics"),
-    ("cardio", "Cardiology"),
-    ("pulmon", "Pulmonology"),
-    ("neonat", "Neonatology"),
-    ("genet", "Genetics"),
-];
-
-/// The specialties where the gatherer's reply cannot be parsed.
-const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
-
-/// The doctors' specialties.
-#[derive(Serialize)]
-pub struct Specialties {
-    pub fields: Vec<&'static str>,
-}
-
-impl Record for Specialties {
-    const ASSUMED: &[&str] = &["fields"];
-}
-
-/// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
-/// get the known specialties from number `n` on, even if one of them is among the names.
-pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
-    let object = |value: &Value| value.as_object().cloned();
-    let found = record::read(text, finish_reason, object).or_else(|| {
-        let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
-        let is_list = !items.is_empty();
-        is_list.then(|| (Map::from_iter([("fields".to_owned(), items.into())]), Parse::Fallback))
-    });
-    specialties(found, false)
-}
-
-fn read_specialties_as_harness(text: &str) -> (Specialties, Parse) {
-    let found = harness::object(without_thinking(text));
-    specialties(found.map(|object| (object, Parse::Ok)), true)
-}
-
-fn specialties(
-    found: Option<(Map<String, Value>, Parse)>,
-    mab_compat: bool,
-) -> (Specialties, Parse) {
-    let Some((object, parse)) = found else {
-        return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
-    };
-    // The only list of the object, whatever its key.
-    let lists = || object.values().filter(|value| value.is_array());
-    let other = || lists().next().filter(|_| !mab_compat && lists().count() == 1);
-    let names: Vec<&str> = match object.get("fields").or_else(other) {
-        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
-        // MedAgentBoard takes the defaults for a text.
-        Some(Value::String(line)) if !mab_compat => parts(line),
-        _ => Vec::new(),
-    };
-    let mut specialties: Vec<&str> = names.into_iter().filter_map(known).take(DOCTORS).collect();
-    let parse = parse.if_read(!specialties.is_empty());
-    let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
-    specialties.extend(defaults.map(|(_, specialty)| *specialty));
-    (Specialties { fields: specialties }, parse)
-}
-
-fn known(name: &str) -> Option<&'static str> {
-    let name = name.to_lowercase();
-    let found = KNOWN.iter().find(|(part, _)| name.contains(part));
-    found.map(|(_, specialty)| *specialty)
 }
 
 #[cfg(test)]

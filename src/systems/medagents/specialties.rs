@@ -1,0 +1,78 @@
+//! MedAgents' specialties: the fields of medicine that its gatherer names, of the five that MedAgentBoard knows.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::DOCTORS;
+use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
+use crate::systems::reading::words::{list_items, parts};
+use crate::systems::reading::{harness, record, said, without_thinking};
+
+/// Parts of names, in the order in which they are looked for, and the specialty of a name that contains one.
+const KNOWN: [(&str, &str); 5] = [
+    ("pediatr", "Pediatrics"),
+    ("cardio", "Cardiology"),
+    ("pulmon", "Pulmonology"),
+    ("neonat", "Neonatology"),
+    ("genet", "Genetics"),
+];
+
+/// The specialties where the gatherer's reply cannot be parsed.
+const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
+
+/// The doctors' specialties.
+#[derive(Serialize)]
+pub struct Specialties {
+    pub fields: Vec<&'static str>,
+}
+
+impl Record for Specialties {
+    const ASSUMED: &[&str] = &["fields"];
+}
+
+/// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
+/// get the known specialties from number `n` on, even if one of them is among the names.
+pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
+    let object = |value: &Value| value.as_object().cloned();
+    let found = record::read(text, finish_reason, object).or_else(|| {
+        let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
+        let is_list = !items.is_empty();
+        is_list.then(|| (Map::from_iter([("fields".to_owned(), items.into())]), Parse::Fallback))
+    });
+    specialties(found, false)
+}
+
+pub fn read_specialties_as_harness(text: &str) -> (Specialties, Parse) {
+    let found = harness::object(without_thinking(text));
+    specialties(found.map(|object| (object, Parse::Ok)), true)
+}
+
+fn specialties(
+    found: Option<(Map<String, Value>, Parse)>,
+    mab_compat: bool,
+) -> (Specialties, Parse) {
+    let Some((object, parse)) = found else {
+        return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
+    };
+    // The only list of the object, whatever its key.
+    let lists = || object.values().filter(|value| value.is_array());
+    let other = || lists().next().filter(|_| !mab_compat && lists().count() == 1);
+    let names: Vec<&str> = match object.get("fields").or_else(other) {
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        // MedAgentBoard takes the defaults for a text.
+        Some(Value::String(line)) if !mab_compat => parts(line),
+        _ => Vec::new(),
+    };
+    let mut specialties: Vec<&str> = names.into_iter().filter_map(known).take(DOCTORS).collect();
+    let parse = parse.if_read(!specialties.is_empty());
+    let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
+    specialties.extend(defaults.map(|(_, specialty)| *specialty));
+    (Specialties { fields: specialties }, parse)
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let found = KNOWN.iter().find(|(part, _)| name.contains(part));
+    found.map(|(_, specialty)| *specialty)
+}
