@@ -98,7 +98,7 @@ impl Watch {
     fn take(&self, bytes: usize) {
         let left = self.left.load(Relaxed);
         let goes_on = bytes <= left && self.state.load(Relaxed) == RUNNING;
-        if !goes_on && !(thread::panicking() && bytes < LONGEST_MESSAGE) {
+        if !(goes_on || thread::panicking() && bytes < LONGEST_MESSAGE) {
             LOST.fetch_add(self.bytes - left, Relaxed);
             self.turn(FULL);
             loop {

@@ -117,10 +117,10 @@ impl Verify {
         for (_, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
             let path = self.directory.join(&file.path);
             // A file that is no longer as it was is told below.
-            if let Some(format) = file.format.as_deref().filter(|_| path.is_file()) {
-                if let Err(error) = tell_notices(&path, format.parse()?) {
-                    console::note(error.to_string());
-                }
+            if let Some(format) = file.format.as_deref().filter(|_| path.is_file())
+                && let Err(error) = tell_notices(&path, format.parse()?)
+            {
+                console::note(error.to_string());
             }
         }
         tell_checks(&checks, &self.directory)

@@ -71,6 +71,5 @@ pub(super) fn question(row: &Row, number: usize) -> Result<Question, DataError> 
         gold: row.get("answer").map(|_| row.letter("answer", &options)).transpose()?,
         image: row.optional_text("image")?.map(str::to_owned),
         options,
-        ..Question::default()
     })
 }

@@ -31,7 +31,6 @@ fn question(row: &Row) -> Result<Question, DataError> {
         gold: Some(row.letter("label", &options)?),
         options,
         image: image(row)?,
-        ..Question::default()
     })
 }
 

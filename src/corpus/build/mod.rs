@@ -244,7 +244,7 @@ fn expect_free(out: &Path) -> Result<(), CorpusError> {
 
 /// Locks the plan, so that no two processes append.
 fn lock(out: &Path) -> Result<File, CorpusError> {
-    let file = outside::open(&out.join(PLAN))?;
+    let file = outside::open(out.join(PLAN))?;
     match file.file().try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(CorpusError::Busy { path: out.to_owned() }),

@@ -19,7 +19,7 @@ const KNOWN: [(&str, &str); 5] = [
 ];
 
 /// The specialties where the gatherer's reply cannot be parsed.
-const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
+pub(super) const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
 
 /// The doctors' specialties.
 #[derive(Serialize)]

@@ -1,5 +1,6 @@
 //! Whole consultations, with canned replies.
 
+use super::specialties::UNREAD;
 use super::*;
 use crate::panel::scripted::Script;
 use crate::record::{AnswerLine, CallKey, CallLine};
