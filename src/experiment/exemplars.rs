@@ -43,7 +43,7 @@ impl ExemplarPlan {
 /// A file; of an encoder its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePlan {
-    /// [`REASONS`] or [`ENCODER`]; in plans of earlier versions others, too.
+    /// `REASONS` or `ENCODER`; in plans of earlier versions others, too.
     pub what: String,
     pub path: String,
     /// Of an encoder over what its numbers depend on.

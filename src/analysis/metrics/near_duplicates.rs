@@ -4,7 +4,7 @@
 //! Two notes are near-duplicates where they share at least [`SHARED`] of their words (Dice's coefficient of the words between white
 //! space, and of the letters of scripts that write without it, each as often as it comes); a group is all that such pairs link. In MEDEC's
 //! files no pair shares between 0.60 and 0.64: either is the same case, or another. Two questions are where they ask the same
-//! ([`QuestionText::asked`]), whatever their options: short questions share many words with others.
+//! (`QuestionText::question`), whatever their options: short questions share many words with others.
 
 use std::collections::{BTreeMap, HashMap};
 
