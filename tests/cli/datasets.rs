@@ -327,7 +327,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     assert_eq!(keywords.matches("ms-test-").count(), 311);
     assert!(!keywords.contains("uw-") && !keywords.contains("private"));
     let verified = scratch.wardround("data verify fetched");
-    assert_eq!(verified.succeeded().stdout.matches("  ok, by ").count(), 19, "{verified:#?}");
+    assert_eq!(verified.succeeded().stdout.matches("  ok, by ").count(), 17, "{verified:#?}");
 
     scratch.model(Family::Llama);
     for recipe in ["table1", "medguards-table3"] {
