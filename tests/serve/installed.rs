@@ -49,7 +49,7 @@ fn an_installed_server_shows_what_licences_ask_for_and_its_last_selftest() {
     fs::write(told.join("selftest.json"), report).unwrap();
     let server = Server::by(&program, folder, "llama3.2-3b --context 1024");
     let selftest = &server.get("/v1/models").json()["wardround"]["selftest"];
-    assert_eq!(selftest["outcome"], "ok");
+    assert_eq!(selftest["outcome"], "passed");
     assert_eq!(selftest["created_at"], "2026-03-01T08:00:00Z");
 }
 
