@@ -4,7 +4,7 @@
     tools/lines.py [CHECKOUT [CHECKOUT ...]]
 
 A file belongs to tests where a `#[cfg(test)] mod name;` declares it, or a folder above it. Comments and blank lines count.
-Below them, apart: how many of these lines are comments, what is written in other languages, and tests.
+Before them, apart: what is written in other languages, and tests; behind them how many of these lines are comments, and the sum.
 Of several checkouts the lines stand side by side.
 """
 
@@ -77,13 +77,13 @@ def main():
     def show(figures, name):
         print(*(f"{figure:7,}" for figure in figures), name)
 
-    for name in sorted(set().union(*counts), key=lambda name: -max(count[name] for count in counts)):
-        show([count[name] for count in counts], name)
-    show(sums, "in all")
-    print()
-    show(comments, "of these are comments")
     for name in sorted(set().union(*apart), key=lambda name: -max(count[name] for count in apart)):
         show([count[name] for count in apart], name)
+    print()
+    for name in sorted(set().union(*counts), key=lambda name: -max(count[name] for count in counts)):
+        show([count[name] for count in counts], name)
+    show(comments, "comments among these")
+    show(sums, "in all")
 
 
 if __name__ == "__main__":
