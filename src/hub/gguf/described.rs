@@ -1,10 +1,11 @@
 //! `config.json`, `generation_config.json`, `tokenizer.json` and `tokenizer_config.json`, from the metadata.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::Gguf;
+use crate::console;
 use crate::diagnosis::Failure;
 use crate::model::Config;
 use crate::model::config::{RopeConfig, RopeScaling};
@@ -39,11 +40,20 @@ const ENDS: &str =
 
 /// The tensor that divides the frequencies of a Llama 3.1.
 pub const FREQUENCIES: &str = "rope_freqs.weight";
+/// How the makers draw, by names of its own.
+const SAMPLING: &str = "general.sampling.";
 /// Wider ones are nobody's.
 const WIDEST_HEAD: usize = 1 << 10;
 
 /// `config.json`, and what it describes.
 pub fn config(gguf: &Gguf) -> Result<(Value, Config), Failure> {
+    for key in ["general.type", "split.count"] {
+        let says = gguf.json(key);
+        let is_whole = says.as_u64().map_or(says.is_null() || says == "model", |parts| parts < 2);
+        if !is_whole {
+            return Err(gguf.refused(format!("it is no whole model: `{key}` is {says}")));
+        }
+    }
     let arch: String = gguf.read("general.architecture")?;
     let (is_gemma, tensors) = (arch == "gemma3", &gguf.content.tensor_infos);
     let table = tensors.get("token_embd.weight").and_then(|table| table.shape.dims().first());
@@ -125,9 +135,15 @@ pub fn generation(gguf: &Gguf, tokens: &Tokens<'_>) -> Result<Value, Failure> {
     if ends.is_empty() {
         return Err(gguf.refused("it names no token that ends a text"));
     }
-    let draw = |name: &str| gguf.json(&format!("general.sampling.{name}"));
     let named = [("temperature", "temp"), ("repetition_penalty", "penalty_repeat")];
     let named = named.into_iter().chain(["top_k", "top_p", "min_p"].map(|name| (name, name)));
+    let sampling = |key: &'_ String| key.strip_prefix(SAMPLING).map(str::to_owned);
+    let unknown: BTreeSet<String> = gguf.content.metadata.keys().filter_map(sampling).collect();
+    for name in unknown.iter().filter(|name| named.clone().all(|(_, known)| known != **name)) {
+        let name: String = name.chars().take(60).collect();
+        console::note(format!("note: {SAMPLING}{name} has no counterpart here and is left out"));
+    }
+    let draw = |name: &str| gguf.json(&format!("{SAMPLING}{name}"));
     let said = named.map(|(own, name)| (own.to_owned(), draw(name)));
     // A field that is null is off, and one that is not there has a default.
     let mut generation: Map<String, Value> = said.filter(|(_, value)| !value.is_null()).collect();
@@ -204,12 +220,13 @@ impl<'a> Tokens<'a> {
         if ids.len() != self.used().count() {
             return Err(self.gguf.refused("two of its tokens are one word"));
         }
-        let mut whole = match self.gguf.json("tokenizer.ggml.model").as_str() {
+        let kind = self.gguf.json("tokenizer.ggml.model");
+        let mut whole = match kind.as_str() {
             Some("gpt2") => self.byte_level()?,
             Some("llama") => self.pieces(&ids)?,
-            other => {
-                let problem = format!("its tokenizer is of the kind {other:?}");
-                return Err(self.gguf.refused(problem + "; known: gpt2, llama"));
+            _ => {
+                let problem = format!("`tokenizer.ggml.model` is {kind}; known: gpt2, llama");
+                return Err(self.gguf.refused(problem));
             }
         };
         let is_added = |kind| [UNKNOWN, CONTROL, USER_DEFINED].contains(&kind);

@@ -188,6 +188,8 @@ fn what_cannot_be_imported_is_refused_by_name() {
     let set = |entry: Entry| changed(|made| made.set(entry));
     let without = |key: &str| changed(|made| made.entries.retain(|entry| entry.0 != key));
     let cases: Vec<(Vec<u8>, &str)> = vec![
+        (set(word("general.type", "adapter")), "no whole model: `general.type` is \"adapter\""),
+        (set(number("split.count", 3)), "no whole model: `split.count` is 3"),
         (set(word("general.architecture", "mamba")), "`model_type` is mamba"),
         (
             without("general.architecture"),
@@ -229,7 +231,7 @@ fn what_cannot_be_imported_is_refused_by_name() {
             set(number("llama.feed_forward_length", 16)),
             "`blk.0.ffn_gate.weight` has the shape [8, 8], not [16, 8]",
         ),
-        (set(word("tokenizer.ggml.model", "t5")), "of the kind Some(\"t5\")"),
+        (set(word("tokenizer.ggml.model", "t5")), "`tokenizer.ggml.model` is \"t5\"; known"),
         (set(word("tokenizer.ggml.pre", "tekken")), "`tokenizer.ggml.pre` is \"tekken\""),
         (without("tokenizer.ggml.pre"), "`tokenizer.ggml.pre` is null"),
         (
