@@ -84,20 +84,11 @@ pub fn passage(chars: usize) -> String {
 mod tests {
     use super::*;
     use crate::data::Choice;
+    use crate::systems::scripted;
     use llguidance::api::TopLevelGrammar;
-    use llguidance::toktrie::ApproximateTokEnv;
-    use llguidance::{Matcher, ParserFactory};
 
     fn accepts(regex: String, text: &str) -> bool {
-        let tokens = ApproximateTokEnv::single_byte_env();
-        let factory = ParserFactory::new_simple(&tokens).unwrap();
-        let grammar = TopLevelGrammar::from_regex(&regex);
-        let mut matcher = Matcher::new(factory.create_parser(grammar));
-        let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
-        matcher.validate_tokens(&bytes).unwrap() == bytes.len() && {
-            matcher.consume_tokens(&bytes).unwrap();
-            matcher.is_accepting().unwrap()
-        }
+        scripted::accepts(TopLevelGrammar::from_regex(&regex), text)
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use llguidance::api::TopLevelGrammar;
+use llguidance::toktrie::ApproximateTokEnv;
+use llguidance::{Matcher, ParserFactory};
 use serde::de::DeserializeOwned;
 
 use super::exemplars::Exemplars;
@@ -161,4 +164,21 @@ fn is_placeholder(rest: &str) -> bool {
 /// An answer and its explanation, as doctors are asked for them.
 pub fn said(answer: &str) -> String {
     format!(r#"{{"explanation": "for {answer}", "answer": "{answer}"}}"#)
+}
+
+/// Walks a grammar byte by byte.
+pub fn matcher(grammar: TopLevelGrammar) -> Matcher {
+    let tokens = ApproximateTokEnv::single_byte_env();
+    let factory = ParserFactory::new_simple(&tokens).unwrap();
+    Matcher::new(factory.create_parser(grammar))
+}
+
+/// Whether a grammar takes a text from its first byte to its last.
+pub fn accepts(grammar: TopLevelGrammar, text: &str) -> bool {
+    let mut matcher = matcher(grammar);
+    let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
+    matcher.validate_tokens(&bytes).unwrap() == bytes.len() && {
+        matcher.consume_tokens(&bytes).unwrap();
+        matcher.is_accepting().unwrap()
+    }
 }

@@ -100,19 +100,14 @@ mod tests {
     use crate::record::{FinishReason, Parse};
     use crate::systems::medmad::record::parse;
     use crate::systems::reading::confidence::ConfidenceReading;
-    use crate::systems::scripted::{question, settings};
+    use crate::systems::scripted::{matcher, question, settings};
     use llguidance::api::TopLevelGrammar;
-    use llguidance::toktrie::ApproximateTokEnv;
-    use llguidance::{Matcher, ParserFactory};
 
     const LETTERS: [char; 10] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
 
     /// Walks the grammar byte by byte; `choose` picks among the bytes that may follow.
     fn walk(schema: &Value, mut choose: impl FnMut(&[u8]) -> u8) -> String {
-        let tokens = ApproximateTokEnv::single_byte_env();
-        let factory = ParserFactory::new_simple(&tokens).unwrap();
-        let grammar = TopLevelGrammar::from_json_schema(schema.clone());
-        let mut matcher = Matcher::new(factory.create_parser(grammar));
+        let mut matcher = matcher(TopLevelGrammar::from_json_schema(schema.clone()));
         let mut text = Vec::new();
         while !matcher.is_stopped() {
             let mask = matcher.compute_mask().unwrap();
@@ -218,10 +213,7 @@ mod tests {
         let settings: Settings =
             settings(&["record_chars=8", "counterfactual=strict", "letters=a-j"]);
         let schema = full(&LETTERS[..2], &settings);
-        let tokens = ApproximateTokEnv::single_byte_env();
-        let factory = ParserFactory::new_simple(&tokens).unwrap();
-        let grammar = TopLevelGrammar::from_json_schema(schema);
-        let matcher = Matcher::new(factory.create_parser(grammar));
+        let matcher = matcher(TopLevelGrammar::from_json_schema(schema));
         let good = concat!(
             r#"{"cot": ["a\n\"b", "c", "é"], "answer": "J", "confidence": 0.95, "option_analysis": ["#,
             r#"{"option": "A", "pros": "", "cons": "12345678", "fit_score": 5}, "#,

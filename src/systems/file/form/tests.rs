@@ -2,10 +2,8 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::systems::file::Stage;
-use crate::systems::scripted::{WRONG, exemplars, note};
+use crate::systems::scripted::{self, WRONG, exemplars, note};
 use llguidance::api::TopLevelGrammar;
-use llguidance::toktrie::ApproximateTokEnv;
-use llguidance::{Matcher, ParserFactory};
 
 fn stage(keys: &str) -> Stage {
     toml::from_str(&format!("name = \"answer\"\nuser = \"{{note}}\"\n{keys}")).unwrap()
@@ -84,8 +82,6 @@ fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
 /// Whether the grammar of a form takes a text whole.
 fn accepts(stage: &Stage, note: &Note, text: &str) -> bool {
     use crate::record::Grammar;
-    let tokens = ApproximateTokEnv::single_byte_env();
-    let factory = ParserFactory::new_simple(&tokens).unwrap();
     let grammar = match stage.form().shape(note, &Decoding::default()).grammar.unwrap() {
         Grammar::Regex(regex) => TopLevelGrammar::from_regex(&regex),
         Grammar::JsonSchema(schema) => {
@@ -93,12 +89,7 @@ fn accepts(stage: &Stage, note: &Note, text: &str) -> bool {
         }
         other => panic!("{other:?}"),
     };
-    let mut matcher = Matcher::new(factory.create_parser(grammar));
-    let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
-    matcher.validate_tokens(&bytes).unwrap() == bytes.len() && {
-        matcher.consume_tokens(&bytes).unwrap();
-        matcher.is_accepting().unwrap()
-    }
+    scripted::accepts(grammar, text)
 }
 
 #[test]
