@@ -8,7 +8,7 @@ use super::models::tell_checks;
 use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Format};
+use crate::data::{self, Dataset, Format};
 use crate::hub::{self, DatasetCard, HubError};
 
 /// The name for all datasets that have a card.
@@ -111,7 +111,18 @@ impl List {
 impl Verify {
     fn run(self) -> Result<(), Failure> {
         if let Some(format) = self.format {
-            return tell_notices(&self.directory, format);
+            let own = tell_notices(&self.directory, format)?;
+            let (path, items) = (self.directory.display(), own.items.len());
+            return Ok(console::say(format!(
+                "{} {path}  {items} items, read as {format}",
+                own.sha256
+            ))?);
+        }
+        if self.directory.is_file() {
+            return Err(Failure::usage(
+                format!("{} is a file, and its format is not said", self.directory.display()),
+                "give --format, or the directory that datasets were fetched into",
+            ));
         }
         let checks = hub::verify_datasets(&self.directory)?;
         for (_, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
@@ -127,12 +138,13 @@ impl Verify {
     }
 }
 
-/// What is odd about a file's questions or notes.
-fn tell_notices(path: &Path, format: Format) -> Result<(), Failure> {
-    for notice in data::load(path, format)?.notices {
+/// Reads a file, and says what is odd about its questions or notes.
+fn tell_notices(path: &Path, format: Format) -> Result<Dataset, Failure> {
+    let dataset = data::load(path, format)?;
+    for notice in &dataset.notices {
         console::note(format!("{}: {notice}", path.display()));
     }
-    Ok(())
+    Ok(dataset)
 }
 
 #[cfg(test)]

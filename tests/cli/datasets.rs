@@ -266,6 +266,25 @@ fn merged(medec: &Path, rows: u64) -> Vec<u8> {
 }
 
 #[test]
+fn a_file_of_ones_own_is_read_and_what_is_odd_in_it_told() {
+    let scratch = Scratch::new();
+    let row = |id: &str, second: &str| {
+        format!(
+            "{{\"id\": \"{id}\", \"question\": \"Which?\", \"options\": {{\"A\": \"aspirin\", \"B\": \"{second}\"}}, \"answer\": \"A\"}}\n"
+        )
+    };
+    scratch.write("own.jsonl", &(row("a", "heparin") + &row("b", "aspirin")));
+    let told = scratch.wardround("data verify own.jsonl --format mcq");
+    assert!(told.succeeded().stdout.ends_with(" own.jsonl  2 items, read as mcq\n"), "{told:#?}");
+    assert!(told.stderr.contains("own.jsonl: ") && told.stderr.contains(" b"), "{told:#?}");
+    scratch
+        .wardround("data verify own.jsonl")
+        .refused(2, &["own.jsonl is a file, and its format is not said", "give --format"]);
+    scratch.write("own.jsonl", &row("a", "heparin").repeat(2));
+    scratch.wardround("data verify own.jsonl --format mcq").refused(2, &["own.jsonl:2: ", "`a`"]);
+}
+
+#[test]
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     let scratch = Scratch::new();
