@@ -101,7 +101,7 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
         }
     }
     assert_eq!(found.len(), machine.len(), "{found:?}");
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/running.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/machines.md");
     let page = fs_err::read_to_string(page).unwrap();
     let (help, page) = (variables(super::ENVIRONMENT), variables(&page));
     for (flag, name) in machine {
@@ -109,7 +109,7 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
         assert!(line.unwrap().contains(&format!("(--{flag})")), "{name}");
     }
     let undocumented: Vec<_> = help.difference(&page).collect();
-    assert!(undocumented.is_empty(), "docs/running.md lacks {undocumented:?}");
+    assert!(undocumented.is_empty(), "docs/machines.md lacks {undocumented:?}");
 }
 
 /// What a mistake leads to: its message, its hint and the exit code.

@@ -73,7 +73,7 @@ impl Proxies {
     }
 }
 
-/// Whether an exception, in any of the forms of `docs/running.md`, means this host and port; `None` for one that cannot be read.
+/// Whether an exception, in any of the forms of `docs/machines.md`, means this host and port; `None` for one that cannot be read.
 fn is_meant(host: &str, port: u16, entry: &str) -> Option<bool> {
     let entry = entry.split_once("://").map_or(entry, |(_, rest)| rest).trim_end_matches('/');
     let own = host.parse::<IpAddr>().ok();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The array job of docs/running.md on a Slurm of its own, one node of four slots: a recipe in four shards that share a store of calls. One
+# The array job of docs/machines.md on a Slurm of its own, one node of four slots: a recipe in four shards that share a store of calls. One
 # is killed and queued again, one killed and its directory lost, one queued again while it runs; merged they equal the run in one go.
 #
 #     tests/acceptance/slurm.sh WARDROUND DATA OUT [RECIPE] [ITEMS]
@@ -83,7 +83,7 @@ done
 [ "$(sinfo --noheader --format=%T)" = idle ] || { cat "$slurm"/*.log >&2; fail "the node did not come up"; }
 
 # The script of the document, to the letter.
-sed -n '/^#!\/bin\/bash$/,/^```$/{/^```$/!p}' "$root/docs/running.md" >"$out/shard.sh"
+sed -n '/^#!\/bin\/bash$/,/^```$/{/^```$/!p}' "$root/docs/machines.md" >"$out/shard.sh"
 mkdir "$out/bin"
 ln -s "$wardround" "$out/bin/wardround"
 export PATH=$out/bin:$PATH

@@ -129,13 +129,13 @@ fn what_is_no_whole_is_refused() {
     assert!(!scratch.path("five").exists() && !scratch.path("wrong").exists());
 }
 
-/// The script of docs/running.md, as Slurm runs it: killed, queued again, its directory lost with its node.
+/// The script of docs/machines.md, as Slurm runs it: killed, queued again, its directory lost with its node.
 #[test]
 fn the_array_job_of_the_documents_goes_on_where_it_was_killed() {
     let scratch = Scratch::new();
     scratch.panel();
     scratch.questions(5);
-    let page = include_str!("../../docs/running.md");
+    let page = include_str!("../../docs/machines.md");
     let script = page.split("```sh\n").find(|block| block.starts_with("#!/bin/bash")).unwrap();
     scratch.write("shard.sh", script.split("```").next().unwrap());
     let binary = Path::new(env!("CARGO_BIN_EXE_wardround")).parent().unwrap();
