@@ -8,7 +8,7 @@
 # the goldens), DOCUMENTS how many documents of MedQuAD are built (default all), SET more settings, as "rerank_top_k=3 react_turns=2", LAYERS how
 # many layers the tiny model has (default 3). All notes take some 70 minutes of two cores at SET=record_chars=64 LAYERS=1, for random weights
 # write as much as the grammar allows; a dozen notes show the shares at the defaults. The run is recomputed by tests/recompute_notes.py, two
-# notes are replayed, and the shares and sizes that docs/medreflex.md promises are printed and checked: of the prompt tokens 80 % from the
+# notes are replayed, and the shares and sizes that may not grow are printed and checked: of the prompt tokens 80 % from the
 # prefix index, 120 kB of searches.jsonl a note, 100 kB of the page a note.
 set -euo pipefail
 
