@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The attacks that SECURITY.md lists, against a built binary with synthetic models: on a server on loopback, by models, corpora, data, plans and
+# The attacks that SECURITY.md sums up, against a built binary with synthetic models: on a server on loopback, by models, corpora, data, plans and
 # run directories from elsewhere, on the sandbox, an audit trail and bundles. Each is said to have «held» or «GOT THROUGH», or why it was
 # «not tried»; one that got through makes the exit code 1.
 #
