@@ -178,18 +178,30 @@ fn files_that_are_named_exist() {
 }
 
 #[test]
-fn the_readmes_table_has_every_system_and_every_page_is_linked() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+fn the_table_has_every_system_and_the_readme_links_every_page() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let readme = read("README.md");
     for page in pages() {
         let name = page.name();
         if name.starts_with("docs/") {
-            assert!(readme.contains(&format!("]({name})")), "README links no {name}");
+            let is_linked = ['#', ')'].iter().any(|end| readme.contains(&format!("]({name}{end}")));
+            assert!(is_linked, "README links no {name}");
         }
     }
-    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    let table = read("docs/systems.md");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
     for system in SYSTEMS.iter() {
         let name = format!("`{}`", system.name);
         let is_there = rows.iter().any(|row| row[..row.find(" | ").unwrap()].contains(&name));
-        assert!(is_there, "README's table of systems lacks {name}");
+        assert!(is_there, "the table of docs/systems.md lacks {name}");
     }
+}
+
+/// What somebody reads in an afternoon: what a page's own subject does not need goes.
+#[test]
+fn the_pages_stay_few_and_short() {
+    let docs = pages().into_iter().filter(|page| page.name().starts_with("docs/"));
+    let words: Vec<usize> = docs.map(|page| page.text.split_whitespace().count()).collect();
+    assert!(words.len() <= 14, "{} pages", words.len());
+    assert!(words.iter().sum::<usize>() <= 16_000, "{} words", words.iter().sum::<usize>());
 }
