@@ -149,6 +149,7 @@ fn commands_parse() {
             error.kind(),
             ErrorKind::MissingRequiredArgument
                 | ErrorKind::MissingSubcommand
+                | ErrorKind::DisplayHelp
                 | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         );
         if command.is_whole || !is_mention {
