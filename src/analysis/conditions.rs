@@ -2,7 +2,6 @@
 
 use crate::experiment::plan::{CorpusPlan, MemberPlan, Plan};
 use crate::panel::DecodingMode;
-use crate::systems::table::SystemEntry;
 
 /// What one row was made with; equal facts are equal texts.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +13,7 @@ pub struct Conditions {
 impl Conditions {
     /// From a run's plan, and what the table of systems says of its prompts.
     pub fn of(plan: &Plan) -> Conditions {
-        let entry = SystemEntry::named(&plan.system).ok();
+        let entry = plan.which().entry().ok();
         let setting = |name: &str| match plan.settings.get(name) {
             Some(value) => format!("{name} = {}", in_words(value)),
             None => format!("{name} not set"),

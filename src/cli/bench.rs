@@ -21,7 +21,7 @@ pub struct Bench {
 enum Verb {
     /// Measure an encoder of BERT-base's sizes: texts per second
     Embed(Box<embed::EmbedBench>),
-    /// Measure a panel end to end: MED-MAD over questions
+    /// Measure a panel end to end: a system over questions or notes
     Panel(Box<panel::PanelBench>),
 }
 

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::log::{About, Log};
 use super::audit::flags::AuditFlags;
-use super::flags::{self, ExemplarFlags, PanelFlags, cite_by_default};
+use super::flags::{self, CITED, ExemplarFlags, PanelFlags, by_default};
 use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -31,8 +31,8 @@ use crate::experiment::spec::Spec;
 use crate::outside;
 use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
 use crate::retrieval::CorpusSpec;
-use crate::systems::Task;
 use crate::systems::table::SystemEntry;
+use crate::systems::{Task, Which};
 
 /// The name of a note from stdin.
 const STDIN: &str = "stdin";
@@ -50,7 +50,7 @@ pub struct Check {
     /// Keep the run in this directory; without it only the audit trail is written, if --audit or WARDROUND_AUDIT names one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The system that reads the note
+    /// The system that reads the note: one of these, or the TOML file of another
     #[arg(long, default_value = "medguards", value_name = "SYSTEM", value_parser = systems(reads_one_note))]
     system: String,
     #[command(flatten)]
@@ -137,8 +137,9 @@ impl Check {
     fn spec(&self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
         let mut panel = self.panel.clone();
-        cite_by_default(&self.system, &mut panel.set)?;
-        let mut spec = panel.spec(&self.system, path, Format::Notes)?;
+        let system = Which::read(&self.system)?.entry()?;
+        by_default(system, CITED, &mut panel.set)?;
+        let mut spec = panel.spec(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.corpus = flags::corpus(&self.corpus)?.map(flags::deduplicated);
         spec.exemplars = self.exemplars.spec(None)?;

@@ -7,7 +7,7 @@ pub use retrieval::{corpus, deduplicated, refuse_idle_reranker, reranker};
 pub use systems::SystemFlags;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -25,7 +25,8 @@ use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::retrieval::CorpusSpec;
-use crate::systems::{SystemConfig, file};
+use crate::systems::SystemConfig;
+use crate::systems::table::SystemEntry;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DecodingFlags {
@@ -133,15 +134,12 @@ impl PanelFlags {
     /// The spec of a system on the items of a file.
     pub fn spec(
         self,
-        system: &str,
+        system: &'static SystemEntry,
         data: impl Into<PathBuf>,
         format: Format,
     ) -> Result<Spec, Failure> {
         let set = SetPairs::of(&self.set)?;
-        let config = match system.ends_with(file::EXTENSION) {
-            true => SystemConfig::open(Path::new(system), &set.settings)?,
-            false => SystemConfig::parse(system, &set.settings)?,
-        };
+        let config = SystemConfig::of(system, &set.settings)?;
         let mut spec = Spec::new(config, data, format)?;
         (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         if !self.panel.is_empty() {
@@ -206,12 +204,19 @@ impl ExemplarFlags {
     }
 }
 
-/// Makes a system whose answers can cite their sources do so, unless `settings` say otherwise: the reader of a single note wants to see
-/// them.
-pub fn cite_by_default(system: &str, settings: &mut Vec<String>) -> Result<(), Failure> {
-    let can_cite = SystemConfig::named(system)?.table.contains_key("cite");
-    if can_cite && !settings.iter().any(|pair| pair.starts_with("cite=")) {
-        settings.push("cite=on".to_owned());
+/// The reader of a single note wants to see the sources of an answer.
+pub const CITED: [&str; 2] = ["cite", "on"];
+
+/// Gives a system a setting, where it has it and `given` does not say otherwise.
+pub fn by_default(
+    system: &'static SystemEntry,
+    [key, value]: [&str; 2],
+    given: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let has = SystemConfig::with(system, &toml::Table::new())?.table.contains_key(key);
+    let is_it = |pair: &String| pair.split('=').next().map(str::trim) == Some(key);
+    if has && !given.iter().any(is_it) {
+        given.push(format!("{key}={value}"));
     }
     Ok(())
 }

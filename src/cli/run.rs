@@ -22,9 +22,9 @@ use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
 use crate::retrieval::CorpusSpec;
-use crate::systems::SYSTEMS;
 use crate::systems::file::EXTENSION;
 use crate::systems::table::SystemEntry;
+use crate::systems::{SYSTEMS, Which};
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
 const SETTLED: [&str; 18] = [
@@ -51,7 +51,7 @@ const SETTLED: [&str; 18] = [
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run, if no --plan is given: one of these, or the TOML file of another
-    #[arg(value_parser = SystemOrFile(systems(|_| true)), required_unless_present = "plan")]
+    #[arg(value_parser = systems(|_| true), required_unless_present = "plan")]
     system: Option<String>,
     /// The questions, or the notes
     #[arg(long, value_name = "FILE", requires = "format", required_unless_present = "plan")]
@@ -163,7 +163,7 @@ impl Run {
             let hint = "leave it out, or give --plan";
             return Err(Failure::usage("--allow-version is of a --plan, and none was given", hint));
         }
-        let mut spec = self.start.panel.spec(&system, data, format)?;
+        let mut spec = self.start.panel.spec(Which::read(&system)?.entry()?, data, format)?;
         spec.subset = self.subset.subset();
         spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
@@ -202,18 +202,17 @@ pub fn again(
     Ok(spec)
 }
 
-/// A parser of the systems' names; a system is also found by its name in plans.
-pub fn systems(is_wanted: fn(&SystemEntry) -> bool) -> PossibleValuesParser {
+/// A parser of the systems' names, and of paths of files of other systems; a system is also found by its name in plans.
+pub fn systems(is_wanted: fn(&SystemEntry) -> bool) -> SystemOrFile {
     let systems = SYSTEMS.iter().filter(|system| is_wanted(system)).map(|system| {
         let in_plans = Some(system.plan_name).filter(|other| *other != system.name);
         PossibleValue::new(system.name).aliases(in_plans)
     });
-    PossibleValuesParser::new(systems)
+    SystemOrFile(PossibleValuesParser::new(systems))
 }
 
-/// A parser of the systems' names, and of paths of files of other systems.
 #[derive(Clone)]
-struct SystemOrFile(PossibleValuesParser);
+pub struct SystemOrFile(PossibleValuesParser);
 
 impl TypedValueParser for SystemOrFile {
     type Value = String;

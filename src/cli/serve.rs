@@ -40,10 +40,11 @@ pub struct Serve {
 }
 
 impl Serve {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(mut self) -> Result<(), Failure> {
         // A public address without protection is refused before models are searched; a socket from systemd is checked when it is taken.
         let listen = &self.options.listen;
         refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
+        self.systems.read_files()?;
         let hub = self.hub.options(true)?;
         let mut sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         let audit = self.audit.options();

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::run::systems;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::systems::{SYSTEMS, SystemConfig};
+use crate::systems::{SYSTEMS, SystemConfig, Which};
 
 #[derive(Debug, Subcommand)]
 pub enum Systems {
@@ -40,11 +40,11 @@ impl Systems {
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
-        let system = SystemConfig::named(&self.name)?;
-        if let Some(file) = system.entry.file {
+        let entry = Which::read(&self.name)?.entry()?;
+        if let Some(file) = entry.file {
             return Ok(console::write(&file.source.text)?);
         }
-        let name = system.entry.name;
+        let (name, system) = (entry.name, SystemConfig::with(entry, &toml::Table::new())?);
         console::say(format!(
             "# {name} is a program of its own. Its settings, with their defaults:"
         ))?;

@@ -24,6 +24,7 @@ use crate::outside;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::SCHEMA;
+use crate::systems::Which;
 use crate::systems::file::SystemText;
 
 /// The plan's name in the run directory.
@@ -208,6 +209,10 @@ impl MemberPlan {
 }
 
 impl Plan {
+    pub fn which(&self) -> Which {
+        self.system_file.clone().map_or_else(|| Which::Named(self.system.clone()), Which::File)
+    }
+
     /// Why the run cannot be generated again, where it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
         if self.engine.device_kind.ends_with(FAST) {

@@ -154,10 +154,7 @@ impl Spec {
         }
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
-        let config = match &plan.system_file {
-            Some(file) => SystemConfig::from_file(file, &plan.settings)?,
-            None => SystemConfig::from_table(&plan.system, &plan.settings)?,
-        };
+        let config = SystemConfig::with(plan.which().entry()?, &plan.settings)?;
         Ok(Spec {
             bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),
             subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },

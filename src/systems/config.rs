@@ -1,6 +1,5 @@
 //! A system by name with every setting resolved, as plans have it; known before any prompt is read.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde_json::json;
 use super::System;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
-use super::file::{SystemFile, SystemText};
+use super::file::SystemText;
 use super::settings::{Needs, SettingsError, pairs, refuse_idle, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use crate::data::ItemKind;
@@ -114,15 +113,11 @@ impl SystemConfig {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
 
-    /// The same of the system of a file.
+    /// The same of any system, see [`Which`](super::Which).
     ///
     /// # Errors
-    /// A file that describes no system; a pair as for [`SystemConfig::parse`].
-    pub fn open<S: AsRef<str>>(path: &Path, given: &[S]) -> Result<SystemConfig, Failure> {
-        Ok(SystemConfig::of(SystemFile::open(path)?.entry_of_its_own(), given)?)
-    }
-
-    fn of<S: AsRef<str>>(
+    /// A pair as for [`SystemConfig::parse`].
+    pub fn of<S: AsRef<str>>(
         entry: &'static SystemEntry,
         given: &[S],
     ) -> Result<SystemConfig, SettingsError> {
@@ -139,15 +134,11 @@ impl SystemConfig {
         SystemConfig::with(SystemEntry::named(name)?, table)
     }
 
-    /// The system of a plan that keeps its file.
+    /// The same of any system.
     ///
     /// # Errors
-    /// A text that describes no system; an entry as for [`SystemConfig::from_table`].
-    pub fn from_file(file: &SystemText, table: &toml::Table) -> Result<SystemConfig, Failure> {
-        Ok(SystemConfig::with(SystemFile::of_source(file)?.entry_of_its_own(), table)?)
-    }
-
-    fn with(
+    /// An entry as for [`SystemConfig::from_table`].
+    pub fn with(
         entry: &'static SystemEntry,
         table: &toml::Table,
     ) -> Result<SystemConfig, SettingsError> {

@@ -31,8 +31,10 @@ pub mod single_llm;
 pub mod system;
 pub mod table;
 pub mod vote;
+pub mod which;
 
 pub use case::Task;
 pub use config::{Parts, SearchSettings, Slot, SystemConfig};
 pub use system::{Opening, System};
 pub use table::SYSTEMS;
+pub use which::Which;

@@ -19,7 +19,7 @@ fn the_pages_examples_run_verify_and_replay() {
     let scratch = Scratch::new();
     scratch.model(Family::Qwen3);
     scratch.questions(3);
-    let [first, debate] = &examples()[..] else { panic!("two examples") };
+    let [first, debate, _] = &examples()[..] else { panic!("three examples") };
     for (name, text, longest, least, most) in
         [("first", first, 16, 3, 3), ("debate", debate, 25, 6, 21)]
     {
@@ -43,6 +43,52 @@ fn the_pages_examples_run_verify_and_replay() {
         assert_equal_runs(&scratch.path(name), &scratch.path(&format!("{name}-again")));
         scratch.wardround(format!("report {name}")).succeeded();
     }
+}
+
+const NOTES: &str = r#"takes = "notes"
+[[stage]]
+name = "read"
+user = "{note}\n\nReply with CORRECT, or with the number of the wrong sentence and the sentence as it should be."
+reply = "medec"
+"#;
+
+#[test]
+fn a_file_stands_wherever_a_name_does() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
+    scratch.questions(3);
+    let [first, _, compare] = &examples()[..] else { panic!("three examples") };
+    let file = scratch.write("first.toml", first);
+    scratch.write("compare.toml", compare);
+    let run = "recipe compare.toml --data-dir . --panel qwen3 --runs 2 --set record_chars=4 --quiet --out compare";
+    scratch.wardround(run).finished();
+    // The recipe needs the file no more, not even for a cell that is still to run.
+    fs::remove_file(&file).unwrap();
+    fs::remove_dir_all(scratch.path("compare/cells/first-own")).unwrap();
+    let told = scratch.wardround("resume compare --quiet");
+    assert!(told.finished().stdout.contains("| First |"), "{told:#?}");
+    let plan = fs::read_to_string(scratch.path("compare/cells/first-own/plan.toml")).unwrap();
+    assert!(plan.contains("You are a careful clinician."), "{plan}");
+    let replay = scratch.wardround("replay compare/cells/first-own");
+    assert!(replay.succeeded().stdout.ends_with(", 0 differences\n"), "{}", replay.stdout);
+    scratch.wardround("verify compare").succeeded();
+    scratch.wardround("report compare").succeeded();
+    scratch.wardround(run).refused(2, &["first", "first.toml", "hint: "]);
+    let elsewhere = compare.replace("first.toml", "../first.toml");
+    scratch.write("compare.toml", elsewhere);
+    scratch.wardround(run).refused(2, &["first: ../first.toml leads out of", "beside"]);
+
+    scratch.write("first.toml", first);
+    let bench = "bench panel --system first.toml --panel qwen3 --limit 2 --threads 2";
+    let told = scratch.wardround(bench);
+    assert!(told.succeeded().stdout.starts_with("first on demo, "), "{}", told.stdout);
+    scratch.write("read.toml", NOTES);
+    scratch.write("note.txt", "Fever for two days.\nMalaria is treated with aspirin.\n");
+    let check = "check note.txt --panel qwen3 --set max_tokens=8 --out kept --system";
+    scratch.wardround(format!("{check} read.toml")).succeeded();
+    let plan = fs::read_to_string(scratch.path("kept/plan.toml")).unwrap();
+    assert!(plan.contains("system = \"read\"") && plan.contains("reply = \\\"medec"), "{plan}");
+    scratch.wardround(format!("{check} first.toml")).refused(2, &["first answers questions"]);
 }
 
 #[test]

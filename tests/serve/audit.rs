@@ -572,6 +572,32 @@ fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
     assert_eq!(checked.json()["wardround"]["system"], "medprompt");
 }
 
+/// A system of one's own is served under its file's name; the trail holds what the file held.
+#[test]
+fn a_file_is_served_and_what_it_answered_is_replayed_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own=1.toml");
+    let text = "takes = \"questions\"\n[[stage]]\nname = \"answer\"\nuser = \"{question}\\n{options}\\nReply with a letter.\"\nreply = \"letter\"\n";
+    std::fs::write(&file, text).unwrap();
+    let served =
+        "--system own=1.toml=qwen3 --set own=1.max_tokens=8 --audit audit --audit-content full";
+    let server = Server::start_in(folder, served);
+    std::fs::remove_file(&file).unwrap();
+    let entry = server.get("/v1/models/own=1").json();
+    assert_eq!(entry["wardround"]["kind"], "system");
+    let content = "Which vitamin is retinol?\nA) Vitamin A\nB) Vitamin D";
+    let body =
+        json!({"model": "own=1", "messages": [{"role": "user", "content": content}], "seed": 5});
+    let answer = server.post("/v1/chat/completions", &body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let log = lines(&server);
+    let case = of(&log, "case")[0]["seq"].clone();
+    let folder = server.kill();
+    let path = folder.path();
+    let (code, said) = run(path, &format!("replay --audit audit {case} --offline"));
+    assert_eq!((code, said.contains("1 line replayed, 0 differences")), (Some(0), true), "{said}");
+}
+
 /// No text of a prompt, a note or a key is in what the process leaves behind, whatever goes wrong.
 #[test]
 fn a_canary_is_found_nowhere() {

@@ -16,7 +16,7 @@ pub fn cells(recipe: &Recipe) -> Vec<CellResult> {
     let methods = |dataset: &str| {
         let cell = |method: &crate::experiment::recipe::file::MethodEntry| -> CellResult {
             serde_json::from_value(json!({
-                "method": method.name, "dataset": dataset, "system": method.system, "accuracy": [], "n_items": 3, "n_runs": 2,
+                "method": method.name, "dataset": dataset, "system": method.system.name(), "accuracy": [], "n_items": 3, "n_runs": 2,
                 "n_errors": 0, "calls": 12, "completion_tokens": 240, "head": "", "paper": method.paper.get(dataset),
             }))
             .unwrap()
@@ -34,6 +34,7 @@ pub fn results(name: &str, recipe: &Recipe, cells: Vec<CellResult>) -> RecipeRes
         title: recipe.title.clone(),
         synthetic: false,
         conditions: Vec::new(),
+        missing: Vec::new(),
         warnings: Vec::new(),
         making: Vec::new(),
         near_duplicates: BTreeMap::new(),

@@ -12,9 +12,10 @@ use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{ExecutionFlags, PanelFlags};
+use crate::cli::flags::{ExecutionFlags, PanelFlags, by_default};
 use crate::cli::options::SubsetFlags;
 use crate::cli::progress::Progress;
+use crate::cli::run::systems;
 use crate::cli::synthetic::SyntheticModels;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
@@ -25,14 +26,17 @@ use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, PanelError};
 use crate::record::CallLine;
 use crate::synth::Shape;
-use crate::systems::Task;
 use crate::systems::in_flight::run_all;
+use crate::systems::{Task, Which};
 
 /// Models with random weights write as much as the grammar allows: this keeps records as long as those of trained models.
-const SYNTHETIC_RECORD_CHARS: usize = 32;
+const SHORT: [&str; 2] = ["record_chars", "32"];
 
 #[derive(Debug, Args)]
 pub struct PanelBench {
+    /// The system: one of these, or the TOML file of another
+    #[arg(long, default_value = "medmad", value_name = "SYSTEM", value_parser = systems(|_| true))]
+    system: String,
     #[command(flatten)]
     panel: PanelFlags,
     /// Synthetic models of the three families instead, with records of 32 characters a string
@@ -43,10 +47,10 @@ pub struct PanelBench {
     shape: Shape,
     #[command(flatten)]
     models: SyntheticModels,
-    /// The questions [default: the eight built-in ones]
+    /// The questions, or the notes [default: the eight built-in questions]
     #[arg(long, value_name = "FILE", requires = "data_format")]
     data: Option<PathBuf>,
-    /// Format of the file of questions
+    /// Format of the file
     #[arg(long, value_enum)]
     data_format: Option<Format>,
     #[command(flatten)]
@@ -116,16 +120,16 @@ impl PanelBench {
     }
 
     fn spec(mut self) -> Result<Spec, Failure> {
+        let system = Which::read(&self.system)?.entry()?;
         if self.synth {
-            let settings = format!("record_chars={SYNTHETIC_RECORD_CHARS}");
-            self.panel.set.insert(0, settings);
+            by_default(system, SHORT, &mut self.panel.set)?;
             self.panel.panel = self.models.panel(self.shape, self.execution.progress)?;
         }
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),
             _ => (DEMO_PATH.into(), Format::Mcq),
         };
-        let mut spec = self.panel.spec("medmad", data, format)?;
+        let mut spec = self.panel.spec(system, data, format)?;
         spec.subset = self.subset.subset();
         self.execution.apply(&mut spec)?;
         Ok(spec)

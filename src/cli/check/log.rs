@@ -51,6 +51,12 @@ impl Check {
             system: vec![format!("{system}={}", panel.join(","))],
             set: settings.chain(slots).collect(),
             prompts: PromptFlags { prompts: spec.prompts.clone() },
+            files: spec
+                .config
+                .file()
+                .map(|file| (system.to_owned(), file.clone()))
+                .into_iter()
+                .collect(),
             corpus: self.corpus.clone(),
             exemplars: self.exemplars.clone(),
         };

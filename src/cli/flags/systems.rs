@@ -1,5 +1,7 @@
 //! The systems of `serve`, as its flags say them and as the audit trail keeps them, for `replay --audit` to load the same.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
@@ -8,17 +10,22 @@ use serde_json::{Map, Value};
 use super::ExemplarFlags;
 use crate::cli::options::PromptFlags;
 use crate::retrieval::CorpusSpec;
+use crate::systems::file::SystemText;
 
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 #[command(next_help_heading = "Systems")]
 pub struct SystemFlags {
-    /// Serve a system under its name, such as medmad, with the models in their order or those after =; may be repeated
+    /// Serve a system under its name, such as medmad, or that of a TOML file, with the models in their order or those after =; may be repeated
     #[arg(long, value_name = "SYSTEM[=A,B,C]")]
     pub system: Vec<String>,
     /// Change a setting of a system, such as medmad.t_max=2, as --set of `run` does; may be repeated
     #[arg(long, value_name = "SYSTEM.KEY=VALUE")]
     pub set: Vec<String>,
+    /// What the files held that `system` names.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, SystemText>,
     #[command(flatten)]
     #[serde(flatten)]
     pub prompts: PromptFlags,

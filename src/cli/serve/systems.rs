@@ -2,14 +2,15 @@
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{self, SetPairs, SystemFlags, cite_by_default};
+use crate::cli::flags::{self, CITED, SetPairs, SystemFlags, by_default};
 use crate::cli::list;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
-use crate::systems::SystemConfig;
+use crate::systems::file::EXTENSION;
+use crate::systems::{SystemConfig, Which};
 
 impl SystemFlags {
     /// Allows reading the files of the systems.
@@ -35,12 +36,13 @@ impl SystemFlags {
         let exemplars = self.exemplars.spec(None)?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
-            let (name, members) = match text.split_once('=') {
-                Some((name, members)) => (name, Some(members)),
-                None => (text.as_str(), None),
-            };
-            let config = self.configure(name)?;
-            if specs.iter().any(|spec| spec.config.entry.name == config.entry.name) {
+            let (which, members) = split(text);
+            let entry = self.which(which)?.entry()?;
+            let name = entry.name;
+            let mut set = SetPairs::of(&self.pairs(name))?;
+            by_default(entry, CITED, &mut set.settings)?;
+            let config = SystemConfig::of(entry, &set.settings)?;
+            if specs.iter().any(|spec| spec.config.entry.name == name) {
                 let hint = "serve it once; another server may serve it with other settings";
                 return Err(Failure::usage(format!("{name} is given twice"), hint));
             }
@@ -48,7 +50,6 @@ impl SystemFlags {
                 let hint = "give the model another name: NAME=MODEL";
                 return Err(Failure::usage(format!("a model and a system are named {name}"), hint));
             }
-            let set = SetPairs::of(&self.pairs(name))?;
             let panel = panel(&config, members, named)?;
             let is_searching = config.search().is_some();
             if is_searching && corpus.is_none() {
@@ -88,24 +89,33 @@ impl SystemFlags {
         Ok(specs)
     }
 
-    /// The settings that are given for a system, without its name.
-    fn pairs(&self, system: &str) -> Vec<String> {
-        let own = |pair: &String| Some(pair.strip_prefix(system)?.strip_prefix('.')?.to_owned());
-        self.set.iter().filter_map(own).collect()
+    /// Reads the files of systems, so that a trail has what they held.
+    ///
+    /// # Errors
+    /// A file that describes no system.
+    pub fn read_files(&mut self) -> Result<(), Failure> {
+        for text in &self.system {
+            let (path, _) = split(text);
+            if let Which::File(file) = self.which(path)? {
+                self.files.insert(path.to_owned(), file);
+            }
+        }
+        Ok(())
     }
 
-    fn configure(&self, name: &str) -> Result<SystemConfig, Failure> {
-        let mut settings = SetPairs::of(&self.pairs(name))?.settings;
-        cite_by_default(name, &mut settings)?;
-        Ok(SystemConfig::parse(name, &settings)?)
+    fn which(&self, text: &str) -> Result<Which, Failure> {
+        self.files.get(text).map_or_else(|| Which::read(text), |file| Ok(Which::File(file.clone())))
+    }
+
+    /// The settings that are given for a system, without its name.
+    fn pairs(&self, system: &str) -> Vec<String> {
+        self.set.iter().filter_map(|pair| Some(of(pair, system)?.to_owned())).collect()
     }
 
     /// Refuses settings of systems that are not served.
     fn refuse_other_settings(&self, specs: &[Spec]) -> Result<(), Failure> {
-        let is_served = |pair: &&String| {
-            let name = pair.split('.').next().unwrap_or_default();
-            specs.iter().any(|spec| spec.config.entry.name == name)
-        };
+        let is_served =
+            |pair: &&String| specs.iter().any(|spec| of(pair, spec.config.entry.name).is_some());
         match self.set.iter().find(|pair| !is_served(pair)) {
             None => Ok(()),
             Some(pair) => Err(Failure::usage(
@@ -114,6 +124,21 @@ impl SystemFlags {
             )),
         }
     }
+}
+
+/// A system, and the models that stand after it. The path of a file may hold a `=`.
+fn split(text: &str) -> (&str, Option<&str>) {
+    let file = text.find(&format!("{EXTENSION}=")).map(|at| at + EXTENSION.len());
+    let name = || text.find('=').filter(|_| !text.ends_with(EXTENSION));
+    match file.or_else(name) {
+        Some(end) => (&text[..end], Some(&text[end + 1..])),
+        None => (text, None),
+    }
+}
+
+/// What a pair says of a system, without its name.
+fn of<'a>(pair: &'a str, system: &str) -> Option<&'a str> {
+    pair.strip_prefix(system)?.strip_prefix('.')
 }
 
 /// The names of a system's models, in panel order.

@@ -42,11 +42,30 @@ impl Cell<'_> {
         format!("{variant}{} on {}", self.method.label, self.dataset.label)
     }
 
-    /// Where the cell's run lies, under the recipe's folder.
+    /// See [`directory`].
     pub fn directory(&self, out: &Path) -> PathBuf {
-        let name = format!("{}-{}", self.method.name, self.dataset.name);
-        variant::directory(self.variant, out).join(FOLDER).join(name)
+        directory(self.variant, &self.method.name, &self.dataset.name, out)
     }
+}
+
+/// Where a cell's run lies, under the recipe's folder.
+pub fn directory(variant: Option<&str>, method: &str, dataset: &str, out: &Path) -> PathBuf {
+    variant::directory(variant, out).join(FOLDER).join(format!("{method}-{dataset}"))
+}
+
+/// Where the runs of a recipe and its variants lie, whether they are there or not, and what systems are gone since.
+pub fn directories(manifest: &RecipeManifest, out: &Path) -> Vec<PathBuf> {
+    let RecipeManifest { recipe, variants, .. } = manifest;
+    let forms = std::iter::once(None).chain(variants.iter().map(|name| Some(name.as_str())));
+    let cells = forms.flat_map(|variant| {
+        let of = move |dataset: &'_ DatasetEntry| {
+            let methods = recipe.method.iter();
+            let cells = methods.map(|one| directory(variant, &one.name, &dataset.name, out));
+            cells.collect::<Vec<_>>()
+        };
+        recipe.dataset.iter().flat_map(of).collect::<Vec<_>>()
+    });
+    cells.collect()
 }
 
 /// Every cell of every form, in the order in which they run: cells of a dataset share calls, so they come one after another. What the
@@ -79,7 +98,7 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
     let (mut configs, mut idle) = (Vec::new(), Vec::new());
     for method in &recipe.method {
         let (settings, without) = overridden(method, &overrides)?;
-        let config = SystemConfig::from_table(&method.system, &settings)?;
+        let config = SystemConfig::with(method.system.entry()?, &settings)?;
         let panel = panel(recipe, method, &config)?;
         configs.push((config, panel));
         idle.push(without);
@@ -159,14 +178,15 @@ pub(super) fn overridden(
     overrides: &toml::Table,
 ) -> Result<(toml::Table, BTreeMap<String, SettingsError>), Failure> {
     let about = |error: SettingsError| Failure::from(error).about(&method.label);
-    let known = SystemConfig::from_table(&method.system, &method.settings).map_err(about)?.table;
+    let entry = method.system.entry()?;
+    let known = SystemConfig::with(entry, &method.settings).map_err(about)?.table;
     let mut left = overrides.clone();
     left.retain(|key, _| known.contains_key(key));
     let mut idle = BTreeMap::new();
     loop {
         let mut settings = method.settings.clone();
         settings.extend(left.clone());
-        match SystemConfig::from_table(&method.system, &settings) {
+        match SystemConfig::with(entry, &settings) {
             Ok(_) => return Ok((settings, idle)),
             Err(SettingsError::Idle { key, value, needs }) if left.remove(&key).is_some() => {
                 idle.insert(key.clone(), SettingsError::Idle { key, value, needs });
@@ -308,7 +328,7 @@ mod tests {
             manifest.variants = variants.map(|variant| variant.name.clone()).collect();
             let forms = Form::all(manifest).unwrap();
             for cell in cells(&forms).unwrap() {
-                let again = SystemConfig::from_table(&cell.method.system, &cell.config.table);
+                let again = SystemConfig::from_table(cell.method.system.name(), &cell.config.table);
                 assert_eq!(again, Ok(cell.config.clone()), "{name}: {}", cell.title());
             }
         }
@@ -332,7 +352,7 @@ mod tests {
         let form = Form { variant: None, manifest };
         for cell in cells(std::slice::from_ref(&form)).unwrap() {
             let peers = cell.config.table.get("peers").and_then(toml::Value::as_str);
-            let expected = match cell.method.system.as_str() {
+            let expected = match cell.method.system.name() {
                 "medmad" => Some("own"),
                 "no-debate" => Some("all"),
                 _ => None,

@@ -14,6 +14,7 @@ use crate::diagnosis::Failure;
 use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::systems::Which;
 
 /// A table or figure: its cells are every method on every dataset. A file that begins with `like = "NAME"` is that recipe in the binary
 /// but for the keys that it has itself.
@@ -121,7 +122,8 @@ pub struct MethodEntry {
     pub label: String,
     /// The heading that it stands under.
     pub group: String,
-    pub system: String,
+    /// In the file its name, or the path of a file beside.
+    pub system: Which,
     /// Which of the recipe's models it takes, by position; without it, as many as the system takes.
     pub panel: Option<Vec<usize>>,
     /// Agents that have one of the recipe's models of their own, by position.
@@ -172,7 +174,12 @@ impl Recipe {
         if !path.is_file() {
             return Err(RecipeError::Unknown { name: name.to_owned() }.into());
         }
-        Ok(Recipe::parse(&outside::text(path)?, name)?)
+        let mut recipe = Recipe::parse(&outside::text(path)?, name)?;
+        for method in &mut recipe.method {
+            let read = method.system.read_below(path.parent().unwrap_or(Path::new("")));
+            read.map_err(|error| error.about(&method.name))?;
+        }
+        Ok(recipe)
     }
 
     /// Whether a recipe of the program has this name.

@@ -66,9 +66,14 @@ impl Form {
 /// Where a variant runs, in the recipe's folder; the recipe itself where there is none.
 pub fn directory(variant: Option<&str>, out: &Path) -> PathBuf {
     match variant {
-        Some(name) => out.join(FOLDER).join(name),
+        Some(name) => folder(out).join(name),
         None => out.to_owned(),
     }
+}
+
+/// Where all variants lie, in the recipe's folder.
+pub fn folder(out: &Path) -> PathBuf {
+    out.join(FOLDER)
 }
 
 impl Recipe {
@@ -94,7 +99,7 @@ impl Recipe {
         let mut is_changed = recipe.decoding != self.decoding;
         for method in &mut recipe.method {
             let (settings, _) = overridden(method, &variant.settings)?;
-            let agents = SystemConfig::from_table(&method.system, &settings)?.slots();
+            let agents = SystemConfig::with(method.system.entry()?, &settings)?.slots();
             let slots = variant
                 .slots
                 .iter()

@@ -145,7 +145,7 @@ fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
         let settings = settings.iter().map(|(key, value)| format!("{key}={}", in_words(value)));
         context! {
             label => &method.label,
-            system => &method.system,
+            system => method.system.name(),
             settings => settings.collect::<Vec<_>>(),
             models => models.join(", "),
         }

@@ -22,7 +22,6 @@ use crate::analysis::notes::{CorrectionScorer, Prices};
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::record::ItemText;
-use crate::systems::SystemConfig;
 
 const PAGE: kit::Page =
     kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
@@ -125,9 +124,6 @@ fn kind(contents: &Contents) -> ItemKind {
     match contents.texts.values().next() {
         Some(ItemText::Note(_)) => ItemKind::Notes,
         Some(ItemText::Question(_)) => ItemKind::Questions,
-        None => match SystemConfig::named(&contents.plan.system) {
-            Ok(system) if system.takes_notes() => ItemKind::Notes,
-            Ok(_) | Err(_) => ItemKind::Questions,
-        },
+        None => contents.plan.which().entry().map_or(ItemKind::Questions, |entry| entry.takes),
     }
 }

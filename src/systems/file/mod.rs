@@ -1,7 +1,7 @@
 //! A system as a file: what it takes, its agents, and its stages in order, whose replies become an answer.
 //!
 //! A file says what is asked, of whom, and what comes of the replies, each from a short list; what needs more is a program. The files below
-//! `systems/` are built in, others are read by [`SystemFile::open`].
+//! `systems/` are built in, others are read by [`SystemText::read`].
 
 mod ask;
 mod check;
@@ -46,11 +46,66 @@ impl SystemFile {
         SYSTEM_FILES.iter().map(move |(path, text)| (name(path), *text))
     }
 
-    /// The system of a file outside, with the texts of the files beside it that it names.
+    /// The system of a text, for as long as the program runs.
+    ///
+    /// # Errors
+    /// A text that describes no system.
+    pub fn of_source(source: &SystemText) -> Result<&'static SystemFile, Failure> {
+        let file = SystemFile::settled(source);
+        Ok(Box::leak(Box::new(file.map_err(|fault| fault.told(&source.name, &source.text))?)))
+    }
+
+    fn settled(source: &SystemText) -> Result<SystemFile, Fault> {
+        let mut file = SystemFile::parse(source)?;
+        file.source.clone_from(source);
+        // Built-in prompts may be others at run time, and are checked then.
+        if file.prompts.is_empty() {
+            file.inline(|name| {
+                let lost = || Fault::new("", format!("{name} is not beside it"), "");
+                source.beside.get(name).cloned().ok_or_else(lost)
+            })?;
+            file.check()?;
+        }
+        Ok(file)
+    }
+
+    fn parse(source: &SystemText) -> Result<SystemFile, Fault> {
+        outside::toml(&source.text).map_err(|error| Fault::of_toml(&error))
+    }
+
+    /// Whether wardround has no such file.
+    pub fn is_outside(&self) -> bool {
+        let SystemText { name, text, .. } = &self.source;
+        !SystemFile::embedded().any(|built_in| built_in == (name.as_str(), text.as_str()))
+    }
+
+    /// Its line in the table of systems.
+    pub fn entry(&'static self) -> SystemEntry {
+        let members = self.settings.get("members").and_then(toml::Value::as_integer);
+        let agents = self.agents.len() as i64 * members.unwrap_or(1);
+        let name = self.source.name.as_str();
+        // What a copy of a built-in file says is not its own name.
+        let plan_name = self.plan_name.as_deref().filter(|_| !self.is_outside());
+        SystemEntry {
+            plan_name: plan_name.unwrap_or(name),
+            takes: self.takes,
+            wording: Wording::Ours(&self.after),
+            examples: self.examples.as_deref(),
+            exemplars: self.stages.iter().any(Stage::shows),
+            // More agents than a panel that names no models has share its first.
+            default_models: (agents == 1 || agents > PANEL).then_some(1),
+            file: Some(self),
+            ..SystemEntry::question(name, &self.prompts, settings::configure)
+        }
+    }
+}
+
+impl SystemText {
+    /// A file outside, with the texts of the files beside it that it names.
     ///
     /// # Errors
     /// A file that cannot be read, or describes no system; one with the name of another.
-    pub fn open(path: &Path) -> Result<&'static SystemFile, Failure> {
+    pub fn read(path: &Path) -> Result<SystemText, Failure> {
         let text = |path: &Path, is_beside: bool| {
             let unread = |problem: String| {
                 let hint =
@@ -89,63 +144,7 @@ impl SystemFile {
             })?;
             source.beside = std::mem::take(beside.get_mut());
         }
-        SystemFile::settled(&source).map_err(|fault| fault.told(&place, &source.text))
-    }
-
-    /// The system of a text, for as long as the program runs.
-    ///
-    /// # Errors
-    /// A text that describes no system.
-    pub fn of_source(source: &SystemText) -> Result<&'static SystemFile, Failure> {
-        SystemFile::settled(source).map_err(|fault| fault.told(&source.name, &source.text))
-    }
-
-    fn settled(source: &SystemText) -> Result<&'static SystemFile, Fault> {
-        let mut file = SystemFile::parse(source)?;
-        file.source.clone_from(source);
-        // Built-in prompts may be others at run time, and are checked then.
-        if file.prompts.is_empty() {
-            file.inline(|name| {
-                let lost = || Fault::new("", format!("{name} is not beside it"), "");
-                source.beside.get(name).cloned().ok_or_else(lost)
-            })?;
-            file.check()?;
-        }
-        Ok(Box::leak(Box::new(file)))
-    }
-
-    fn parse(source: &SystemText) -> Result<SystemFile, Fault> {
-        outside::toml(&source.text).map_err(|error| Fault::of_toml(&error))
-    }
-
-    /// Whether wardround has no such file.
-    pub fn is_outside(&self) -> bool {
-        let SystemText { name, text, .. } = &self.source;
-        !SystemFile::embedded().any(|built_in| built_in == (name.as_str(), text.as_str()))
-    }
-
-    /// The line of a file outside, which stands beside the table.
-    pub fn entry_of_its_own(&'static self) -> &'static SystemEntry {
-        Box::leak(Box::new(self.entry()))
-    }
-
-    /// Its line in the table of systems.
-    pub fn entry(&'static self) -> SystemEntry {
-        let members = self.settings.get("members").and_then(toml::Value::as_integer);
-        let agents = self.agents.len() as i64 * members.unwrap_or(1);
-        let name = self.source.name.as_str();
-        // What a copy of a built-in file says is not its own name.
-        let plan_name = self.plan_name.as_deref().filter(|_| !self.is_outside());
-        SystemEntry {
-            plan_name: plan_name.unwrap_or(name),
-            takes: self.takes,
-            wording: Wording::Ours(&self.after),
-            examples: self.examples.as_deref(),
-            exemplars: self.stages.iter().any(Stage::shows),
-            // More agents than a panel that names no models has share its first.
-            default_models: (agents == 1 || agents > PANEL).then_some(1),
-            file: Some(self),
-            ..SystemEntry::question(name, &self.prompts, settings::configure)
-        }
+        SystemFile::settled(&source).map_err(|fault| fault.told(&place, &source.text))?;
+        Ok(source)
     }
 }

@@ -6,8 +6,8 @@ use crate::diagnosis::Failure;
 use crate::panel::scripted::Script;
 use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallLine, Stage};
-use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer, check, exemplars, note, question};
+use crate::systems::{SystemConfig, Which};
 
 pub const DEBATE: &str = r#"takes = "questions"
 agents = ["first", "second", "judge"]
@@ -41,7 +41,7 @@ pub fn open(text: &str, pairs: &[&str]) -> Result<SystemConfig, Failure> {
     let path: PathBuf = directory.path().join("debate.toml");
     fs_err::write(&path, text).unwrap();
     fs_err::write(directory.path().join("judge.txt"), JUDGE).unwrap();
-    SystemConfig::open(&path, pairs)
+    Ok(SystemConfig::of(Which::read(path.to_str().unwrap())?.entry()?, pairs)?)
 }
 
 /// A debate whose doctors say these letters in turn, the first first; and its calls.
@@ -91,7 +91,8 @@ fn a_plan_keeps_the_file_and_what_stood_beside_it() {
     let config = open(DEBATE, &["max_tokens=50"]).unwrap();
     let kept = config.file().unwrap();
     assert_eq!((kept.name.as_str(), kept.beside.len()), ("debate", 1));
-    let again = SystemConfig::from_file(kept, &config.table).unwrap();
+    let again = Which::File(kept.clone()).entry().unwrap();
+    let again = SystemConfig::with(again, &config.table).unwrap();
     assert_eq!(again, config);
     let other = open(&DEBATE.replace("Reply with JSON", "Answer with JSON"), &["max_tokens=50"]);
     assert_ne!(other.unwrap(), config);
