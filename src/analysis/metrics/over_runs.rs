@@ -34,11 +34,57 @@ impl OverRuns {
 
 impl fmt::Display for OverRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Spread::from(self).fmt(f)
+    }
+}
+
+/// A mean as it is printed. ± stands beside it only where the runs differ: runs that give the same replies, as those of a greedy model, are
+/// one sample, and 0 would be read as its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub mean: f64,
+    pub std: Option<f64>,
+    /// Of how many runs; `None` of what is no mean over runs, or a paper's.
+    pub n: Option<usize>,
+}
+
+/// What a mean of equal values is off, at most.
+const EQUAL: f64 = 1e-12;
+
+impl Spread {
+    pub fn deviation(&self) -> Option<f64> {
+        self.std.filter(|std| self.n.is_none() || *std > EQUAL)
+    }
+
+    /// What the mean is of, as a sentence has it.
+    pub fn in_words(&self) -> String {
+        let n = self.n.unwrap_or(1);
+        match (self.std, self.deviation()) {
+            (None, _) => format!("n = {n} run, so no standard deviation"),
+            (_, None) => format!("the same in all of n = {n} runs, so no standard deviation"),
+            _ => format!("mean and sample standard deviation over n = {n} runs"),
+        }
+    }
+}
+
+impl From<&OverRuns> for Spread {
+    fn from(OverRuns { per_run, mean, std }: &OverRuns) -> Spread {
+        Spread { mean: *mean, std: *std, n: Some(per_run.len()) }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&plain(self.mean, 4))?;
-        if let Some(std) = self.std {
+        let deviation = self.deviation();
+        if let Some(std) = deviation {
             write!(f, " ± {std:.4}")?;
         }
-        write!(f, " (n = {})", self.per_run.len())
+        match self.n {
+            Some(n) if self.std != deviation => write!(f, " (the same in all {n} runs)"),
+            Some(n) => write!(f, " (n = {n})"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -76,6 +122,21 @@ mod tests {
         let accuracy = OverRuns::of_shares(&[run(76, 24), run(77, 23)]).unwrap();
         assert_eq!(accuracy.per_run, [0.76, 0.77]);
         assert_eq!(accuracy.to_string(), "0.7650 ± 0.0071 (n = 2)");
+    }
+
+    /// 0.1 three times is 0.30000000000000004.
+    #[test]
+    fn runs_that_all_come_to_the_same_have_no_plus_and_minus() {
+        for right in [1, 7] {
+            let runs = [run(right, 10 - right), run(right, 10 - right), run(right, 10 - right)];
+            let accuracy = OverRuns::of_shares(&runs).unwrap();
+            assert!(accuracy.std.unwrap() < EQUAL);
+            assert_eq!(accuracy.to_string(), format!("0.{right}000 (the same in all 3 runs)"));
+            assert_eq!(Spread::from(&accuracy).deviation(), None);
+        }
+        // What a paper prints stands as it does.
+        let paper = Spread { mean: 0.62, std: Some(0.0), n: None };
+        assert_eq!(paper.to_string(), "0.6200 ± 0.0000");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::papers_runs;
 use super::results::{CellResult, RecipeResults, VariantResult};
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::bootstrap::RESAMPLES;
-use crate::analysis::metrics::over_runs::mean;
+use crate::analysis::metrics::over_runs::{Spread, mean};
 use crate::analysis::table::{Cell, Table};
 use crate::analysis::tables::{Labelled, calibration, costs, replies_note};
 use crate::experiment::recipe::Recipe;
@@ -165,18 +165,18 @@ fn variants(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 }
 
 fn ours(cell: &CellResult, best: bool) -> Cell {
-    cell.mean.map_or("no gold".into(), |mean| Cell::Spread {
-        mean,
-        std: cell.std,
-        n: Some(cell.n_runs as usize),
-        best,
-    })
+    let cell = cell.spread();
+    cell.map_or("no gold".into(), |Spread { mean, std, n }| Cell::Spread { mean, std, n, best })
 }
 
-/// Whether no method does better on the dataset; methods that tie for best all do.
+/// Whether no method does better on the dataset, once all have run; methods that tie for best all do.
 fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
     let others = || results.cells.iter().filter(|other| other.dataset == cell.dataset);
-    cell.mean.is_some() && others().count() > 1 && others().all(|other| other.mean <= cell.mean)
+    let is_whole = results.missing.is_empty();
+    is_whole
+        && cell.mean.is_some()
+        && others().count() > 1
+        && others().all(|other| other.mean <= cell.mean)
 }
 
 /// The mean of a rate over the runs that have it.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::column::Kind;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::number::{plain, signed};
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::{OverRuns, Spread};
 use crate::experiment::recipe::paper::PapersDifference;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -114,9 +114,7 @@ impl Cell {
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, digits) => plain(*value, *digits),
             Cell::Spread { mean, std, n, .. } => {
-                let std = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-                let n = n.map_or(String::new(), |n| format!(" (n = {n})"));
-                format!("{}{std}{n}", plain(*mean, 4))
+                Spread { mean: *mean, std: *std, n: *n }.to_string()
             }
             Cell::Interval { mean, ends } => {
                 let ends = ends.map(|ends| ends.map(|end| signed(end, 4)));

@@ -2,8 +2,7 @@
 
 use super::scale::Scale;
 use super::{Drawing, Five, circle, diamond, line, rectangle, words};
-use crate::analysis::metrics::number::plain;
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::Spread;
 use crate::text::ellipsis;
 
 const WIDTH: f64 = 340.0;
@@ -42,14 +41,16 @@ pub struct Lane {
 
 impl Lane {
     /// A bar to the mean over the runs, with its deviation.
-    pub fn over_runs(series: usize, figure: &OverRuns) -> Lane {
-        Lane::bar(series, figure.mean, figure.std)
+    pub fn over_runs(series: usize, figure: impl Into<Spread>) -> Lane {
+        let figure: Spread = figure.into();
+        let (value, std) = (figure.mean, figure.deviation());
+        let said = Spread { std, n: None, ..figure }.to_string();
+        Lane { series, said, marks: vec![Mark::Bar { value, std }] }
     }
 
-    /// A bar to a mean, with its deviation over the runs.
-    pub fn bar(series: usize, value: f64, std: Option<f64>) -> Lane {
-        let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-        Lane { series, said: plain(value, 4) + &spread, marks: vec![Mark::Bar { value, std }] }
+    /// A bar to a value.
+    pub fn bar(series: usize, value: f64) -> Lane {
+        Lane::over_runs(series, Spread { mean: value, std: None, n: None })
     }
 }
 

@@ -94,10 +94,9 @@ pub fn cells<'a>(
 /// Bars of accuracy ± the deviation over runs, the paper's figure beside.
 fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let row = |cell: &CellResult| {
-        let mean = cell.mean?;
         let paper =
             cell.paper.map(|[mean, std]| Mark::Paper { mean, low: mean - std, high: mean + std });
-        let mut bar = Lane::bar(0, mean, cell.std);
+        let mut bar = Lane::over_runs(0, cell.spread()?);
         bar.marks.extend(paper);
         Some(of_method(recipe, &cell.method, vec![bar]))
     };

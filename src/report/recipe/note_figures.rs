@@ -139,7 +139,7 @@ pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Subplot {
     let rows = |cell: &CellResult, notes: &NoteFigures| {
         let stage = |stage: &Consensus| {
             let lane = |settled: &Settled| {
-                let mut lane = Lane::bar(settled.source as usize, settled.share, None);
+                let mut lane = Lane::bar(settled.source as usize, settled.share);
                 lane.said = format!("{} {:.4}", settled.source.in_words(), settled.share);
                 lane
             };

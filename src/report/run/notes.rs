@@ -5,7 +5,7 @@ use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, calibration};
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::{OverRuns, Spread};
 use crate::analysis::notes::{ByType, Consensus, Detection, Localisation, NoteFigures, Settled};
 use crate::analysis::tables::correction::missing_weights;
 use crate::analysis::tables::notes::{self, Entry};
@@ -61,17 +61,14 @@ fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String)
     };
     let digits = |value: f64| format!("{value:.4}");
     let accuracy = &detection.accuracy;
-    let n = accuracy.per_run.len();
-    let over = match accuracy.std {
-        Some(_) => format!("mean and sample standard deviation over n = {n} runs"),
-        None => format!("n = {n} run, so no standard deviation"),
-    };
+    let spread = Spread::from(accuracy);
     let about = format!(
-        "detection accuracy, {over}; localisation accuracy {} by similarity, {} word for word",
+        "detection accuracy, {}; localisation accuracy {} by similarity, {} word for word",
+        spread.in_words(),
         digits(localisation.accuracy.mean),
         digits(localisation.accuracy_exact.mean)
     );
-    (Some((digits(accuracy.mean), accuracy.std.map(digits))), about)
+    (Some((digits(accuracy.mean), spread.deviation().map(digits))), about)
 }
 
 fn panel(title: &str, description: &str, rows: Vec<Row>, key: &[(usize, &str)]) -> Subplot {
@@ -161,7 +158,7 @@ fn types(detection: &Detection) -> Subplot {
     let mut rows: Vec<Row> = detection.by_type.iter().map(of_type).collect();
     if sound > 0 {
         let passed = confusion.true_negatives as f64 / sound as f64;
-        let mut lane = Lane::bar(2, passed, None);
+        let mut lane = Lane::bar(2, passed);
         lane.said = format!("recognised {passed:.4}");
         rows.push(Row { label: "no error".to_owned(), lanes: vec![lane] });
     }

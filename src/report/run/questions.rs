@@ -7,7 +7,7 @@ use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::{mean, mean_and_std};
+use crate::analysis::metrics::over_runs::{Spread, mean, mean_and_std};
 use crate::analysis::tables::{self, Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
@@ -92,29 +92,23 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let all = Tally { run: None, items, calls };
     let accuracies: Vec<f64> = runs.iter().filter_map(Tally::accuracy).collect();
     let at_first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-    let overall = mean_and_std(&accuracies);
+    let graded_runs = accuracies.len();
+    let overall =
+        mean_and_std(&accuracies).map(|(mean, std)| Spread { mean, std, n: Some(graded_runs) });
     let went_on = all.items.iter().any(|item| item.rounds_run > 0);
     let digits = |value: f64| format!("{value:.4}");
-    let graded_runs = accuracies.len();
     let about = match overall {
         None if all.items.is_empty() => "no question is finished yet".to_owned(),
         None => "the questions have no gold answers, so there is no accuracy".to_owned(),
-        Some((_, std)) => {
-            let first = mean_and_std(&at_first).filter(|_| went_on);
-            let first = first
-                .map_or(String::new(), |(mean, _)| format!("; round 0 alone {}", digits(mean)));
-            match std {
-                Some(_) => format!(
-                    "accuracy, mean and sample standard deviation over n = {graded_runs} runs{first}"
-                ),
-                None => {
-                    let graded = all.items.iter().filter(|item| item.correct.is_some()).count();
-                    let right = all.having(Flag::Right);
-                    format!(
-                        "accuracy, {right} of {graded} right, n = {graded_runs} run, so no standard deviation{first}"
-                    )
-                }
-            }
+        Some(spread) => {
+            let first = mean(&at_first).filter(|_| went_on);
+            let first =
+                first.map_or(String::new(), |mean| format!("; round 0 alone {}", digits(mean)));
+            let of_one = (graded_runs == 1).then(|| {
+                let graded = all.items.iter().filter(|item| item.correct.is_some()).count();
+                format!("{} of {graded} right, ", all.having(Flag::Right))
+            });
+            format!("accuracy, {}{}{first}", of_one.unwrap_or_default(), spread.in_words())
         }
     };
     let graded = all.items.iter().filter(|item| item.gold.is_some());
@@ -127,9 +121,9 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     };
     let health = ParseHealth::of(&contents.calls.records);
     let label = "all runs";
-    let mut tables = vec![table(&runs, &all, overall, graded_runs)];
+    let mut tables = vec![table(&runs, &all, overall)];
     let mut panels = Vec::new();
-    panels.extend(overall.map(|(mean, std)| panel(&runs, mean, std, went_on)));
+    panels.extend(overall.map(|spread| panel(&runs, spread, went_on)));
     if let Some(calibration) = &calibration {
         tables.push(tables::calibration::table(&[Labelled {
             group: "",
@@ -155,7 +149,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     Ok(Results {
-        headline: overall.map(|(mean, std)| (digits(mean), std.map(digits))),
+        headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
         about: about + &read(health),
         warning,
         method: Vec::new(),
@@ -166,17 +160,8 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
 }
 
 /// The runs, and where there are several what they come to.
-fn table(
-    runs: &[Tally<'_>],
-    all: &Tally<'_>,
-    overall: Option<(f64, Option<f64>)>,
-    graded_runs: usize,
-) -> Table {
+fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table {
     let rows = runs.iter().chain((runs.len() > 1).then_some(all));
-    let spread = overall.map(|(mean, std)| {
-        let std = std.map_or(", so no standard deviation".to_owned(), |std| format!(" ± {std:.4}"));
-        format!("n = {graded_runs}: {mean:.4}{std}")
-    });
     Table::of("accuracy", "Accuracy by run", rows)
         .text("run", |one| one.run.map_or("all".to_owned(), |run| run.to_string()))
         .number("accuracy", |one| one.accuracy())
@@ -202,27 +187,27 @@ fn table(
         .number("unread", |one| one.parse().unread)
         .number("call seconds", |one| Cell::Number(one.call_seconds(), 1))
         .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
-        .notes(spread)
+        .notes(overall.map(|spread| format!("Over all runs: {spread}.")))
         .build()
 }
 
 /// A bar for every run, and the mean with its standard deviation.
-fn panel(runs: &[Tally<'_>], mean: f64, std: Option<f64>, went_on: bool) -> Subplot {
-    let bars = |label: String, first: Option<f64>, last: Option<f64>, std: Option<f64>| {
-        let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first, None));
-        let last = last.map(|right| Lane::bar(0, right, std));
+fn panel(runs: &[Tally<'_>], overall: Spread, went_on: bool) -> Subplot {
+    let bars = |label: String, first: Option<f64>, last: Option<Lane>| {
+        let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first));
         Bars { label, lanes: first.into_iter().chain(last).collect() }
     };
     let graded = runs.iter().filter(|run| run.graded() > 0);
     let mut rows: Vec<Bars> = graded
         .map(|run| {
             let label = format!("run {}", run.run.unwrap_or(0));
-            bars(label, run.at_first(), run.accuracy(), None)
+            bars(label, run.at_first(), run.accuracy().map(|right| Lane::bar(0, right)))
         })
         .collect();
     if rows.len() > 1 {
         let first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-        rows.push(bars("all runs".to_owned(), self::mean(&first), Some(mean), std));
+        let last = Lane::over_runs(0, overall);
+        rows.push(bars("all runs".to_owned(), mean(&first), Some(last)));
     }
     let key = [Key::series(1, "round 0"), Key::series(0, "final answer")];
     Subplot::of(
