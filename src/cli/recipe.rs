@@ -216,13 +216,15 @@ impl RecipeOutput {
             run.plan.host.sandbox = entered.report();
         }
         let encoder = self.open_encoder(&recipe.manifest().recipe)?;
-        let finished = recipe.execute(resolved, observer, interrupt::watch(), |executed| {
-            summary::write(executed).map(|_| ())
-        })?;
+        let (finished, stopped) =
+            recipe.execute(resolved, observer, interrupt::watch(), |executed| {
+                summary::write(executed).map(|_| ())
+            })?;
         for (_, contents) in &finished {
             summary::write_missing_page(contents)?;
         }
-        self.write(&recipe.forms, finished, encoder.as_ref(), keywords, &recipe.out)
+        let written = self.write(&recipe.forms, finished, encoder.as_ref(), keywords, &recipe.out);
+        stopped.map_or(written, Err)
     }
 
     /// The files that the cells and their metrics read and write.
@@ -259,7 +261,7 @@ impl RecipeOutput {
         Ok(given)
     }
 
-    /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
+    /// Writes the results and the page of every form of a recipe of which a cell has run, and prints the recipe's table.
     pub fn write(
         &self,
         forms: &[Form],
@@ -278,6 +280,9 @@ impl RecipeOutput {
             let own =
                 |(cell, _): &mut (Cell<'_>, Contents)| cell.variant == form.variant.as_deref();
             let cells: Vec<_> = finished.extract_if(.., own).collect();
+            if cells.is_empty() {
+                continue;
+            }
             let recipe = &form.manifest.recipe;
             let mut results =
                 RecipeResults::of(&form.manifest.name, recipe, &cells, encoder, &scorer)?;

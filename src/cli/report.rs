@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::options::ScorerFlags;
+use super::recipe::RecipeOutput;
 use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
@@ -21,10 +22,9 @@ use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant::Form;
-use crate::experiment::whole_file;
+use crate::experiment::{results, whole_file};
 use crate::record::NoteLine;
 use crate::report::Scoring;
-use crate::systems::table::SystemEntry;
 
 /// The page's file name in a run directory or a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -107,30 +107,42 @@ impl Report {
     }
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
-        let results = self.results(begun)?;
-        // Whatever was overridden stands in the cells' own plans. Of systems that are gone the tables alone are left.
-        let mut manifest = RecipeManifest {
-            settings: BTreeMap::new(),
-            slots: BTreeMap::new(),
-            slot_sampling: BTreeMap::new(),
-            ..begun.clone()
-        };
-        manifest.recipe.method.retain(|method| SystemEntry::named(&method.system).is_ok());
-        let form = [Form { variant: None, manifest }];
-        let runs = cells(&form)?.into_iter().map(|cell| {
-            let contents = Contents::read(&cell.directory(&self.directory))?;
-            Ok((cell, contents))
-        });
-        let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
+        let (results, form) = (self.results(begun)?, [without_overrides(begun)]);
+        let runs = self.runs(&form, results.missing.is_empty())?;
         write_recipe(&begun.recipe, &results, &runs, &self.directory)
     }
 
+    /// The runs of all cells, or of those that have finished.
+    fn runs<'a>(&self, form: &'a [Form], all: bool) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
+        let mut runs = Vec::new();
+        for cell in cells(form)? {
+            let directory = cell.directory(&self.directory);
+            if all || fs_err::exists(directory.join(results::FILE))? {
+                runs.push((cell, Contents::read(&directory)?));
+            }
+        }
+        Ok(runs)
+    }
+
+    /// What the recipe's last command has written, or where that was stopped, what the cells come to that have finished by now.
     fn results(&self, begun: &RecipeManifest) -> Result<RecipeResults, Failure> {
-        let results = RecipeResults::read(&self.directory)?;
-        Ok(results.ok_or_else(|| RecipeError::Unfinished {
-            path: self.directory.clone(),
-            name: begun.name.clone(),
-        })?)
+        let written = RecipeResults::read(&self.directory)?;
+        if let Some(whole) = written.filter(|results| results.missing.is_empty()) {
+            return Ok(whole);
+        }
+        let form = [without_overrides(begun)];
+        let runs = self.runs(&form, false)?;
+        if runs.is_empty() {
+            let (path, name) = (self.directory.clone(), begun.name.clone());
+            return Err(RecipeError::Unfinished { path, name }.into());
+        }
+        let output = RecipeOutput { encoder: None, scorers: self.scorers.clone() };
+        let mut scorer = self.scorers.correction_scorer(runs.iter().map(|(_, run)| run))?;
+        scorer.keywords = output.keywords(begun)?;
+        let results = RecipeResults::of(&begun.name, &begun.recipe, &runs, None, &scorer)?;
+        // CSV has no notes.
+        results.warnings.first().into_iter().for_each(console::note);
+        Ok(results)
     }
 
     /// All tables, or the one that was asked for.
@@ -157,6 +169,18 @@ impl Report {
         };
         Ok(vec![chosen.ok_or_else(missing)?])
     }
+}
+
+/// Whatever was overridden stands in the cells' own plans. Of systems that are gone the tables alone are left.
+fn without_overrides(begun: &RecipeManifest) -> Form {
+    let mut manifest = RecipeManifest {
+        settings: BTreeMap::new(),
+        slots: BTreeMap::new(),
+        slot_sampling: BTreeMap::new(),
+        ..begun.clone()
+    };
+    manifest.recipe.method.retain(|method| method.system.entry().is_ok());
+    Form { variant: None, manifest }
 }
 
 /// Says in every table of an unfinished run that it is one, and once on stderr, for CSV has no notes.
@@ -225,7 +249,7 @@ fn ratings(contents: &Contents) -> Result<Vec<Table>, Failure> {
     Ok(ratings.map_or(Vec::new(), |ratings| ratings.tables()))
 }
 
-/// Writes the page of a recipe, all of whose cells have run, into its folder.
+/// Writes the page of a recipe, of the cells that have run, into its folder.
 pub fn write_recipe(
     recipe: &Recipe,
     results: &RecipeResults,

@@ -1,21 +1,26 @@
-//! `verify`: checks that a run directory or an audit trail is complete and unchanged.
+//! `verify`: checks that a run directory, a recipe's folder or an audit trail is complete and unchanged.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::summary::count;
+use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::results;
 use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::recipe::cells::directories;
+use crate::experiment::recipe::manifest::RecipeManifest;
+use crate::experiment::recipe::variant;
 
 /// What helps where a trail lacks its key.
 const WITHOUT_KEY: &str = "put `key` beside the trail, from where it was written; where a copy lacks it on purpose, --without-key says so";
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// The run directory
+    /// The run directory, or the folder of a recipe with all its runs
     #[arg(required_unless_present = "audit")]
     directory: Option<PathBuf>,
     /// The head that was noted when the run ended
@@ -37,6 +42,9 @@ impl Verify {
         let Some(directory) = &self.directory else {
             return self.audit();
         };
+        if let Some(begun) = RecipeManifest::read(directory)? {
+            return self.recipe(directory, &begun);
+        }
         let (verified, note) = results::verify(directory, self.head.as_deref())?;
         let heads = &verified.heads;
         console::say(format!("plan   {}", heads.plan))?;
@@ -59,6 +67,69 @@ impl Verify {
             console::say(format!("note   {note}"))?;
         }
         Ok(console::say(format!("head   {}\nintact", results.head))?)
+    }
+
+    /// Every run of a recipe, whether the recipe's results are of these, and what lies there that is none of its runs.
+    fn recipe(&self, out: &Path, begun: &RecipeManifest) -> Result<(), Failure> {
+        if self.head.is_some() {
+            let hint = "give --head with one of the folders in its `cells`";
+            return Err(Failure::usage("every cell of a recipe has a head of its own", hint));
+        }
+        let told = RecipeResults::read(out)?.map(|results| results.heads(out)).unwrap_or_default();
+        let cells = directories(begun, out);
+        let (mut wrong, mut unfinished) = (0, 0);
+        for cell in &cells {
+            let name = cell.strip_prefix(out).unwrap_or(cell).display();
+            let head = match results::verify(cell, None) {
+                Ok((verified, note)) => {
+                    note.iter().try_for_each(|note| console::say(format!("note   {note}")))?;
+                    verified.results.map(|results| results.head)
+                }
+                Err(_) if !fs_err::exists(cell)? => None,
+                Err(error) => {
+                    wrong += 1;
+                    console::say(format!("wrong  {error}"))?;
+                    continue;
+                }
+            };
+            match (&head, told.get(cell)) {
+                (Some(head), known) if known.is_none_or(|known| known == head) => {
+                    console::say(format!("intact {name}, head {head}"))?;
+                }
+                (None, None) => {
+                    unfinished += 1;
+                    console::say(format!("not finished {name}"))?;
+                }
+                (_, known) => {
+                    let known = known.map_or("", String::as_str);
+                    wrong += 1;
+                    console::say(format!("wrong  {name}: results.json is of head {known}"))?;
+                }
+            }
+        }
+        let variants = [variant::folder(out)].into_iter();
+        let folders =
+            variants.chain(cells.iter().filter_map(|cell| Some(cell.parent()?.to_owned())));
+        for folder in BTreeSet::from_iter(folders.filter(|folder| folder.is_dir())) {
+            for entry in fs_err::read_dir(folder)? {
+                let path = entry?.path();
+                if !cells.iter().any(|cell| cell.starts_with(&path)) {
+                    wrong += 1;
+                    console::say(format!("wrong  {} is no cell of the recipe", path.display()))?;
+                }
+            }
+        }
+        match (wrong, unfinished) {
+            (0, 0) => Ok(console::say("intact")?),
+            (0, _) => Ok(console::say(format!(
+                "intact so far; {} not finished",
+                count(unfinished, "cell")
+            ))?),
+            (wrong, _) => {
+                let (path, wrong) = (out.display(), count(wrong, "folder"));
+                Err(Failure::mismatch(format!("{path}: {wrong} not as the recipe left them")))
+            }
+        }
     }
 
     fn audit(&self) -> Result<(), Failure> {

@@ -113,13 +113,76 @@ fn tables_say_in_every_form_what_the_results_say() {
 }
 
 #[test]
-fn a_recipe_that_has_not_finished_has_no_page_yet() {
+fn a_recipe_that_was_stopped_shows_what_has_finished_and_says_what_is_missing() {
     let scratch = finished();
+    let cell = |name: &str| scratch.path(&format!("out/cells/{name}-own"));
+    let verify = || scratch.wardround("verify out");
+    assert!(verify().succeeded().stdout.ends_with("\nintact\n"));
+    std::fs::rename(cell("medmad"), scratch.path("aside")).unwrap();
+    // The recipe's results tell of a cell that is not there.
+    verify().refused(1, &["out: 1 folder not as the recipe left them"]);
     std::fs::remove_file(scratch.path("out/results.json")).unwrap();
+    let told = verify().succeeded().stdout.clone();
+    assert!(told.contains("intact cells/votes-own, head "), "{told}");
+    assert!(told.ends_with("not finished cells/medmad-own\nintact so far; 1 cell not finished\n"));
+
+    let missing = "Not finished: 1 of 2 cells have run, and no method is compared with all others. Missing: MED-MAD on Own.";
+    let markdown = scratch.wardround("report out --format md").succeeded().stdout.clone();
+    assert!(markdown.contains(missing) && markdown.contains("| Votes |"), "{markdown}");
+    assert!(!markdown.contains("Differences, paired"), "{markdown}");
+    let csv = scratch.wardround("report out --format csv --table accuracy");
+    assert!(csv.succeeded().stderr.contains(missing), "{csv:#?}");
+    scratch.wardround("report out").succeeded();
+    let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(page.contains(missing), "{page}");
+
+    // A run that nobody asked for, and one that was changed.
+    std::fs::rename(scratch.path("aside"), cell("another")).unwrap();
+    let told = verify();
+    told.refused(1, &["1 folder not as"]);
+    assert!(told.stdout.contains("out/cells/another-own is no cell of the recipe"), "{told:#?}");
+    std::fs::rename(cell("another"), cell("medmad")).unwrap();
+    let calls = cell("medmad").join("calls.jsonl");
+    let text = std::fs::read_to_string(&calls).unwrap();
+    std::fs::write(&calls, text.replacen("\"run\":1", "\"run\":3", 1)).unwrap();
+    let told = verify();
+    told.refused(1, &["1 folder not as"]);
+    assert!(told.stdout.contains("calls.jsonl, line "), "{told:#?}");
+
+    for name in ["votes", "medmad"] {
+        std::fs::remove_dir_all(cell(name)).unwrap();
+    }
     for format in ["", "--format md"] {
         scratch
             .wardround(format!("report out {format}"))
-            .refused(2, &["not every cell of recipe two.toml has run", "resume out"]);
+            .refused(2, &["no cell of recipe two.toml has finished", "resume out"]);
+    }
+}
+
+/// A model that is greedy gives the same replies in every run: there is no ± beside its figures, wherever they are.
+#[test]
+fn runs_that_do_not_differ_have_no_plus_and_minus() {
+    let scratch = Scratch::new();
+    scratch.questions(3);
+    scratch
+        .write("two.toml", RECIPE.replace("runs = 2", "runs = 2\nsampling = { temperature = 0 }"));
+    let panel = scratch.panel();
+    let run = "recipe two.toml --data-dir . --constrained --out out";
+    let told = scratch.wardround(format!("{run} --panel {panel}")).succeeded().stdout.clone();
+    let page = |path: &str| std::fs::read_to_string(scratch.path(path)).unwrap();
+    let compared = scratch.wardround("compare out/cells/votes-own out/cells/medmad-own");
+    let texts = [
+        told,
+        page("out/report.html"),
+        page("out/cells/medmad-own/report.html"),
+        scratch.wardround("report out/cells/medmad-own --format md").succeeded().stdout.clone(),
+        compared.succeeded().stdout.clone(),
+    ];
+    for text in texts {
+        assert!(text.contains("the same in all"), "{text}");
+        // But for a paper's own, and the words of a note.
+        let left = text.replace("0.5000 ± 0.1000", "").replace("ean ± s", "");
+        assert!(!left.contains('±'), "{left}");
     }
 }
 

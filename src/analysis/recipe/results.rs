@@ -1,7 +1,7 @@
 //! `results.json` of a recipe: a figure for every cell, and what the analyses found.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,13 +19,15 @@ use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
+use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures, SynonymFile};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
-use crate::experiment::recipe::cells::Cell;
+use crate::experiment::recipe::cells::{Cell, directory};
+use crate::experiment::recipe::file::{DatasetEntry, MethodEntry};
 use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
@@ -45,7 +47,10 @@ pub struct RecipeResults {
     /// Sentences for every table: runs, whose prompts and examples, decoding, bounds, thinking, seats.
     #[serde(default)]
     pub conditions: Vec<String>,
-    /// Cells of which too many replies could not be read.
+    /// Cells that have not run yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// That cells are missing; cells of which too many replies could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// How the figures were made, one line per fact.
@@ -139,6 +144,11 @@ pub struct CellResult {
 }
 
 impl CellResult {
+    /// `None` where no question has gold.
+    pub fn spread(&self) -> Option<Spread> {
+        Some(Spread { mean: self.mean?, std: self.std, n: Some(self.n_runs as usize) })
+    }
+
     fn of(
         cell: &Cell<'_>,
         outcomes: &Outcomes<'_>,
@@ -179,7 +189,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
 }
 
 impl RecipeResults {
-    /// From the finished run of every cell, in the order of `cells`.
+    /// From the finished runs of cells, in the order of `cells`. While some are missing no method is compared with all others.
     ///
     /// # Errors
     /// A run without results; runs of one dataset over different questions; texts that cannot be embedded.
@@ -203,10 +213,11 @@ impl RecipeResults {
             })
             .collect();
         let netgain = analysis::net_gains(recipe, &read)?;
-        let paired = paired(recipe, &read)?;
-        let budgets = budgets(recipe, &read)?;
         let collapse = analysis::collapse(recipe, &read, encoder)?;
-        let cases = analysis::cases(recipe, &read);
+        let missing = missing(recipe, cells);
+        let all = if missing.is_empty() { &read[..] } else { &[] };
+        let (paired, budgets) = (paired(recipe, all)?, budgets(recipe, all)?);
+        let cases = analysis::cases(recipe, all);
         drop(read);
         Ok(RecipeResults {
             schema: Schema,
@@ -214,7 +225,11 @@ impl RecipeResults {
             title: recipe.title.clone(),
             synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
             conditions: conditions(recipe, cells),
-            warnings: warnings(recipe, &results),
+            warnings: unfinished(&missing, results.len())
+                .into_iter()
+                .chain(warnings(recipe, &results))
+                .collect(),
+            missing,
             making: making(recipe, cells),
             near_duplicates: near_duplicates(cells),
             keywords: scorer.keywords.files.clone(),
@@ -230,13 +245,25 @@ impl RecipeResults {
         })
     }
 
-    /// The file in the recipe's folder; `None` where not every cell has run yet.
+    /// The file in the recipe's folder; `None` where no command has come to its end.
     ///
     /// # Errors
     /// A file that is none.
     pub fn read(out: &Path) -> Result<Option<RecipeResults>, Failure> {
         let path = out.join(FILE);
         fs_err::exists(&path)?.then(|| read_json(&path)).transpose()
+    }
+
+    /// The last hash of the run of every cell, those of the variants too, by the cell's folder in `out`.
+    pub fn heads(&self, out: &Path) -> BTreeMap<PathBuf, String> {
+        let own = self.cells.iter().map(|cell| (None, cell));
+        let variants = self.variants.iter();
+        let others =
+            variants.flat_map(|one| one.cells.iter().map(|cell| (Some(&*one.variant), cell)));
+        let head = |(variant, cell): (Option<&str>, &CellResult)| {
+            (directory(variant, &cell.method, &cell.dataset, out), cell.head.clone())
+        };
+        own.chain(others).map(head).collect()
     }
 
     /// Writes the file into the recipe's folder.
@@ -248,6 +275,28 @@ impl RecipeResults {
             .map_err(|error| RunError::unloggable(FILE, error))?;
         Ok(whole_file::write_private(&out.join(FILE), (text + "\n").as_bytes())?)
     }
+}
+
+/// The cells of a recipe that are not among `cells`.
+fn missing(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
+    let of = |dataset: &DatasetEntry| {
+        let is_there = |method: &&MethodEntry| {
+            let mut cells = cells.iter();
+            cells.any(|(cell, _)| {
+                cell.method.name == method.name && cell.dataset.name == dataset.name
+            })
+        };
+        let missing = recipe.method.iter().filter(|method| !is_there(method));
+        missing.map(|method| format!("{} on {}", method.label, dataset.label)).collect::<Vec<_>>()
+    };
+    recipe.dataset.iter().flat_map(of).collect()
+}
+
+fn unfinished(missing: &[String], n: usize) -> Option<String> {
+    let (all, names) = (n + missing.len(), missing.join("; "));
+    (!missing.is_empty()).then(|| {
+        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others. Missing: {names}.")
+    })
 }
 
 fn near_duplicates(cells: &[(Cell<'_>, Contents)]) -> BTreeMap<String, Vec<Vec<String>>> {

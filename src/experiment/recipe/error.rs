@@ -27,7 +27,7 @@ faults! {
         #[error("{path} is no folder of a recipe")]
         NotBegun { path: PathBuf } => Usage,
             "merge folders of one recipe, or run directories, not both";
-        #[error("{path}: not every cell of recipe {name} has run, so there are no results yet")]
+        #[error("{path}: no cell of recipe {name} has finished, so there are no results yet")]
         Unfinished { path: PathBuf, name: String } => Usage,
             format!("run what is missing: wardround resume {}", path.display());
         #[error("the recipe has no setting {key} to override")]

@@ -144,17 +144,18 @@ impl RecipeRun {
         })
     }
 
-    /// Executes every cell that is not finished, in order, each handed to `on_cell`; gives them all with their runs.
+    /// Executes every cell that is not finished, in order, each handed to `on_cell`; gives those that are with their runs, and what stopped the
+    /// one after them.
     ///
     /// # Errors
-    /// What stopped a cell; a folder that holds another recipe.
+    /// A folder that holds another recipe.
     pub fn execute<'a>(
         &self,
         resolved: ResolvedRecipe<'a>,
         observer: Arc<dyn Observer>,
         stop: Arc<AtomicBool>,
         on_cell: impl Fn(&Executed) -> Result<(), Failure>,
-    ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
+    ) -> Result<(Vec<(Cell<'a>, Contents)>, Option<Failure>), Failure> {
         let of_cells = resolved.cells.iter().map(|(cell, _)| cell.directory(&self.out));
         for directory in self.forms.iter().map(|form| form.directory(&self.out)).chain(of_cells) {
             refuse_links(&self.out, &directory)?;
@@ -171,28 +172,33 @@ impl RecipeRun {
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
             calls.enter(&cell.dataset.name);
-            let contents = match finished_run(&directory, &run.plan, self.allow_version)? {
-                Some(contents) => contents,
-                None => {
-                    let (method, dataset) = (&cell.method.label, &cell.dataset.label);
-                    observer.heading(&format!("cell {number} of {total}: {method} on {dataset}"));
-                    let begun = begin(&directory, &run, self.allow_version)?;
-                    if let Some(models) = unloaded.take() {
-                        driver.models = models.start()?;
-                    }
-                    driver.shared = calls.calls.clone();
-                    let ended = driver.execute(run, begun, &directory);
-                    // The only other reference to the map is dropped, so that adding calls copies none.
-                    driver.shared = Arc::default();
-                    let executed = ended.map_err(|error| self.in_this_folder(error))?;
-                    on_cell(&executed)?;
-                    executed.contents
+            let ran = || {
+                if let Some(contents) = finished_run(&directory, &run.plan, self.allow_version)? {
+                    return Ok(contents);
                 }
+                let (method, dataset) = (&cell.method.label, &cell.dataset.label);
+                observer.heading(&format!("cell {number} of {total}: {method} on {dataset}"));
+                let begun = begin(&directory, &run, self.allow_version)?;
+                if let Some(models) = unloaded.take() {
+                    driver.models = models.start()?;
+                }
+                driver.shared = calls.calls.clone();
+                let ended = driver.execute(run, begun, &directory);
+                // The only other reference to the map is dropped, so that adding calls copies none.
+                driver.shared = Arc::default();
+                let executed = ended.map_err(|error| self.in_this_folder(error))?;
+                on_cell(&executed)?;
+                Ok(executed.contents)
             };
-            calls.add(&contents);
-            finished.push((cell, contents));
+            match ran() {
+                Ok(contents) => {
+                    calls.add(&contents);
+                    finished.push((cell, contents));
+                }
+                Err(stopped) => return Ok((finished, Some(stopped))),
+            }
         }
-        Ok(finished)
+        Ok((finished, None))
     }
 
     /// Keeps other processes out of the folder until what comes back is dropped; a file system without locks forgoes the guard.
