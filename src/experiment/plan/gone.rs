@@ -3,13 +3,13 @@
 use super::Plan;
 use crate::prompts::PromptSet;
 use crate::systems::settings::spelling;
-use crate::systems::table::SystemEntry;
 
-/// The sums of folders of prompts, some of which are gone; the others are as they were.
-const PROMPTS: [(&str, &str); 4] = [
+/// The sums of folders of prompts, some of which are gone or had not come yet; the others are as they were.
+const PROMPTS: [(&str, &str); 5] = [
     ("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112"),
     ("medagents", "89a89c11bde3767b9e80a92603f383c40c51bcc7a14de23da649c366b5d61131"),
     ("mdagents", "39963074dea06225e72c83dba734e0137370be42cfb5366644b39461999ee906"),
+    ("mdagents", "318b33c821eeb73817932379174dee81912a693df578de56c43b3e69c13ae25e"),
     ("reconcile", "4001c20218e176c89ba66ebf713bab7afbd76fa60cd110caa97660f1baa17268"),
 ];
 
@@ -31,6 +31,11 @@ pub fn prompts_before(folder: &str) -> Option<&'static str> {
     PROMPTS.iter().find(|(name, _)| *name == folder).map(|(_, sum)| *sum)
 }
 
+/// Whether its recruiter of teams, who was shown no example, is shown one now.
+fn asks_as_the_harness(settings: &toml::Table) -> bool {
+    settings.get("mab_compat").and_then(toml::Value::as_str) == Some("on")
+}
+
 impl Plan {
     /// The plan without them, as this version would have written it.
     pub(in crate::experiment) fn without_gone(&self) -> Plan {
@@ -44,8 +49,9 @@ impl Plan {
         if let Some(exemplars) = &mut plan.exemplars {
             exemplars.files.retain(|file| file.is_known());
         }
-        if let Ok(entry) = SystemEntry::named(&plan.system)
-            && prompts_before(entry.prompts) == Some(&plan.prompts_sha256)
+        if let Ok(entry) = plan.which().entry()
+            && PROMPTS.contains(&(entry.prompts, &plan.prompts_sha256))
+            && !(entry.prompts == "mdagents" && asks_as_the_harness(&plan.settings))
         {
             plan.prompts_sha256 = PromptSet::embedded().sha256(entry.prompts);
         }

@@ -166,6 +166,13 @@ fn what_is_gone_is_no_difference_without_effect_and_refused_by_name_with_one() {
     older.extend(gone.parse::<toml::Table>().unwrap());
     let then = of("mdagents", older.clone(), gone::prompts_before("mdagents").unwrap());
     assert_eq!(now.differences(&then).unwrap(), []);
+    // As the harness asks, the recruiter of teams is shown an example since.
+    let as_harness = |plan: &Plan| {
+        let mut plan = plan.clone();
+        plan.settings.insert("mab_compat".to_owned(), "on".into());
+        plan
+    };
+    assert_eq!(as_harness(&now).differences(&as_harness(&then)).unwrap().len(), 1);
     let refusal = |system: &str, key: &str, value: &str| {
         let mut settings = older.clone();
         settings.insert(key.to_owned(), value.into());

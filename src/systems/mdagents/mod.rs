@@ -30,7 +30,7 @@ use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptSet, fill};
-use crate::record::{FinishReason, ItemLine, Parse, RoundLine, Stage};
+use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
 
@@ -52,8 +52,8 @@ settings! {
         /// Characters of an expert's explanation that the decision's prompt shows.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 200,
-        /// Whether experts are recruited and replies parsed as MedAgentBoard does: an example for the recruiter, all experts that it names, and
-        /// an error where it names none; only valid JSON, and its own clean-up of letters.
+        /// Whether experts are recruited and replies parsed as MedAgentBoard does: examples for the recruiter, all experts, teams and members that it names, an
+        /// error where it names no expert; only valid JSON, and its own clean-up of letters.
         #[serde(with = "switch")]
         pub mab_compat: bool = false,
     } with decoding: Decoding
@@ -74,7 +74,7 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
-        // MedAgentBoard's recruiter may name any number of experts, which `mab_compat` asks all.
+        // MedAgentBoard's recruiter may name any number of experts, teams and members, which `mab_compat` asks all.
         // Of an advanced question: complexity, recruitment, decision, and each team's calls, of which its lead makes two.
         3 + (TEAMS * (MEMBERS + 1)) as u32
     }
@@ -150,9 +150,7 @@ impl MdAgents {
         let step = Step::new(Stage::Aside, 0, "recruitment", Shape::record(fields));
         let count = [("count", &*EXPERTS.to_string())];
         let mut messages = self.messages.experts.fill_question(case.item, &count);
-        if let Some(last) = messages.last_mut().filter(|_| self.settings.mab_compat) {
-            last.content = format!("{}\n\n{}", last.content, self.messages.experts_example);
-        }
+        self.show_example(&mut messages, &self.messages.experts_example);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let mab_compat = self.settings.mab_compat;
         let read = |text: &str, finish_reason| {
@@ -181,6 +179,13 @@ impl MdAgents {
         let templates = &self.messages.decision_on_opinions;
         let decision = self.decide(case, templates, ("opinions", &shown))?;
         Ok((answers(&opinions), decision))
+    }
+
+    /// Shows the recruiter an example, as MedAgentBoard does.
+    fn show_example(&self, messages: &mut [Message], example: &str) {
+        if let Some(last) = messages.last_mut().filter(|_| self.settings.mab_compat) {
+            last.content = format!("{}\n\n{example}", last.content);
+        }
     }
 
     /// The moderator's decision on opinions or reports.
@@ -268,6 +273,8 @@ prompt_files! {
         opinion_block: "opinion" ["role", "answer", "explanation"],
         decision_on_opinions: "decision-opinions" [] ["question", "options", "opinions"],
         teams: "teams" [] ["question", "options", "count", "members"],
+        /// The same of teams.
+        teams_example: "teams-example" [],
         request: "request" ["role", "expertise", "goal"] ["question", "options", "assistants"],
         investigation: "investigation" ["role", "expertise", "goal"] ["question", "options", "lead", "request"],
         /// One assistant's report in the lead's prompt.

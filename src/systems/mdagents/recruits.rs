@@ -101,12 +101,24 @@ pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
     (Experts { experts }, parse)
 }
 
-/// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
+/// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work: the initial assessment is first and the
+/// final review last.
 pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Teams, Parse) {
+    if mab_compat && let Some(list) = reply.get("teams").as_array() {
+        return (Teams { teams: harness_teams(list) }, reply.parse);
+    }
     let named = elements(reply.get("teams")).zip(1..);
     let named = named.filter_map(|(value, number)| team(value, number));
     let mut named: Vec<Team> = named.take(TEAMS).collect();
-    named.sort_by_key(|team| turn(&team.goal, mab_compat));
+    named.sort_by_key(|team| {
+        let goal = team.goal.to_lowercase();
+        let names = |word: &str| goal.split(|c: char| !c.is_alphanumeric()).any(|w| w == word);
+        match () {
+            () if goal.contains("initial assessment") || names("iat") => 0,
+            () if goal.contains("final review") || names("frdt") => 2,
+            () => 1,
+        }
+    });
     let (teams, parse) = match named.is_empty() {
         true => (default_teams(), Parse::Unread),
         false => (named, reply.parse),
@@ -114,19 +126,33 @@ pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Teams, Parse) {
     (Teams { teams }, parse)
 }
 
-/// A team's rank in the order of work: the initial assessment is first and the final review last.
-fn turn(goal: &str, mab_compat: bool) -> u8 {
-    let goal = goal.to_lowercase();
-    let names = |word: &str| match mab_compat {
-        // MedAgentBoard finds it in «Pediatric», and puts such a team first.
-        true => goal.contains(word),
-        false => goal.split(|c: char| !c.is_alphanumeric()).any(|w| w == word),
+/// The teams that MedAgentBoard asks of a list: the first whose goal holds the mark of the assessment, wherever in a word («Pediatric»); all
+/// whose goal holds neither mark, however many; the first with the mark of the review. Others with a mark are asked by nobody.
+fn harness_teams(list: &[Value]) -> Vec<Team> {
+    let named = list.iter().zip(1..).filter_map(|(value, number)| {
+        value.get("group_id")?;
+        let members = value.get("members")?.as_array()?.iter().filter_map(|value| {
+            Some(Member {
+                is_lead: value["is_lead"] == true,
+                ..member(value.as_object().and(Some(value))?)?
+            })
+        });
+        let mut members: Vec<Member> = members.collect();
+        // The first that is marked so or is called so.
+        let is_lead = |one: &Member| one.is_lead || one.role.to_lowercase().contains("lead");
+        let lead = members.iter().position(is_lead).unwrap_or(0);
+        members.get_mut(..=lead)?.rotate_right(1);
+        Some(named_team(value, number, members))
+    });
+    let named: Vec<Team> = named.collect();
+    let holds = |team: &&Team, [words, mark]: [&str; 2]| {
+        let goal = team.goal.to_lowercase();
+        goal.contains(words) || goal.contains(mark)
     };
-    match () {
-        () if goal.contains("initial assessment") || names("iat") => 0,
-        () if goal.contains("final review") || names("frdt") => 2,
-        () => 1,
-    }
+    let (assesses, reviews) = (["initial assessment", "iat"], ["final review", "frdt"]);
+    let first = |mark| named.iter().find(|team| holds(team, mark));
+    let others = named.iter().filter(|team| !holds(team, assesses) && !holds(team, reviews));
+    first(assesses).into_iter().chain(others).chain(first(reviews)).cloned().collect()
 }
 
 /// The elements of a list, or of an object that numbers them.
@@ -160,11 +186,16 @@ fn team(value: &Value, number: u32) -> Option<Team> {
     let lead = marked.or_else(|| members.iter().position(named)).unwrap_or(0);
     members.get_mut(..=lead)?.rotate_right(1);
     members.truncate(MEMBERS);
+    Some(named_team(value, number, members))
+}
+
+/// A team of these members, the lead first.
+fn named_team(value: &Value, number: u32, mut members: Vec<Member>) -> Team {
     for (at, member) in members.iter_mut().enumerate() {
         member.is_lead = at == 0;
     }
     let group_id = or(field(value, "group_id"), &format!("Group {number}"));
-    Some(Team { goal: or(field(value, "goal"), &format!("Goal of {group_id}")), group_id, members })
+    Team { goal: or(field(value, "goal"), &format!("Goal of {group_id}")), group_id, members }
 }
 
 fn member(value: &Value) -> Option<Member> {
@@ -247,9 +278,34 @@ mod tests {
     }
 
     #[test]
-    fn the_harness_finds_a_teams_name_within_words() {
-        assert_eq!(turn("Pediatric team", true), 0);
-        assert_eq!(turn("Pediatric team", false), 1);
+    fn the_harness_asks_the_first_of_each_mark_and_all_without_one() {
+        let goals =
+            ["Final review", "Surgery", "Pediatric team", "IAT", "Oncology", "FRDT", "Labs"];
+        let team = |goal: &&str| {
+            let roles = ["Nurse", "Team lead", "Intern", "Pharmacist"];
+            let members = roles.map(|role| json!({"role": role, "is_lead": role == "Intern"}));
+            json!({"group_id": goal, "goal": goal, "members": members})
+        };
+        let read = |teams: Vec<Value>| {
+            let text = json!({"teams": teams}).to_string();
+            let (read, parse) = read_teams(&Fields::exact(&text), true);
+            assert_eq!(parse, Parse::Ok);
+            read.teams
+        };
+        let teams = read(goals.iter().map(team).collect());
+        let order: Vec<&str> = teams.iter().map(|team| team.goal.as_str()).collect();
+        // «Pediatric» holds «iat»: the IAT itself comes too late, as the FRDT does.
+        assert_eq!(order, ["Pediatric team", "Surgery", "Oncology", "Labs", "Final review"]);
+        let roles: Vec<&str> = teams[0].members.iter().map(|one| one.role.as_str()).collect();
+        assert_eq!(roles, ["Team lead", "Nurse", "Intern", "Pharmacist"]);
+        // Without a group_id it is no team, and nobody is called by a text.
+        let own = [
+            json!({"goal": "X", "members": [{"role": "Nurse"}]}),
+            json!({"group_id": "Y", "members": ["Nurse"]}),
+        ];
+        assert_eq!(read(own.to_vec()), []);
+        let unread = read_teams(&Fields::exact("Two teams."), true);
+        assert_eq!((unread.0.teams, unread.1), (default_teams(), Parse::Unread));
     }
 
     #[test]
@@ -296,7 +352,5 @@ mod tests {
             let (read, parse) = teams(text);
             assert_eq!((read, parse), (default_teams(), Parse::Unread), "{text}");
         }
-        let turns: Vec<u8> = default_teams().iter().map(|team| turn(&team.goal, false)).collect();
-        assert_eq!(turns, [0, 1, 2]);
     }
 }

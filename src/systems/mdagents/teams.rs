@@ -31,7 +31,10 @@ impl MdAgents {
             ];
             fill(&self.messages.report_block, &values)
         });
-        let shown = shown.collect::<Vec<_>>().join("\n\n");
+        let mut shown = shown.collect::<Vec<_>>().join("\n\n");
+        if shown.is_empty() {
+            shown = "No team reports were generated.".to_owned();
+        }
         let templates = &self.messages.decision_on_reports;
         let decision = self.decide(case, templates, ("reports", &shown))?;
         Ok((answers(&reports), decision))
@@ -52,7 +55,8 @@ impl MdAgents {
         let fields = vec![("teams", array(team, TEAMS, TEAMS))];
         let step = Step::new(Stage::Aside, 0, "recruitment", Shape::record(fields));
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
-        let messages = self.messages.teams.fill_question(case.item, &counts);
+        let mut messages = self.messages.teams.fill_question(case.item, &counts);
+        self.show_example(&mut messages, &self.messages.teams_example);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let read = |text: &str, finish_reason| {
             let mab_compat = self.settings.mab_compat;
