@@ -33,6 +33,11 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Whether it is the paper's row of a baseline.
+    fn is_alone(self) -> bool {
+        matches!(self, Line::Papers(papers) if papers.against.is_none())
+    }
+
     /// Over the pairs; the paper has one figure a column, and its figures look like those.
     fn of_pairs(self) -> Option<&'a Gain> {
         match self {
@@ -42,11 +47,11 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A row of the paper against another, over the columns that both have.
+/// A row of the paper against another, over the columns that both have; or one of which an average is printed, alone.
 struct PapersGain<'a> {
     dataset: &'a str,
     row: &'a PublishedEntry,
-    against: &'a PublishedEntry,
+    against: Option<&'a PublishedEntry>,
     columns: Vec<NoteColumn>,
     gain: Gain,
 }
@@ -59,7 +64,7 @@ impl PapersGain<'_> {
                 let against = row.against.as_ref();
                 let mut others = recipe.published.iter();
                 let against = others.find(|other| Some(&other.label) == against);
-                gains.extend(against.and_then(|against| PapersGain::of(dataset, row, against)));
+                gains.extend(PapersGain::of(dataset, row, against));
             }
         }
         gains
@@ -68,15 +73,20 @@ impl PapersGain<'_> {
     fn of<'a>(
         dataset: &'a str,
         row: &'a PublishedEntry,
-        against: &'a PublishedEntry,
+        against: Option<&'a PublishedEntry>,
     ) -> Option<PapersGain<'a>> {
-        let (own, base) = (row.figures.get(dataset)?, against.figures.get(dataset)?);
+        let own = row.figures.get(dataset)?;
+        let base = match against {
+            Some(against) => against.figures.get(dataset)?,
+            None => row.gain.get(dataset).and(Some(own))?,
+        };
         let columns = own.keys().copied().filter(|column| base.contains_key(column));
         let columns: Vec<NoteColumn> = columns.collect();
         let values = |of: &std::collections::BTreeMap<NoteColumn, f64>| {
             columns.iter().filter_map(|column| of.get(column).copied()).collect::<Vec<f64>>()
         };
-        let gain = Gain::of(&values(own), &values(base));
+        let mut gain = Gain::of(&values(own), &values(base));
+        gain.delta_percent = gain.delta_percent.filter(|_| against.is_some());
         Some(PapersGain { dataset, row, against, columns, gain })
     }
 
@@ -120,7 +130,8 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
                 format!("{own} against {base}")
             }
             Line::Papers(papers) => {
-                format!("paper: {} against {}", papers.row.label, papers.against.label)
+                let against = papers.against.map(|against| format!(" against {}", against.label));
+                format!("paper: {}{}", papers.row.label, against.unwrap_or_default())
             }
         })
         .replies(|line| line.ours().and_then(|row| read(results, &row.method, &row.dataset)))
@@ -136,7 +147,9 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         table = table
             .under(over)
             .number("average", |line| Some(gain(line)?.average[0]))
-            .number("its baseline's", |line| Some(gain(line)?.average[1]))
+            .number("its baseline's", |line| {
+                Some(gain(line)?.average[1]).filter(|_| !line.is_alone())
+            })
             .text("Δ%", |line| Some(signed(gain(line)?.delta_percent?, 1) + " %"))
             .text("P, paired t, two-sided", |line| Some(p(t(line)?.two_sided)))
             .text("P, paired t, one-sided", |line| Some(p(t(line)?.one_sided)));

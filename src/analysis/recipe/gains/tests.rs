@@ -117,6 +117,14 @@ fn table_three_has_the_printed_percentage_of_each_language() {
 #[test]
 fn table_eleven_has_the_printed_averages_which_are_those_of_its_columns() {
     let table = table_of("medguards-table11");
+    let rows = table.json()["rows"].as_array().unwrap().clone();
+    let alone = rows.iter().find(|row| row["method"] == "paper: One agent for all tasks (1)");
+    let alone = alone.expect("the row of one agent, whose average is printed, too");
+    assert_eq!(alone["as the paper prints it: average"], "0.432");
+    assert!((alone["pairs: average"].as_f64().unwrap() - 2.158 / 5.0).abs() < 1e-12);
+    assert!(alone["pairs: its baseline's"].is_null() && alone["pairs: Δ%"].is_null());
+    let printed = rows.iter().filter(|row| !row["as the paper prints it: average"].is_null());
+    assert_eq!(printed.count(), 6);
     // Over one agent's 2.158.
     let expected = [
         ("One detects and locates, one corrects (2)", "0.508", 2.539, ["+17.6 %", "+17.7 %"]),
