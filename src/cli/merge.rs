@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::recipe::{RecipeOutput, write_cells};
+use super::recipe::RecipeOutput;
 use super::summary;
 use crate::cli::exit::Failure;
 use crate::corpus::open_encoder;
@@ -38,8 +38,12 @@ impl Merge {
         let encoder = self.output.encoder.as_deref().map(open_encoder).transpose()?;
         let forms = Form::all(shards::whole(&self.shards)?)?;
         let keywords = self.output.keywords(&forms[0].manifest)?;
-        let merged = shards::merge_cells(&forms, &self.shards, &self.out)?;
-        let cells = write_cells(merged)?;
+        let merged = shards::merge_cells(&forms, &self.shards, &self.out)?.into_iter();
+        let written = merged.map(|(cell, executed)| {
+            summary::write(&executed)?;
+            Ok((cell, executed.contents))
+        });
+        let cells = written.collect::<Result<_, Failure>>()?;
         self.output.write(&forms, cells, encoder.as_ref(), keywords, &self.out)
     }
 }

@@ -23,7 +23,7 @@ use crate::corpus::open_encoder;
 use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
-use crate::experiment::driver::{Executed, refuse_silence};
+use crate::experiment::driver::refuse_silence;
 use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::built_in::of_paper;
@@ -336,17 +336,6 @@ impl RecipeOutput {
             (_, false) => Ok(None),
         }
     }
-}
-
-/// Writes the results and the page of every cell.
-pub fn write_cells<'a>(
-    cells: Vec<(Cell<'a>, Executed)>,
-) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
-    let written = cells.into_iter().map(|(cell, executed)| {
-        summary::write(&executed)?;
-        Ok((cell, executed.contents))
-    });
-    written.collect()
 }
 
 /// Every cell of a recipe, and what it is called.

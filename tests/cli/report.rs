@@ -120,7 +120,7 @@ fn a_recipe_that_was_stopped_shows_what_has_finished_and_says_what_is_missing() 
     assert!(verify().succeeded().stdout.ends_with("\nintact\n"));
     std::fs::rename(cell("medmad"), scratch.path("aside")).unwrap();
     // The recipe's results tell of a cell that is not there.
-    verify().refused(1, &["out: 1 folder not as the recipe left them"]);
+    verify().refused(3, &["out: 1 folder not as the recipe left them"]);
     std::fs::remove_file(scratch.path("out/results.json")).unwrap();
     let told = verify().succeeded().stdout.clone();
     assert!(told.contains("intact cells/votes-own, head "), "{told}");
@@ -139,14 +139,14 @@ fn a_recipe_that_was_stopped_shows_what_has_finished_and_says_what_is_missing() 
     // A run that nobody asked for, and one that was changed.
     std::fs::rename(scratch.path("aside"), cell("another")).unwrap();
     let told = verify();
-    told.refused(1, &["1 folder not as"]);
+    told.refused(3, &["1 folder not as"]);
     assert!(told.stdout.contains("out/cells/another-own is no cell of the recipe"), "{told:#?}");
     std::fs::rename(cell("another"), cell("medmad")).unwrap();
     let calls = cell("medmad").join("calls.jsonl");
     let text = std::fs::read_to_string(&calls).unwrap();
     std::fs::write(&calls, text.replacen("\"run\":1", "\"run\":3", 1)).unwrap();
     let told = verify();
-    told.refused(1, &["1 folder not as"]);
+    told.refused(3, &["1 folder not as"]);
     assert!(told.stdout.contains("calls.jsonl, line "), "{told:#?}");
 
     for name in ["votes", "medmad"] {
@@ -164,8 +164,10 @@ fn a_recipe_that_was_stopped_shows_what_has_finished_and_says_what_is_missing() 
 fn runs_that_do_not_differ_have_no_plus_and_minus() {
     let scratch = Scratch::new();
     scratch.questions(3);
-    scratch
-        .write("two.toml", RECIPE.replace("runs = 2", "runs = 2\nsampling = { temperature = 0 }"));
+    scratch.write(
+        "two.toml",
+        RECIPE.replace("runs = 2", "runs = 2\nsampling = { temperature = 0.0 }"),
+    );
     let panel = scratch.panel();
     let run = "recipe two.toml --data-dir . --constrained --out out";
     let told = scratch.wardround(format!("{run} --panel {panel}")).succeeded().stdout.clone();

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use serde::ser::Error;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 use super::ExemplarFlags;
 use crate::cli::options::PromptFlags;
@@ -30,29 +28,9 @@ pub struct SystemFlags {
     #[serde(flatten)]
     pub prompts: PromptFlags,
     #[command(flatten)]
-    #[serde(serialize_with = "by_flags")]
     pub corpus: CorpusSpec,
     #[command(flatten)]
-    #[serde(serialize_with = "by_flags")]
     pub exemplars: ExemplarFlags,
-}
-
-/// What a spec calls otherwise than its flags do, by which trails have it.
-const FLAGS: [(&str, &str); 4] = [
-    ("directories", "corpus"),
-    ("device", "retrieval_device"),
-    ("reasons", "exemplar_reasons"),
-    ("encoder", "exemplar_encoder"),
-];
-
-fn by_flags<S: Serializer>(given: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
-    let fields: Map<String, Value> = serde_json::to_value(given)
-        .and_then(serde_json::from_value)
-        .map_err(|error| S::Error::custom(error.to_string()))?;
-    serializer.collect_map(fields.into_iter().map(|(name, value)| {
-        let flag = FLAGS.iter().find(|(own, _)| *own == name);
-        (flag.map_or(name, |(_, flag)| (*flag).to_owned()), value)
-    }))
 }
 
 #[cfg(test)]
@@ -60,12 +38,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trail_has_the_names_of_flags_and_gives_the_same_back() {
+    fn a_trail_gives_back_what_this_version_or_an_earlier_one_wrote() {
         let kept = r#"{"system":["medreflex=m1"],"set":[],"prompts":null,"corpus":{"corpus":["a,b"],"sources":[],"reranker":null,"reranker_tokens":null,"reranker_quant":"none","retrieval_device":"cpu","no_passages":false,"dedup":true,"newer_than":null},"exemplars":{"exemplars":"n.csv","exemplars_format":"medec","exemplar_reasons":"r.json","exemplar_encoder":"e"}}"#;
         let flags: SystemFlags = serde_json::from_str(kept).unwrap();
         assert!(flags.corpus.refinement.dedup);
         assert_eq!(flags.corpus.device.as_deref(), Some("cpu"));
-        assert_eq!(serde_json::to_string(&flags).unwrap(), kept);
+        let again = serde_json::to_string(&flags).unwrap();
+        assert_eq!(
+            serde_json::to_string(&serde_json::from_str::<SystemFlags>(&again).unwrap()).unwrap(),
+            again
+        );
         // Earlier versions had a search by words.
         let older = kept.replace("\"dedup\":true", "\"hybrid\":false,\"dedup\":true");
         assert_eq!(serde_json::from_str::<SystemFlags>(&older).unwrap().corpus, flags.corpus);
