@@ -10,6 +10,7 @@ use super::health::ParseHealth;
 use super::metrics::over_runs::{OverRuns, mean};
 use super::notes::{CorrectionScorer, NoteFigures};
 use super::outcomes::Outcomes;
+use crate::experiment::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::{Defect, RunError};
 use crate::experiment::results::{self, Results};
@@ -18,6 +19,8 @@ use crate::experiment::versions;
 
 /// What earlier versions wrote beside the figures, and nobody reads now. `head` covers it, as it covers all.
 const GONE: [&str; 1] = ["items_root"];
+/// The figure that is equal in equal runs ([`compare::digest`]). Earlier versions wrote none.
+pub const DIGEST: &str = "digest";
 /// Formats that versions before had and this one has not; what it does not compute of their runs stands as it was written.
 const GONE_FORMATS: [&str; 3] = ["open", "pubmedqa-open", "scale"];
 
@@ -71,9 +74,13 @@ impl Figures {
         }
     }
 
-    fn to_map(&self) -> Result<Map<String, Value>, RunError> {
+    /// As results.json has them, the run's digest behind them.
+    fn to_map(&self, contents: &Contents) -> Result<Map<String, Value>, RunError> {
         let json = serde_json::to_string(self).and_then(|text| serde_json::from_str(&text));
-        json.map_err(|error| RunError::unloggable(results::FILE, error))
+        let mut map: Map<String, Value> =
+            json.map_err(|error| RunError::unloggable(results::FILE, error))?;
+        map.insert(DIGEST.to_owned(), compare::digest(contents)?.into());
+        Ok(map)
     }
 }
 
@@ -103,7 +110,7 @@ fn copies(contents: &Contents) -> Option<String> {
 /// A planned item without a line; a file that cannot be written.
 pub fn write(contents: &Contents, elapsed_ms: u64) -> Result<(Results, Figures), RunError> {
     let figures = Figures::of(contents);
-    let results = Results::write(contents, figures.to_map()?, elapsed_ms)?;
+    let results = Results::write(contents, figures.to_map(contents)?, elapsed_ms)?;
     Ok((results, figures))
 }
 
@@ -127,7 +134,8 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
             path.display()
         )));
     }
-    let mut figures = Figures::of(contents).to_map()?;
+    let mut figures = Figures::of(contents).to_map(contents)?;
+    figures.retain(|name, _| name != DIGEST || stored.figures.contains_key(DIGEST));
     let others = stored.figures.iter().enumerate();
     for (place, (name, value)) in others.filter(|(_, (name, _))| GONE.contains(&name.as_str())) {
         figures.shift_insert(place.min(figures.len()), name.clone(), value.clone());
@@ -315,11 +323,26 @@ mod tests {
         log.item(line).unwrap();
         log.finish().unwrap();
         let contents = Contents::read(out.path()).unwrap();
-        let mut figures = Figures::of(&contents).to_map().unwrap();
+        let mut figures = Figures::of(&contents).to_map(&contents).unwrap();
         figures.insert("open".to_owned(), serde_json::json!({"n": 1, "answered": 1}));
         Results::write(&contents, figures, 1).unwrap();
         let (_, note) = super::verify(out.path(), None).unwrap();
         assert!(note.unwrap().contains("figures of the format `open`"));
+    }
+
+    #[test]
+    fn a_run_has_its_digest_and_one_of_a_version_before_needs_none() {
+        let out = tempfile::tempdir().unwrap();
+        write_unfinished(out.path());
+        let contents = Contents::read(out.path()).unwrap();
+        let (mut results, _) = write(&contents, 1).unwrap();
+        let digest = Value::from(compare::digest(&contents).unwrap());
+        assert_eq!(results.figures[DIGEST], digest);
+        results.figures.insert(DIGEST.to_owned(), "0".repeat(64).into());
+        let error = check(&contents, &results).unwrap_err().to_string();
+        assert!(error.contains("\"digest\""), "{error}");
+        results.figures.shift_remove(DIGEST);
+        assert_eq!(check(&contents, &results).unwrap(), None);
     }
 
     /// Whoever says so, and seals it anew, would have any figures taken for another version's.

@@ -22,6 +22,7 @@ use crate::console;
 use crate::corpus::open_encoder;
 use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
+use crate::experiment::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::refuse_silence;
 use crate::experiment::forecast;
@@ -272,20 +273,27 @@ impl RecipeOutput {
     ) -> Result<(), Failure> {
         let mut scorer = self.scorers.correction_scorer(finished.iter().map(|(_, run)| run))?;
         scorer.keywords = keywords;
+        let digest = |(cell, run): &(Cell<'_>, Contents)| {
+            let (folder, digest) = (cell.directory(Path::new("")), compare::digest(run)?);
+            Ok::<_, Failure>(format!("{} {digest}", folder.display()))
+        };
+        let digests = finished.iter().map(digest).collect::<Result<Vec<_>, _>>()?;
         let mut variants = Vec::new();
-        let mut errors = 0;
+        let (mut errors, mut is_whole) = (0, true);
         let mut silent = Vec::new();
         // The recipe itself comes last: its results hold those of its variants.
         for form in forms.iter().rev() {
             let own =
                 |(cell, _): &mut (Cell<'_>, Contents)| cell.variant == form.variant.as_deref();
             let cells: Vec<_> = finished.extract_if(.., own).collect();
+            is_whole &= !cells.is_empty();
             if cells.is_empty() {
                 continue;
             }
             let recipe = &form.manifest.recipe;
             let mut results =
                 RecipeResults::of(&form.manifest.name, recipe, &cells, encoder, &scorer)?;
+            is_whole &= results.missing.is_empty();
             errors += results.cells.iter().map(|cell| cell.n_errors).sum::<usize>();
             for (cell, run) in &cells {
                 if refuse_silence(run.outcomes().values().copied()).is_err() {
@@ -303,6 +311,9 @@ impl RecipeOutput {
                 console::say(markdown(recipe, &results).trim_end())?;
             }
             console::note(format!("report     {}", folder.join(report::FILE).display()));
+        }
+        if is_whole {
+            console::note(format!("digest     {}", compare::digest_of_cells(digests)));
         }
         match (errors, silent.first()) {
             (0, None) => Ok(()),

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::report;
 use crate::analysis::health;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
-use crate::analysis::results::{self, Figures};
+use crate::analysis::results::{self, DIGEST, Figures};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -92,6 +94,9 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     }
     if plan.synthetic {
         console::say("note       synthetic weights answer noise: these figures mean nothing")?;
+    }
+    if let Some(digest) = results.figures.get(DIGEST).and_then(Value::as_str) {
+        console::say(format!("digest     {digest}"))?;
     }
     console::say(format!("head       {}", results.head))?;
     console::say(format!("report     {}", out.join(report::FILE).display()))

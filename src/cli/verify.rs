@@ -11,6 +11,7 @@ use crate::analysis::results;
 use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::compare;
 use crate::experiment::recipe::cells::directories;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant;
@@ -50,6 +51,7 @@ impl Verify {
         console::say(format!("plan   {}", heads.plan))?;
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
         console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
+        console::say(format!("digest {}", compare::digest(&verified.contents)?))?;
         if let [_, _, ..] = verified.contents.versions[..] {
             let versions = verified.contents.versions.join(", ");
             console::say(format!("note   versions {versions} of wardround wrote the run"))?;
@@ -77,12 +79,15 @@ impl Verify {
         }
         let told = RecipeResults::read(out)?.map(|results| results.heads(out)).unwrap_or_default();
         let cells = directories(begun, out);
-        let (mut wrong, mut unfinished) = (0, 0);
+        let (mut wrong, mut unfinished, mut digests) = (0, 0, Vec::new());
         for cell in &cells {
             let name = cell.strip_prefix(out).unwrap_or(cell).display();
             let head = match results::verify(cell, None) {
                 Ok((verified, note)) => {
                     note.iter().try_for_each(|note| console::say(format!("note   {note}")))?;
+                    if verified.results.is_some() {
+                        digests.push(format!("{name} {}", compare::digest(&verified.contents)?));
+                    }
                     verified.results.map(|results| results.head)
                 }
                 Err(_) if !fs_err::exists(cell)? => None,
@@ -120,7 +125,10 @@ impl Verify {
             }
         }
         match (wrong, unfinished) {
-            (0, 0) => Ok(console::say("intact")?),
+            (0, 0) => {
+                let digest = compare::digest_of_cells(digests);
+                Ok(console::say(format!("digest {digest}\nintact"))?)
+            }
             (0, _) => Ok(console::say(format!(
                 "intact so far; {} not finished",
                 count(unfinished, "cell")

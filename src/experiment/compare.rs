@@ -1,6 +1,6 @@
 //! Whether two runs are equal: the same calls, each once by its key, and the same items.
 //!
-//! Not compared are, of every line, `seq`, `prev` and `hash`, of a call `elapsed_ms` and `usage.cached_tokens`, of a search `took` and
+//! Equal runs have equal digests. Not compared are, of every line, `seq`, `prev` and `hash`, of a call `elapsed_ms` and `usage.cached_tokens`, of a search `took` and
 //! `cached`. Of an item that was tried again only the last line counts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +12,7 @@ use super::contents::Contents;
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::link::Link;
+use crate::digest::{Sum, sha256};
 
 /// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
 ///
@@ -25,21 +26,48 @@ pub fn compare(left: &Path, right: &Path) -> Result<Vec<String>, RunError> {
     Ok(found)
 }
 
+/// The sum by which runs are equal, in lower-case hex: of the sum of dataset.jsonl, then of all searches, calls and items, each log in the
+/// order of its keys, a line each as compact JSON without the fields that are not compared.
+pub fn digest(contents: &Contents) -> Result<String, RunError> {
+    let mut sum = Sum::default();
+    sum.update(contents.plan.dataset.items_sha256.as_bytes());
+    sum.update(b"\n");
+    add(&mut sum, &contents.searches.by_key())?;
+    add(&mut sum, &contents.calls.by_key())?;
+    add(&mut sum, &contents.outcomes())?;
+    Ok(sum.finish())
+}
+
+fn add<R: Link>(sum: &mut Sum, lines: &BTreeMap<R::Key, &R>) -> Result<(), RunError> {
+    for record in lines.values() {
+        sum.update(format!("{}\n", comparable(*record)?).as_bytes());
+    }
+    Ok(())
+}
+
+/// The sum by which the runs of a recipe are equal: of the sorted lines `CELL DIGEST` of its cells, called by their paths in its folder.
+pub fn digest_of_cells(mut lines: Vec<String>) -> String {
+    lines.sort();
+    sha256(lines.join("\n"))
+}
+
+/// The fields of a line that are equal in equal runs.
+fn comparable<R: Link>(record: &R) -> Result<Value, RunError> {
+    let mut fields =
+        difference::as_json(record).map_err(|error| RunError::unloggable(record.key(), error))?;
+    if let Value::Object(fields) = &mut fields {
+        for name in ["seq", "elapsed_ms", "took", "cached", "prev", "hash"] {
+            fields.shift_remove(name);
+        }
+        if let Some(Value::Object(usage)) = fields.get_mut("usage") {
+            usage.shift_remove("cached_tokens");
+        }
+    }
+    Ok(fields)
+}
+
 /// The fields in which two calls, or two items, are not equal, the left value first.
 fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifference>, RunError> {
-    let comparable = |record: &R| {
-        let mut fields = difference::as_json(record)
-            .map_err(|error| RunError::unloggable(record.key(), error))?;
-        if let Value::Object(fields) = &mut fields {
-            for name in ["seq", "elapsed_ms", "took", "cached", "prev", "hash"] {
-                fields.shift_remove(name);
-            }
-            if let Some(Value::Object(usage)) = fields.get_mut("usage") {
-                usage.shift_remove("cached_tokens");
-            }
-        }
-        Ok::<_, RunError>(fields)
-    };
     Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
 
@@ -82,13 +110,19 @@ mod tests {
         log.finish().unwrap();
     }
 
+    fn digest_of(path: &Path) -> String {
+        digest(&Contents::read(path).unwrap()).unwrap()
+    }
+
     fn compare_with(calls: &[CallLine], items: &[AnswerLine]) -> Vec<String> {
         let scratch = tempfile::tempdir().unwrap();
         let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
         let both = [call("q1", 0, "sym"), call("q1", 0, "ddx")];
         write(&left, &both, &[item("q1", 0), item("q2", 0)]);
         write(&right, calls, items);
-        compare(&left, &right).unwrap()
+        let found = compare(&left, &right).unwrap();
+        assert_eq!(found.is_empty(), digest_of(&left) == digest_of(&right), "{found:?}");
+        found
     }
 
     #[test]
@@ -106,6 +140,30 @@ mod tests {
         let calls = [call("q1", 0, "ddx"), late];
         let items = [failed_item("q2", 0), item("q1", 0), item("q2", 0)];
         assert_eq!(compare_with(&calls, &items), [""; 0]);
+    }
+
+    /// Worked out by hand, as docs/files.md says it: nothing but JSON and SHA-256 is needed.
+    #[test]
+    fn the_digest_is_of_the_lines_in_the_order_of_their_keys() {
+        let out = tempfile::tempdir().unwrap();
+        write(out.path(), &[call("q1", 0, "sym"), call("q1", 0, "ddx")], &[item("q1", 0)]);
+        let line = |text: &str| {
+            let mut line: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
+            for field in ["schema", "seq", "elapsed_ms", "prev", "hash"] {
+                line.shift_remove(field);
+            }
+            if let Some(usage) = line.get_mut("usage") {
+                usage.as_object_mut().unwrap().shift_remove("cached_tokens");
+            }
+            Value::from(line).to_string()
+        };
+        let log = |name: &str| fs_err::read_to_string(out.path().join(name)).unwrap();
+        let (calls, items) = (log("calls.jsonl"), log("items.jsonl"));
+        let [sym, ddx] = calls.lines().map(line).collect::<Vec<_>>().try_into().unwrap();
+        let lines = [sha256(log("dataset.jsonl")), ddx, sym, line(&items)];
+        assert_eq!(digest_of(out.path()), sha256(lines.join("\n") + "\n"));
+        let cells = |lines: [&str; 2]| digest_of_cells(lines.map(str::to_owned).to_vec());
+        assert_eq!(cells(["cells/b 2", "cells/a 1"]), sha256("cells/a 1\ncells/b 2"));
     }
 
     #[test]

@@ -26,13 +26,18 @@ fn runs_are_equal_whatever_the_schedule_and_the_kills() {
     scratch.panel();
     scratch.questions(ITEMS);
     let run = |out, schedule| scratch.wardround(arguments(&scratch, out, schedule));
-    run("wide", "--max-batch 16 --max-in-flight 8 --threads 2").succeeded();
-    run("narrow", "--max-batch 1 --max-in-flight 1 --threads 1").succeeded();
+    let wide = run("wide", "--max-batch 16 --max-in-flight 8 --threads 2");
+    let narrow = run("narrow", "--max-batch 1 --max-in-flight 1 --threads 1");
+    let digest = digest(&wide.succeeded().stdout);
+    assert_eq!(self::digest(&narrow.succeeded().stdout), digest);
     assert_equal_runs(&scratch.path("wide"), &scratch.path("narrow"));
 
-    kill_and_resume(&scratch);
+    assert_eq!(self::digest(&kill_and_resume(&scratch)), digest);
     assert_equal_runs(&scratch.path("wide"), &scratch.path("killed"));
-    scratch.wardround("verify killed").succeeded();
+    let verified = scratch.wardround("verify killed");
+    assert_eq!(self::digest(&verified.succeeded().stdout), digest);
+    let other = run("other", "--seed 7");
+    assert_ne!(self::digest(&other.succeeded().stdout), digest);
 
     let items = lines(&scratch.path("wide/items.jsonl"));
     assert_eq!(items, ITEMS);
@@ -42,9 +47,15 @@ fn runs_are_equal_whatever_the_schedule_and_the_kills() {
     assert!(replay.stdout.ends_with(", 0 differences\n"), "{replay:#?}");
 }
 
-/// Kills a run while lines are being written, three times, and lets it end the fourth time. It is resumed under
+/// What a run, or `verify`, says of it at its end.
+fn digest(told: &str) -> &str {
+    let line = told.lines().find_map(|line| line.strip_prefix("digest "));
+    line.unwrap_or_else(|| panic!("no digest in {told}")).trim()
+}
+
+/// Kills a run while lines are being written, three times, and lets it end the fourth time, with what it says then. It is resumed under
 /// other schedules.
-fn kill_and_resume(scratch: &Scratch) {
+fn kill_and_resume(scratch: &Scratch) -> String {
     let calls = scratch.path("killed/calls.jsonl");
     let whole = size(&scratch.path("wide/calls.jsonl"));
     let mut random = Random(20);
@@ -68,6 +79,7 @@ fn kill_and_resume(scratch: &Scratch) {
     let before = lines(&scratch.path("wide/calls.jsonl"));
     assert_eq!(lines(&calls), before);
     assert!(ended.succeeded().stdout.contains("report     killed/report.html"));
+    ended.stdout.clone()
 }
 
 /// Waits for `condition`; the child must not end before.
