@@ -21,6 +21,10 @@ const LONGEST_HEADING: usize = 40;
 /// No abbreviation or number of a list has more characters. A word of any length may have a full stop at every other one.
 const LONGEST_WORD: usize = 40;
 
+/// Words that begin a sentence rather than go on with a name.
+const BEGINS: &str =
+    "A After An At He Her His I In It No On Patient She The Their There They This We";
+
 /// Whether a full stop after the word may end a sentence, by words in lower case.
 static ABBREVIATIONS: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
     let lines = include_str!("abbreviations.txt").lines();
@@ -99,7 +103,7 @@ fn blocks(text: &str) -> Vec<Range<usize>> {
 fn may_go_on(line: &str, next: &str) -> bool {
     let end = line.trim_end_matches(|c| CLOSERS.contains(c));
     let is_ended = match end.strip_suffix('.') {
-        Some(before) => !is_open(last_word(before), next),
+        Some(before) => !is_open(before, next),
         None => end.ends_with(|c| ENDS.contains(c) || ":：".contains(c)),
     };
     !is_ended && !is_capitals(line) && !is_item(next) && !is_heading(next)
@@ -143,9 +147,9 @@ fn split_block<'a>(block: &'a str, sentences: &mut Vec<&'a str>) {
         }
         let next = after.trim_start();
         if mark == '.' {
-            let word = last_word(&block[start..at]);
-            let is_number = word.len() == at - start && word.bytes().all(|c| c.is_ascii_digit());
-            if is_number && !word.is_empty() || is_open(word, next) {
+            let before = &block[start..at];
+            let is_number = !before.is_empty() && before.bytes().all(|c| c.is_ascii_digit());
+            if is_number || is_open(before, next) {
                 continue;
             }
         }
@@ -167,18 +171,30 @@ fn last_word(before: &str) -> &str {
     }
 }
 
-/// Whether a sentence goes on after this word and a full stop, where `next` follows.
-fn is_open(word: &str, next: &str) -> bool {
-    let word = word.trim_start_matches(|c| OPENERS.contains(c));
-    let is_genus = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_uppercase());
-    match ABBREVIATIONS.get(word.to_lowercase().as_str()) {
+/// Whether a sentence goes on after this text and a full stop, where `next` follows.
+fn is_open(before: &str, next: &str) -> bool {
+    let kind = |word: &str| ABBREVIATIONS.get(word.to_lowercase().as_str()).copied();
+    let is_letter =
+        |word: &str| word.len() == 1 && word.starts_with(|c: char| c.is_ascii_uppercase());
+    let whole = last_word(before);
+    let word = whole.trim_start_matches(|c| OPENERS.contains(c));
+    // An ellipsis.
+    if word.ends_with('.') {
+        return next.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
+    }
+    // The initial of a name: «Dr. A. Smith», but not «seen by Dr. A. He …».
+    let title = before[..before.len() - whole.len()].trim_end().strip_suffix('.').map(last_word);
+    let follows_title = title.is_some_and(|title| kind(title) == Some(false) || is_letter(title));
+    let first = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    match kind(word) {
         Some(false) => true,
+        _ if is_letter(word) && follows_title => !BEGINS.split(' ').any(|one| one == first),
         Some(true) => {
             let first_two = next.chars().take(2);
             let capitals = first_two.filter(|c| c.is_uppercase() || c.is_ascii_digit()).count();
             next.is_empty() || capitals == 2 || !next.starts_with(char::is_uppercase)
         }
-        None => is_genus && next.starts_with(char::is_lowercase),
+        None => is_letter(word) && next.starts_with(char::is_lowercase),
     }
 }
 

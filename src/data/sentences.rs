@@ -46,22 +46,27 @@ pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
 }
 
 /// The sentences of a text that numbers them; of any other text those that `otherwise` returns. No text without numbers is at hand to compare
-/// with: each number must begin a line or follow punctuation, and a 0 alone must precede one sentence that does not begin in lower case («0 pain
-/// today»).
+/// with: each number must begin a line or follow punctuation and count nothing, as in «0 pain. 1 tablet a day. 2 L of oxygen.», and a 0 alone
+/// must precede one sentence.
 pub(super) fn numbered_or(text: &str, otherwise: fn(&str) -> Vec<&str>) -> Vec<&str> {
     let sentences = numbered(text, "");
-    let start_of = |sentence: &&str| sentence.as_ptr() as usize - text.as_ptr() as usize;
     let follows_end = |sentence: &&str| {
-        let before =
-            text[..start_of(sentence)].trim_end().trim_end_matches(|c: char| c.is_ascii_digit());
-        before.trim_end_matches([' ', '\t']).ends_with('\n')
-            || before.trim_end().ends_with(is_punctuation)
+        let before = &text[..sentence.as_ptr() as usize - text.as_ptr() as usize];
+        let before = before.trim_end().trim_end_matches(|c: char| c.is_ascii_digit());
+        let line = before.trim_end_matches([' ', '\t']);
+        line.ends_with('\n') || before.trim_end().ends_with(is_punctuation)
     };
-    let is_numbered = match &sentences[..] {
-        [] => false,
-        [only] => otherwise(only).len() == 1 && !only.starts_with(char::is_lowercase),
-        [_, others @ ..] => others.iter().all(follows_end),
+    let counts = |sentence: &&str| {
+        let first = sentence.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let is_small = !first.is_empty() && first.chars().all(char::is_lowercase);
+        is_small || ["L", "IU", "U", "Gy"].contains(&first)
     };
+    let is_numbered = !sentences.iter().any(counts)
+        && match &sentences[..] {
+            [] => false,
+            [only] => otherwise(only).len() == 1,
+            [_, others @ ..] => others.iter().all(follows_end),
+        };
     if is_numbered { sentences } else { otherwise(text) }
 }
 
@@ -221,12 +226,8 @@ fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
             break;
         }
     }
-    let mut places = Vec::new();
-    let mut at = last;
-    while let Some(index) = at {
-        places.push((marks[index].start, marks[index].end));
-        at = chains[index].and_then(|(_, before)| before);
-    }
+    let back = std::iter::successors(last, |index| chains[*index].and_then(|(_, before)| before));
+    let mut places: Vec<_> = back.map(|index| (marks[index].start, marks[index].end)).collect();
     places.reverse();
     places
 }
@@ -340,14 +341,14 @@ mod tests {
             "0 pain today. She eats well. She sleeps.",
             "0 of 10 pain. He has 1 child. He has 2 dogs. Fine.",
             "0 pain today",
+            "0 pain reported today. 1 tablet of aspirin daily. 2 refills left.",
+            "0 falls since May.\n1 tablet of aspirin daily.\n2 refills left.",
+            "0 Gy so far. 1 L of oxygen. 2 U of insulin.",
         ] {
             assert_eq!(one(text), [text]);
         }
         assert_eq!(one("0 He has a fever."), ["He has a fever."]);
-        assert_eq!(
-            one("0 He has a fever. 1 He takes nothing."),
-            ["He has a fever.", "He takes nothing."]
-        );
+        assert_eq!(one("0 He has a fever. 1 pH was 7.3."), ["He has a fever.", "pH was 7.3."]);
         assert_eq!(
             one("0 He has a fever\n1 He takes nothing"),
             ["He has a fever", "He takes nothing"]

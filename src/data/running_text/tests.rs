@@ -55,6 +55,22 @@ fn clinical_abbreviations_end_no_sentence() {
 }
 
 #[test]
+fn names_months_and_ellipses_end_no_sentence_where_none_does() {
+    for whole in [
+        "Seen by Dr. A. Smith and Prof. J. R. Lee on the ward.",
+        "He takes Vit. D and Vit. B12 daily.",
+        "Seen on Jan. 5 and Sept. 12 of the last year.",
+        "CXR... clear, ECG... 2 ectopic beats.",
+    ] {
+        assert_eq!(split(whole), [whole]);
+    }
+    assert_eq!(
+        split("She came in Jan. She was seen by Dr. A. He found nothing... The CXR was clear."),
+        ["She came in Jan.", "She was seen by Dr. A.", "He found nothing...", "The CXR was clear."]
+    );
+}
+
+#[test]
 fn a_number_of_a_list_is_no_sentence() {
     assert_eq!(split("1. Aspirin 100 mg\n2. Rest."), ["1. Aspirin 100 mg", "2. Rest."]);
     assert_eq!(split("1. Aspirin. 2. Rest."), ["1. Aspirin.", "2. Rest."]);
