@@ -4,7 +4,7 @@ use super::{Case, Record};
 use crate::data::Item;
 use crate::record::{FinishReason, Message, Parse, Reply};
 use crate::systems::reading::answer::contradicts_itself;
-use crate::systems::reading::echo::without_echo;
+use crate::systems::reading::echo::is_echo;
 use crate::systems::reading::refuses;
 
 /// What was read of a reply.
@@ -16,8 +16,8 @@ pub(super) struct Reading<T> {
 }
 
 impl<T> Case<'_, T> {
-    /// Parses a reply, without what it repeats of its prompt. A value has no answer where the model refused or gave a letter that the item
-    /// does not have, which the record keeps; a refusal to work on a note is parsed as an empty reply, so that its words judge nothing.
+    /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps. A
+    /// refusal to work on a note, and what is no record and repeats its prompt, are parsed as empty replies, so that their words judge nothing.
     pub(super) fn read<R: Record>(
         &self,
         messages: &[Message],
@@ -25,19 +25,19 @@ impl<T> Case<'_, T> {
         finish_reason: FinishReason,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Reading<R> {
-        let own = self.own.as_ref();
-        let said = own.map(|own| without_echo(text, messages, &own.borrow()));
-        if let Some((own, said)) = own.zip(said.clone()) {
-            own.borrow_mut().push(said);
-        }
-        let is_stripped = said.as_ref().is_some_and(|said| said.len() < text.len());
         let is_cut = finish_reason == FinishReason::Length;
-        let text = said.as_deref().unwrap_or(text);
         let is_note = matches!(self.task.item, Item::Note(_));
         // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
         let is_blank = !text.chars().any(char::is_alphanumeric);
+        let said = text;
         let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
-        let (mut value, parse) = read(text, finish_reason);
+        let (mut value, mut parse) = read(text, finish_reason);
+        if let Some(own) = &self.own {
+            if parse == Parse::Fallback && is_echo(text, messages, &own.borrow()) {
+                (value, parse) = (read("", finish_reason).0, Parse::Unread);
+            }
+            own.borrow_mut().push(said.to_owned());
+        }
         let given = value.answer().cloned().unwrap_or_default();
         let is_other = match (&self.letters, given.chars().next()) {
             (Some(letters), Some(letter)) => !letters.contains(&letter),
@@ -62,8 +62,8 @@ impl<T> Case<'_, T> {
                 Parse::Unread
             }
             false if is_blank && given.is_empty() => Parse::Unread,
-            // What was cut off is not all that was asked for, and what repeats its prompt is more.
-            false if parse == Parse::Ok && (is_cut || is_stripped) => Parse::Repaired,
+            // What was cut off is not all that was asked for.
+            false if parse == Parse::Ok && is_cut => Parse::Repaired,
             false => parse,
         };
         if matches!(parse, Parse::Unread | Parse::Refused) {

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::answer::of_text;
 use super::confidence::ConfidenceReading;
-use super::echo::without_echo;
+use super::echo::is_echo;
+use super::json;
 use super::reply::Fields;
 use super::without_thinking;
 use crate::data::{Choice, Note};
@@ -64,15 +65,17 @@ pub(super) fn replies(system: &str) -> Vec<Value> {
     lines_of(&path_of(system))
 }
 
-/// A reply's text without what it repeats of its system's prompts.
-pub(super) fn without_prompt(reply: &Value) -> String {
+/// A reply's text; nothing of one that is no record and repeats its system's prompts.
+pub(super) fn unless_echo(reply: &Value) -> &str {
     let prompts = PromptSet::embedded();
     let prompts = prompts.texts(reply["system"].as_str().unwrap());
     let prompts: Vec<Message> = prompts.map(|(_, text)| Message::new("user", text)).collect();
     let own = reply["sentences"].as_array().into_iter().flatten();
     let own = own.chain(reply["options"].as_object().into_iter().flat_map(Map::values));
     let own: Vec<String> = own.map(|text| text.as_str().unwrap().to_owned()).collect();
-    without_echo(reply["text"].as_str().unwrap(), &prompts, &own)
+    let text = reply["text"].as_str().unwrap();
+    let is_record = text.contains("</") || !json::objects(text).is_empty();
+    if !is_record && is_echo(text, &prompts, &own) { "" } else { text }
 }
 
 pub(super) fn is_debatable(reply: &Value, field: &str) -> bool {
@@ -256,23 +259,23 @@ fn real_replies_are_read_as_meant_or_unread() {
     for reply in lines_of(&path) {
         let half = if reply["half"] == "frozen" { &mut frozen } else { &mut working };
         let (id, means) = (reply["id"].as_str().unwrap(), &reply["means"]);
-        let text = without_prompt(&reply);
+        let text = unless_echo(&reply);
         let finish = finish_reason(&reply);
         let (found, meant) = match reply["purpose"].as_str().unwrap() {
             "answer" | "detection" => {
                 let flag = match reply["system"].as_str().unwrap() {
                     "base_llm" => {
-                        crate::systems::base_llm::read(&text, &note(&reply["sentences"]), false)
+                        crate::systems::base_llm::read(text, &note(&reply["sentences"]), false)
                             .0
                             .flag
                     }
-                    _ => read_tags(Wanted::Label, &text, false).0.flag,
+                    _ => read_tags(Wanted::Label, text, false).0.flag,
                 };
                 (flag.map(|flag| flag.to_string()), means["flag"].as_bool().map(|f| f.to_string()))
             }
             "review" => {
-                let read = Fields::read(&text, finish, "agree");
-                let agreed = medagents::agrees(&read, without_thinking(&text), false);
+                let read = Fields::read(text, finish, "agree");
+                let agreed = medagents::agrees(&read, without_thinking(text), false);
                 (agreed.map(|one| one.to_string()), means["agree"].as_bool().map(|f| f.to_string()))
             }
             _ => {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::of_text;
 use super::confidence::ConfidenceReading;
-use super::corpus::{THOUGHT, finish_reason, note, replies, without_prompt};
+use super::corpus::{THOUGHT, finish_reason, note, replies, unless_echo};
 use super::plain;
 use super::reply::Fields;
 use super::words::consents;
@@ -304,8 +304,8 @@ fn no_stage_is_misread() {
     let mut outcomes = [const { Vec::new() }; 3];
     for reply in replies("stages") {
         let stage = reply["purpose"].as_str().unwrap();
-        let text = without_prompt(&reply);
-        let found = read(stage, &Asked::of(&reply, &text));
+        let text = unless_echo(&reply);
+        let found = read(stage, &Asked::of(&reply, text));
         // What a person could argue about has several meanings.
         let others = reply["or"].as_array().into_iter().flatten();
         // What a record's field becomes is App. B.2's, whatever the field says.
