@@ -6,6 +6,7 @@ use super::tags::tagged;
 use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::file::form::CHANGED;
+use crate::systems::reading::correction::change;
 use crate::systems::reading::quotation::quoted;
 use crate::text::{Match, align};
 
@@ -83,21 +84,19 @@ pub fn read_on(settings: &Settings, wanted: Wanted, note: &Note, text: &str) -> 
     read_where(wanted, text, compat, is_place)
 }
 
-/// Reads a correction of this sentence; a text without tags must be like it.
-pub fn read_correction(
-    settings: &Settings,
-    note: &Note,
-    sentence: &str,
-    text: &str,
-) -> (Said, Parse) {
+/// Reads a correction of this sentence of a note; a text without tags must be like it.
+pub fn read_correction(settings: &Settings, note: &Note, id: usize, text: &str) -> (Said, Parse) {
     let compat = settings.release_compat;
     let (mut said, parse) = read(Wanted::Correction, text, compat);
     let is_correction = |correction: &String| {
         let is_like = || {
-            let found = align(&[sentence], correction, note.language, settings.aligner);
+            let sentence = &note.sentences[id..=id];
+            let found = align(sentence, correction, note.language, settings.aligner);
             found.is_some_and(|found| found.ratio >= CHANGED)
         };
-        compat || tagged(text, "result").is_some() || is_like()
+        compat
+            || change(correction, Some(id), note).is_some()
+                && (tagged(text, "result").is_some() || is_like())
     };
     if said.correction.as_ref().is_none_or(is_correction) {
         return (said, parse);

@@ -13,6 +13,7 @@ use crate::record::{
     Parse, SettledBy, Stage,
 };
 use crate::systems::case::{Case, Step};
+use crate::systems::reading::correction::change;
 use crate::systems::{Opening, System, Task};
 
 /// The protocol, with the prompts of a run.
@@ -170,15 +171,13 @@ impl MedGuards {
 impl MedGuards {
     /// A sentence that was not located cannot be corrected.
     fn correct(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
-        if line.sentence_id.is_none() {
-            return Ok(());
-        }
+        let Some(id) = line.sentence_id else { return Ok(()) };
         let (note, sentence) = (case.item, line.sentence.as_str());
         let ask = |number, prompt| {
             let errand = Errand::of(NoteStage::Correction, Wanted::Correction);
             let errand = Errand { number, ..errand };
             case.ask(self.call(case, errand, prompt), |text, _| {
-                read_correction(&self.settings, note, sentence, text)
+                read_correction(&self.settings, note, id, text)
             })
         };
         let first = ask(0, self.texts.correct(note, sentence))?;
@@ -255,7 +254,10 @@ impl MedGuards {
         let [Asked { call, value }] = said;
         if line.sentence_id.is_some() {
             let is_tagged = section(&call.text, "correction").is_some();
-            line.correction = value.correction.clone().filter(|_| is_tagged);
+            let compat = self.settings.release_compat;
+            let is_change =
+                |text: &String| compat || change(text, line.sentence_id, note).is_some();
+            line.correction = value.correction.clone().filter(|text| is_tagged && is_change(text));
             line.confidence = value.confidence;
         }
     }

@@ -1,11 +1,14 @@
 //! The sentence that a text gives as a correction, without what announces it.
 
+use super::plain;
+use super::verdict::names_error;
+use crate::data::Note;
 use crate::text::Pattern;
 
-/// A correction without a label («Corrected sentence: …»), the sentence's number, and marks around it.
+/// A correction without a label («Corrected sentence: …») and marks around it.
 pub fn corrected(text: &str) -> &str {
     static LABEL: Pattern = Pattern::new(
-        r"(?i)\A[\s*_>#-]*(?:sure\W+|certainly\W+)?(?:here(?:['’]s| is) )?(?:the )?(?:(?:corrected|correct|revised)(?: (?:sentence|version|text))?|sentence|correction|修改后的句子)(?: (?:is|reads|should be|should read))?[\s*_]*(?:[:：][\s*_>]*|([\x22“]))",
+        r"(?i)\A[\s*_>#-]*(?:sure\W+|certainly\W+)?(?:here(?:['’]s| is) )?(?:the )?(?:(?:corrected|correct|revised)(?: (?:sentence|version|text))?|sentence|correction|修改后的句子)(?: (?:is|reads|should be|should read))?[\s*_]*(?:[:：][\s*_>]*|([\x22“])|\z)",
     );
     let label = LABEL.captures(text);
     let start = label.map_or(0, |label| match (label.get(1), label.get(0)) {
@@ -16,7 +19,27 @@ pub fn corrected(text: &str) -> &str {
         .iter()
         .fold(&text[start..], |text, arrow| text.split_once(arrow).map_or(text, |(_, new)| new));
     let text = text.trim().split("\n\n").next().unwrap_or_default();
-    without_marks(without_number(text))
+    without_marks(text)
+}
+
+/// What a text makes of this sentence of a note, without the number that the prompt gave it. `None` where it is the note's own words, whole, in
+/// part, cut or beside another sentence, and where it speaks of errors.
+pub fn change(text: &str, sentence_id: Option<usize>, note: &Note) -> Option<String> {
+    const ENDS: [char; 8] = ['.', '!', '?', '。', '！', '？', '"', '”'];
+    let sentence = sentence_id.and_then(|id| note.sentences.get(id)).map_or("", String::as_str);
+    let begins_so = sentence.starts_with(|c: char| c.is_ascii_digit());
+    let text = if begins_so { text } else { without_marks(without_number(text)) };
+    let (words, own) = (plain(text), plain(sentence));
+    let is_whole = text.ends_with(ENDS) && !text.starts_with(char::is_lowercase);
+    let repeats = |sentence: &String| {
+        let sentence = plain(sentence);
+        // Words may be left out at an end, and others be put there.
+        let is_shorter = sentence.contains(&words) && !(is_whole && own.contains(&words));
+        let is_longer = sentence.split_whitespace().nth(2).is_some() && words.contains(&sentence);
+        sentence == words || is_shorter || is_longer && !own.contains(&sentence)
+    };
+    let is_change = !words.trim().is_empty() && !note.sentences.iter().any(repeats);
+    (is_change && !names_error(text)).then(|| text.to_owned())
 }
 
 /// A text without the number that it begins with: «2. », «(2) », or «2 » before a capital letter; a dose is none.
@@ -46,6 +69,41 @@ pub fn without_marks(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::scripted::note;
+
+    #[test]
+    fn what_repeats_the_note_or_speaks_of_errors_corrects_nothing() {
+        let note = note();
+        let all = note.sentences.join(" ");
+        for said in [
+            "",
+            "...",
+            &note.sentences[1],
+            "beta blockers were given for the attack",
+            "Beta blockers were given",
+            "were given for the attack.",
+            &note.sentences[2],
+            &all,
+            "Beta agonists were given for the attack. She went home.",
+            "The sentence says beta blockers, which is wrong.",
+        ] {
+            assert_eq!(change(said, Some(1), &note), None, "{said}");
+        }
+        for said in [
+            "Beta agonists were given for the attack.",
+            "Beta agonists were given for the attack",
+            "Beta blockers were given for the attack at once.",
+            "Beta blockers were given.",
+        ] {
+            assert_eq!(change(said, Some(1), &note).as_deref(), Some(said));
+        }
+        let numbered = change("1 Beta agonists were given.", Some(1), &note);
+        assert_eq!(numbered.as_deref(), Some("Beta agonists were given."));
+        let dose = Note { sentences: vec!["2 Units of blood were given.".to_owned()], ..note };
+        let changed = "2 Units of plasma were given.";
+        assert_eq!(change(changed, Some(0), &dose).as_deref(), Some(changed));
+        assert_eq!(corrected("The corrected sentence"), "");
+    }
 
     #[test]
     fn a_number_before_a_sentence_is_none_of_it() {
