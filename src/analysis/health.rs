@@ -17,7 +17,7 @@ pub const SHARES: &str = "ok / repaired / fallback / refused / unread";
 /// What a column of them is called.
 pub const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
 /// What such a column shows.
-pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the shares of replies, read or not, whose texts have hardly a word (void), end in the same words again and again (looping), ran out of tokens or break off (cut), or name one option and write another's text (contradictory).";
+pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the shares of replies, read or not, whose texts have hardly a word (void), end in the same words again and again (looping), ran out of tokens or break off (cut), or contradict themselves (contradictory).";
 
 /// Shares of all calls, from 0 to 1. The first five sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

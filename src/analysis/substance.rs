@@ -22,7 +22,7 @@ pub struct Substance {
     pub is_looping: bool,
     /// It ran out of tokens, or its last text breaks off.
     pub is_cut: bool,
-    /// It names one option and writes another's text.
+    /// It names one option and writes another's text, or calls a note right and names an error.
     pub is_contradictory: bool,
 }
 

@@ -78,9 +78,7 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         results.calls
     ))?;
     if contradictions > 0 {
-        console::say(format!(
-            "answers    {contradictions} named one option and wrote another's text"
-        ))?;
+        console::say(format!("replies    {contradictions} contradicted themselves"))?;
     }
     if not_an_option > 0 {
         console::say(format!("answers    {not_an_option} named a letter that is no option"))?;

@@ -13,7 +13,7 @@ pub struct Reply(Value);
 const ASSUMED: &str = "assumed";
 /// An answer letter that is not one of the item's options.
 pub const NOT_AN_OPTION: &str = "not_an_option";
-/// Marks an unread reply that has the letter of one option beside the text of another.
+/// Marks an unread reply that has the letter of one option beside the text of another, or calls a note right and names an error.
 pub const CONTRADICTION: &str = "contradiction";
 
 /// What a reply comes to, in the order in which it is looked for.

@@ -7,11 +7,10 @@ use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
-use crate::systems::file::form::{CHANGED, without_number};
-use crate::systems::reading::correction::corrected;
-use crate::systems::reading::quotation::word_count;
+use crate::systems::file::form::CHANGED;
+use crate::systems::reading::correction::{change, corrected};
 use crate::systems::reading::verdict::verdict;
-use crate::systems::reading::{plain, record, said, text as words};
+use crate::systems::reading::{record, said, text as words};
 use crate::text::{Aligner, Pattern, align};
 
 /// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
@@ -23,6 +22,8 @@ pub struct Reading {
     pub sentence_id: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contradiction: bool,
 }
 
 impl Record for Reading {}
@@ -35,9 +36,8 @@ pub fn shape(note: &Note, decoding: &Decoding) -> Shape {
     Shape::regex(format!("CORRECT|({}) [^\\n]{{1,{chars}}}", ids.join("|")))
 }
 
-/// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A sentence as it
-/// stands corrects nothing; a number before other words than a sentence, or among others before sentences unlike the note's, is none of a
-/// sentence; and a reply that says both has no flag.
+/// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A number before
+/// words that are not like its sentence is none of a sentence, and a reply that says both has no flag.
 pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
     if release_compat && text.to_uppercase().contains("CORRECT") {
         return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
@@ -46,30 +46,25 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         Pattern::new(r"(?m)^[ \t>#*_`-]*(?:[Ss]entence )?(\d{1,3})[.:)*_]*[ \t]+(\S.*)$");
     let text = said(text);
     let listed = LINE.captures_iter(text).count();
-    let is_list = listed > 1;
     let numbered = LINE.captures_iter(text).filter_map(|line| {
         let (id, words): (usize, &str) = (line[1].parse().ok()?, line.get(2)?.as_str());
         let sentence = note.sentences.get(id)?;
-        let correction = without_number(corrected(words), Some(id), note);
+        let correction = change(corrected(words), Some(id), note)?;
         let found = align(&[sentence], &correction, note.language, Aligner::default());
         let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
-        let is_sentence = is_like || {
-            let is_small = correction.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
-            let is_closed = correction.ends_with(['.', '。', '!', '?']);
-            !is_list && !is_small && word_count(&correction) >= if is_closed { 2 } else { 3 }
-        };
-        let is_other = note.sentences.iter().all(|one| plain(one) != plain(&correction));
-        (is_sentence && is_other).then_some((id, correction))
+        is_like.then_some((id, correction))
     });
     let mut changes: Vec<(usize, String)> = numbered.collect();
     changes.extend(labelled(text, note));
     changes.dedup();
     let verdict = verdict(text);
-    let (flag, change) = match (changes.len(), verdict) {
+    let contradiction = verdict.contradicts || !changes.is_empty() && verdict.flag == Some(false);
+    let (flag, change) = match (changes.len(), verdict.flag) {
+        _ if contradiction => (None, None),
         // A list that is not of the whole note goes on, or is about something else.
-        _ if is_list && listed != note.sentences.len() => (None, None),
-        (0, verdict) => (verdict, None),
-        (1, None | Some(true)) => (Some(true), changes.pop()),
+        _ if listed > 1 && listed != note.sentences.len() => (None, None),
+        (0, flag) => (flag, None),
+        (1, _) => (Some(true), changes.pop()),
         _ => (None, None),
     };
     let is_alone = text.lines().count() == 1;
@@ -80,7 +75,7 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         Some(_) => Parse::Fallback,
     };
     let (sentence_id, correction) = change.unzip();
-    (Reading { flag, sentence_id, correction }, parse)
+    (Reading { flag, sentence_id, correction, contradiction }, parse)
 }
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
@@ -89,8 +84,8 @@ fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
         let find = |names: &[&str]| names.iter().find_map(|name| value.get(*name)).map(words);
         let id: usize = find(&["id", "sentence_id", "sentence id"])?.trim().parse().ok()?;
         let correction = find(&["correction", "corrected_sentence", "corrected sentence"])?;
-        let sentence = note.sentences.get(id)?;
-        (plain(&correction) != plain(sentence)).then_some((id, correction))
+        note.sentences.get(id)?;
+        Some((id, change(&correction, Some(id), note)?))
     };
     Some(record::read_or_lines(text, FinishReason::Stop, fields)?.0)
 }
@@ -115,7 +110,7 @@ mod tests {
 
     fn says(text: &str, release_compat: bool) -> Reading {
         let (reading, parse) = read(text, &note(), release_compat);
-        assert_eq!(parse == Parse::Unread, reading == Reading::default());
+        assert_eq!(parse == Parse::Unread, reading.flag.is_none());
         reading
     }
 
@@ -123,8 +118,8 @@ mod tests {
     fn a_number_and_a_sentence_or_one_word() {
         const BETTER: &str = "Beta agonists were given for the attack.";
         let right = Reading { flag: Some(false), ..Reading::default() };
-        let wrong =
-            Reading { flag: Some(true), sentence_id: Some(1), correction: Some(BETTER.to_owned()) };
+        let correction = Some(BETTER.to_owned());
+        let wrong = Reading { sentence_id: Some(1), correction, ..says("INCORRECT", false) };
         assert_eq!(says("CORRECT", false), right);
         assert_eq!(says(" correct. \n", false), right);
         assert_eq!(says("The text is correct", false), right);
@@ -146,11 +141,19 @@ mod tests {
             "3 Too far.",
             "1 Beta blockers were given for the attack.",
             "0 The mother of the child is 45.\n1 Her ankle is swollen.\n2 A rash is on both arms.",
-            "1 Beta agonists were given for the attack.\nCORRECT",
             "1 Beta agonists were given for the attack.\n2 She went to a home.",
+            "1 Beta blockers were given",
+            "1 The sentence does not fit the findings of the note.",
+            "1. She has asthma.",
             "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
         ] {
             assert_eq!(says(unreadable, false), Reading::default(), "{unreadable}");
+        }
+        for both in
+            ["1 Beta agonists were given for the attack.\nCORRECT", "CORRECT\nSentence 1 is wrong."]
+        {
+            let contradiction = Reading { contradiction: true, ..Reading::default() };
+            assert_eq!(says(both, false), contradiction, "{both}");
         }
         // The published code takes INCORRECT for CORRECT.
         assert_eq!(says("INCORRECT: 2 Give B.", true), right);

@@ -37,6 +37,31 @@ fn silence_casts_no_vote() {
     walk(ItemKind::Questions);
 }
 
+/// What calls the note right and names an error, in each form that a system asks for.
+const BOTH: [&str; 6] = [
+    "CORRECT\nSentence 1 is wrong: beta agonists should be given.",
+    "<think>There is an error in sentence 1.</think>\nCORRECT\n<result>NAN</result>\n<correction>NAN</correction>\n<confidence>90</confidence>",
+    "CORRECT\n<result>Beta blockers were given for the attack.</result>\n<correction>Beta agonists were given for the attack.</correction>",
+    "Reasoning: so\nRationale: so\nError Flag: 0\nError Sentence ID: 1\nError sentence: NA\nIs correct: Yes\nCorrected Sentence: Beta agonists were given for the attack.",
+    r#"{"observation": "o", "thought": "The drug is wrong.", "reasoning": "The drug is wrong.", "reason": "The drug is wrong.", "action": {"name": "final_mistake", "sentence": "NA", "correction": "NA"}, "is_error": false, "error": "no", "Error": "no", "Error Flag": "no", "sentence_id": -1, "incorrect_sentence_id": -1, "error_sentence": "NA", "correction": "NA", "corrected_sentence": "NA"}"#,
+    r#"{"is_error": false, "error": "no", "Error": "no", "Error Flag": "no", "sentence_id": 1, "Error Sentence ID": 1, "incorrect_sentence_id": 1, "error_sentence": "Beta blockers were given for the attack.", "correction": "Beta agonists were given for the attack.", "corrected_sentence": "Beta agonists were given for the attack.", "Corrected Sentence": "Beta agonists were given for the attack.", "Revised Sentence": "Beta agonists were given for the attack."}"#,
+];
+
+#[test]
+fn a_reply_that_names_an_error_passes_no_gate() {
+    for entry in SYSTEMS.iter().filter(|entry| entry.takes == ItemKind::Notes) {
+        for config in forms(entry.name) {
+            for text in BOTH {
+                let script = Script::new(move |_, _| text.to_owned());
+                let (line, calls) = work(&config, &note().into(), script);
+                let ItemLine::Note(line) = line else { panic!("a note") };
+                let finding = Finding::of(&line, &calls, &[]);
+                assert!(pass(&finding).is_err(), "{} {:?}: {text}", entry.name, config.table);
+            }
+        }
+    }
+}
+
 /// What else a system may be told of how it reads, beside its defaults. Not what repeats a harness with its mistakes.
 const SETTINGS: [(&str, &str); 3] =
     [("letters", "a-j"), ("on_exhaustion", "last-answer"), ("arbitration", "vote")];

@@ -61,7 +61,7 @@ pub struct Card<'a> {
     cut_short: Option<&'static str>,
     /// Where the record scores another option higher than the one that it chose.
     outscored: Option<String>,
-    /// Whether it names one option and writes another's text.
+    /// Whether it says two things that differ.
     contradicts: bool,
     raw: &'a str,
     seed: u64,

@@ -14,8 +14,10 @@ use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::exemplars::Exemplar;
 use crate::systems::form::{either, string};
+use crate::systems::reading::correction::change;
 use crate::systems::reading::quotation::quoted;
-use crate::systems::reading::{plain as words_of, record, said, text};
+use crate::systems::reading::verdict::names_error;
+use crate::systems::reading::{record, said, text};
 use crate::text::{Aligner, align};
 
 /// The fields of an answer, in order.
@@ -37,6 +39,9 @@ pub struct Judgement {
     /// Whether it quotes another sentence than it gives the number of.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mismatch: bool,
+    /// Whether it says that there is no error, and names one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contradiction: bool,
 }
 
 impl case::Record for Judgement {}
@@ -147,7 +152,10 @@ impl Form<'_> {
             }),
         };
         let Some((values, parse)) = found else { return in_prose(reply, note) };
-        let (judgement, is_plain) = self.judge(&values, note);
+        let (mut judgement, is_plain) = self.judge(&values, note);
+        if judgement.flag == Some(false) && names_error(said(reply)) {
+            (judgement.flag, judgement.contradiction) = (None, true);
+        }
         let parse = match parse {
             _ if judgement.flag.is_none() => Parse::Unread,
             Parse::Ok if !is_plain => Parse::Repaired,
@@ -182,39 +190,39 @@ impl Form<'_> {
         let quoted = value(Is::Sentence).and_then(sentence);
         let correction = value(Is::Correction);
         let is_answered = correction.is_some_and(|correction| !correction.trim().is_empty());
-        let correction = correction.and_then(sentence);
-        let repeats = |correction: &String| {
-            note.sentences.iter().any(|sentence| words_of(sentence) == words_of(correction))
-        };
         let meant = |words: &Option<String>| most_similar(note, words.as_deref()?);
-        let implied = match number {
-            // A sentence as it stands corrects nothing.
-            Some(Number::NoSentence) if correction.as_ref().is_some_and(repeats) => Some(false),
-            _ if is_answered => Some(correction.is_some()),
-            Some(Number::Some(_)) => Some(true),
-            Some(Number::NoSentence) => Some(false),
-            Some(Number::Unclear) | None => meant(&quoted).map(|_| true),
-        };
-        let reason = value(Is::Reason).unwrap_or_default().trim().to_owned();
-        let flag = said_flag.or(implied.filter(|_| !is_unclear));
-        let mut is_plain = words.is_none() || said_flag.is_some();
-        if flag != Some(true) {
-            return (Judgement { reason, flag, ..Judgement::default() }, is_plain);
-        }
         let numbered = match number {
             Some(Number::Some(id)) if id < note.sentences.len() => Some(id),
             _ => None,
         };
+        let written = correction.and_then(sentence);
+        let place = numbered.or_else(|| meant(&written));
+        let correction = written.as_deref().and_then(|text| change(text, place, note));
+        let names_one = numbered.is_some() || correction.is_some() || meant(&quoted).is_some();
+        let implied = match number {
+            // A sentence that is named and stays as it is.
+            Some(Number::Some(_)) if is_answered && correction.is_none() => None,
+            Some(Number::NoSentence) if correction.is_none() => Some(false),
+            _ if names_one => Some(true),
+            _ => (is_answered && written.is_none()).then_some(false),
+        };
+        let reason = value(Is::Reason).unwrap_or_default().trim().to_owned();
+        let contradiction = said_flag == Some(false) && names_one;
+        let flag = said_flag.or(implied.filter(|_| !is_unclear)).filter(|_| !contradiction);
+        let mut is_plain = words.is_none() || said_flag.is_some();
+        if flag != Some(true) {
+            return (Judgement { reason, flag, contradiction, ..Judgement::default() }, is_plain);
+        }
         let sentence_id = match numbered {
             None if has(Is::SentenceId) || has(Is::Sentence) => {
                 is_plain &= !has(Is::SentenceId);
-                meant(&quoted).or_else(|| meant(&correction))
+                meant(&quoted).or_else(|| meant(&written))
             }
             numbered => numbered,
         };
         let mismatch = numbered.is_some() && meant(&quoted).is_some_and(|id| Some(id) != numbered);
-        let correction = correction.map(|text| without_number(&text, sentence_id, note));
-        (Judgement { reason, flag, sentence_id, correction, mismatch }, is_plain)
+        let correction = written.and_then(|text| change(&text, sentence_id.or(place), note));
+        (Judgement { reason, flag, sentence_id, correction, mismatch, contradiction }, is_plain)
     }
 }
 
@@ -225,9 +233,10 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
         Parse::Unread => Parse::Unread,
         _ => Parse::Fallback,
     };
-    let base_llm::Reading { flag, sentence_id, correction } = reading;
+    let base_llm::Reading { flag, sentence_id, correction, contradiction } = reading;
     let correction = correction.as_deref().and_then(sentence);
-    (Judgement { flag, sentence_id, correction, ..Judgement::default() }, parse)
+    let said = Judgement { flag, sentence_id, correction, contradiction, ..Judgement::default() };
+    (said, parse)
 }
 
 /// The sentence of the note that words are quoted from, or the most similar one, where it is similar enough.
@@ -320,16 +329,6 @@ fn sentence(said: &str) -> Option<String> {
     let none = ["na", "n_a", "none", "null", "no_error", "no_correction", "no_correction_needed"];
     let is_word = |c: char| c.is_alphabetic();
     (!none.contains(&plain(text).as_str()) && text.chars().any(is_word)).then(|| text.to_owned())
-}
-
-/// A correction without its sentence's number in the prompt, which models repeat.
-pub fn without_number(text: &str, sentence_id: Option<usize>, note: &Note) -> String {
-    let number = sentence_id.map(|id| id.to_string()).unwrap_or_default();
-    let rest = text.strip_prefix(&number).filter(|_| !number.is_empty());
-    let rest = rest.map(|rest| rest.trim_start_matches(['.', ':', ')']));
-    let rest = rest.filter(|rest| rest.starts_with(char::is_whitespace));
-    let is_own = sentence_id.is_some_and(|id| note.sentences[id].starts_with(&number));
-    rest.filter(|_| !is_own).map_or(text.to_owned(), |rest| rest.trim().to_owned())
 }
 
 #[cfg(test)]

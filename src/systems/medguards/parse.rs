@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::tags::{is_nan, section, tagged, without, without_thought};
 use crate::data::Note;
-use crate::record::Parse;
+use crate::record::{CONTRADICTION, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::correction::{corrected, without_marks};
-use crate::systems::reading::verdict::verdict;
+use crate::systems::reading::correction::{corrected, without_marks, without_number};
+use crate::systems::reading::verdict::{Verdict, names_error, verdict};
 use crate::systems::reading::words::{number_in, said_confidence};
 use crate::systems::reading::{self, json, plain, refuses};
 
@@ -33,6 +33,8 @@ pub struct Said {
     pub thought: String,
     /// Whether the note has an error.
     pub flag: Option<bool>,
+    /// Whether it says both that the note is right and that something in it is wrong.
+    pub contradicts: bool,
     pub located: Located,
     pub correction: Option<String>,
     /// From 0 to 1.
@@ -65,13 +67,13 @@ pub fn thought(text: &str) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The number from 0 to 100 in `<confidence>` tags outside the reasons, divided by 100; without such tags the confidence that the text
-/// says there.
+/// The number from 0 to 100 in `<confidence>` tags outside the reasons, divided by 100, where no others differ; without such tags the
+/// confidence that the text says there.
 pub fn confidence(text: &str) -> Option<f64> {
     let text = without_thought(text);
-    let Some(inside) = section(&text, "confidence") else { return said_confidence(&text) };
-    let inside =
-        inside.trim().trim_start_matches(|c: char| !c.is_ascii_digit() && !"+-".contains(c));
+    let Some(_) = section(&text, "confidence") else { return said_confidence(&text) };
+    let inside = tagged(&text, "confidence")?;
+    let inside = inside.trim_start_matches(|c: char| !c.is_ascii_digit() && !"+-".contains(c));
     let number = inside.trim_end_matches(|c: char| !c.is_alphanumeric());
     let (number, whole) = match number.split_once('/') {
         Some((number, "10")) => (number, 10),
@@ -85,24 +87,17 @@ pub fn confidence(text: &str) -> Option<f64> {
 
 /// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags or in a sentence of its own. The
 /// published code searches the whole text for the labels, so that reasons which mention one change the result.
-pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
+pub fn flag(text: &str, release_compat: bool) -> Verdict {
     if release_compat {
         let text = text.to_uppercase();
-        return match (text.contains("INCORRECT"), text.contains("CORRECT")) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => None,
-        };
+        let flag = text.contains("CORRECT").then(|| text.contains("INCORRECT"));
+        return Verdict { flag, contradicts: false };
     }
     let text = without(&without_thought(text), "confidence");
     // A label, not a sentence of the note, which may call anything correct.
     let inside = tagged(&text, "result").or_else(|| field_of(&text, "result"));
     let inside = inside.filter(|label| label.split_whitespace().count() <= 3);
-    let inside = inside.as_deref().and_then(verdict);
-    match (inside, verdict(&without(&text, "result"))) {
-        (Some(inside), Some(outside)) if inside != outside => None,
-        (inside, outside) => inside.or(outside),
-    }
+    verdict(&format!("{}\n{}", inside.unwrap_or_default(), without(&text, "result")))
 }
 
 /// The sentence in `<result>` tags, a JSON field, behind a label, or alone; or NAN. The published code finds no result of several lines,
@@ -134,7 +129,7 @@ pub fn located(text: &str, release_compat: bool) -> Located {
     let is_bare = said.is_none();
     let said = said.unwrap_or_else(|| text.trim().to_owned());
     let said = without_marks(&said);
-    match verdict(said) {
+    match verdict(said).flag {
         _ if is_nan(said.split(['(', ',', ':']).next().unwrap_or_default()) => Located::Nothing,
         _ if said == "-1" => Located::Nothing,
         Some(false) => Located::Nothing,
@@ -184,9 +179,10 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
             }
         }
     };
-    let found = corrected(&found);
+    let found = without_marks(without_number(corrected(&found)));
     let is_sentence = !found.contains('\n') && !is_nan(found) && !refuses(found);
-    (!found.is_empty() && is_sentence && verdict(found).is_none()).then(|| found.to_owned())
+    (!found.is_empty() && is_sentence && verdict(found) == Verdict::default())
+        .then(|| found.to_owned())
 }
 
 /// Parses the reply of a call with this task.
@@ -201,23 +197,37 @@ pub fn read_where(
     release_compat: bool,
     is_place: impl Fn(&str) -> bool,
 ) -> (Said, Parse) {
-    let (flag_text, tag) = match wanted {
-        Wanted::Correction => (text.to_owned(), "result"),
-        // The label is outside the tags of sentences.
-        Wanted::Everything => (without(&without(text, "result"), "correction"), "correction"),
-        _ => (text.to_owned(), "correction"),
+    let tag = if wanted == Wanted::Correction { "result" } else { "correction" };
+    let thought = thought(text);
+    let names_error = !release_compat && names_error(&thought);
+    let mut located = located(text, release_compat);
+    // Of a sentence that was found wrong NAN says that there is no other.
+    let is_denied = located == Located::Nothing && names_error && wanted != Wanted::Correction;
+    if is_denied || matches!(&located, Located::Said(words) if !is_place(words)) {
+        located = Located::Malformed;
+    }
+    let flag = match wanted {
+        Wanted::Label => flag(text, release_compat),
+        Wanted::Everything => {
+            // The label is outside the tags of sentences; without one a place means that there is an error, NAN that there is none.
+            let label = flag(&without(&without(text, "result"), "correction"), release_compat);
+            let implied = match located {
+                Located::Malformed => None,
+                _ if release_compat || label.contradicts => None,
+                ref located => Some(*located != Located::Nothing),
+            };
+            Verdict { flag: label.flag.or(implied), ..label }
+        }
+        _ => Verdict::default(),
     };
-    let located = match located(text, release_compat) {
-        Located::Said(words) if !is_place(&words) => Located::Malformed,
-        located => located,
-    };
+    let names_one = matches!(located, Located::Said(_)) && tagged(text, "result").is_some();
+    let names_error = names_error || !release_compat && names_one;
+    let contradicts = flag.contradicts || is_denied || flag.flag == Some(false) && names_error;
     let said = Said {
         wanted,
-        thought: thought(text),
-        flag: match (wanted, flag(&flag_text, release_compat)) {
-            (Wanted::Everything, flag) if !release_compat => flag_beside(flag, &located),
-            (_, flag) => flag,
-        },
+        thought,
+        flag: flag.flag.filter(|_| !contradicts),
+        contradicts,
         located,
         correction: correction(text, tag, release_compat),
         confidence: confidence(text),
@@ -236,21 +246,11 @@ pub fn read_where(
     let is_plain = wanted != Wanted::Label || matches!(label.trim(), "CORRECT" | "INCORRECT");
     let parse = match (is_read, section(text, tag)) {
         (true, Some(_)) if is_plain => Parse::Ok,
-        (true, _) => Parse::Repaired,
+        (true, Some(_)) => Parse::Repaired,
+        (true, None) => Parse::Fallback,
         (false, _) => Parse::Unread,
     };
     (said, parse)
-}
-
-/// The label of a reply that also gives a location: a location means that there is an error, NAN that there is none; a reply that
-/// contradicts itself has no label.
-fn flag_beside(flag: Option<bool>, located: &Located) -> Option<bool> {
-    match (flag, located) {
-        (Some(false), Located::Said(_)) => None,
-        (None, Located::Said(_)) => Some(true),
-        (None, Located::Nothing) => Some(false),
-        (flag, _) => flag,
-    }
 }
 
 impl Record for Said {}
@@ -272,7 +272,8 @@ impl Serialize for Said {
             _ => json!(self.confidence),
         };
         let fields = keys.iter().map(|key| ((*key).to_owned(), value(key)));
-        fields.collect::<Map<String, Value>>().serialize(to)
+        let contradiction = self.contradicts.then(|| (CONTRADICTION.to_owned(), json!(true)));
+        fields.chain(contradiction).collect::<Map<String, Value>>().serialize(to)
     }
 }
 

@@ -7,9 +7,10 @@ use super::step::{Action, is_none};
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::file::form::{most_similar, without_number};
-use crate::systems::reading::verdict::verdict;
-use crate::systems::reading::{self, plain, record};
+use crate::systems::file::form::most_similar;
+use crate::systems::reading::correction::change;
+use crate::systems::reading::verdict::{names_error, verdict};
+use crate::systems::reading::{self, record};
 
 /// The final answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,6 +31,9 @@ pub struct Answer {
     pub mismatch: bool,
     /// Whether the correction equals the sentence.
     pub unchanged: bool,
+    /// Whether it says that there is no error, and names one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contradiction: bool,
 }
 
 impl Record for Answer {}
@@ -45,7 +49,10 @@ pub fn read(
     let said = record::read_or_lines(text, finish_reason, of_value);
     match (said, action) {
         (Some((answer, parse)), _) => {
-            let (answer, is_repaired) = placed(answer, note);
+            let (mut answer, is_repaired) = placed(answer, note);
+            if answer.is_error == Some(false) && names_error(reading::said(text)) {
+                (answer.is_error, answer.contradiction) = (None, true);
+            }
             let parse = match (is_repaired, parse) {
                 _ if answer.is_error.is_none() => Parse::Unread,
                 (true, Parse::Ok) => Parse::Repaired,
@@ -87,10 +94,10 @@ fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
         field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(whole);
     let stated = field(&["iserror", "error", "haserror", "errorflag"]).and_then(truth);
     // What the other fields say: «The note holds no mistake.» in the sentence's place says that there is none.
-    let is_sentence = most_similar(note, &error_sentence).is_some();
-    let is_change = !is_none(&corrected_sentence)
-        && !corrected_sentence.is_empty()
-        && note.sentences.iter().all(|one| plain(one) != plain(&corrected_sentence));
+    let meant = most_similar(note, &error_sentence);
+    let is_sentence = meant.is_some();
+    let is_change =
+        !is_none(&corrected_sentence) && change(&corrected_sentence, meant, note).is_some();
     let placed = match given_id {
         Some(id) if id >= 0 => Some(true),
         Some(_) if is_sentence => None,
@@ -99,13 +106,14 @@ fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
         None if is_sentence => Some(true),
         None => None,
     };
-    let quoted = verdict(&error_sentence).filter(|has_error| !has_error && !is_sentence);
+    let quoted = verdict(&error_sentence).flag.filter(|has_error| !has_error && !is_sentence);
     let changed = (is_sentence && is_change).then_some(true);
     let said: Vec<bool> = [stated, placed, quoted, changed].into_iter().flatten().collect();
     let (first, is_one) = (said.first().copied(), said.windows(2).all(|pair| pair[0] == pair[1]));
     // A flag beside fields that say nothing yet is one; fields that say another are none.
     first.map(|flag| Answer {
         is_error: is_one.then_some(flag),
+        contradiction: !is_one,
         reasoning: text(&["reasoning", "reason", "rationale"]),
         given_id,
         error_sentence,
@@ -156,11 +164,9 @@ fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
     }
     let corrected = &answer.corrected_sentence;
     let is_given = !corrected.is_empty() && !is_none(corrected);
-    answer.correction = is_given.then(|| without_number(corrected, answer.sentence_id, note));
-    answer.unchanged = match (&answer.correction, answer.sentence_id) {
-        (Some(correction), Some(id)) => same(correction, &note.sentences[id]),
-        _ => false,
-    };
+    let is_same = |id: usize| is_given && same(corrected, &note.sentences[id]);
+    answer.unchanged = answer.sentence_id.is_some_and(is_same);
+    answer.correction = change(corrected, answer.sentence_id, note).filter(|_| is_given);
     (answer, is_repaired)
 }
 
@@ -196,11 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_correction_and_an_unchanged_one_are_kept_as_such() {
+    fn a_missing_correction_and_an_unchanged_one_are_none() {
         let (answer, _) = said("1", WRONG, "NA");
         assert_eq!((answer.is_error, answer.correction), (Some(true), None));
         let (answer, _) = said("1", WRONG, WRONG);
-        assert_eq!((answer.unchanged, answer.correction.as_deref()), (true, Some(WRONG)));
+        assert_eq!((answer.unchanged, answer.correction), (true, None));
+        let both = r#"{"is_error": false, "reasoning": "The dose is wrong.", "sentence_id": -1}"#;
+        let (answer, parse) = read_text(both, None);
+        assert_eq!((answer.is_error, answer.contradiction, parse), (None, true, Parse::Unread));
     }
 
     #[test]

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::linear::{self, keep};
 use crate::record::{FinishReason, Message};
-use crate::systems::scripted::question;
+use crate::systems::scripted::{note, question};
 
 #[test]
 fn what_reads_a_reply_takes_time_in_proportion_to_it() {
     let options = question(5).options;
-    let options = options.as_slice();
+    let (options, note) = (options.as_slice(), note());
     let stop = FinishReason::Stop;
     linear::check(&[
         ("answer::of_field", &|text| keep(answer::of_field(text, text, options))),
@@ -31,13 +31,10 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("correction::corrected", &|text| keep(correction::corrected(text))),
         ("correction::without_marks", &|text| keep(correction::without_marks(text))),
         ("correction::without_number", &|text| keep(correction::without_number(text))),
-        ("echo::without_echo", &|text| {
-            let messages = [Message::new("user", text)];
-            keep(echo::without_echo(text, &messages, &[]));
-        }),
-        ("echo::without_echo, of the item", &|text| {
+        ("correction::change", &|text| keep(correction::change(text, Some(1), &note))),
+        ("echo::is_echo", &|text| {
             let messages = [Message::new("user", format!("Read this: {text}"))];
-            keep(echo::without_echo(text, &messages, &[text.to_owned()]));
+            keep(echo::is_echo(text, &messages, &[text.to_owned()]));
         }),
         ("harness::object", &|text| keep(harness::object(text))),
         ("harness::lines", &|text| keep(harness::lines(text))),
@@ -59,7 +56,6 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("quotation::quoted", &|text| {
             keep(quotation::quoted(&[format!("Before {text}")], text));
         }),
-        ("quotation::word_count", &|text| keep(quotation::word_count(text))),
         ("reading::said", &|text| keep(super::said(text))),
         ("reading::without_thinking", &|text| keep(super::without_thinking(text))),
         ("reading::plain", &|text| keep(super::plain(text))),
@@ -83,6 +79,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("reply::exact", &|text| keep(reply::Fields::exact(text))),
         ("record::labelled", &|text| keep(record::labelled(text))),
         ("verdict::verdict", &|text| keep(verdict::verdict(text))),
+        ("verdict::names_error", &|text| keep(verdict::names_error(text))),
         ("words::named_item", &|text| keep(words::named_item(text))),
         ("words::is_name", &|text| keep(words::is_name(text))),
         ("words::parts", &|text| keep(words::parts(text))),

@@ -130,11 +130,12 @@ fn replies_are_read_as_models_write_them() {
         // A number below 0 is none, with marks around it too.
         (&LINES, "Error Flag: 1\nError Sentence ID: **-1**\nCorrected Sentence: She went back home.".to_owned(), (Some(true), Some(2), Some("She went back home.".to_owned()), Parse::Repaired)),
         (&LINES, format!("Error Flag: 1\nError Sentence ID: Sentence-1\nCorrected Sentence: {BETTER}"), wrong(Parse::Ok)),
-        // The flag decides.
-        (&JSON, format!("{{\"is_error\": false, \"reasoning\": \"\", \"sentence_id\": 1, \"error_sentence\": \"NA\", \"corrected_sentence\": \"{BETTER}\"}}"), right(Parse::Ok)),
         (&JSON, r#"{"is_error": "No error", "sentence_id": -1, "corrected_sentence": null}"#.to_owned(), right(Parse::Ok)),
         // Without a flag the correction decides.
-        (&SHORT, r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#.to_owned(), right(Parse::Ok)),
+        (&SHORT, r#"{"reason": "r", "incorrect_sentence_id": -1, "correction": "NA"}"#.to_owned(), right(Parse::Ok)),
+        // A sentence as it stands is no correction, nor is one that is cut.
+        (&LINES, format!("Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: {WRONG}"), (Some(true), Some(1), None, Parse::Ok)),
+        (&LINES, "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Beta blockers were".to_owned(), (Some(true), Some(1), None, Parse::Ok)),
         (&SHORT, format!(r#"{{"reason": "r", "incorrect_sentence_id": -1, "correction": "{BETTER}"}}"#), wrong(Parse::Repaired)),
         (&RIGHT, format!("Reasoning: so\nIs correct: No\nCorrected sentence: {BETTER}"), (Some(true), None, Some(BETTER.to_owned()), Parse::Ok)),
         (&RIGHT, "Is correct: Yes\nCorrected sentence: NA".to_owned(), right(Parse::Ok)),
@@ -156,6 +157,21 @@ fn what_says_nothing_is_unread_and_what_contradicts_itself_is_counted() {
             assert_eq!(read(form, reply).3, Parse::Unread, "{reply}");
         }
     }
+    for (form, both) in [
+        (&JSON, r#"{"is_error": false, "sentence_id": 1, "corrected_sentence": "NA"}"#),
+        (&JSON, r#"{"is_error": false, "corrected_sentence": "Beta agonists were given."}"#),
+        (&JSON, r#"{"is_error": false, "reasoning": "Sentence 1 is wrong.", "sentence_id": -1}"#),
+        (&LINES, "Error Flag: 0\nError Sentence ID: -1\n\nThere is an error in sentence 1."),
+        (&RIGHT, "Is correct: Yes\nCorrected sentence: Beta agonists were given for the attack."),
+        (&LINES, "CORRECT\nThe dose is wrong."),
+    ] {
+        let (judgement, parse) = form.form().read(both, FinishReason::Stop, &note());
+        assert_eq!((judgement.flag, parse), (None, Parse::Unread), "{both}");
+        assert!(judgement.contradiction, "{both}");
+    }
+    // A sentence that is named and stays as it is.
+    let named = r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#;
+    assert_eq!(read(&SHORT, named), (None, None, None, Parse::Unread));
     let other = r#"{"is_error": true, "sentence_id": 1, "error_sentence": "She went home.", "corrected_sentence": "x y"}"#;
     let (judgement, _) = JSON.form().read(other, FinishReason::Stop, &note());
     assert_eq!((judgement.sentence_id, judgement.mismatch), (Some(1), true));

@@ -3,7 +3,7 @@ use crate::random::SplitMix64;
 
 #[test]
 fn a_label_stands_outside_reasons() {
-    let flag = |text| flag(text, false);
+    let flag = |text| flag(text, false).flag;
     assert_eq!(
         flag("<think>this may be incorrect</think>\nCORRECT\n<confidence>90</confidence>"),
         Some(false)
@@ -23,7 +23,7 @@ fn a_label_stands_outside_reasons() {
 
 #[test]
 fn the_published_code_searches_reasons_too() {
-    let flag = |text| flag(text, true);
+    let flag = |text| flag(text, true).flag;
     let text = "<think>this may be incorrect</think>\nCORRECT";
     assert_eq!(flag(text), Some(true));
     assert_eq!(flag("uncorrected"), Some(false));
@@ -56,6 +56,35 @@ fn confidence_is_a_number_up_to_100() {
     }
     assert_eq!(super::confidence("95"), None);
     assert_eq!(super::confidence("<CONFIDENCE>7</Confidence>"), Some(0.07));
+    // One that the note has, and one of the model's own.
+    let both = "The note says <confidence>99</confidence>.\nCORRECT\n<confidence>40</confidence>";
+    assert_eq!(super::confidence(both), None);
+    assert_eq!(super::confidence(&both.replace("99", "40")), Some(0.4));
+}
+
+#[test]
+fn what_says_both_is_unread_and_counted() {
+    let read = |wanted, text: &str| {
+        let (said, parse) = read(wanted, text, false);
+        (said.flag, said.located == Located::Malformed, parse, json!(said)["contradiction"] == true)
+    };
+    let both = (None, true, Parse::Unread, true);
+    for text in [
+        "<think>The dose is wrong.</think>\nCORRECT\n<confidence>90</confidence>",
+        "<think>All fits.</think>\nCORRECT\nSentence 2 is incorrect.",
+        "<result>CORRECT</result>\nINCORRECT",
+        "CORRECT\n<result>He was given it.</result>",
+    ] {
+        let (flag, _, parse, is_counted) = read(Wanted::Label, text);
+        assert_eq!((flag, parse, is_counted), (None, Parse::Unread, true), "{text}");
+    }
+    let none = "<think>There is an error in the last sentence.</think>\n<result>NAN</result>";
+    assert_eq!(read(Wanted::Place, none), both);
+    assert_eq!(read(Wanted::Everything, &format!("CORRECT\n{none}")), both);
+    let placed = "CORRECT\n<result>He was given it.</result>";
+    assert_eq!(read(Wanted::Everything, placed), (None, false, Parse::Unread, true));
+    let sound = "<think>No sentence is wrong.</think>\nCORRECT";
+    assert_eq!(read(Wanted::Label, sound), (Some(false), false, Parse::Ok, false));
 }
 
 #[test]
@@ -118,8 +147,8 @@ fn what_says_nothing_of_what_was_wanted_is_unread() {
     assert_eq!(parse(Wanted::Place, "It is the third sentence."), Parse::Unread);
     assert_eq!(parse(Wanted::Correction, "<result>cut sho"), Parse::Unread);
     assert_eq!(parse(Wanted::Correction, "<result>NAN</result>"), Parse::Ok);
-    assert_eq!(parse(Wanted::Correction, "NAN"), Parse::Repaired);
-    assert_eq!(parse(Wanted::Everything, "INCORRECT"), Parse::Repaired);
+    assert_eq!(parse(Wanted::Correction, "NAN"), Parse::Fallback);
+    assert_eq!(parse(Wanted::Everything, "INCORRECT"), Parse::Fallback);
     assert_eq!(parse(Wanted::Everything, "Hm."), Parse::Unread);
 }
 
