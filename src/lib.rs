@@ -37,7 +37,7 @@ pub mod audit; // the chained trail of what was done with which text
 pub mod bench; // what a model, an encoder and a panel do on this machine
 pub mod build_info; // which program this is
 #[cfg(feature = "airgap")]
-pub mod bundle; // program, models and data as one signed directory
+pub mod bundle; // models, data and program as one signed folder
 pub mod calls; // completions under the sum of what determines them: none is computed twice
 pub mod cli; // flags to a spec, print the outcome
 pub mod console; // lines to stdout and stderr

@@ -1,31 +1,48 @@
-//! Bundles: the program, models, data and licences as one signed directory that is carried behind an air gap, and what comes of it there.
+//! Bundles: models in the hub's layout, data, corpora and the program as one folder that is carried behind an air gap, and used where it lies.
 //!
 //! ```text
-//! create: what is asked for → items (known sums) → DIR.partial → DIR; people sign SHA256SUMS with tools of their own
-//! verify: signature → SHA256SUMS → MANIFEST.json → every file
-//! install: the same → ROOT/versions/VERSION (summed as it is written) → selftest → ROOT/current
+//! create: what is asked for → DIR.partial → sums of what was written → DIR; people sign SHA256SUMS with minisign
+//! verify: signature → SHA256SUMS → bundle.toml → every file
 //! ```
 //!
-//! A bundle cannot vouch for the program that it brings: README.html in it says how `ssh-keygen` and `sha256sum` check it first.
+//! A bundle cannot vouch for the program that it brings: `minisign -V` and `sha256sum -c` check it first, and know nothing of us.
 
-mod crate_list;
 pub mod create;
-pub mod deep;
-pub mod error;
-mod files;
-pub mod install;
-pub mod manifest;
-pub mod path;
-mod program;
-pub mod root;
-pub mod signature;
 pub mod sums;
-mod trust;
 pub mod verify;
-pub mod version;
 
-pub use self::error::BundleError;
-pub use crate::hub::installed::{MANIFEST, SUMS};
+use serde::{Deserialize, Serialize};
 
-/// The page that a person reads first.
-pub const README: &str = "README.html";
+/// The sum of every other file, as `sha256sum` writes and checks it.
+pub const SUMS: &str = "SHA256SUMS";
+/// minisign's signature of [`SUMS`], and so of all files.
+pub const SIGNATURE: &str = "SHA256SUMS.minisig";
+/// What people read; one of the files that are summed.
+pub const CONTENTS: &str = "bundle.toml";
+
+/// `bundle.toml`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Bundle {
+    pub name: String,
+    pub made_by: String,
+    /// All files but this one, the sums and the signature.
+    pub files: usize,
+    /// Of these files together; no file of the bundle is longer.
+    pub bytes: u64,
+    pub parts: Vec<Part>,
+}
+
+/// A model, a dataset or a corpus.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Part {
+    pub name: String,
+    /// Its folder in the bundle.
+    pub folder: String,
+    /// `org/name@commit`.
+    pub origin: Option<String>,
+    pub licence: String,
+    /// What has to travel with copies: lines, words to be shown, where it says what the model may be used for.
+    pub notices: Vec<String>,
+    /// Whether somebody else than the sender says what all its files should be.
+    pub sums_published: bool,
+}

@@ -1,50 +1,79 @@
-//! `SHA256SUMS`: the sum of every file, as coreutils' `sha256sum` writes and checks it.
+//! `SHA256SUMS` as coreutils write and check it: `SUM  NAME`, and where a name has a backslash or a line break, `\SUM  NAME` with these escaped.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use super::path::BundlePath;
-use super::{BundleError, SUMS};
 use crate::digest::is_sha256;
 
-/// Sums by path; written in the order of the paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sums(pub BTreeMap<BundlePath, String>);
+const ESCAPED: [(char, char); 3] = [('\\', '\\'), ('\n', 'n'), ('\r', 'r')];
 
-impl Sums {
-    /// Reads lines `SUM  PATH`, which must be spelled and ordered as they are written.
-    ///
-    /// # Errors
-    /// The first line that is not.
-    pub fn parse(bytes: &[u8]) -> Result<Sums, BundleError> {
-        let bad = |line: usize, why: String| BundleError::BadFile {
-            file: format!("{SUMS}, line {line}"),
-            why,
-        };
-        let text = std::str::from_utf8(bytes).map_err(|error| bad(1, error.to_string()))?;
-        let mut sums = BTreeMap::new();
-        let mut last: Option<BundlePath> = None;
-        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-            let line =
-                line.strip_suffix('\n').ok_or_else(|| bad(number, "it does not end".to_owned()))?;
-            let found = line.split_once("  ").filter(|(sum, _)| is_sha256(sum));
-            let (sum, path) =
-                found.ok_or_else(|| bad(number, "expected `SUM  PATH`".to_owned()))?;
-            let path = BundlePath::parse(path).map_err(|error| bad(number, error.to_string()))?;
-            if last.is_some_and(|last| last >= path) {
-                return Err(bad(number, format!("{path} is out of order or comes twice")));
-            }
-            last = Some(path.clone());
-            sums.insert(path, sum.to_owned());
+/// A line of the list.
+pub fn line(name: &str, sum: &str) -> String {
+    let mut escaped = String::new();
+    for char in name.chars() {
+        match ESCAPED.iter().find(|(plain, _)| *plain == char) {
+            Some((_, letter)) => escaped.extend(['\\', *letter]),
+            None => escaped.push(char),
         }
-        Ok(Sums(sums))
+    }
+    let mark = if escaped == name { "" } else { "\\" };
+    format!("{mark}{sum}  {escaped}\n")
+}
+
+/// The sums by name.
+///
+/// # Errors
+/// The first line that is none, names a file twice or one that lies elsewhere; two names that some file systems take for one.
+pub fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut sums = BTreeMap::new();
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        let (name, sum) = entry(line).ok_or_else(|| format!("line {number} is no `SUM  NAME`"))?;
+        if name.split('/').any(|part| ["", ".", ".."].contains(&part)) {
+            return Err(format!("line {number} names `{name}`, which leads elsewhere"));
+        }
+        if sums.insert(name, sum.to_owned()).is_some() {
+            return Err(format!("line {number} names a file again"));
+        }
+    }
+    match twins(sums.keys()) {
+        None => Ok(sums),
+        Some([one, other]) => Err(format!("{one} and {other} are one on some file systems")),
     }
 }
 
-impl fmt::Display for Sums {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|(path, sum)| writeln!(formatter, "{sum}  {path}"))
+fn entry(line: &str) -> Option<(String, &str)> {
+    let line = line.strip_suffix('\n')?;
+    let (is_escaped, line) = line.strip_prefix('\\').map_or((false, line), |rest| (true, rest));
+    let (sum, name) = line.split_once("  ").filter(|(sum, _)| is_sha256(sum))?;
+    if !is_escaped {
+        return Some((name.to_owned(), sum));
     }
+    let mut chars = name.chars();
+    let mut plain = String::new();
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => {
+                let letter = chars.next()?;
+                plain.push(ESCAPED.iter().find(|(_, own)| *own == letter)?.0);
+            }
+            char => plain.push(char),
+        }
+    }
+    Some((plain, sum))
+}
+
+/// Two names, or folders of names, that differ in nothing but capitals.
+pub fn twins<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<[String; 2]> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for name in names {
+        let ends = name.match_indices('/').map(|(at, _)| at).chain([name.len()]);
+        for part in ends.map(|end| &name[..end]) {
+            let other = *seen.entry(part.to_lowercase()).or_insert(part);
+            if other != part {
+                return Some([other.to_owned(), part.to_owned()]);
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -53,26 +82,35 @@ mod tests {
     use crate::digest::sha256;
 
     #[test]
-    fn lines_read_back_and_anything_else_is_refused() {
+    fn lines_read_back_and_what_leads_elsewhere_is_refused() {
         let sum = sha256("abc");
-        let text = format!("{sum}  MANIFEST.json\n{sum}  bin/wardround\n");
-        let sums = Sums::parse(text.as_bytes()).unwrap();
-        assert_eq!(sums.0.len(), 2);
-        assert_eq!(sums.to_string(), text);
-        let upper = sum.to_uppercase();
+        let names = ["a", "b c/d", "e\\f", "g\nh\r", " *i", "ä/ß", "\\", "j\u{1b}"];
+        let text: String = names.iter().map(|name| line(name, &sum)).collect();
+        let sums = parse(&text).unwrap();
+        assert_eq!(sums.len(), names.len());
+        assert!(names.iter().all(|name| sums[*name] == sum));
         for bad in [
             format!("{sum}  a"),
             format!("{sum} *a\n"),
             format!("{sum} a\n"),
-            format!("{sum}  a\r\n"),
-            format!("{upper}  a\n"),
-            format!("{sum}  ../a\n"),
-            format!("{sum}  a\n{sum}  a\n"),
-            format!("{sum}  b\n{sum}  a\n"),
+            format!("{}  a\n", sum.to_uppercase()),
             format!("{sum}  a\n\n"),
-            format!("\\{sum}  a\n"),
+            format!("{sum}  a\n{sum}  a\n"),
+            format!("{sum}  \n"),
+            format!("{sum}  ../a\n"),
+            format!("{sum}  /etc/passwd\n"),
+            format!("{sum}  a/../../b\n"),
+            format!("{sum}  ./a\n"),
+            format!("{sum}  a//b\n"),
+            format!("{sum}  a/\n"),
+            format!("\\{sum}  a\\tb\n"),
+            format!("\\{sum}  a\\\n"),
+            format!("{sum}  a\n{sum}  A\n"),
+            format!("{sum}  a/b\n{sum}  A/c\n"),
+            format!("{sum}  a\n{sum}  A/c\n"),
+            format!("{sum}  Ä\n{sum}  ä\n"),
         ] {
-            assert!(Sums::parse(bad.as_bytes()).is_err(), "{bad:?}");
+            assert!(parse(&bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -1,215 +1,132 @@
-//! Checking a bundle where it lies: the signature over the bytes of `SHA256SUMS` first, then the manifest, then every file.
+//! Checking a bundle where it lies: the signature over the bytes of `SHA256SUMS` first, then `bundle.toml`, then every file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
+use minisign_verify::{PublicKey, Signature};
 use rayon::prelude::*;
 
-use super::files::{Found, read_small, sum};
-use super::manifest::{FileEntry, MOST_BYTES, Manifest, Part};
-use super::path::BundlePath;
-use super::signature::TrustedKey;
-use super::sums::Sums;
-use super::{BundleError, MANIFEST, SUMS};
-use crate::digest::sha256;
-use crate::hub::installed::is_signature;
+use super::{Bundle, CONTENTS, SIGNATURE, SUMS, sums};
+use crate::console;
+use crate::diagnosis::Failure;
+use crate::digest::{sha256, sha256_file};
+use crate::outside;
 
-/// Larger ones are none of a bundle's.
-const MOST_SUMS_BYTES: u64 = 64 << 20;
-const MOST_SIGNATURE_BYTES: u64 = 16 << 10;
-/// More signatures than anybody gives.
-const MOST_SIGNATURES: usize = 64;
+/// Longer ones are no list of a bundle's.
+const LONGEST: u64 = 64 << 20;
+/// Problems that a message lists at most.
+const MOST_LINES: usize = 50;
 
-/// A bundle whose manifest is what its sums say, and whose sums are signed by every key that was given.
-pub struct Opened {
-    pub directory: PathBuf,
-    pub manifest: Manifest,
-    /// As they were read, once: what is checked is what is used.
-    pub manifest_bytes: Vec<u8>,
-    pub sums_bytes: Vec<u8>,
-    /// By their names.
-    pub signatures: BTreeMap<String, Vec<u8>>,
-    /// The keys that signed, each with the comment that it signed too.
-    pub signers: Vec<(String, String)>,
-}
+const DISTRUST: &str = "do not use it; ask the sender, by another way, what was sent";
 
-/// What a check of all files came to.
-#[derive(Debug, Default)]
-pub struct Checked {
-    /// Files that are right.
-    pub files: usize,
-    pub bytes: u64,
-    /// Files that an older version has to bring.
-    pub unchanged: usize,
-    /// In words, sorted by kind and path.
-    pub problems: Vec<String>,
-}
-
-/// Reads the sums and their signatures once, and the manifest that they name.
+/// Checks that this key signed the list, and that the folder holds what it lists, all of it and nothing else. Gives what the bundle says of
+/// itself, and what the signer signed beside the list.
 ///
 /// # Errors
-/// No bundle; a key of `keys` that did not sign; a manifest that is not what its sum says, or contradicts itself or the sums.
-pub fn open(directory: &Path, keys: &[TrustedKey]) -> Result<Opened, BundleError> {
-    let sums_bytes = small(directory, SUMS, MOST_SUMS_BYTES)?;
-    let signatures = signatures(directory)?;
-    let mut signers = Vec::new();
-    for key in keys {
-        let tried = signatures.iter().filter(|(name, _)| name.ends_with(".minisig")).map(
-            |(name, bytes)| {
-                let text =
-                    std::str::from_utf8(bytes).map_err(|error| format!("{name}: {error}"))?;
-                key.has_signed(&sums_bytes, text).map_err(|why| format!("{name}: {why}"))
-            },
-        );
-        let (mut signed, mut refused) = (None, Vec::new());
-        for tried in tried {
-            match tried {
-                Ok(comment) => signed = Some(comment),
-                Err(why) => refused.push(why),
-            }
-        }
-        let Some(comment) = signed else {
-            return Err(BundleError::NotSigned {
-                directory: directory.to_owned(),
-                key: key.name.clone(),
-                reasons: refused,
-            });
-        };
-        signers.push((key.name.clone(), comment));
+/// A key that is none; no signature, or one by another key or of another list; every file that is extra, missing, changed, a link or no file.
+pub fn verify(directory: &Path, key: &Path) -> Result<(Bundle, String), Failure> {
+    let refused = |file: &str, why: &dyn Display| {
+        let why = console::plain(&why.to_string());
+        Failure::missing(format!("{}: {why}", directory.join(file).display()), DISTRUST)
+    };
+    let read = |file: &str| {
+        let bytes = outside::bytes_beside(&directory.join(file), LONGEST);
+        let bytes = bytes.map_err(|error| refused(file, &error))?;
+        Ok::<_, Failure>(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = outside::text(key)?;
+    let key = PublicKey::decode(&text).map_err(|error| {
+        let message = format!("{} is no public key of minisign: {error}", key.display());
+        Failure::usage(message, "give the file that the sender gave you by another way")
+    })?;
+    let signed = read(SUMS)?;
+    let signature = Signature::decode(&read(SIGNATURE)?);
+    let signature = signature.map_err(|error| refused(SIGNATURE, &error))?;
+    let held = key.verify(signed.as_bytes(), &signature, false);
+    held.map_err(|error| refused(SIGNATURE, &error))?;
+    let sums = sums::parse(&signed).map_err(|why| refused(SUMS, &why))?;
+    let contents = read(CONTENTS)?;
+    if sums.get(CONTENTS) != Some(&sha256(&contents)) {
+        return Err(refused(CONTENTS, &"changed: it is not the one that is listed"));
     }
-    let sums = Sums::parse(&sums_bytes)?;
-    let manifest_bytes = small(directory, MANIFEST, MOST_BYTES)?;
-    let bad = |why: String| BundleError::BadFile { file: MANIFEST.to_owned(), why };
-    let manifest_path = BundlePath::parse(MANIFEST)?;
-    let found = sha256(&manifest_bytes);
-    match sums.0.get(&manifest_path) {
-        None => return Err(bad(format!("{SUMS} has no line of it"))),
-        Some(expected) if *expected != found => {
-            return Err(bad(format!("its sha256 is {found}, {SUMS} says {expected}")));
-        }
-        Some(_) => {}
-    }
-    let manifest = Manifest::parse(&manifest_bytes, Path::new(MANIFEST))?;
-    agree(&manifest, &sums, &manifest_path).map_or(Ok(()), |why| Err(bad(why)))?;
-    let directory = directory.to_owned();
-    Ok(Opened { directory, manifest, manifest_bytes, sums_bytes, signatures, signers })
-}
-
-/// A small file at the top of a bundle.
-fn small(directory: &Path, name: &str, most_bytes: u64) -> Result<Vec<u8>, BundleError> {
-    match read_small(&directory.join(name), most_bytes) {
-        Ok(bytes) => Ok(bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(BundleError::NoBundle { directory: directory.to_owned(), file: name.to_owned() })
-        }
-        Err(error) => Err(BundleError::BadFile { file: name.to_owned(), why: error.to_string() }),
+    let bundle: Bundle =
+        outside::toml(&contents).map_err(|error| refused(CONTENTS, &error.message()))?;
+    let problems = problems(directory, &sums, bundle.bytes.max(LONGEST))?;
+    match problems.is_empty() {
+        true => Ok((bundle, signature.trusted_comment().to_owned())),
+        false => Err(Failure::missing(listed(directory, &problems), DISTRUST)),
     }
 }
 
-fn signatures(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>, BundleError> {
-    let mut signatures = BTreeMap::new();
+/// Everything in which the folder is not what is listed, sorted by kind and name.
+fn problems(
+    directory: &Path,
+    sums: &BTreeMap<String, String>,
+    longest: u64,
+) -> Result<Vec<String>, Failure> {
+    let (mut files, mut problems) = (BTreeMap::new(), Vec::new());
+    list(directory, "", &mut files, &mut problems)?;
+    let listed = |name: &str| sums.contains_key(name) || [SUMS, SIGNATURE].contains(&name);
+    let extra = files.keys().filter(|name| !listed(name)).map(|name| format!("extra    {name}"));
+    problems.extend(extra);
+    let sums = Vec::from_iter(sums);
+    problems.par_extend(sums.par_iter().with_max_len(1).filter_map(|(name, sum)| {
+        let Some(bytes) = files.get(*name) else { return Some(format!("missing  {name}")) };
+        if *bytes > longest {
+            // A sparse file may claim any length, and take as long to read.
+            return Some(format!("changed  {name}: {bytes} bytes are more than the bundle has"));
+        }
+        match sha256_file(&directory.join(name)) {
+            Ok(own) if own == **sum => None,
+            Ok(own) => Some(format!("changed  {name}: its sha256 is {own}, not {sum}")),
+            Err(error) => Some(format!("changed  {name}: {error}")),
+        }
+    }));
+    problems.sort();
+    Ok(problems)
+}
+
+/// The bytes of each file in a folder, all the way down, and in words what no bundle holds. No link is followed.
+fn list(
+    directory: &Path,
+    prefix: &str,
+    files: &mut BTreeMap<String, u64>,
+    problems: &mut Vec<String>,
+) -> io::Result<()> {
+    let mut is_empty = true;
     for entry in fs_err::read_dir(directory)? {
         let entry = entry?;
-        let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-        if is_signature(&name) && entry.file_type()?.is_file() {
-            signatures.insert(name.clone(), small(directory, &name, MOST_SIGNATURE_BYTES)?);
-        }
-        if signatures.len() > MOST_SIGNATURES {
-            return Err(BundleError::BadFile {
-                file: name,
-                why: format!("there are more than {MOST_SIGNATURES} signatures"),
-            });
+        is_empty = false;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        // Of the entry itself, not of what it may lead to.
+        let metadata = entry.metadata()?;
+        let mode = metadata.permissions().mode() & 0o7777;
+        match metadata.file_type() {
+            kind if kind.is_symlink() => problems.push(format!("linked   {name}")),
+            kind if kind.is_dir() => list(&entry.path(), &format!("{name}/"), files, problems)?,
+            kind if !kind.is_file() => problems.push(format!("extra    {name}: it is no file")),
+            _ => {
+                // Copied by somebody's tool, it would run as its owner.
+                if mode & 0o7000 != 0 {
+                    problems.push(format!("changed  {name}: its mode is {mode:04o}"));
+                }
+                files.insert(name, metadata.len());
+            }
         }
     }
-    Ok(signatures)
+    if is_empty && !prefix.is_empty() {
+        problems.push(format!("extra    {prefix}: it is an empty folder"));
+    }
+    Ok(())
 }
 
-/// What the manifest and the sums say otherwise, if anything.
-fn agree(manifest: &Manifest, sums: &Sums, own: &BundlePath) -> Option<String> {
-    let carried = manifest.files.iter().flat_map(FileEntry::carried);
-    let listed: BTreeMap<BundlePath, String> =
-        carried.map(|file| (file.path, file.sha256)).collect();
-    let differs = listed.iter().find(|(path, sum)| sums.0.get(*path) != Some(*sum));
-    if let Some((path, _)) = differs {
-        return Some(format!("it and {SUMS} differ about {path}"));
-    }
-    let stray = sums.0.keys().find(|path| *path != own && !listed.contains_key(*path));
-    stray.map(|path| format!("{SUMS} has {path}, which it does not list"))
-}
-
-impl Opened {
-    pub fn manifest_sha256(&self) -> String {
-        sha256(&self.manifest_bytes)
-    }
-
-    /// Checks names and sizes, and the sums of all files where their `contents` are to be read; on all threads.
-    ///
-    /// # Errors
-    /// A directory that cannot be listed. What is wrong with files is in the list.
-    pub fn check(&self, contents: bool) -> Result<Checked, BundleError> {
-        let found = Found::list(&self.directory)?;
-        let expected = self.expected(&found);
-        let mut checked = Checked {
-            unchanged: self
-                .manifest
-                .files
-                .iter()
-                .filter(|file| !found.files.contains_key(&file.path) && file.unchanged)
-                .count(),
-            problems: found.strange.clone(),
-            ..Checked::default()
-        };
-        let paths: BTreeSet<&str> = expected.iter().map(|file| file.path.as_str()).collect();
-        for path in found.files.keys().map(BundlePath::as_str) {
-            if !paths.contains(path) && ![MANIFEST, SUMS].contains(&path) && !is_signature(path) {
-                checked.problems.push(format!("extra    {path}: {SUMS} has no line of it"));
-            }
-        }
-        for folder in &found.empty_folders {
-            checked.problems.push(format!("extra    {folder}: it is an empty folder"));
-        }
-        let (mut sound, wrong): (Vec<&Part>, Vec<&Part>) =
-            expected.iter().partition(|file| found.files.get(&file.path) == Some(&file.size_bytes));
-        checked.problems.extend(wrong.into_iter().map(|file| match found.files.get(&file.path) {
-            None => format!("missing  {}", file.path),
-            Some(size) => {
-                format!("changed  {}: it has {size} bytes, not {}", file.path, file.size_bytes)
-            }
-        }));
-        // The longest first: no thread is left with one at the end.
-        sound.sort_by_key(|file| std::cmp::Reverse(file.size_bytes));
-        let sums = if contents { self.differing(&sound) } else { Vec::new() };
-        checked.files = sound.len() - sums.len();
-        checked.bytes = sound.iter().map(|file| file.size_bytes).sum();
-        checked.problems.extend(sums);
-        checked.problems.sort();
-        Ok(checked)
-    }
-
-    /// What should be here: of a file in parts the parts, or in an installed version the whole; of unchanged files those that are here.
-    fn expected(&self, found: &Found) -> Vec<Part> {
-        let files = self.manifest.files.iter().flat_map(|file| {
-            match found.files.contains_key(&file.path) {
-                true => vec![file.whole()],
-                false => file.carried(),
-            }
-        });
-        files.collect()
-    }
-
-    /// Those whose sums are wrong, in words.
-    fn differing(&self, files: &[&Part]) -> Vec<String> {
-        let wrong = files.par_iter().with_max_len(1).filter_map(|file| {
-            match sum(&file.path.below(&self.directory)) {
-                Ok(found) if found.sha256 == file.sha256 => None,
-                Ok(found) => Some(format!(
-                    "changed  {}: its sha256 is {}, not {}",
-                    file.path, found.sha256, file.sha256
-                )),
-                Err(error) => Some(format!("changed  {}: {error}", file.path)),
-            }
-        });
-        wrong.collect()
-    }
+fn listed(directory: &Path, problems: &[String]) -> String {
+    let lines =
+        problems.iter().take(MOST_LINES).map(|line| format!("\n  {}", console::plain(line)));
+    let more = problems.len().saturating_sub(MOST_LINES);
+    let more = if more > 0 { format!("\n  … and {more} more") } else { String::new() };
+    format!("{} is not what was signed:{}{more}", directory.display(), lines.collect::<String>())
 }

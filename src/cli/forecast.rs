@@ -268,7 +268,6 @@ mod tests {
         };
         let mut environment = Environment::capture().unwrap();
         environment.cache = Some(empty.path().join("hub"));
-        environment.installed = None;
         environment.offline = None;
         let hub = HubOptions::new(environment);
         for name in names() {

@@ -131,7 +131,7 @@ enum Verb {
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     Keys(keys::KeysVerb),
-    /// Signed bundles of models and program for an air gap: make, check, install
+    /// Signed bundles of models and program for an air gap: make, check
     #[cfg(feature = "airgap")]
     #[command(subcommand)]
     Bundle(bundle::BundleVerb),

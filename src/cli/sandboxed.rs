@@ -10,7 +10,7 @@ use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::experiment::error::RunError;
 use crate::experiment::spec::Spec;
 use crate::experiment::whole_file;
-use crate::hub::{self, HubError, HubOptions};
+use crate::hub::{self, HubOptions};
 use crate::ops::Device;
 use crate::panel::remote::Address;
 use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
@@ -141,10 +141,8 @@ impl Paths {
             self = self.read_model(Path::new(name));
             match hub::resolve(name, &here) {
                 Ok(checkpoint) => {
-                    self = self.read(hub::installed::licence_files(&checkpoint.directory));
                     self = self.read_model(&checkpoint.directory);
                 }
-                Err(refused @ HubError::NotAccepted { .. }) => return Err(refused.into()),
                 Err(_) if options.fetch_refusal().is_none() => {
                     self.policy.network = Network::Open;
                     if let Some(cache) = &cache {

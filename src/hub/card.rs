@@ -75,8 +75,6 @@ pub struct Licence {
     pub url: String,
     /// The page on which a gated model's licence is accepted.
     pub accept: Option<String>,
-    /// Of the licence's text, 64 hexadecimal digits; absent where it is not known.
-    pub sha256: Option<String>,
     /// The text that says what a model may be used for, where the licence refers to another.
     pub policy: Option<String>,
     /// A line that has to travel with copies of the model.
@@ -180,7 +178,6 @@ mod tests {
             assert_eq!(card.gated, card.licence.accept.is_some(), "{}", card.name);
             assert_eq!(card.gated, card.licence.notice.is_some(), "{}", card.name);
             assert_eq!(card.gated, card.licence.policy.is_some(), "{}", card.name);
-            assert!(card.licence.sha256.iter().all(|sum| is_hex(sum, 64)), "{}", card.name);
             for file in &card.files {
                 assert!(file.size_bytes != Some(0), "{}", file.name);
                 assert!(file.sha256.iter().all(|sum| is_hex(sum, 64)), "{}", file.name);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::proxy::Proxies;
-use super::{HubError, installed, read_if_there};
+use super::{HubError, read_if_there};
 use crate::variable;
 
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
@@ -29,8 +29,6 @@ pub struct Environment {
     pub metadata_timeout: Duration,
     pub download_timeout: Duration,
     pub proxies: Proxies,
-    /// The folder of the models that were installed with this program by a bundle.
-    pub installed: Option<PathBuf>,
     token: Option<Token>,
     token_path: Option<PathBuf>,
 }
@@ -57,9 +55,7 @@ impl Environment {
     /// # Errors
     /// [`HubError::BadVariable`] for a timeout that is not a number of seconds, or a switch that is neither on nor off.
     pub fn capture() -> Result<Self, HubError> {
-        let program = env::current_exe().ok();
-        let installed = program.and_then(|program| installed::beside_program(&program));
-        Ok(Self { installed, ..Self::from_lookup(|name| env::var_os(name))? })
+        Self::from_lookup(|name| env::var_os(name))
     }
 
     /// Reads the variables through `lookup`; an empty one counts as unset.
@@ -116,7 +112,6 @@ impl Environment {
             metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
             download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
             proxies: Proxies::from_lookup(&lookup),
-            installed: None,
             token: text("HF_TOKEN").map(Token),
             token_path: path("HF_TOKEN_PATH")?
                 .or_else(|| huggingface.as_ref().map(|home| home.join("token"))),

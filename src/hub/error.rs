@@ -38,7 +38,7 @@ faults! {
         BadVariable { name: &'static str, value: String, expected: &'static str } => Usage;
         #[error(transparent)]
         Files(error: #[from] FilesError) => error.blame(), error.hint();
-        /// A provenance, or what a bundle left behind.
+        /// A provenance.
         #[error("{} cannot be read: {reason}", path.display())]
         Malformed { path: PathBuf, reason: String } => Artefact;
         #[error(transparent)]
@@ -106,9 +106,6 @@ faults! {
         NoDataDirectory { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
         #[error("{} has no file of any dataset", path.display())]
         NoDatasets { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
-        #[error("{model} may not be used before its licence, the {licence}, is accepted: {} does not say so", path.display())]
-        NotAccepted { model: String, licence: String, path: PathBuf } => Artefact,
-            format!("install the bundle again, with `wardround bundle install … --accept {model}` once the text was read");
         #[error("{} is being written by another process", path.display())]
         Busy { path: PathBuf } => Usage, "wait for it, then run the same command again";
         #[error(transparent)]

@@ -7,7 +7,6 @@ use super::checkpoint::{Checkpoint, find_for};
 use super::provenance::Provenance;
 use super::{
     Card, FilesError, HubError, HubOptions, Kind, NotCached, Repository, fetch as hub_fetch,
-    installed,
 };
 
 #[cfg(test)]
@@ -20,8 +19,7 @@ enum Member {
 
 /// Finds the checkpoint of a panel member, fetching it where the cache has not all of it and fetching is allowed.
 ///
-/// A directory of that name comes first, then a model that was installed with this program, then a card's name, then a hub id, `org/name` or `org/name@revision`. A hub
-/// id that has a card means the card's commit unless a revision is given. What is whole in the cache is used without
+/// A directory of that name comes first, then a card's name, then a hub id, `org/name` or `org/name@revision`. A hub id that has a card means the card's commit unless a revision is given. What is whole in the cache is used without
 /// asking the hub.
 ///
 /// # Errors
@@ -97,10 +95,6 @@ fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
     if path.is_file() {
         return Err(HubError::NotADirectory { path: path.to_owned() });
     }
-    let installed = options.environment.installed.as_ref().filter(|_| options.revision.is_none());
-    if let Some(path) = installed.and_then(|models| installed::find(models, member)) {
-        return Ok(Member::Directory(path));
-    }
     if let Some(repository) = Repository::parse(member, options.revision.as_deref())? {
         return Ok(Member::Repository(repository));
     }
@@ -117,7 +111,6 @@ fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
 }
 
 fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
-    installed::check_accepted(path)?;
     let provenance = Provenance::read(path)?;
     let card = provenance.as_ref().and_then(|provenance| Card::find(&provenance.repository));
     let files = find_for(path, card)?;

@@ -60,7 +60,7 @@ stop
 attack_by files "$encoder" templates tokenizers configurations weights links pipes terminals sandbox widened corpora data
 attack_by runs plans pipes links strange_names
 attack_by trail cut rolled_back changed texts key outside links pipes terminals
-attack_by bundles changed modes manifests terminals older roots
+attack_by bundles changed modes lists terminals
 
 count() { grep -c "^$1" results || true; }
 echo "$(count held) held, $(count 'GOT THROUGH') got through, $(count 'not tried') not tried"

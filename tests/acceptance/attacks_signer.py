@@ -43,7 +43,7 @@ class Signer:
         self.prefix, self.public, self.id = digest[32:], times(self.secret), digest[:8]
 
     def key(self):
-        """The public key, as --trust takes it."""
+        """The public key, as its file has it."""
         return base64.b64encode(b"Ed" + self.id + self.public).decode()
 
     def signed(self, data):
