@@ -51,11 +51,11 @@ mod linear; // whether what reads a client's text takes time in proportion to it
 pub mod panel; // agents on models: render, ask, read
 pub mod prompts; // prompt texts, built in or from a directory
 pub mod record; // what lies on disk and goes over the wire
-pub mod report; // pages and tables of runs, recipes, ratings, selftests
+pub mod report; // pages and tables of runs, recipes, ratings
 pub mod retrieval; // exact search, reranking
 pub mod sandbox; // what the process may read, write and reach
 pub mod scorers; // BERTScore and BLEURT
-pub mod selftest; // whether an installation is whole and gives the tokens of its release
+pub mod selftest; // whether models are what they should be and answer the same in every way
 #[cfg(feature = "serve")]
 pub mod serve; // models and systems over HTTP
 mod size; // sizes in bytes, as people write them

@@ -148,7 +148,7 @@ enum Verb {
     Bench(Box<bench::Bench>),
     /// Show the devices, memory, models and features available here
     Doctor(doctor::Doctor),
-    /// Check an installation, and compare the models' tokens with the golden files of the release
+    /// Check each model's files, and whether its answers are equal in every batch and with the prefix cache
     Selftest(Box<selftest::Selftest>),
     /// Show the version and how it was built
     Version(version::Version),

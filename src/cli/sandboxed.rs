@@ -43,18 +43,7 @@ const MOST_IMAGES: usize = 1 << 16;
 
 /// A directory that was created so that access to it can be allowed; it is removed on drop if it is empty.
 #[derive(Debug)]
-pub struct Made(PathBuf);
-
-impl Made {
-    /// Creates a directory that everybody may read; `None` if it exists.
-    pub fn directory(path: &Path) -> Result<Option<Made>, Failure> {
-        if path.exists() {
-            return Ok(None);
-        }
-        fs_err::create_dir_all(path)?;
-        Ok(Some(Made(path.to_owned())))
-    }
-}
+struct Made(PathBuf);
 
 impl Drop for Made {
     fn drop(&mut self) {

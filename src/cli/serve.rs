@@ -16,7 +16,6 @@ use crate::console;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::whole_file;
 use crate::sandbox::Network;
-use crate::selftest::last::LastSelftest;
 use crate::serve::options::{Listen, refuse_open};
 use crate::serve::{Loaded, ServeOptions, serve};
 
@@ -60,7 +59,6 @@ impl Serve {
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
         }
-        let selftest = std::env::current_exe().ok().and_then(|own| LastSelftest::of(&own));
         // Entered before the first thread starts, which inherits it.
         let mut entered = paths.enter(self.sandbox, &self.hardware.compute.on.device)?;
         // Mistakes are reported before the socket is bound.
@@ -73,9 +71,7 @@ impl Serve {
             sandbox.iter().for_each(console::note);
             Ok((entered, sandbox))
         };
-        serve(options, seal, move |(_entered, sandbox)| {
-            Ok(Loaded { sandbox, selftest, ..sources.load()? })
-        })
+        serve(options, seal, move |(_entered, sandbox)| Ok(Loaded { sandbox, ..sources.load()? }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all, for their owner alone (mode 0600) or for everybody, and directories that only their owner can enter.
+//! Files that are written whole or not at all, for their owner alone (mode 0600), and directories that only their owner can enter.
 
 use crate::outside;
 
@@ -11,18 +11,8 @@ use std::time::SystemTime;
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_as(0o600, path, bytes)
-}
-
-/// The same, readable by everybody (mode 0644), regardless of the umask but in a sandbox, which changes no modes.
-pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_as(0o644, path, bytes)
-}
-
-fn write_as(mode: u32, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = partial_path(path);
-    let written =
-        write_partial(mode, &partial, bytes).and_then(|()| std::fs::rename(&partial, path));
+    let written = write_partial(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
     if written.is_err() {
         // The error to report is the first one; a partial file that stays is overwritten by the next attempt.
         let _ = std::fs::remove_file(&partial);
@@ -66,20 +56,13 @@ pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
     made.map_err(told).map(|()| path.clone())
 }
 
-fn write_partial(mode: u32, partial: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What an attempt left that was cut off may have another mode.
+fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
+    // What an attempt left that was cut off.
     match std::fs::remove_file(partial) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(partial)?;
-    if file.metadata()?.permissions().mode() & 0o777 != mode {
-        match file.set_permissions(Permissions::from_mode(mode)) {
-            // In a sandbox, under a umask that leaves others less.
-            Err(error) if error.kind() != ErrorKind::PermissionDenied => return Err(error),
-            _ => {}
-        }
-    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -114,9 +97,6 @@ mod tests {
         assert_eq!(fs_err::read(&path).unwrap(), b"second");
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        write_public(&path, b"third").unwrap();
-        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
-        assert_eq!((fs_err::read(&path).unwrap(), mode & 0o777), (b"third".to_vec(), 0o644));
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
     }
 

@@ -15,7 +15,6 @@ mod error;
 #[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
 mod fetch;
 pub mod gguf;
-pub mod installed;
 mod options;
 mod provenance;
 pub mod proxy;

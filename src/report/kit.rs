@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{ReportError, escape};
 
 const STYLE: &str = include_str!("report.css");
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("shell.html", include_str!("shell.html")),
     ("noise.html", include_str!("noise.html")),
     ("run.html", include_str!("run/page.html")),
@@ -20,7 +20,6 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("trajectory.html", include_str!("item/trajectory.html")),
     ("recipe.html", include_str!("recipe/page.html")),
     ("rating.html", include_str!("rating/page.html")),
-    ("selftest.html", include_str!("selftest/page.html")),
 ];
 
 /// A kind of page.

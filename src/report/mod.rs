@@ -1,5 +1,4 @@
-//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate, and
-//! `selftest.html`.
+//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, and the sheet on which clinicians rate.
 //!
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
@@ -13,7 +12,6 @@ pub mod rating;
 pub mod recipe;
 mod risk;
 mod run;
-pub mod selftest;
 pub mod table;
 #[cfg(test)]
 mod tests;

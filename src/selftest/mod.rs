@@ -1,191 +1,230 @@
-//! The selftest: whether what is installed is whole, and computes here what it computed where it was released.
+//! The selftest: whether each model's files are what they should be, and its answers the same in every way that they may be computed.
 //!
-//! ```text
-//! manifest, binary, machine, clock, file modes → of each model: its sums, then sixteen calls → one report
-//! ```
-//!
-//! The engine gives equal bytes on machines of one kind, so the tokens of a call can be compared one by one.
+//! The engine gives equal bytes whatever the batch and the state of the prefix cache, so tokens are compared one by one; and on machines of
+//! one kind, so the sum of the answers can be compared with that of the machine where a model was released.
 
 mod calls;
-pub mod check;
-mod error;
-pub mod golden;
-mod installation;
-pub mod last;
-mod model;
-pub mod modes;
-mod trial;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use self::calls::{BATCH, Call, MAX_TOKENS};
+use crate::diagnosis::{Blame, Failure};
+use crate::digest::sha256;
+use crate::engine::{Constraint, Request, Stop};
+use crate::experiment::hardware::{Compute, Hardware};
+use crate::experiment::models::Models;
+use crate::hub::{Checkpoint, HubOptions, Kind, Status, resolve, verify};
+use crate::ops::Precision;
+use crate::panel::PanelError;
+use crate::panel::backbone::Backbone;
+use crate::panel::memory::{AuxiliaryModels, KvBudget};
+use crate::record::Message;
 
-use serde::Serialize;
+/// Tokens of the longest prompt and its completion, by any tokenizer.
+const CONTEXT: usize = 4096;
+/// Tokens of keys and values: all calls, so that what was computed before is still there.
+const KV_TOKENS: usize = 2 * CONTEXT;
+/// How many calls run at once, and whether each was asked before.
+const WAYS: [(usize, bool); 4] = [(1, false), (1, true), (BATCH, false), (BATCH, true)];
+/// What the columns are called.
+const HEAD: [&str; 8] =
+    ["model", "files", "computed", "batch 1", "1, cached", "batch 8", "8, cached", "answers"];
 
-pub use check::{Check, State};
-pub use error::SelftestError;
-pub use model::{Compared, FileReport, ModelReport, TrialReport};
-
-use self::installation::Installation;
-use crate::diagnosis::Failure;
-use crate::experiment::clock;
-use crate::experiment::hardware::DeviceChoice;
-use crate::experiment::run::host;
-use crate::hub::{HubOptions, sha256_file};
-use crate::model::{WantedPrecision, available_memory};
-use crate::ops::Device;
-use crate::panel::memory::gibibytes;
-
-/// Of the report and of golden files.
-pub const SCHEMA: u32 = 1;
-/// The file of a report.
-pub const JSON: &str = "selftest.json";
-
-/// What is tested, and how.
-pub struct SelftestOptions<'a> {
-    /// An installed version of a bundle, or a bundle.
-    pub root: Option<&'a Path>,
-    /// Names or directories.
-    pub models: &'a [String],
-    pub hub: &'a HubOptions,
-    pub device: DeviceChoice,
-    /// How numbers are to be kept; `None`: as golden files say, else as the checkpoint has them.
-    pub precision: Option<WantedPrecision>,
-    /// The directory of golden files.
-    pub golden: Option<&'a Path>,
-    /// Whether they are written instead of compared with.
-    pub writes_golden: bool,
-    /// This program's file.
-    pub binary: &'a Path,
-    /// What was found before: file modes, the sandbox.
-    pub found: Vec<Check>,
-    /// Told what is being done.
-    pub tell: &'a dyn Fn(&str),
+/// What came of a model: a line of the table.
+pub struct Row {
+    cells: [String; HEAD.len()],
+    /// What is wrong, in words.
+    pub problems: Vec<String>,
+    /// Whether its files are missing, corrupt, or no model.
+    pub is_broken: bool,
 }
 
-/// What a selftest came to.
-#[derive(Debug, Serialize)]
-pub struct Report {
-    pub schema: u32,
-    pub created_at: String,
-    pub version: &'static str,
-    /// The worst of all checks.
-    pub outcome: State,
-    pub elapsed_ms: u64,
-    pub checks: Vec<Check>,
-    pub models: Vec<ModelReport>,
-}
-
-/// Tests everything. What is wrong with a file is in the report.
+/// Tests one model. What is wrong with it is in the row.
 ///
 /// # Errors
-/// A manifest that cannot be read, or is missing where it must be there; a machine that fails or has too little memory.
-pub fn run(options: &SelftestOptions<'_>) -> Result<Report, Failure> {
-    let started = Instant::now();
-    let created_at = clock::utc_now();
-    let installation = match options.root {
-        Some(root) => Installation::read(root, options.writes_golden)?,
-        None => None,
-    };
-    let mut checks = vec![Check::note("machine", machine())];
-    for device in options.device.devices()? {
-        checks.push(Check::note("device", device_words(&device)));
+/// A model that is not there; a machine that fails or has too little memory.
+pub fn test(member: &str, compute: &Compute, hub: &HubOptions) -> Result<Row, Failure> {
+    let checkpoint = resolve(member, hub)?;
+    let mut row =
+        Row { cells: HEAD.map(|_| "-".to_owned()), problems: Vec::new(), is_broken: false };
+    row.cells[0].clone_from(&checkpoint.name);
+    row.check_files(&checkpoint)?;
+    let is_encoder = checkpoint.card.is_some_and(|card| card.kind == Kind::Encoder);
+    // Weights that are not what they should be are not asked: what they say means nothing.
+    if row.is_broken || is_encoder {
+        return Ok(row);
     }
-    checks.push(Check::note("memory", memory()));
-    checks.push(clock_check(&created_at, installation.as_ref()));
-    checks.extend(options.found.iter().cloned());
-    (options.tell)("this program");
-    let binary_sha256 = sha256_file(options.binary)?;
-    checks.push(match &installation {
-        Some(installation) if !options.writes_golden => installation.check_binary(&binary_sha256),
-        _ => Check::note("binary", installation::describe_binary(&binary_sha256)),
-    });
-    let mut models = Vec::with_capacity(options.models.len());
-    for member in options.models {
-        models.push(model::test(member, options)?);
-    }
-    if let Some(installation) = &installation {
-        (options.tell)("the files of the manifest");
-        checks.extend(installation.check_files(&sums(&models))?);
-    }
-    let all = checks.iter().chain(models.iter().flat_map(|model| &model.checks));
-    Ok(Report {
-        schema: SCHEMA,
-        outcome: all.map(|check| check.state).max().unwrap_or(State::Note),
-        created_at,
-        version: env!("CARGO_PKG_VERSION"),
-        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        checks,
-        models,
-    })
-}
-
-/// The sums that are known of models' files, so that no weights are read twice.
-fn sums(models: &[ModelReport]) -> BTreeMap<PathBuf, String> {
-    let files = models.iter().flat_map(|model| {
-        model
-            .files
-            .iter()
-            .filter_map(|file| Some((model.path.join(&file.name), file.sha256.clone()?)))
-    });
-    files.collect()
-}
-
-fn machine() -> String {
-    let host = host();
-    format!("{}: {}, {} cores, {}", host.name, host.cpu, host.cores, host.system)
-}
-
-fn device_words(device: &Device) -> String {
-    let free = device.own_memory().map(|free| format!(", {} free", gibibytes(free)));
-    format!("{}, {} threads{}", device.describe(), device.threads(), free.unwrap_or_default())
-}
-
-fn memory() -> String {
-    let all = usize::try_from(host().memory_bytes).unwrap_or(usize::MAX);
-    format!("{} free of {}", gibibytes(available_memory()), gibibytes(all))
-}
-
-/// A clock that is before the bundle's making is wrong; RFC 3339 times in UTC compare as texts.
-fn clock_check(now: &str, installation: Option<&Installation>) -> Check {
-    match installation.and_then(|installation| installation.manifest.created_at.as_deref()) {
-        Some(made) if now < made => {
-            Check::differs("clock", format!("{now}, which is before the bundle was made, {made}"))
+    match row.ask(member, compute, hub) {
+        Err(failure) if failure.blame() == Blame::Artefact => {
+            row.break_by(failure.to_string());
+            Ok(row)
         }
-        _ => Check::note("clock", now.to_owned()),
+        asked => asked.map(|()| row),
     }
 }
 
-impl Report {
-    /// A line a check, for people.
-    pub fn table(&self) -> String {
-        let mut text = String::new();
-        for Check { state, name, found } in &self.checks {
-            text += &format!("{:8} {name:16} {found}\n", state.word());
-        }
-        for model in &self.models {
-            for Check { state, name, found } in &model.checks {
-                text += &format!("{:8} {:16} {name:10} {found}\n", state.word(), model.name);
+impl Row {
+    fn break_by(&mut self, problem: String) {
+        self.problems.push(problem);
+        self.is_broken = true;
+    }
+
+    fn check_files(&mut self, checkpoint: &Checkpoint) -> Result<(), Failure> {
+        let mut counts = [(0, "ok"), (0, "of no known sum"), (0, "WRONG")];
+        for file in verify(checkpoint)? {
+            let (kind, problem) = match file.status {
+                Status::Ok(_) => (0, None),
+                Status::Unknown => (1, None),
+                Status::Missing => (2, Some("missing".to_owned())),
+                Status::Mismatch { authority, .. } => (2, Some(format!("not as {authority} says"))),
+            };
+            counts[kind].0 += 1;
+            if let Some(problem) = problem {
+                self.break_by(format!("{} is {problem}", file.name));
             }
         }
-        text
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        self.cells[1] = told.join(", ");
+        Ok(())
     }
 
-    /// How it ended.
-    ///
-    /// # Errors
-    /// Anything that differs, or that is missing or corrupt.
-    pub fn verdict(&self) -> Result<(), Failure> {
-        let all = || self.checks.iter().chain(self.models.iter().flat_map(|model| &model.checks));
-        let count = all().filter(|check| check.state == self.outcome).count();
-        let hint = "the lines above say what";
-        match self.outcome {
-            State::Note | State::Ok => Ok(()),
-            State::Differs => Err(Failure::outcome(
-                format!("the selftest found {count} of {} checks that differ", all().count()),
-                Some(hint.to_owned()),
-            )),
-            State::Broken => Err(SelftestError::Broken { count, checks: all().count() }.into()),
+    fn ask(&mut self, member: &str, compute: &Compute, hub: &HubOptions) -> Result<(), Failure> {
+        let hardware = Hardware {
+            compute: compute.clone(),
+            max_batch: Some(BATCH),
+            context: Some(CONTEXT),
+            kv: KvBudget { tokens: Some(KV_TOKENS), ..KvBudget::default() },
+            ..Hardware::default()
+        };
+        let device = compute.on.one_device()?;
+        let none = |_: &[_]| Ok(AuxiliaryModels::default());
+        let models = Models::describe([&member.to_owned()], &hardware, hub, none)?;
+        for backbone in models.start_backbones()? {
+            let Precision { stored, quantisation, kv, .. } = backbone.description.precision;
+            let kind = device.kind([backbone.description.precision]);
+            self.cells[2] = format!("{stored}, {quantisation}, kv {kv}, {kind}");
+            let calls = calls::all();
+            let mut first: Vec<Answer> = Vec::new();
+            for (cell, (batch, is_cached)) in (3..).zip(WAYS) {
+                let way = HEAD[cell];
+                let answers = answer(&backbone, &calls, batch)?;
+                let found = answers.iter().filter(|answer| answer.cached_tokens > 0).count();
+                if (found > 0) != is_cached {
+                    self.problems.push(format!("{way}: {found} calls found a prefix in the cache"));
+                }
+                if first.is_empty() {
+                    first.clone_from(&answers);
+                }
+                let pairs = calls.iter().zip(first.iter().zip(&answers));
+                let differ = pairs
+                    .filter_map(|(call, (one, other))| Some((call.name, one.difference(other)?)));
+                let differ: Vec<String> =
+                    differ.map(|(name, what)| format!("{way}: {name}: {what}")).collect();
+                self.cells[cell] = match differ.len() {
+                    0 => format!("{} equal", answers.len()),
+                    count => format!("{count} DIFFER"),
+                };
+                self.problems.extend(differ);
+            }
+            let told =
+                first.iter().map(|answer| format!("{:?} {}\n", answer.tokens, answer.finish));
+            self.cells[7] = sha256(told.collect::<String>())[..16].to_owned();
         }
+        Ok(())
+    }
+}
+
+/// What came of a call.
+#[derive(Clone)]
+struct Answer {
+    tokens: Vec<u32>,
+    finish: String,
+    cached_tokens: usize,
+}
+
+impl Answer {
+    /// How another one differs, if it does.
+    fn difference(&self, other: &Answer) -> Option<String> {
+        let pairs = self.tokens.iter().zip(&other.tokens);
+        let same = pairs.take_while(|(one, other)| one == other).count();
+        if same < self.tokens.len().max(other.tokens.len()) {
+            return Some(format!("other than alone from token {} on", same + 1));
+        }
+        (self.finish != other.finish)
+            .then(|| format!("it ended by {}, alone by {}", other.finish, self.finish))
+    }
+}
+
+/// Asks the calls, so many at once, and gives the answers in their order. Only the same call of as large a batch finds what one computed.
+fn answer(backbone: &Backbone, calls: &[Call], batch: usize) -> Result<Vec<Answer>, Failure> {
+    let mut answers = Vec::with_capacity(calls.len());
+    for (number, asked) in calls.chunks(batch).enumerate() {
+        let tickets = (0_u8..).zip(asked).map(|(place, call)| {
+            let messages = [Message::new("user", call.prompt.as_str())];
+            let mut salt = [place; 16];
+            salt[..2].copy_from_slice(&[batch as u8, number as u8]);
+            let request = Request {
+                tokens: backbone.description.tokenise(&messages, false)?,
+                sampling: call.sampling,
+                seed: call.seed,
+                constraint: call.grammar.clone().map(|grammar| Constraint { grammar, after: None }),
+                stop: Stop {
+                    ids: backbone.description.generation.eos_ids.clone(),
+                    ..Stop::default()
+                },
+                max_tokens: MAX_TOKENS,
+                salt: Some(salt),
+                ..Request::default()
+            };
+            Ok(backbone.engine.submit(request).map_err(PanelError::from)?)
+        });
+        for ticket in tickets.collect::<Result<Vec<_>, Failure>>()? {
+            let completion = ticket.wait().map_err(PanelError::from)?;
+            answers.push(Answer {
+                tokens: completion.tokens,
+                finish: format!("{:?}", completion.finish_reason),
+                cached_tokens: completion.usage.cached_tokens,
+            });
+        }
+    }
+    Ok(answers)
+}
+
+/// Rows as one table, in columns of equal width.
+pub fn table(rows: &[Row]) -> String {
+    let head = HEAD.map(str::to_owned);
+    let lines: Vec<_> = std::iter::once(&head).chain(rows.iter().map(|row| &row.cells)).collect();
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    let padded = |(at, cell): (usize, &String)| format!("{cell:0$}", width(at));
+    let line = |cells: &&[String; HEAD.len()]| {
+        let cells: Vec<String> = cells.iter().enumerate().map(padded).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_told_and_the_table_is_one() {
+        let answer = |tokens: &[u32], finish: &str| Answer {
+            tokens: tokens.to_vec(),
+            finish: finish.to_owned(),
+            cached_tokens: 0,
+        };
+        let one = answer(&[5, 6, 7], "Length");
+        assert_eq!(one.difference(&one), None);
+        let told = |other| one.difference(&other).unwrap();
+        assert_eq!(told(answer(&[5, 9, 7], "Length")), "other than alone from token 2 on");
+        assert_eq!(told(answer(&[5, 6], "Length")), "other than alone from token 3 on");
+        assert_eq!(told(answer(&[5, 6, 7, 8], "Length")), "other than alone from token 4 on");
+        assert_eq!(told(answer(&[5, 6, 7], "Stop")), "it ended by Stop, alone by Length");
+        let row =
+            Row { cells: HEAD.map(|_| "x".to_owned()), problems: Vec::new(), is_broken: false };
+        let table = table(&[row]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].find("answers"), lines[1].rfind('x'), "{table}");
     }
 }

@@ -15,7 +15,6 @@ use crate::diagnosis::Failure;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
-use crate::selftest::last::LastSelftest;
 
 /// Bytes that a token of a text has at most, on average: three or four are usual, and of rows of spaces some more.
 pub const LONGEST_TOKEN: usize = 16;
@@ -63,8 +62,6 @@ pub struct Served {
     pub encoders: Vec<Arc<ServedEncoder>>,
     /// A description of the process's sandbox; `None` without one.
     pub sandbox: Option<String>,
-    /// The last selftest of the installation; `None` if the program was not installed from a bundle.
-    pub selftest: Option<LastSelftest>,
 }
 
 /// The loaded models and systems.
@@ -74,8 +71,6 @@ pub struct Loaded {
     pub encoders: Vec<ServedEncoder>,
     /// See `Served::sandbox`.
     pub sandbox: Option<String>,
-    /// See `Served::selftest`.
-    pub selftest: Option<LastSelftest>,
 }
 
 pub struct ServedModel {
@@ -202,7 +197,6 @@ impl Served {
             systems: Vec::new(),
             encoders: loaded.encoders.into_iter().map(Arc::new).collect(),
             sandbox: loaded.sandbox,
-            selftest: loaded.selftest,
         };
         let systems = loaded.systems.into_iter();
         let systems = systems.map(|system| Ok(Arc::new(ServedSystem::new(system, &alone)?)));

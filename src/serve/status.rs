@@ -38,7 +38,7 @@ pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError
     let systems = served.systems.iter().map(|system| system.entry(app.created));
     let encoders = served.encoders.iter().map(|encoder| encoder.entry(app.created));
     let data: Vec<Value> = models.chain(systems).chain(encoders).collect();
-    let more = json!({"sandbox": served.sandbox, "selftest": served.selftest});
+    let more = json!({"sandbox": served.sandbox});
     Ok(Json(json!({"object": "list", "data": data, "wardround": more})))
 }
 

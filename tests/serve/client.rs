@@ -105,12 +105,6 @@ impl Server {
         Server::run(command, folder, &arguments)
     }
 
-    /// Serves what the arguments name, by a program of the folder.
-    pub fn by(program: &Path, folder: tempfile::TempDir, arguments: &str) -> Server {
-        let command = in_folder(program, folder.path());
-        Server::run(command, folder, arguments)
-    }
-
     pub fn run(mut command: Command, folder: tempfile::TempDir, arguments: &str) -> Server {
         let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
         let mut process = command

@@ -183,7 +183,7 @@ fn loaded() -> Loaded {
     let model =
         LoadedModel { id: "qwen3".to_owned(), backbone, device_kind: "cpu".to_owned(), pages };
     let (systems, encoders) = (Vec::new(), Vec::new());
-    Loaded { models: vec![model], systems, encoders, sandbox: None, selftest: None }
+    Loaded { models: vec![model], systems, encoders, sandbox: None }
 }
 
 #[test]

@@ -228,7 +228,7 @@ impl Sources {
             })
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
-        Ok(Loaded { models, systems, encoders, sandbox: None, selftest: None })
+        Ok(Loaded { models, systems, encoders, sandbox: None })
     }
 }
 
