@@ -108,7 +108,7 @@ def configurations():
         text = changed("config.json", lambda config: config.update({field: BILLION}))
         yield f"a billion of {field}", program.refuses(verify(hostile("config.json", text)), (field, str(BILLION)), codes=(3,))
     numbers = '{"layer_types": [' + "0," * (20 << 20) + "0]}"
-    yield "twenty million numbers", program.refuses(verify(hostile("config.json", numbers)), "would need more than", codes=(3,))
+    yield "twenty million numbers", program.refuses(verify(hostile("config.json", numbers)), "it is longer than", codes=(3,))
     for field, value in [
         ("num_key_value_heads", 0), ("num_attention_heads", 0), ("head_dim", 0), ("hidden_size", -1), ("max_position_embeddings", 1 << 62),
         ("rope_theta", 0), ("rms_norm_eps", -1), ("vocab_size", 1), ("intermediate_size", BILLION), ("head_dim", 1 << 40),
