@@ -83,16 +83,25 @@ fn file_within(path: &Path, available: impl Fn() -> usize) -> io::Result<Vec<u8>
     read(file, path, most)
 }
 
-/// Bytes that this process may still allocate: the system's free memory or its control group's remaining limit;
-/// `usize::MAX` where the system does not report them.
+/// Bytes that this process may still allocate: the system's free memory or what its control group leaves, as a scheduler gives a job less
+/// than its machine has; `usize::MAX` where the system does not report them.
 pub fn available_memory() -> usize {
     let Ok(mut system) = sysinfo::System::new() else {
         return usize::MAX;
     };
     system.refresh_memory();
     let free = system.available_memory();
-    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
-    usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
+    usize::try_from(free.min(left_to_group(&mut system))).unwrap_or(usize::MAX)
+}
+
+/// What the group's files take goes where memory is wanted, so that it is free; `u64::MAX` without a limit.
+fn left_to_group(system: &mut sysinfo::System) -> u64 {
+    let Ok(own) = sysinfo::get_current_pid() else { return u64::MAX };
+    let (own_alone, nothing) =
+        (sysinfo::ProcessesToUpdate::Some(&[own]), sysinfo::ProcessRefreshKind::nothing());
+    system.refresh_processes_specifics(own_alone, false, nothing);
+    let limits = system.process(own).and_then(sysinfo::Process::cgroup_limits);
+    limits.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss))
 }
 
 /// The text of a regular file, without a byte order mark.
