@@ -1,15 +1,13 @@
 //! The store of calls: completions under the sum of all that determines them, so that none is computed twice.
 //!
-//! A directory of files `*.calls`, each appended to by one process alone, so that any number of processes may read and write at once and
-//! none waits for another. A line is `KEY SUM JSON`; it counts once its newline is there, and is believed only where its sum is right. What
-//! a killed process or a full disk leaves behind the last newline was never there.
+//! A file a completion, `DIR/ab/KEY.call`, which comes by renaming a whole one: any number of processes on any number of machines may read
+//! and write at once, and none takes a lock, which a file system may lack. A file is believed only where its sum is right. So `cp` takes
+//! calls in, and `find` drops old ones.
 
 mod error;
-mod line;
-mod segment;
+mod kept;
 mod store;
-pub mod upkeep;
 
 pub use error::CallsError;
-pub use line::{Elsewhere, Kept, Key};
+pub use kept::{Elsewhere, Kept, Key};
 pub use store::Store;

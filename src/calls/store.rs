@@ -1,89 +1,73 @@
 //! A store that calls are looked up in and added to while a command runs.
 
-use std::collections::HashMap;
 use std::fs::DirBuilder;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use super::CallsError;
-use super::line::{Kept, Key, decode, encode};
-use super::segment::{Appender, EXTENSION, Place, key_of, list, read, read_line};
+use super::kept::{Kept, Key, LONGEST};
 use crate::console;
+use crate::outside;
 
-/// How long a call that was not found is not looked for again in what other processes wrote since.
-const FRESH: Duration = Duration::from_secs(1);
+/// The bits of a mode by which others than the owner write.
+const WRITE: u32 = 0o022;
 
 /// A store of calls in a directory. It may be used by many threads, and the directory by many processes.
 pub struct Store {
     directory: PathBuf,
     /// Whether answers of endpoints are kept too.
     remote: bool,
-    index: Mutex<Index>,
-    own: Mutex<Own>,
     taken: AtomicU64,
     has_told: AtomicBool,
-}
-
-/// Where calls stand.
-#[derive(Default)]
-struct Index {
-    places: HashMap<Key, Place>,
-    /// Files, and how much of each was read; those that are gone stay, since places count them.
-    files: Vec<(PathBuf, u64)>,
-    read_at: Option<Instant>,
-}
-
-/// The file of this process.
-enum Own {
-    /// Nothing was added yet.
-    None,
-    Open(Appender),
-    /// It could not be written to.
-    Failed,
 }
 
 impl Store {
     /// The store in `directory`, which is made where it is not there, for its owner alone.
     ///
     /// # Errors
-    /// A directory of other things; one that cannot be read.
+    /// As [`Store::make`].
     pub fn open(directory: &Path, remote: bool) -> Result<Store, CallsError> {
-        match DirBuilder::new().recursive(true).mode(0o700).create(directory) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                let named = format!("cannot make {}: {error}", directory.display());
-                return Err(io::Error::new(error.kind(), named).into());
-            }
-            _ => {}
-        }
+        Store::make(directory)?;
+        let (taken, has_told) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Store { directory: directory.to_owned(), remote, taken, has_told })
+    }
+
+    /// Makes a directory for a store, unless it is there; others may be making it at the same time, and nobody removes it.
+    ///
+    /// # Errors
+    /// As [`Store::check`]; a directory that cannot be made.
+    pub fn make(directory: &Path) -> Result<(), CallsError> {
         Store::check(directory)?;
-        let store = Store {
-            directory: directory.to_owned(),
-            remote,
-            index: Mutex::default(),
-            own: Mutex::new(Own::None),
-            taken: AtomicU64::new(0),
-            has_told: AtomicBool::new(false),
-        };
-        store.refresh(&mut store.index())?;
-        Ok(store)
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            let named = format!("cannot make {}: {error}", directory.display());
+            io::Error::new(error.kind(), named).into()
+        })
     }
 
     /// Whether a directory may be a store, before anything is begun that would need it; one that is not there may be.
     ///
     /// # Errors
-    /// A directory of other things; one that cannot be read; a file.
+    /// A directory of other things, or that others may write; one that cannot be read; a file.
     pub fn check(directory: &Path) -> Result<(), CallsError> {
-        match list(directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            listed => listed?.map(|_| ()).map_err(|other| {
-                let path = directory.to_owned();
-                CallsError::NotAStore { path, other }
-            }),
+        let entries = match fs_err::read_dir(directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        refuse_writable(directory)?;
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_prefix = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+            if !is_prefix || !entry.file_type()?.is_dir() {
+                return Err(CallsError::NotAStore { path: directory.to_owned(), other: name });
+            }
+            refuse_writable(&entry.path())?;
         }
+        Ok(())
     }
 
     /// Whether answers of endpoints are kept too.
@@ -96,166 +80,162 @@ impl Store {
         self.taken.load(Ordering::Relaxed)
     }
 
+    fn path(&self, key: &Key) -> PathBuf {
+        let name = key.to_string();
+        self.directory.join(&name[..2]).join(name + ".call")
+    }
+
     /// The completion under a key. What is damaged is told, and is not there.
     pub fn get(&self, key: &Key) -> Option<Kept> {
-        // Once more where the file was cleared away since it was read.
-        for _ in 0..2 {
-            let (path, place) = self.find(key)?;
-            let problem = match read_line(&path, place).as_deref().map(decode) {
-                Ok(Ok((found, kept))) if found == *key => {
+        let path = self.path(key);
+        let problem = match outside::bytes_beside(&path, LONGEST) {
+            Ok(bytes) => match Kept::decode(key, &bytes) {
+                Ok(kept) => {
                     self.taken.fetch_add(1, Ordering::Relaxed);
                     return Some(kept);
                 }
-                Ok(Ok(_)) => "it is that of another call",
-                Ok(Err(problem)) => problem,
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    self.forget(place.file);
-                    continue;
-                }
-                Err(_) => "it cannot be read",
-            };
-            self.index().places.remove(key);
-            console::note(format!(
-                "warning: {}, byte {}: a call of the store is not used: {problem}",
-                path.display(),
-                place.at
-            ));
-            return None;
-        }
+                Err(problem) => problem.to_owned(),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => error.to_string(),
+        };
+        let path = path.display();
+        console::note(format!("warning: {path}: a call of the store is not used: {problem}"));
         None
     }
 
-    /// Keeps a completion, unless one is kept under the key. A disk that takes no more is told once; the calls go on.
+    /// Keeps a completion, in place of what was damaged too. A disk that takes no more is told once; the calls go on.
     pub fn put(&self, key: &Key, kept: &Kept) {
-        if let Err(error) = self.put_if_absent(key, kept)
+        if let Err(error) = self.write(key, kept)
             && !self.has_told.swap(true, Ordering::Relaxed)
         {
             console::note(format!(
-                "warning: calls are no longer kept in {}: {error}",
+                "warning: not every call is kept in {}: {error}",
                 self.directory.display()
             ));
         }
     }
 
-    /// As [`Store::put`]; returns whether it was not there.
-    ///
-    /// # Errors
-    /// A disk that takes no more.
-    pub(super) fn put_if_absent(&self, key: &Key, kept: &Kept) -> io::Result<bool> {
-        if self.index().places.contains_key(key) {
-            return Ok(false);
+    /// Nothing waits for the disk: what a power cut takes has a sum that is wrong, and is computed again.
+    fn write(&self, key: &Key, kept: &Kept) -> io::Result<()> {
+        let (path, bytes) = (self.path(key), kept.encode(key)?);
+        if let Some(folder) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        self.append(key, kept).map(|()| true)
-    }
-
-    /// Keeps a completion in a file of its own, as a process does that has not seen the others'.
-    #[cfg(test)]
-    pub(super) fn put_even_if_there(&self, key: &Key, kept: &Kept) {
-        self.append(key, kept).unwrap();
-    }
-
-    fn append(&self, key: &Key, kept: &Kept) -> io::Result<()> {
-        let line = encode(key, kept)?;
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Own::None = *own {
-            *own = match Appender::create(&self.directory, EXTENSION) {
-                Ok(appender) => Own::Open(appender),
-                Err(error) => {
-                    *own = Own::Failed;
-                    return Err(error);
-                }
-            };
-        }
-        let Own::Open(appender) = &mut *own else { return Ok(()) };
-        let at = match appender.append(&line) {
-            Ok(at) => at,
-            Err(error) => {
-                *own = Own::Failed;
-                return Err(error);
-            }
-        };
-        let path = appender.path.clone();
-        let mut index = self.index();
-        let file = index.file(path);
-        index.files[file].1 = at + line.len() as u64;
-        index.places.insert(key.clone(), Place { file, at, length: line.len() - 1 });
-        Ok(())
-    }
-
-    fn index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find(&self, key: &Key) -> Option<(PathBuf, Place)> {
-        let mut index = self.index();
-        if !index.places.contains_key(key)
-            && index.read_at.is_none_or(|read_at| read_at.elapsed() > FRESH)
-            && let Err(error) = self.refresh(&mut index)
-            && !self.has_told.swap(true, Ordering::Relaxed)
-        {
-            console::note(format!("warning: the store of calls cannot be read: {error}"));
-        }
-        let place = *index.places.get(key)?;
-        Some((index.files[place.file].0.clone(), place))
-    }
-
-    /// Reads what was added since.
-    fn refresh(&self, index: &mut Index) -> io::Result<()> {
-        index.read_at = Some(Instant::now());
-        let Ok(files) = list(&self.directory)? else { return Ok(()) };
-        for path in files {
-            let file = index.file(path.clone());
-            let from = index.files[file].1;
-            if fs_err::metadata(&path).is_ok_and(|found| found.len() <= from) {
-                continue;
-            }
-            let mut found = Vec::new();
-            let mut unreadable = 0;
-            let read = read(&path, from, |line| match (key_of(&line), &line.bytes) {
-                (Some(key), Some(bytes)) => {
-                    found.push((key, Place { file, at: line.at, length: bytes.len() }));
-                }
-                _ => unreadable += 1,
-            });
-            match read {
-                Ok(end) => index.files[file].1 = end.at,
-                // It was cleared away.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => {
-                    index.files[file].1 = u64::MAX;
-                    console::note(format!("warning: {}: {error}", path.display()));
-                }
-            }
-            if unreadable > 0 {
-                let path = path.display();
-                console::note(format!("warning: {path}: {unreadable} lines are no calls"));
-            }
-            for (key, place) in found {
-                index.places.insert(key, place);
-            }
-        }
-        Ok(())
-    }
-
-    fn forget(&self, file: usize) {
-        let mut index = self.index();
-        index.places.retain(|_, place| place.file != file);
-        // What stood there may stand in any other by now, or have stood there before.
-        index.files.iter_mut().for_each(|(_, read)| *read = 0);
-        index.read_at = None;
-    }
-}
-
-impl Index {
-    /// The number of a file.
-    fn file(&mut self, path: PathBuf) -> usize {
-        let known = self.files.iter().position(|(known, _)| *known == path);
-        known.unwrap_or_else(|| {
-            self.files.push((path, 0));
-            self.files.len() - 1
+        // A name of its own, among those of all machines.
+        let own = RandomState::new().build_hasher().finish();
+        let part = path.with_extension(format!("{own:016x}.part"));
+        let mut file = outside::create(&part)?;
+        let written = file.write_all(&bytes).and_then(|()| fs_err::rename(&part, &path));
+        written.inspect_err(|_| {
+            let _ = fs_err::remove_file(&part);
         })
     }
 }
 
+fn refuse_writable(path: &Path) -> Result<(), CallsError> {
+    let mode = fs_err::metadata(path)?.permissions().mode() & 0o777;
+    match mode & WRITE {
+        0 => Ok(()),
+        _ => Err(CallsError::Writable { path: path.to_owned(), mode }),
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::fs::Permissions;
+
+    use super::super::kept::tests::kept;
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::of(name, None)
+    }
+
+    #[test]
+    fn what_one_store_keeps_another_finds_at_once() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("new/calls");
+        let [one, two] = [(); 2].map(|()| Store::open(&directory, false).unwrap());
+        assert_eq!(one.get(&key("a")), None);
+        one.put(&key("a"), &kept("A"));
+        two.put(&key("b"), &kept("B"));
+        assert_eq!((two.get(&key("a")), one.get(&key("b"))), (Some(kept("A")), Some(kept("B"))));
+        assert_eq!((one.taken(), two.taken()), (1, 1));
+        // What another has copied in is there, whole or not at all.
+        let elsewhere = Store::open(&scratch.path().join("elsewhere"), false).unwrap();
+        let (from, to) = (one.path(&key("a")), elsewhere.path(&key("a")));
+        fs_err::create_dir(to.parent().unwrap()).unwrap();
+        let whole = fs_err::read(&from).unwrap();
+        for length in 0..=whole.len() {
+            fs_err::write(&to, &whole[..length]).unwrap();
+            assert_eq!(elsewhere.get(&key("a")).is_some(), length == whole.len(), "{length}");
+        }
+        fs_err::write(&to, b"damaged").unwrap();
+        elsewhere.put(&key("a"), &kept("A"));
+        assert_eq!(elsewhere.get(&key("a")), Some(kept("A")));
+        let files = fs_err::read_dir(to.parent().unwrap()).unwrap().count();
+        assert_eq!(files, 1, "nothing half made stays");
+    }
+
+    #[test]
+    fn many_writers_of_one_call_leave_it_whole() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    let store = Store::open(scratch.path(), false).unwrap();
+                    for number in 0..50 {
+                        let name = number.to_string();
+                        store.put(&key(&name), &kept(&name));
+                        assert_eq!(store.get(&key(&name)), Some(kept(&name)));
+                    }
+                    assert!(!store.has_told.load(Ordering::Relaxed));
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_disk_that_takes_no_more_costs_no_call() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = Store::open(scratch.path(), false).unwrap();
+        // A file where the folder would be.
+        fs_err::write(store.path(&key("a")).parent().unwrap(), "").unwrap();
+        store.put(&key("a"), &kept("A"));
+        assert!(store.has_told.load(Ordering::Relaxed));
+        assert_eq!(store.get(&key("a")), None);
+    }
+
+    #[test]
+    fn a_directory_of_other_things_is_no_store() {
+        let scratch = tempfile::tempdir().unwrap();
+        for other in ["calls.jsonl", "1.calls", "ab"] {
+            fs_err::write(scratch.path().join(other), "").unwrap();
+            let error = Store::open(scratch.path(), false).err().unwrap().to_string();
+            let expected = format!("is no store of calls: it holds {other}");
+            assert!(error.ends_with(&expected), "{error}");
+            fs_err::remove_file(scratch.path().join(other)).unwrap();
+        }
+    }
+
+    /// Whoever writes it says what models answered.
+    #[test]
+    fn a_store_that_others_may_write_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = Store::open(scratch.path(), false).unwrap();
+        store.put(&key("a"), &kept("A"));
+        let folder = store.path(&key("a")).parent().unwrap().to_owned();
+        for path in [scratch.path(), &folder] {
+            for (mode, is_refused) in [(0o770, true), (0o702, true), (0o755, false)] {
+                fs_err::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+                assert_eq!(Store::check(scratch.path()).is_err(), is_refused, "{mode:o}");
+            }
+        }
+        let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&store.path(&key("a"))), 0o600);
+        let new = scratch.path().join("ff/new");
+        Store::make(&new).unwrap();
+        assert_eq!(mode(&new), 0o700);
+    }
+}

@@ -18,7 +18,6 @@ mod audit;
 mod bench;
 #[cfg(feature = "airgap")]
 mod bundle;
-mod calls;
 mod check;
 mod compare;
 mod completions;
@@ -115,9 +114,6 @@ enum Verb {
     /// Build, list, check or search the corpora that systems retrieve passages from
     #[command(subcommand)]
     Corpus(Box<corpus::CorpusVerb>),
-    /// Show, check, clear, export or import a store of calls (--calls)
-    #[command(subcommand)]
-    Calls(calls::CallsVerb),
     /// List, download, verify, import or synthesise models
     #[command(subcommand)]
     Models(models::Models),
@@ -159,7 +155,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Calls, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::calls::Store;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
@@ -18,7 +19,7 @@ use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
 /// Whether the process is sandboxed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct SandboxFlag {
-    /// Sandbox the process: only its own files, no other network, no other programs
+    /// Sandbox the process: its own files, no other network or programs
     #[arg(
         long,
         help_heading = "Sandbox",
@@ -179,7 +180,10 @@ impl Paths {
             spec.panel.iter().chain(spec.slots.values()).any(|name| Address::is_meant_by(name));
         let images = is_sent.then(|| files_of(&folder_of(&spec.data), &IMAGES, MOST_IMAGES));
         let paths = match &spec.hardware.calls.directory {
-            Some(calls) => self.write(calls)?,
+            Some(calls) => {
+                Store::make(calls)?;
+                self.write_in(calls)
+            }
             None => self,
         };
         let paths = paths

@@ -11,10 +11,10 @@ use super::audit::flags::AuditFlags;
 use super::flags::SystemFlags;
 use super::options::HubFlags;
 use super::sandboxed::{Paths, SandboxFlag, folder_of};
+use crate::calls::Store;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
-use crate::experiment::whole_file;
 use crate::sandbox::Network;
 use crate::serve::options::{Listen, refuse_open};
 use crate::serve::{Loaded, ServeOptions, serve};
@@ -52,8 +52,7 @@ impl Serve {
             .encoders(sources.encoders.iter().map(|encoder| encoder.directory.as_path()));
         paths = self.systems.paths(paths);
         if let Some(calls) = &self.hardware.calls.directory {
-            // It is empty until the first call, long after everything is loaded, and stays.
-            whole_file::create_private_directory(calls)?;
+            Store::make(calls)?;
             paths = paths.write_in(calls);
         }
         if let Some(options) = &audit {

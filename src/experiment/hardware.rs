@@ -44,13 +44,13 @@ pub struct Compute {
     /// Data type of the weights: auto (as stored), f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto")]
     pub dtype: WantedType,
-    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight), int8 (8; CPU), q4_k (5.3)
+    /// Weight quantisation on load: none, q8_0, int8 (CPU) or q4_k
     #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
-    /// Data type of keys and values: auto (bf16, but f32 beside unquantised f32 weights on the CPU), f32 or bf16
+    /// Data type of keys and values: auto, f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
     pub kv_dtype: WantedType,
-    /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
+    /// Faster products on a GPU, not reproducible byte for byte
     #[arg(long, help_heading = "Device")]
     pub fast: bool,
 }
@@ -63,10 +63,10 @@ pub struct Hardware {
     /// Maximum batch size: sequences that each model runs at once [default: 16; on a GPU whose memory holds them, up to 128]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub max_batch: Option<usize>,
-    /// Speculative decoding: tokens to draft per step by prompt lookup [default: 0]
+    /// Speculative decoding: tokens to draft from the prompt [default: 0]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT).map(usize::from))]
     pub draft: Option<usize>,
-    /// Context length in tokens: prompt and completion together [default: 16384]
+    /// Context length: tokens of prompt and completion [default: 16384]
     #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub context: Option<usize>,
     #[command(flatten)]
@@ -83,10 +83,10 @@ pub struct Hardware {
 /// The store of calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct CallsFlags {
-    /// Store of calls: a call that it holds is not computed again, one that it does not is added
+    /// Store of calls: take from it what it holds, and add the rest
     #[arg(id = "calls", long = "calls", help_heading = "Store of calls", value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Keep the answers of remote endpoints too, which may differ when they are asked again
+    /// Keep answers of endpoints too, which may differ when asked again
     #[arg(long = "calls-remote", help_heading = "Store of calls", requires = "calls")]
     pub remote: bool,
 }

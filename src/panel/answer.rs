@@ -1,7 +1,5 @@
 //! The answer to a call, with the parameters of its request, as the log keeps both.
 
-use std::time::Duration;
-
 use crate::calls::{Elsewhere, Kept};
 use crate::engine::Sampling;
 use crate::record::{AnsweredBy, CallLine, FinishReason, SamplingLine, Usage};
@@ -23,14 +21,13 @@ impl Answer {
     /// As the store of calls keeps it.
     pub fn kept(&self, elsewhere: Option<Elsewhere>) -> Kept {
         let (text, tokens) = (self.text.clone(), self.tokens.clone());
-        let took = Duration::from_millis(self.elapsed_ms);
-        let kept = Kept::new(text, tokens, self.finish_reason, self.usage, took);
-        Kept { elsewhere, ..kept }
+        let Answer { finish_reason, usage, elapsed_ms, .. } = *self;
+        Kept { text, tokens, finish_reason, usage, elapsed_ms, elsewhere }
     }
 
     /// What was kept, with the parameters of the request.
     pub fn of_kept(kept: Kept, seed: u64, sampling: SamplingLine, request: String) -> Answer {
-        let Kept { text, tokens, finish_reason, usage, elapsed_ms, elsewhere, .. } = kept;
+        let Kept { text, tokens, finish_reason, usage, elapsed_ms, elsewhere } = kept;
         let answered_by = elsewhere.and_then(|elsewhere| elsewhere.answered_by);
         Answer {
             seed,

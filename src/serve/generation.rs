@@ -151,7 +151,8 @@ impl Generation {
         // Why a grammar could not go on is not kept.
         if completion.problem.is_none() {
             let Completion { text, tokens, finish_reason, usage, .. } = completion.clone();
-            calls.put(key, &Kept::new(text, tokens, finish_reason, usage, took));
+            let (elapsed_ms, elsewhere) = (took.as_millis() as u64, None);
+            calls.put(key, &Kept { text, tokens, finish_reason, usage, elapsed_ms, elsewhere });
         }
     }
 

@@ -1,6 +1,9 @@
-//! `--calls` and `calls`: what was computed once is not computed again, and no byte says so.
+//! `--calls`: what was computed once is not computed again, and no byte says so.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::binary::{Random, Scratch, assert_equal_runs, lines, size};
@@ -8,12 +11,11 @@ use crate::determinism::wait_until;
 
 const TAKEN: &str = "calls came from the store of calls";
 
-/// The files of the store `calls`.
-fn files(scratch: &Scratch) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(scratch.path("calls")).unwrap();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files
+/// The calls of a store.
+fn files(scratch: &Scratch, store: &str) -> Vec<PathBuf> {
+    let list = |path: PathBuf| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let files = list(scratch.path(store)).flat_map(list);
+    files.filter(|path| path.extension().is_some_and(|kind| kind == "call")).collect()
 }
 
 #[test]
@@ -43,46 +45,57 @@ fn a_run_from_a_store_is_the_run_without_one() {
 }
 
 #[test]
-fn a_store_is_checked_cleared_and_handed_on() {
+fn a_store_is_handed_on_by_cp_and_what_is_damaged_is_not_used() {
     let scratch = Scratch::new();
     scratch.questions(2);
     for (run, settings) in [("one", "--set t_max=0"), ("two", "--set t_max=0 --seed 7")] {
         scratch.run_one(run, &format!("{settings} --calls calls")).succeeded();
     }
-    scratch.wardround("calls verify calls").succeeded();
-    // A byte of the first call.
-    let first = files(&scratch).remove(0);
-    let mut bytes = std::fs::read(&first).unwrap();
-    let place = bytes.iter().position(|byte| *byte == b'{').unwrap() + 12;
-    bytes[place] ^= 1;
-    std::fs::write(&first, bytes).unwrap();
-    scratch
-        .wardround("calls verify calls")
-        .refused(3, &["1 line of calls damaged", "`wardround calls gc` drops them"]);
-    // It is not used: the run is what it was.
+    assert_eq!(files(&scratch, "calls").len(), 12);
+    let copied = Command::new("cp")
+        .args(["-r", "calls/.", "elsewhere"])
+        .current_dir(scratch.path(""))
+        .status();
+    assert!(copied.unwrap().success());
+    // A byte of every call.
+    for file in files(&scratch, "calls") {
+        let mut bytes = std::fs::read(&file).unwrap();
+        let place = bytes.iter().position(|byte| *byte == b'{').unwrap() + 12;
+        bytes[place] ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+    }
+    // It is not used: the run is what it was, and the call is kept anew.
     let again = scratch.run_one("again", "--set t_max=0 --calls calls");
     assert!(again.succeeded().stderr.contains("a call of the store is not used"), "{again:#?}");
-    assert_equal_runs(&scratch.path("one"), &scratch.path("again"));
-    let cleared = scratch.wardround("calls gc calls");
-    assert!(cleared.succeeded().stdout.contains("12 calls kept, 1 line dropped"), "{cleared:#?}");
-    scratch.wardround("calls verify calls").succeeded();
-
-    scratch.wardround("calls export calls one.calls --runs one").succeeded();
-    let added = scratch.wardround("calls import elsewhere one.calls");
-    assert!(added.succeeded().stdout.contains("6 calls added to elsewhere"), "{added:#?}");
-    let there = scratch.run_one("there", "--set t_max=0 --calls elsewhere");
-    assert!(there.succeeded().stderr.contains(&format!("6 {TAKEN}")), "{there:#?}");
-    assert_equal_runs(&scratch.path("one"), &scratch.path("there"));
-    scratch.wardround("calls export elsewhere two.calls --runs two").refused(1, &["lacks 6"]);
-    let told = scratch.wardround("calls info elsewhere --json");
-    assert!(told.succeeded().stdout.contains("\"calls\":6"), "{told:#?}");
-    scratch.wardround("calls info one").refused(2, &["is no store of calls"]);
-    // Nothing is begun with what is none.
-    for other in ["one", "questions.jsonl"] {
-        let refused = scratch.run_one("none", &format!("--calls {other}"));
-        assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(!again.stderr.contains(TAKEN), "{again:#?}");
+    for store in ["calls", "elsewhere"] {
+        let there =
+            scratch.run_one(&format!("from-{store}"), &format!("--set t_max=0 --calls {store}"));
+        assert!(there.succeeded().stderr.contains(&format!("6 {TAKEN}")), "{there:#?}");
+        assert_equal_runs(&scratch.path("one"), &scratch.path(&format!("from-{store}")));
+    }
+    // Nothing is begun with what is none, or what others may write.
+    std::fs::set_permissions(scratch.path("calls"), Permissions::from_mode(0o777)).unwrap();
+    for (other, why) in [
+        ("one", "is no store of calls"),
+        ("questions.jsonl", ""),
+        ("calls", "others than its owner may write it (mode 777)"),
+    ] {
+        scratch.run_one("none", &format!("--calls {other}")).refused(2, &[why]);
         assert!(!scratch.path("none").exists());
     }
+}
+
+/// One of several tasks that is refused takes nothing from under the others.
+#[test]
+fn a_refused_run_leaves_the_store_that_it_would_have_used() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let refused = scratch.run_one("none", "--calls calls --set no_such_setting=1");
+    assert_ne!(refused.code, Some(0));
+    let refused = scratch.run_one("none", "--calls calls --seed 1 --context 1");
+    assert_ne!(refused.code, Some(0), "{refused:#?}");
+    assert!(scratch.path("calls").is_dir());
 }
 
 /// Two processes add to one store and are killed at random moments: whatever call reached a log is in the store, and what is taken from
@@ -103,23 +116,26 @@ fn runs_at_once_that_are_killed_leave_a_store_that_is_whole() {
             );
             scratch.command(&run).spawn().unwrap()
         });
+        let mut most = 0;
         for (number, mut child) in (1..).zip(children) {
             let log = scratch.path(&format!("killed-{round}-{number}/calls.jsonl"));
             wait_until(&mut child, || log.exists() && size(&log) > 0);
             std::thread::sleep(Duration::from_millis(random.below(150)));
             child.kill().unwrap();
             child.wait().unwrap();
+            most = most.max(lines(&log));
             logged += lines(&log);
         }
-        let kept = format!("killed-{round}-1 killed-{round}-2");
-        scratch.wardround(format!("calls export calls {round}.calls --runs {kept}")).succeeded();
         let last = scratch.run_one(&format!("last-{round}"), &format!("{settings} --calls calls"));
-        assert!(last.succeeded().stderr.contains(TAKEN), "{last:#?}");
+        let told = last.succeeded().stderr.lines().find_map(|line| line.strip_suffix(TAKEN));
+        let taken: usize = told.unwrap().trim().rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(taken >= most, "{most} calls in a log: {last:#?}");
+        assert!(!last.stderr.contains("not used"), "{last:#?}");
         let [alone, last] = ["alone", "last"].map(|run| scratch.path(&format!("{run}-{round}")));
         assert_equal_runs(&alone, &last);
     }
-    scratch.wardround("calls verify calls").succeeded();
-    println!("{kills} processes killed, {logged} calls in their logs, each in the store");
+    let kept = files(&scratch, "calls").len();
+    println!("{kills} processes killed, {logged} calls in their logs, {kept} in the store");
 }
 
 /// An endpoint may answer otherwise each time: this one does.
@@ -152,8 +168,7 @@ fn endpoints_are_asked_again_unless_their_answers_are_kept() {
     assert_eq!((run("one", ""), run("two", "")), (6, 6));
     assert_eq!((run("kept", "--calls-remote"), run("taken", "--calls-remote")), (6, 0));
     assert_equal_runs(&scratch.path("kept"), &scratch.path("taken"));
-    let held = scratch.wardround("calls info calls");
-    assert!(held.succeeded().stdout.contains("answered 6 of them"), "{held:#?}");
+    assert_eq!(files(&scratch, "calls").len(), 6);
     // Another seed is another request.
     assert_eq!(run("other", "--calls-remote --seed 7"), 6);
 }

@@ -1,19 +1,16 @@
-//! A line of the store: a key, a sum over the key and the rest, and a completion as JSON.
+//! A completion that is kept, its key, and the bytes of its file: a sum over the key and the rest, and JSON.
 
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{hex, is_sha256, sha256};
+use crate::digest::{hex, sha256};
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
-/// Digits of a key, and of a sum.
-const DIGITS: usize = 64;
-/// Between key, sum and JSON stands a blank.
-const BEGIN: usize = 2 * (DIGITS + 1);
+/// Of a sum, and of the blank after it.
+const SUM: usize = 64 + 1;
 /// Longer ones are none of ours: a completion of a million tokens is a third of it.
-pub(super) const LONGEST: usize = 32 << 20;
+pub(super) const LONGEST: u64 = 32 << 20;
 
 /// What a completion is kept under: the sum of all that determines it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,26 +42,9 @@ pub struct Kept {
     pub usage: Usage,
     /// What it took when it was computed.
     pub elapsed_ms: u64,
-    /// Seconds since 1970.
-    pub kept_at: u64,
     /// Of an endpoint, which may answer otherwise when it is asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Elsewhere>,
-}
-
-impl Kept {
-    /// A completion that was computed here and now.
-    pub fn new(
-        text: String,
-        tokens: Vec<u32>,
-        finish_reason: FinishReason,
-        usage: Usage,
-        took: Duration,
-    ) -> Kept {
-        let (elapsed_ms, elsewhere) = (took.as_millis() as u64, None);
-        let kept_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Kept { text, tokens, finish_reason, usage, elapsed_ms, kept_at, elsewhere }
-    }
 }
 
 /// What an endpoint said beside its completion.
@@ -76,42 +56,36 @@ pub struct Elsewhere {
     pub not_sent: Vec<String>,
 }
 
-/// The line of a completion, with its newline.
-///
-/// # Errors
-/// A completion that is longer than any line.
-pub(super) fn encode(key: &Key, kept: &Kept) -> std::io::Result<Vec<u8>> {
-    let json = serde_json::to_string(kept)?;
-    let line = format!("{key} {} {json}\n", sum(key, json.as_bytes()));
-    match line.len() <= LONGEST {
-        true => Ok(line.into_bytes()),
-        false => Err(std::io::Error::other("a completion is longer than any line")),
+impl Kept {
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    /// A completion that is longer than any.
+    pub(super) fn encode(&self, key: &Key) -> std::io::Result<Vec<u8>> {
+        let json = serde_json::to_string(self)?;
+        let line = format!("{} {json}\n", sum(key, json.as_bytes()));
+        match line.len() as u64 <= LONGEST {
+            true => Ok(line.into_bytes()),
+            false => Err(std::io::Error::other("a completion is longer than any")),
+        }
+    }
+
+    /// What a file keeps under `key`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn decode(key: &Key, bytes: &[u8]) -> Result<Kept, &'static str> {
+        let line = bytes.strip_suffix(b"\n").ok_or("it is cut short")?;
+        let (told, json) = line.split_at_checked(SUM).ok_or("it has no sum")?;
+        if told.strip_suffix(b" ") != Some(sum(key, json).as_bytes()) {
+            return Err("its sum is another");
+        }
+        serde_json::from_slice(json).map_err(|_| "it is no completion")
     }
 }
 
 fn sum(key: &Key, json: &[u8]) -> String {
     sha256([key.0.as_bytes(), b" ", json].concat())
-}
-
-/// The key of a line, which is read without its newline; nothing is checked.
-pub(super) fn key(line: &[u8]) -> Option<Key> {
-    let key = std::str::from_utf8(line.get(..DIGITS)?).ok()?;
-    (is_sha256(key) && line.get(DIGITS) == Some(&b' ')).then(|| Key(key.to_owned()))
-}
-
-/// What a line keeps.
-///
-/// # Errors
-/// What is wrong with it.
-pub(super) fn decode(line: &[u8]) -> Result<(Key, Kept), &'static str> {
-    let key = key(line).ok_or("it begins with no key")?;
-    let told = line.get(DIGITS + 1..BEGIN - 1).ok_or("it has no sum")?;
-    let json = line.get(BEGIN..).ok_or("it keeps nothing")?;
-    if line[BEGIN - 1] != b' ' || sum(&key, json).as_bytes() != told {
-        return Err("its sum is another");
-    }
-    let kept = serde_json::from_slice(json).map_err(|_| "it is no completion")?;
-    Ok((key, kept))
 }
 
 #[cfg(test)]
@@ -125,25 +99,23 @@ pub(super) mod tests {
             finish_reason: FinishReason::Stop,
             usage: Usage::default(),
             elapsed_ms: 7,
-            kept_at: 1_700_000_000,
             elsewhere: None,
         }
     }
 
     #[test]
-    fn a_line_with_any_other_byte_is_none() {
+    fn a_file_with_any_other_byte_is_none() {
         let (key, kept) = (Key::of("a", None), kept("said\n\u{2028}"));
-        let line = encode(&key, &kept).unwrap();
-        let line = line.strip_suffix(b"\n").unwrap();
-        assert!(!line.contains(&b'\n'));
-        assert_eq!(decode(line), Ok((key, kept)));
-        for place in 0..line.len() {
+        let bytes = kept.encode(&key).unwrap();
+        assert_eq!(Kept::decode(&key, &bytes), Ok(kept));
+        assert!(Kept::decode(&Key::of("b", None), &bytes).is_err(), "that of another call");
+        for place in 0..bytes.len() {
             for bit in 0..8 {
-                let mut other = line.to_vec();
+                let mut other = bytes.clone();
                 other[place] ^= 1 << bit;
-                assert!(decode(&other).is_err(), "{place}, bit {bit}");
+                assert!(Kept::decode(&key, &other).is_err(), "{place}, bit {bit}");
             }
-            assert!(decode(&line[..place]).is_err(), "{place}");
+            assert!(Kept::decode(&key, &bytes[..place]).is_err(), "{place}");
         }
     }
 
