@@ -43,7 +43,7 @@ pub mod cli; // flags to a spec, print the outcome
 pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
 pub mod data; // files of questions and notes, read and checked
-pub mod experiment; // spec → plan → run: directory, chained logs, resume, merge, verify, replay
+pub mod experiment; // spec → plan → run: directory, chained logs, resume, verify, replay
 mod fault; // errors that say of each who is to blame and what to do
 pub mod hub; // model files and datasets, fetched and verified
 #[cfg(test)]

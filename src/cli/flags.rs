@@ -48,13 +48,11 @@ impl DecodingFlags {
 /// The models of a panel and how they are sampled.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PanelFlags {
-    /// The models in the order of the system's roles, or one for all: cards, hub ids, directories or endpoints
-    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b, or their first where the system takes one]
+    /// Models by the system's roles, or one for all: cards, hub ids, directories, endpoints [default: gemma3-4b,llama3.2-3b,qwen3-4b, or the first]
     #[arg(long, value_name = "A,B,C")]
     pub panel: Vec<String>,
-    /// Change a setting of the system, such as t_max=2, an agent's model, such as slot.sym=qwen3-4b, or its sampling, such as
-    /// slot.sym.temperature=0.2 (temperature, top_p, top_k, min_p, seed); panel.1.temperature=0.2 is that of every agent with the panel's
-    /// first model
+    /// Change a setting (t_max=2), an agent's model (slot.sym=qwen3-4b) or sampling (slot.sym.temperature=0.2), or that of all with the
+    /// panel's first model (panel.1.temperature=0.2)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Random seed [default: 42]
@@ -157,14 +155,15 @@ impl PanelFlags {
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExemplarFlags {
-    /// Notes with gold that systems with exemplars show in their prompts (few-shot); never the file under test
+    /// Notes with gold to show (few-shot); never the file under test
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     exemplars: Option<PathBuf>,
-    /// Format of the file of exemplars [default: medec]
+    /// Format of the file of exemplars, as --format [default: medec]
     #[arg(
         long,
         help_heading = "Exemplars",
         value_enum,
+        hide_possible_values = true,
         value_name = "FORMAT",
         requires = "exemplars"
     )]
@@ -266,10 +265,10 @@ pub struct ExecutionFlags {
 /// The flags shared by `run` and `recipe`.
 #[derive(Clone, Debug, Args)]
 pub struct StartFlags {
-    /// Run shard I of N of every dataset (item k belongs to shard k mod N); combine the shards with `merge`
+    /// Only every Nth item from the Ith on, counted from 1
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
-    /// Independent runs over the same items [default: 1; of recipes their own]
+    /// Runs over the same items [default: 1; of recipes their own]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RUNS)))]
     pub runs: Option<u32>,
     #[command(flatten)]

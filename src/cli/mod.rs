@@ -36,7 +36,6 @@ mod keys;
 mod keywords;
 mod list;
 mod logprobs;
-mod merge;
 mod models;
 mod options;
 mod parse;
@@ -103,8 +102,6 @@ enum Verb {
     /// Blinded rating of runs by clinicians: write the page, score the ratings
     #[command(subcommand)]
     Rate(rate::Rate),
-    /// Combine the shards of a run or a recipe
-    Merge(merge::Merge),
     /// Score a submission file by the rules of a shared task
     #[command(subcommand)]
     Score(score::Score),
@@ -155,7 +152,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Merge, Score, Data, Corpus, Models, Systems,
+    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Score, Data, Corpus, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,

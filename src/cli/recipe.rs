@@ -24,7 +24,7 @@ use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
-use crate::experiment::driver::refuse_silence;
+use crate::experiment::driver::{refuse_failed, refuse_silence};
 use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::built_in::of_paper;
@@ -223,6 +223,14 @@ impl RecipeOutput {
             })?;
         for (_, contents) in &finished {
             summary::write_missing_page(contents)?;
+        }
+        if let Some(shard) = recipe.manifest().shard {
+            console::note(format!(
+                "shard {shard}: {} run; the table comes once the recipe runs whole, without --shard, from the same --calls",
+                count(finished.len(), "cell")
+            ));
+            let errored = finished.iter().try_for_each(|(_, contents)| refuse_failed(contents));
+            return stopped.map_or(errored, Err);
         }
         let written = self.write(&recipe.forms, finished, encoder.as_ref(), keywords, &recipe.out);
         stopped.map_or(written, Err)

@@ -71,6 +71,12 @@ impl Report {
             return self.submit(file);
         }
         let begun = RecipeManifest::read(&self.directory)?;
+        if let Some(shard) = begun.as_ref().and_then(|begun| begun.shard) {
+            return Err(Failure::usage(
+                format!("{} is shard {shard} of a recipe", self.directory.display()),
+                "run the recipe without --shard, from the same --calls: it has the table",
+            ));
+        }
         if let Some(format) = self.format {
             return print(&self.tables(begun.as_ref())?, format);
         }

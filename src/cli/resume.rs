@@ -5,16 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::audit::flags::AuditDirectory;
-use super::audit::watched::Watched;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 use super::recipe::{Execution, RecipeOutput};
+use super::run::{again, go_on};
 use super::sandboxed::{Paths, SandboxFlag};
-use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
-use crate::console;
-use crate::experiment::contents::Contents;
-use crate::experiment::directory::Directory;
-use crate::experiment::driver::Driver;
 use crate::experiment::plan::Plan;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
@@ -45,6 +40,8 @@ pub struct Resume {
 impl Resume {
     pub fn run(self) -> Result<(), Failure> {
         let audit = self.audit.options();
+        let with =
+            Execution { flags: &self.execution, sandbox: self.sandbox, audit, verb: "resume" };
         if let Some(manifest) = RecipeManifest::read(&self.directory)? {
             let hardware = manifest.machine.under(self.execution.hardware.clone())?;
             let recipe = RecipeRun {
@@ -55,31 +52,20 @@ impl Resume {
                 hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
             };
-            let with =
-                Execution { flags: &self.execution, sandbox: self.sandbox, audit, verb: "resume" };
             return self.output.run(&[recipe], with);
         }
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
-        let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
+        let spec = again(&plan, &self.execution, self.panel, self.corpus)?;
         let mut paths = Paths::default().run(&spec)?.write(&self.directory)?;
-        if let Some(options) = &audit {
+        if let Some(options) = &with.audit {
             paths = paths.write(&options.directory)?;
         }
         let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?;
         let entered = entered.sealed(self.execution.progress.quiet)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
-        let run = spec.resolve(inputs, &models)?;
-        let begun = Directory::resume(&self.directory, &run.plan, &run.texts, self.allow_version)?;
-        if begun.is_complete && !self.allow_version {
-            let path = self.directory.display();
-            console::note(format!("{path} is finished: there is nothing to resume"));
-            return summary::conclude(&Contents::read(&self.directory)?);
-        }
-        let (models, observer) = (models.start()?, self.execution.observer());
-        let sandbox = entered.report();
-        let observer = Watched::begin(audit.as_ref(), "resume", sandbox.as_deref(), observer)?;
-        let driver = Driver::new(models, observer.clone(), interrupt::watch());
-        summary::finish(&observer.end(driver.execute(run, begun, &self.directory))?)
+        let mut run = spec.resolve(inputs, &models)?;
+        run.plan.host.sandbox = entered.report();
+        go_on(run, models, &self.directory, with, self.allow_version)
     }
 }

@@ -13,11 +13,17 @@ use super::flags::{
 };
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
+use super::recipe::Execution;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, list, summary};
 use crate::cli::exit::Failure;
+use crate::console;
 use crate::data::Format;
-use crate::experiment::driver::carry_out;
+use crate::experiment::contents::Contents;
+use crate::experiment::directory::Directory;
+use crate::experiment::driver::Driver;
+use crate::experiment::error::RunError;
+use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
@@ -27,11 +33,12 @@ use crate::systems::table::SystemEntry;
 use crate::systems::{SYSTEMS, Which};
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 18] = [
+const SETTLED: [&str; 19] = [
     "system",
     "data",
     "format",
     "runs",
+    "shard",
     "set",
     "seed",
     "SubsetFlags",
@@ -50,8 +57,8 @@ const SETTLED: [&str; 18] = [
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The system to run, if no --plan is given: one of these, or the TOML file of another
-    #[arg(value_parser = systems(|_| true), required_unless_present = "plan")]
+    /// The system (see `systems ls`), or the TOML file of another
+    #[arg(value_parser = systems(|_| true), hide_possible_values = true, required_unless_present = "plan")]
     system: Option<String>,
     /// The questions, or the notes
     #[arg(long, value_name = "FILE", requires = "format", required_unless_present = "plan")]
@@ -63,7 +70,7 @@ pub struct Run {
     subset: SubsetFlags,
     #[command(flatten)]
     start: StartFlags,
-    /// The run directory [default: a new one, named after the run]
+    /// The run directory; one of this run goes on [default: a new one]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -73,7 +80,7 @@ pub struct Run {
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
     plan: Option<PathBuf>,
-    /// Run the plan of another version of wardround; the new plan names it
+    /// Run the plan of another version; the new plan names it
     #[arg(long, requires = "plan")]
     allow_version: bool,
 }
@@ -83,19 +90,13 @@ impl Run {
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
         let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
-        let (allow_version, part) = (self.allow_version, self.start.shard);
+        let (allow_version, shard) = (self.allow_version, self.start.shard);
         let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
         let promised = self.plan.clone().map(load).transpose()?;
         let mut spec = match &promised {
             Some((plan, _)) => self.again(plan)?,
             None => self.spec()?,
         };
-        // A plan without shards may be run in shards: it is compared before the run is split.
-        let is_whole = |(plan, _): &(Plan, _)| plan.dataset.shard.is_none();
-        let later = part.filter(|_| promised.as_ref().is_some_and(is_whole));
-        if promised.is_some() {
-            spec.shard = None;
-        }
         let mut paths = Paths::default().run(&spec)?;
         if !dry_run {
             paths = match &out {
@@ -122,6 +123,10 @@ impl Run {
             outlook = Some(told);
         }
         let inputs = spec.read()?;
+        if let (Some(shard), true) = (shard, inputs.is_empty()) {
+            console::note(format!("shard {shard} has none of the items: there is nothing to run"));
+            return Ok(());
+        }
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
@@ -130,27 +135,21 @@ impl Run {
             let is_other = plan.version != run.plan.version;
             run.plan.repeats_version = is_other.then(|| plan.version.clone());
         }
-        if let Some(part) = later {
-            run = run.shard(part)?;
-        }
-        if let Some(part) = part
-            && run.plan.dataset.shard.as_ref().is_none_or(|shard| shard.part != part)
-        {
-            return Err(Failure::usage(
-                format!("--shard {part} was given, but the plan is that of another shard"),
-                "leave the flag out, or start another run with --data and another --out",
-            ));
-        }
         if let Some(outlook) = outlook {
             summary::announce(&run, &models)?;
             return outlook.tell();
         }
-        let out = out.unwrap_or_else(|| run.default_directory());
-        let sandbox = run.plan.host.sandbox.as_deref();
-        let observer = Watched::begin(audit.as_ref(), "run", sandbox, execution.observer())?;
-        let executed = carry_out(run, models, &out, observer.clone(), interrupt::watch());
-        let executed = observer.end(executed)?;
-        summary::finish(&executed)
+        let out = out.unwrap_or_else(|| run.default_directory(shard));
+        let with = Execution { flags: &execution, sandbox, audit, verb: "run" };
+        let ended = go_on(run, models, &out, with, allow_version);
+        ended.map_err(|error| match error.downcast_ref() {
+            Some(RunError::PlanDiffers { differences, .. }) => {
+                let (out, differences) = (out.display(), differences.join("; "));
+                let message = format!("{out} holds another run: {differences}");
+                Failure::usage(message, "give another --out, or the flags that it was begun with")
+            }
+            _ => error,
+        })
     }
 
     fn spec(self) -> Result<Spec, Failure> {
@@ -182,6 +181,27 @@ impl Run {
         let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
         again(plan, &self.start.execution, self.start.panel.panel, moved)
     }
+}
+
+/// Does what is left to do of a run in its directory, which may be new, and prints what came of it.
+pub fn go_on(
+    run: Resolved,
+    models: Models,
+    out: &Path,
+    with: Execution<'_>,
+    allow_version: bool,
+) -> Result<(), Failure> {
+    let Execution { flags, audit, verb, .. } = with;
+    let begun = Directory::begin(out, &run.plan, &run.texts, allow_version)?;
+    if begun.is_complete && !allow_version {
+        console::note(format!("{} is finished: there is nothing to {verb}", out.display()));
+        return summary::conclude(&Contents::read(out)?);
+    }
+    let (models, observer) = (models.start()?, flags.observer());
+    let sandbox = run.plan.host.sandbox.as_deref();
+    let observer = Watched::begin(audit.as_ref(), verb, sandbox, observer)?;
+    let driver = Driver::new(models, observer.clone(), interrupt::watch());
+    summary::finish(&observer.end(driver.execute(run, begun, out))?)
 }
 
 /// The spec that repeats `plan`, on models that may have moved.

@@ -60,7 +60,7 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         "{} on {}: {}, {}",
         plan.system,
         plan.dataset.name,
-        planned_items(plan),
+        count(plan.dataset.items.len(), "item"),
         count(results.n_runs as usize, "run")
     ))?;
     console::say(format!("accuracy   {accuracy}"))?;
@@ -143,15 +143,6 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
-}
-
-/// The number of items that run; of a shard also the number of all items.
-fn planned_items(plan: &Plan) -> String {
-    let items = count(plan.dataset.items.len(), "item");
-    match &plan.dataset.shard {
-        Some(shard) => format!("{items} (shard {} of {})", shard.part, shard.whole_items),
-        None => items,
-    }
 }
 
 /// Prints what is known of a run that could begin.

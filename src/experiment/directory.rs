@@ -44,21 +44,10 @@ pub struct Finished {
 }
 
 impl Directory {
-    /// As [`Directory::create_merged`], for one version to write.
-    pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
-        Directory::create_merged(path, plan, texts, &[])
-    }
-
-    /// Makes a directory (mode 0700) with the texts of the plan's items, empty logs, the versions that wrote its parts, and the plan (mode
-    /// 0600).
+    /// Makes a directory (mode 0700) with the texts of the plan's items, empty logs, and the plan (mode 0600).
     ///
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
-    pub fn create_merged(
-        path: &Path,
-        plan: &Plan,
-        texts: &[ItemText],
-        versions: &[String],
-    ) -> Result<Directory, RunError> {
+    pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && !is_vacant(path)? {
             return Err(RunError::NotEmpty { path: path.to_owned() });
         }
@@ -74,7 +63,6 @@ impl Directory {
         if fs_err::exists(&stale)? {
             fs_err::remove_file(stale)?;
         }
-        versions::write(path, versions)?;
         // The plan is written last: where it exists, all other files do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
         let searches = searches.map(|file| Appender::behind(file, &Chain::empty(&plan_sha256)));
@@ -147,6 +135,22 @@ impl Directory {
             is_complete,
             notices,
         })
+    }
+
+    /// Takes up the run in `path` where it stopped; one that was never begun begins.
+    ///
+    /// # Errors
+    /// A directory of another run, or of anything else.
+    pub fn begin(
+        path: &Path,
+        plan: &Plan,
+        texts: &[ItemText],
+        allow_version: bool,
+    ) -> Result<Directory, RunError> {
+        match Directory::resume(path, plan, texts, allow_version) {
+            Err(RunError::NoPlan { .. }) => Directory::create(path, plan, texts),
+            other => other,
+        }
     }
 
     /// Chains a search as the next line, to be written by a commit.

@@ -4,7 +4,6 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::shard::Shard;
 use super::versions::THIS;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::fault::faults;
@@ -71,9 +70,6 @@ faults! {
             "finish the run with `wardround resume DIR`";
         #[error("{} has not finished", path.display())]
         NoResults { path: PathBuf } => Artefact, "finish the run with `wardround resume DIR`";
-        #[error("shard {part} of {items} items has none")]
-        EmptyShard { part: Shard, items: usize } => Usage,
-            "cut a run into at most as many shards as it has items";
         #[error("{what} is logged already")]
         AlreadyLogged { what: String } => Machine;
         #[error("{what} would not read back from its own JSON: {reason}")]

@@ -59,7 +59,7 @@ impl FilePlan {
 const REASONS: &str = "reasons";
 const ENCODER: &str = "encoder";
 
-/// The file that `wardround reasons` writes: the style that was asked for, and the reasons for each note's gold.
+/// The file that `wardround data reasons` writes: the style that was asked for, and the reasons for each note's gold.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReasonsFile {
@@ -151,7 +151,7 @@ impl ExemplarSpec {
                 let read: ReasonsFile = data::json::read(&bytes).map_err(|error| {
                     Failure::usage(
                         format!("{} is no file of reasons: {error}", path.display()),
-                        "`wardround reasons` writes one",
+                        "`wardround data reasons` writes one",
                     )
                 })?;
                 files.push(file(REASONS, path, sha256(&bytes))?);

@@ -143,12 +143,6 @@ pub fn search(item: &str, run: u32, step: u32) -> SearchLine {
     }
 }
 
-/// The plan of a part of `plan`'s items, with their texts, of which `texts` are all.
-pub fn shard_of(mut plan: Plan, part: &str, texts: Vec<ItemText>) -> (Plan, Vec<ItemText>) {
-    let texts = plan.dataset.shard(part.parse().unwrap(), texts).unwrap();
-    (plan, texts)
-}
-
 /// A question for each id.
 pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
     let question = |id: &str| QuestionText {

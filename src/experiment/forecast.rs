@@ -57,12 +57,11 @@ impl Spec {
                 let (items, chars) = inputs.first_prompts(&self.config)?;
                 (Some(items), chars / CHARS_PER_TOKEN)
             }
-            None => (self.subset.listed(), FRAME_TOKENS + ITEM_TOKENS),
+            None => {
+                let share = |items| self.shard.map_or(items, |shard| shard.share(items));
+                (self.subset.listed().map(share), FRAME_TOKENS + ITEM_TOKENS)
+            }
         };
-        let items = items.map(|items| match self.shard {
-            Some(part) => items.div_ceil(part.of()),
-            None => items,
-        });
         let reply = reply_tokens(&self.config);
         let each = self.config.max_calls();
         let calls = items.unwrap_or(1) as u64 * u64::from(self.runs) * u64::from(each);

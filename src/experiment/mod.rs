@@ -26,7 +26,6 @@ pub mod library;
 pub mod line;
 pub mod link;
 pub mod log;
-pub mod merge;
 pub mod models;
 mod outcome;
 pub mod plan;

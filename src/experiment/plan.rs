@@ -229,7 +229,7 @@ impl Plan {
     pub fn without_reasons(&self) -> Option<&'static str> {
         let files = &self.exemplars.as_ref()?.files;
         let lacks = self.system == "medprompt" && files.iter().all(|file| file.what != "reasons");
-        lacks.then_some("medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround reasons`)")
+        lacks.then_some("medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround data reasons`)")
     }
 
     /// Where the plan of a run lies.

@@ -39,6 +39,9 @@ impl Spec {
         self.refuse_other_items()?;
         let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
         dataset.items = self.subset.choose(dataset.items)?;
+        if let Some(shard) = self.shard {
+            dataset.items = shard.take(dataset.items);
+        }
         if self.config.decoding.option_order == OptionOrder::Permuted {
             self.permute_options(&mut dataset)?;
         }
@@ -96,7 +99,7 @@ impl Spec {
     /// Resolves everything that bears on the answers; `models` holds those of every seat.
     ///
     /// # Errors
-    /// A panel that is not the system's size, a shard of too few items.
+    /// A panel that is not the system's size.
     pub fn resolve(self, inputs: Inputs, models: &Models) -> Result<Run, Failure> {
         self.resolve_with(inputs, models, &mut Libraries::default())
     }
@@ -170,7 +173,7 @@ impl Spec {
                 sha256: dataset.sha256,
                 items_sha256: texts::sha256(&texts)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
-                shard: self.planned_shard,
+                shard: None,
                 skip_bad_rows: self.bad_rows == BadRows::Skip,
                 skipped: dataset.skipped,
             },
@@ -211,10 +214,7 @@ impl Spec {
         };
         run.refuse_long_prompts()?;
         run.refuse_small_pools(models)?;
-        match self.shard {
-            Some(part) => run.shard(part),
-            None => Ok(run),
-        }
+        Ok(run)
     }
 
     /// The default number of items in flight: twice the batch, so that a batch is always full. A searching system's prompts grow step by
@@ -242,6 +242,11 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// Whether no item was chosen, as in a shard of more than there are.
+    pub fn is_empty(&self) -> bool {
+        self.dataset.items.is_empty()
+    }
+
     /// How many items there are, and the characters of a first prompt on average.
     pub(super) fn first_prompts(&self, config: &SystemConfig) -> Result<(usize, usize), Failure> {
         let system = config.build(&self.prompts, &self.exemplars)?;
@@ -282,25 +287,14 @@ pub struct Started {
 
 impl Run {
     /// The directory of the run where none was named: new, and named after the run.
-    pub fn default_directory(&self) -> PathBuf {
+    pub fn default_directory(&self, shard: Option<Shard>) -> PathBuf {
         let plan = &self.plan;
         let digits = plan.created_at.chars().filter(char::is_ascii_digit);
         let time: String = digits.take(14).collect();
         // The parts of an array job may begin in the same second.
-        let part = plan.dataset.shard.as_ref().map_or_else(String::new, |shard| {
-            format!("-{}-of-{}", shard.part.index() + 1, shard.part.of())
-        });
+        let part =
+            shard.map_or(String::new(), |one| format!("-{}", one.to_string().replace('/', "-of-")));
         PathBuf::from(format!("wardround-{}-{}-{time}{part}", plan.system, plan.dataset.name))
-    }
-
-    /// Keeps one part of the items.
-    ///
-    /// # Errors
-    /// A shard of too few items.
-    pub fn shard(mut self, part: Shard) -> Result<Run, Failure> {
-        self.texts = self.plan.dataset.shard(part, self.texts)?;
-        self.items = part.take(self.items);
-        Ok(self)
     }
 
     /// Gives every seat its model, of those that [`Models::start`] gave.

@@ -10,7 +10,7 @@ use super::hardware::Hardware;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
 use super::room::auxiliary_models;
-use super::shard::{Shard, ShardPlan};
+use super::shard::Shard;
 use crate::data::subset::Subset;
 use crate::data::{BadRows, Format, ItemKind};
 use crate::diagnosis::Failure;
@@ -38,8 +38,6 @@ pub struct Spec {
     pub subset: Subset,
     /// The part of the subset that runs; `None`: all of it.
     pub shard: Option<Shard>,
-    /// Where the subset is a shard already, as its plan says.
-    pub planned_shard: Option<ShardPlan>,
     pub runs: u32,
     /// One model for every slot, or as many as the system's panel has: cards, hub ids, directories or endpoints.
     pub panel: Vec<String>,
@@ -95,7 +93,6 @@ impl Spec {
             bad_rows: BadRows::Refuse,
             subset: Subset::All,
             shard: None,
-            planned_shard: None,
             runs: 1,
             panel: DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect(),
             slots: BTreeMap::new(),
@@ -158,7 +155,6 @@ impl Spec {
         Ok(Spec {
             bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),
             subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
-            planned_shard: plan.dataset.shard.clone(),
             runs: plan.runs,
             panel: Vec::new(),
             slots: plan.panel.iter().map(slot).collect(),

@@ -12,7 +12,7 @@ use crate::ops::Quantisation;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusSpec {
-    /// The corpora to search, as `corpus build` wrote them; several must have one encoder
+    /// Corpora to search, as `corpus build` wrote them, of one encoder
     #[arg(id = "corpus", long = "corpus", help_heading = "Retrieval", value_name = "DIR,DIR")]
     #[serde(alias = "corpus")]
     pub directories: Vec<PathBuf>,
@@ -25,13 +25,13 @@ pub struct CorpusSpec {
         requires = "corpus"
     )]
     pub sources: Vec<String>,
-    /// The reranker, for rerank=cross-encoder: its directory, or its card's name
+    /// The reranker, for rerank=cross-encoder: a directory or a card
     #[arg(long, help_heading = "Retrieval", value_name = "DIR|CARD")]
     pub reranker: Option<PathBuf>,
-    /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
+    /// Tokens that the reranker reads of query and passage [default: its card's]
     #[arg(long, help_heading = "Retrieval", value_name = "N", requires = "corpus", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
     pub reranker_tokens: Option<usize>,
-    /// Weight quantisation of the reranker on load, as --quant; the encoder's is the corpus's
+    /// Quantisation of the reranker's weights
     #[arg(
         long,
         help_heading = "Retrieval",
@@ -40,7 +40,7 @@ pub struct CorpusSpec {
         requires = "corpus"
     )]
     pub reranker_quant: Quantisation,
-    /// Device that encodes queries and reranks passages [default: the panel's first]
+    /// Device that retrieval computes on [default: the panel's first]
     #[arg(
         id = "retrieval_device",
         long = "retrieval-device",
@@ -49,7 +49,7 @@ pub struct CorpusSpec {
     )]
     #[serde(alias = "retrieval_device")]
     pub device: Option<String>,
-    /// Keep checksums of passages in the run directory, not their texts: for corpora that may not be copied
+    /// Keep checksums of passages in the run, not their texts
     #[arg(long, help_heading = "Retrieval", requires = "corpus")]
     pub no_passages: bool,
     /// That a run of an earlier version also searched by words. There is no such search: it cannot be repeated.
@@ -65,10 +65,10 @@ pub struct CorpusSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Refinement {
-    /// Of overlapping chunks of one document show only the best; `check` always does
+    /// Of overlapping chunks of one document show only the best
     #[arg(long, help_heading = "Retrieval")]
     pub dedup: bool,
-    /// Leave out documents dated before this day, and those without a date
+    /// Leave out documents without a date, or dated before this day
     #[arg(long, help_heading = "Retrieval", value_name = "YYYY-MM-DD")]
     pub newer_than: Option<String>,
 }

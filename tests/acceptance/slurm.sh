@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The array job of docs/machines.md on a Slurm of its own, one node of four slots: a recipe in four shards that share a store of calls. One
-# is killed and queued again, one killed and its directory lost, one queued again while it runs; merged they equal the run in one go.
+# is killed and queued again, one killed and its directory lost, one queued again while it runs; the run from their store equals the run in one go.
 #
 #     tests/acceptance/slurm.sh WARDROUND DATA OUT [RECIPE] [ITEMS]
 #
@@ -109,7 +109,11 @@ await() {
 }
 # Queued again, without the two minutes that Slurm waits.
 again() {
-    scontrol requeue "${job}_$1"
+    # A task that has just ended may still be completing.
+    for _ in $(seq 50); do
+        ! scontrol requeue "${job}_$1" 2>/dev/null || break
+        sleep 0.2
+    done
     until [ "$(field "$1" JobState)" = PENDING ]; do sleep 0.2; done
     scontrol update JobId="${job}_$1" StartTime=now
 }
@@ -132,18 +136,16 @@ for task in 1 2 3 4; do
 done
 grep -h "store of calls" slurm-"${job}"_*.out || true
 
-held() { wardround calls info calls --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["calls"])'; }
-wardround calls verify calls
+held() { find calls -name '*.call' | wc -l; }
 kept=$(held)
-wardround merge merged part-* >merged.md
+rm -r part-1
 wardround "${order[@]}" --quiet --out whole >whole.md
-wardround "${order[@]}" --quiet --calls calls --out stored >stored.md
+wardround "${order[@]}" --quiet --calls calls --out stored >stored.md 2>stored.log
+! grep "not used" stored.log || fail "the store holds what is damaged"
 [ "$(held)" = "$kept" ] || fail "the run in one go computed $(($(held) - kept)) calls that the shards had not kept"
-for run in merged stored; do
-    python3 "$root/tests/acceptance/equal.py" whole $run
-done
-for cell in merged/cells/*; do
+python3 "$root/tests/acceptance/equal.py" whole stored
+for cell in stored/cells/*; do
     wardround verify "$cell" >>verify.log
-    cmp "$cell/dataset.jsonl" "whole/${cell#merged/}/dataset.jsonl"
+    cmp "$cell/dataset.jsonl" "whole/${cell#stored/}/dataset.jsonl"
 done
-echo "$(cat whole/cells/*/calls.jsonl | wc -l) logged calls, $kept in the store, computed $(($(cat calls/*.calls | wc -l) - $(ls calls/*.calls | wc -l)))"
+echo "$(cat whole/cells/*/calls.jsonl | wc -l) logged calls, $kept in the store"

@@ -25,13 +25,17 @@ fn a_directory_that_holds_something_is_left_alone() {
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
     let before = std::fs::read(scratch.path("out/calls.jsonl")).unwrap();
-    scratch
-        .run_one("out", "")
-        .refused(2, &["out exists and is not empty", "hint: go on with `wardround resume DIR`"]);
+    for (flags, difference) in
+        [("--seed 7", "seed is 42 against 7"), ("--set t_max=1", "settings.t_max is 0 against 1")]
+    {
+        let expected = format!("out holds another run: {difference}");
+        scratch.run_one("out", flags).refused(2, &[&expected, "hint: give another --out"]);
+    }
     assert_eq!(std::fs::read(scratch.path("out/calls.jsonl")).unwrap(), before);
 
     std::fs::create_dir(scratch.path("mine")).unwrap();
     scratch.write("mine/thesis.tex", "");
+    scratch.run_one("mine", "").refused(2, &["mine exists and is not empty"]);
     for (directory, problem) in
         [("mine", "it holds no plan.toml"), ("nowhere", "it does not exist")]
     {
@@ -39,6 +43,29 @@ fn a_directory_that_holds_something_is_left_alone() {
             .wardround(format!("resume {directory}"))
             .refused(3, &["is not a run directory", problem, "hint: name a directory"]);
     }
+}
+
+/// As `recipe` does: so a task of an array that is queued again needs no other command.
+#[test]
+fn the_same_command_goes_on_where_it_stopped() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    scratch.run_one("whole", "").succeeded();
+    scratch.run_one("out", "").succeeded();
+    let again = scratch.run_one("out", "");
+    assert!(
+        again.succeeded().stderr.contains("out is finished: there is nothing to run"),
+        "{again:#?}"
+    );
+    // As a kill leaves it.
+    std::fs::remove_file(scratch.path("out/results.json")).unwrap();
+    let items = std::fs::read_to_string(scratch.path("out/items.jsonl")).unwrap();
+    let first = items.split_inclusive('\n').next().unwrap();
+    scratch.write("out/items.jsonl", first);
+    let plan = std::fs::read(scratch.path("out/plan.toml")).unwrap();
+    scratch.run_one("out", "").succeeded();
+    assert_equal_runs(&scratch.path("whole"), &scratch.path("out"));
+    assert_eq!(std::fs::read(scratch.path("out/plan.toml")).unwrap(), plan);
 }
 
 #[test]

@@ -364,9 +364,7 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
         if let Some((_, contents)) = cells.iter().find(of) {
             let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
             let (count, sum) = (items.len(), sha256.get(..12).unwrap_or(sha256));
-            let shard = contents.plan.dataset.shard.as_ref();
-            let part = shard.map_or(String::new(), |shard| format!(", shard {}", shard.part));
-            lines.push(format!("{}: {count} items{part}, sha256 {sum}…", dataset.label));
+            lines.push(format!("{}: {count} items, sha256 {sum}…", dataset.label));
             let skipped = contents.plan.dataset.skipped.iter();
             lines.extend(skipped.map(|row| {
                 format!("{}: row left out: {}: {}", dataset.label, row.row, row.problem)

@@ -90,17 +90,6 @@ fn a_creation_that_was_cut_off_starts_over() {
     assert!(!out.join("versions.json").exists());
 }
 
-/// A merge that is killed in its logs is resumed as a run: it has all that it would have had.
-#[test]
-fn the_versions_are_there_before_the_first_line() {
-    let (_scratch, out) = scratch();
-    let versions = ["0.0.1", "0.0.2"].map(str::to_owned);
-    drop(Directory::create_merged(&out, &plan(), &texts(&ITEMS), &versions).unwrap());
-    let contents = Contents::read(&out).unwrap();
-    assert_eq!(contents.versions, versions);
-    assert_eq!(mode(&out.join("versions.json")), 0o600);
-}
-
 #[test]
 fn a_resumed_run_gets_what_is_done_and_goes_on() {
     let (_scratch, out) = scratch();

@@ -20,7 +20,7 @@ pub struct ExemplarSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExemplarFiles {
-    /// Why exemplars are right or wrong, as `reasons` wrote it
+    /// Why exemplars are right or wrong, as `data reasons` wrote it
     #[arg(
         id = "exemplar_reasons",
         long = "exemplar-reasons",

@@ -3,7 +3,7 @@
 use super::*;
 use crate::diagnosis::Diagnosis;
 use crate::experiment::exemplars::FilePlan;
-use crate::experiment::fixtures::{ITEMS, plan, shard_of, texts};
+use crate::experiment::fixtures::plan;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
 use crate::hub::{Environment, HubOptions};
@@ -28,22 +28,15 @@ fn the_file_of_a_plan() {
     insta::assert_snapshot!(plan().to_toml().unwrap());
 }
 
+/// As a version wrote it that cut plans into shards.
 #[test]
-fn a_shards_plan_reads_back_and_tells_its_part() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join(FILE);
-    let (shard, kept) = shard_of(plan(), "2/2", texts(&ITEMS));
-    assert_eq!(kept, texts(&["q2"]));
-    assert_eq!(shard.dataset.items, ["q2"]);
-    shard.save(&path).unwrap();
-    assert_eq!(Plan::load(&path).unwrap(), shard);
-    let text = fs_err::read_to_string(&path).unwrap();
-    let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\n";
-    assert!(text.contains(table), "{text}");
-    assert!(!plan().to_toml().unwrap().contains("shard"));
-    let cut = text.replace("2/2", "3/2");
-    let error = Plan::parse(cut.as_bytes(), &path).unwrap_err();
-    assert!(error.to_string().contains("not a shard"), "{error}");
+fn of_a_shards_plan_its_items_are_what_counts() {
+    let path = Path::new("plan.toml");
+    let text = plan().to_toml().unwrap();
+    let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\nwhole_sha256 = \"00\"\n";
+    let old = Plan::parse(format!("{text}\n{table}").as_bytes(), path).unwrap();
+    assert!(old.dataset.shard.is_some());
+    assert_eq!(plan().differences(&old).unwrap(), []);
 }
 
 #[test]
@@ -109,7 +102,7 @@ fn medprompt_without_its_chains_of_thought_says_so() {
     assert_eq!(
         told,
         Some(
-            "medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround reasons`)"
+            "medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround data reasons`)"
         )
     );
     assert_eq!(plan_of("medprompt", Vec::new()).without_reasons(), told);

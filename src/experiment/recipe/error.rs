@@ -1,4 +1,4 @@
-//! Why a recipe cannot be read, run or merged.
+//! Why a recipe cannot be read, or run.
 
 use std::path::PathBuf;
 
@@ -24,9 +24,6 @@ faults! {
         #[error("{path} is not a folder of recipe {name}")]
         NoFolder { path: PathBuf, name: String } => Usage,
             "give --out a folder that does not exist yet, or an empty one";
-        #[error("{path} is no folder of a recipe")]
-        NotBegun { path: PathBuf } => Usage,
-            "merge folders of one recipe, or run directories, not both";
         #[error("{path}: no cell of recipe {name} has finished, so there are no results yet")]
         Unfinished { path: PathBuf, name: String } => Usage,
             format!("run what is missing: wardround resume {}", path.display());

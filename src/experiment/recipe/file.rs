@@ -100,7 +100,7 @@ pub struct DatasetEntry {
     pub format: Format,
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
-    /// Under `--data-dir`: what corrections of these notes must name, as `wardround keywords` writes it.
+    /// Under `--data-dir`: what corrections of these notes must name, as `wardround data keywords` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keywords: Option<String>,
 }

@@ -13,7 +13,6 @@ pub mod machine;
 pub mod manifest;
 pub mod paper;
 pub mod run;
-pub mod shards;
 pub mod variant;
 
 pub use built_in::text as recipe_text;

@@ -25,7 +25,7 @@ use crate::experiment::models::Models;
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
 use crate::experiment::room::auxiliary_models;
-use crate::experiment::run::Run;
+use crate::experiment::run::{Inputs, Run};
 use crate::experiment::spec::Spec;
 use crate::experiment::verify::read_finished;
 use crate::experiment::whole_file;
@@ -86,13 +86,17 @@ impl RecipeRun {
             auxiliary_models(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
         })?;
         let mut libraries = Libraries::default();
+        // A shard may have none of a cell's items.
+        let own = |inputs: &Inputs| self.manifest().shard.is_none() || !inputs.is_empty();
         let runs = cells.iter().zip(specs.into_iter().zip(inputs));
+        let runs = runs.filter(|(_, (_, inputs))| own(inputs));
         let runs = runs.map(|(cell, (spec, inputs))| {
             let run = spec.resolve_with(inputs, &models, &mut libraries);
-            run.map_err(|error| error.about(&cell.title()))
+            let run = run.map_err(|error| error.about(&cell.title()))?;
+            Ok::<_, Failure>((cell.clone(), run))
         });
-        let runs = runs.collect::<Result<Vec<_>, _>>()?;
-        Ok(ResolvedRecipe { cells: cells.into_iter().zip(runs).collect(), models })
+        let cells = runs.collect::<Result<Vec<_>, _>>()?;
+        Ok(ResolvedRecipe { cells, models })
     }
 
     /// What the recipe itself was begun with.
@@ -123,7 +127,6 @@ impl RecipeRun {
                 (None, None) => Subset::All,
             },
             shard: manifest.shard,
-            planned_shard: None,
             runs: manifest.recipe.runs,
             panel: cell.panel.clone(),
             slots: cell.slots.clone(),
@@ -178,7 +181,8 @@ impl RecipeRun {
                 }
                 let (method, dataset) = (&cell.method.label, &cell.dataset.label);
                 observer.heading(&format!("cell {number} of {total}: {method} on {dataset}"));
-                let begun = begin(&directory, &run, self.allow_version)?;
+                let begun =
+                    Directory::begin(&directory, &run.plan, &run.texts, self.allow_version)?;
                 if let Some(models) = unloaded.take() {
                     driver.models = models.start()?;
                 }
@@ -280,14 +284,6 @@ fn finished_run(
     let (contents, results) = read_finished(directory)?;
     plan.keep_to(&contents.plan, &directory.join(plan::FILE), allow_version)?;
     Ok((results.n_errors == 0).then_some(contents))
-}
-
-/// Takes up a cell where it stopped; one that was never begun begins.
-fn begin(directory: &Path, run: &Run, allow_version: bool) -> Result<Directory, RunError> {
-    match Directory::resume(directory, &run.plan, &run.texts, allow_version) {
-        Err(RunError::NoPlan { .. }) => Directory::create(directory, &run.plan, &run.texts),
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -73,19 +73,6 @@ fn json_mode_is_not_called_unconstrained() {
 }
 
 #[test]
-fn a_shard_says_that_it_is_one() {
-    let (mut plan, items, calls) = records();
-    let said = "One shard of a run";
-    assert!(!page().contains(said));
-    let whole = plan.dataset.items.len();
-    plan.dataset.shard("1/2".parse().unwrap(), Vec::new()).unwrap();
-    let items: Vec<AnswerLine> =
-        items.into_iter().filter(|item| plan.dataset.items.contains(&item.item)).collect();
-    let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
-    assert!(page.contains(said) && page.contains(&format!("of its {whole} items")));
-}
-
-#[test]
 fn what_models_write_stays_text() {
     let hostile = "</script></pre></template><script>alert(1)</script>]]>--><img src=x onerror='a'>\" \u{202E}\0\u{1b}{{ page }}";
     let mut attack = call(hostile, hostile, 0);
