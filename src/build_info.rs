@@ -1,4 +1,4 @@
-//! How this program was built, as far as the build was told: for `wardround version`, and for what bundles say of it.
+//! How this program was built, as far as the build was told: for `wardround doctor`.
 
 use serde::{Deserialize, Serialize};
 

@@ -89,10 +89,8 @@ const CAPS: &[(&str, usize)] = &[
     // 10 more, and cli and experiment 20 and 30: the digest of equal runs.
     ("analysis", 10610),
     ("serve", 8830),
-    // 130 more: `verify` of a recipe's folder, `report` of one that was stopped. The names that trails gave to fields went.
-    ("cli", 8350),
-    // 50 more: what a recipe that was stopped gives back.
-    ("experiment", 6990),
+    ("cli", 8190),
+    ("experiment", 6590),
     ("report", 4470),
     ("bundle", 630),
     // 20 more: parts and adapters are refused by name again, and rules of sampling told. Our own reader of GGUF, 1,066 lines, went.
@@ -110,7 +108,7 @@ const CAPS: &[(&str, usize)] = &[
     ("scorers", 1250),
     ("bench", 1050),
     ("retrieval", 950),
-    ("calls", 930),
+    ("calls", 270),
     ("sandbox", 880),
     ("text", 780),
     ("chat", 730),

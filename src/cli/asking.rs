@@ -1,4 +1,4 @@
-//! Asks one model once about each note of a file; shared by `keywords` and `reasons`.
+//! Asks one model once about each note of a file; shared by `data keywords` and `data reasons`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

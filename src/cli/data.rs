@@ -1,11 +1,13 @@
-//! `data`: fetches, lists and verifies the datasets of recipes.
+//! `data`: fetches, lists and verifies the datasets of recipes, and has models write what belongs to them.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::keywords::Keywords;
 use super::models::tell_checks;
 use super::options::FetchFlags;
+use super::reasons::Reasons;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format};
@@ -22,6 +24,10 @@ pub enum Data {
     Ls(List),
     /// Check a directory's datasets against their checksums, and say what is odd in them
     Verify(Verify),
+    /// Extract keywords from erroneous notes (input of the KPCS metric)
+    Keywords(Box<Keywords>),
+    /// Have a model that knows the gold explain why exemplars are right or wrong (input of --exemplar-reasons)
+    Reasons(Box<Reasons>),
 }
 
 #[derive(Debug, Args)]
@@ -48,7 +54,7 @@ pub struct Verify {
     format: Option<Format>,
 }
 
-run_each!(Data: Fetch, Ls, Verify);
+run_each!(Data: Fetch, Ls, Verify, Keywords, Reasons);
 
 impl Fetch {
     fn run(self) -> Result<(), Failure> {

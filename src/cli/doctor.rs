@@ -2,12 +2,15 @@
 
 mod sandbox;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
 use super::models::state;
 use super::options::HubFlags;
+use crate::build_info::BuildInfo;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::Card;
@@ -20,6 +23,9 @@ pub struct Doctor {
     /// Try each forbidden action inside the sandbox, and print the kernel's answer
     #[arg(long)]
     sandbox: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "sandbox")]
+    json: bool,
     #[arg(long, hide = true, value_name = "DIR")]
     sandbox_child: Option<PathBuf>,
     #[command(flatten)]
@@ -35,31 +41,48 @@ impl Doctor {
             return sandbox::run_all();
         }
         let options = self.hub.options(true)?;
+        let build = BuildInfo::own();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let cpu = Cpu::new(threads)?;
         let fetching = if cfg!(feature = "hub") { "can fetch models" } else { "no HTTP stack" };
-        console::say(format!("version    {} ({fetching})", env!("CARGO_PKG_VERSION")))?;
-        console::say(format!("device     cpu: {}, {threads} threads", cpu.describe()))?;
+        let changed = if build.dirty { ", changed" } else { "" };
+        let commit = build.commit.as_deref().unwrap_or("not stated");
+        let epoch =
+            build.source_date_epoch.map_or("not stated".to_owned(), |epoch| epoch.to_string());
+        let mut rows = vec![
+            ("version", format!("{} ({fetching})", build.version)),
+            ("commit", format!("{commit}{changed}")),
+            ("rustc", build.rustc.clone()),
+            ("target", build.target.clone()),
+            ("profile", build.profile.clone()),
+            ("features", build.features.join(", ")),
+            ("epoch", epoch),
+            ("device", format!("cpu: {}, {threads} threads", Cpu::new(threads)?.describe())),
+        ];
         let gpus = [Cuda::describe_all(), Metal::describe_all()].concat();
-        for gpu in &gpus {
-            console::say(format!("device     {gpu}"))?;
-        }
-        if gpus.is_empty()
-            && let Err(reason) = Cuda::open(0)
-        {
-            console::say(format!("device     {reason}"))?;
-        }
-        console::say(format!("memory     {} free", gibibytes(available_memory())))?;
+        let missing = gpus.is_empty().then(|| Cuda::open(0).err()).flatten();
+        rows.extend(gpus.into_iter().map(|gpu| ("device", gpu)));
+        rows.extend(missing.map(|reason| ("device", reason.to_string())));
+        rows.push(("memory", format!("{} free", gibibytes(available_memory()))));
         let connections = match options.fetch_refusal() {
             Some(reason) => format!("none: {reason}"),
             None => format!("to {} when a model is missing", options.environment.endpoint),
         };
-        console::say(format!("network    {connections}"))?;
-        console::say(format!("cache      {}", options.cache()?.root().display()))?;
+        rows.push(("network", connections));
+        rows.push(("cache", options.cache()?.root().display().to_string()));
         let here = options.local();
-        for card in Card::all() {
-            console::say(format!("model      {}: {}", card.name, state(card, &here)))?;
+        rows.extend(
+            Card::all()
+                .iter()
+                .map(|card| ("model", format!("{}: {}", card.name, state(card, &here)))),
+        );
+        if !self.json {
+            let mut lines = rows.into_iter().map(|(name, text)| format!("{name:10} {text}"));
+            return Ok(lines.try_for_each(console::say)?);
         }
-        Ok(())
+        let mut told: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (name, text) in rows {
+            told.entry(name).or_default().push(text);
+        }
+        Ok(console::say(json!({ "build": build, "here": told }).to_string())?)
     }
 }

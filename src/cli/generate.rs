@@ -1,11 +1,14 @@
-//! `generate`: prints one completion of one model.
+//! `generate`: prints one completion of one model, or under it log-probabilities and token ids.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::error::Error;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::inspect::{ModelFlags, read_messages, read_text};
+use super::logprobs::Logprobs;
+use super::tokenize::Tokenize;
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -22,8 +25,60 @@ use crate::panel::{PanelError, SamplingChoice};
 use crate::record::Message;
 use crate::tokenizer::Tokenizer;
 
+/// A completion, unless one of its verbs is asked for.
+#[derive(Debug)]
+pub enum Generate {
+    Completion(Box<OneCompletion>),
+    Other(Other),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Other {
+    /// Print next-token log-probabilities for a token sequence
+    Logprobs(Logprobs),
+    /// Print the token ids of texts (one JSON string per line on stdin) or of a chat
+    Tokenize(Tokenize),
+}
+
+run_each!(Other: Logprobs, Tokenize);
+
+impl Args for Generate {
+    fn augment_args(command: Command) -> Command {
+        let command = Other::augment_subcommands(OneCompletion::augment_args(command));
+        command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Generate::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Generate {
+    fn from_arg_matches(given: &ArgMatches) -> Result<Generate, Error> {
+        match given.subcommand_name() {
+            Some(_) => Other::from_arg_matches(given).map(Generate::Other),
+            None => OneCompletion::from_arg_matches(given)
+                .map(|one| Generate::Completion(Box::new(one))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), Error> {
+        *self = Generate::from_arg_matches(given)?;
+        Ok(())
+    }
+}
+
+impl Generate {
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Generate::Completion(one) => one.run(),
+            Generate::Other(other) => other.run(),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
-pub struct Generate {
+pub struct OneCompletion {
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
@@ -79,8 +134,8 @@ struct Form {
     regex: Option<String>,
 }
 
-impl Generate {
-    pub fn run(self) -> Result<(), Failure> {
+impl OneCompletion {
+    fn run(self) -> Result<(), Failure> {
         let checkpoint = self.model.find()?;
         let files = &checkpoint.files;
         let tokenizer =

@@ -1,4 +1,4 @@
-//! Shared by `generate`, `logprobs` and `tokenize`: the model, and the input text.
+//! Shared by `generate` and its verbs: the model, and the input text.
 
 use std::path::Path;
 

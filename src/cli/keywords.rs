@@ -1,4 +1,4 @@
-//! `keywords`: has a model extract, for each note with an error, the keywords that a correction must name, from the erroneous and the
+//! `data keywords`: has a model extract, for each note with an error, the keywords that a correction must name, from the erroneous and the
 //! corrected sentence (MedGuards, A.1).
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `logprobs`: prints a model's next-token log-probabilities, or its logits, for a token sequence.
+//! `generate logprobs`: prints a model's next-token log-probabilities, or its logits, for a token sequence.
 
 use std::path::PathBuf;
 

@@ -59,9 +59,10 @@ mod systems;
 mod tests;
 mod tokenize;
 mod verify;
-mod version;
 
-use clap::{Parser, Subcommand};
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction, Command, CommandFactory, Parser, Subcommand};
 
 pub use self::parse::parse;
 
@@ -85,10 +86,6 @@ enum Verb {
     Recipe(Box<recipe::RecipeVerb>),
     /// Continue a run or a recipe where it stopped
     Resume(Box<resume::Resume>),
-    /// Extract keywords from erroneous notes (input of the KPCS metric)
-    Keywords(Box<keywords::Keywords>),
-    /// Have a model that knows the gold explain why exemplars are right or wrong (input of --exemplar-reasons)
-    Reasons(Box<reasons::Reasons>),
     /// Check one clinical note for an error
     Check(Box<check::Check>),
     /// Write the report of a run again, or print its tables
@@ -105,7 +102,7 @@ enum Verb {
     /// Score a submission file by the rules of a shared task
     #[command(subcommand)]
     Score(score::Score),
-    /// Download, list or verify the datasets of recipes
+    /// Datasets of recipes: download, list, verify; keywords of notes, reasons of exemplars
     #[command(subcommand)]
     Data(data::Data),
     /// Build, list, check or search the corpora that systems retrieve passages from
@@ -131,32 +128,69 @@ enum Verb {
     /// Read an audit trail, or delete texts that it keeps
     #[command(subcommand)]
     Audit(audit::AuditVerb),
-    /// Generate one completion
+    /// Generate one completion; print log-probabilities, or token ids
     Generate(generate::Generate),
-    /// Print next-token log-probabilities for a token sequence
-    Logprobs(logprobs::Logprobs),
-    /// Print the token ids of texts (one JSON string per line on stdin) or of a chat
-    Tokenize(tokenize::Tokenize),
     /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),
-    /// Show the devices, memory, models and features available here
+    /// Show this build, and the devices, memory and models available here
     Doctor(doctor::Doctor),
-    /// Check each model's files, and whether its answers are equal in every batch and with the prefix cache
+    /// Check each model's files, and that its answers are equal in every batch
     Selftest(Box<selftest::Selftest>),
-    /// Show the version and how it was built
-    Version(version::Version),
-    /// Print shell completions
+    /// Print shell completions, or write man pages
     Completions(completions::Completions),
-    /// Write man pages to a directory
-    Man(completions::Man),
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Keywords, Reasons, Check, Report, Verify, Replay, Compare, Rate, Score, Data, Corpus, Models, Systems,
+    Demo, Run, Recipe, Resume, Check, Report, Verify, Replay, Compare, Rate, Score, Data, Corpus, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,
-    Audit, Generate, Logprobs, Tokenize, Bench, Doctor, Selftest, Version, Completions, Man,
+    Audit, Generate, Bench, Doctor, Selftest, Completions,
+}
+
+/// The verbs by what they are for, as help lists them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Start", &["demo", "run", "recipe", "resume", "report", "compare", "check"]),
+    ("Data and models", &["data", "corpus", "models", "systems", "rate"]),
+    ("Serve", &["serve", "keys", "bench", "doctor"]),
+    ("Prove", &["verify", "replay", "selftest", "bundle", "audit", "score"]),
+    ("More", &["generate", "completions"]),
+];
+
+/// Verbs with more flags than a screen has lines: `--help` gives each a line or two, `wardround help VERB` all that is to say.
+const BRIEF: [&str; 5] = ["run", "recipe", "resume", "check", "serve"];
+
+/// The command line, with its verbs in groups. A verb that this build has not is in none.
+pub fn command() -> Command {
+    let mut command = Arguments::command();
+    let mut listed = String::new();
+    for (group, verbs) in GROUPS {
+        let _ = writeln!(listed, "{group}:");
+        for name in verbs {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            if let Some(about) = about {
+                let _ = writeln!(listed, "  {name:12} {about}");
+            }
+        }
+        listed.push('\n');
+    }
+    for name in BRIEF {
+        if command.find_subcommand(name).is_some() {
+            command = command.mut_subcommand(name, brief);
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}{{after-help}}"
+    ))
+}
+
+fn brief(verb: Command) -> Command {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).global(true);
+    let more = format!(
+        "`wardround help {}` explains the values, `wardround systems show NAME` what a system can be set to.",
+        verb.get_name()
+    );
+    verb.disable_help_flag(true).arg(help.help("Print help")).after_help(more)
 }
 
 /// The environment variables, which mean the same for all commands. Those of flags are also shown with the flags.

@@ -111,7 +111,7 @@ pub struct ScorerFlags {
     /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
     #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = sampling::share::<f64>)]
     pub alpha: Option<f64>,
-    /// Keywords per note for KPCS, as written by `keywords` [default: those of the notes file, else the words that the reference correction changes]
+    /// Keywords per note for KPCS, as `data keywords` writes them [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
     /// Words that count as a keyword in the case-folded KPCS: a JSON object from word to a list of words
@@ -168,7 +168,7 @@ impl ScorerFlags {
 /// How malformed rows of a data file are handled.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct RowFlags {
-    /// Skip malformed rows, and list them in the plan and the report; without it such a file is refused
+    /// Skip malformed rows, and list them; else such a file is refused
     #[arg(long, help_heading = "Data")]
     pub skip_bad_rows: bool,
 }
@@ -182,7 +182,7 @@ impl RowFlags {
 /// The items that run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SubsetFlags {
-    /// Maximum number of items: the first N, or a random sample with --sample-seed
+    /// The first N items at most, or a random sample by --sample-seed
     #[arg(long, help_heading = "Data", value_name = "N")]
     pub limit: Option<usize>,
     /// Random seed of the sample that --limit takes

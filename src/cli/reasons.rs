@@ -1,4 +1,4 @@
-//! `reasons`: has a model explain why each exemplar is right or wrong; it is given the gold annotation and must not mention it.
+//! `data reasons`: has a model explain why each exemplar is right or wrong; it is given the gold annotation and must not mention it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Command, CommandFactory, Parser};
+use clap::{Command, Parser};
 use insta::{Settings, assert_snapshot};
 
-use super::{Arguments, run};
+use super::{Arguments, GROUPS, command, run};
 
 /// A verb and its verbs, each with its full name.
 fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
@@ -19,9 +19,9 @@ fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
 }
 
 fn all() -> Vec<(String, Command)> {
-    let mut command = Arguments::command();
-    command.build();
-    verbs(&command, "wardround")
+    let mut all = command();
+    all.build();
+    verbs(&all, "wardround")
 }
 
 fn keep(name: &str, text: &str) {
@@ -35,7 +35,7 @@ fn keep(name: &str, text: &str) {
 
 #[test]
 fn the_command_line_is_consistent() {
-    Arguments::command().debug_assert();
+    command().debug_assert();
 }
 
 #[test]
@@ -47,6 +47,50 @@ fn help() {
         let text = command.render_long_help().to_string();
         let text: Vec<&str> = text.lines().map(str::trim_end).collect();
         keep(&name.replace(' ', "-"), &text.join("\n"));
+    }
+}
+
+/// What `wardround LINE` prints on a terminal so wide.
+fn help_of(line: &str, width: usize) -> String {
+    let words = std::iter::once("wardround").chain(line.split(' '));
+    command().term_width(width).try_get_matches_from(words).unwrap_err().render().to_string()
+}
+
+#[test]
+fn the_verbs_are_few_and_each_is_in_one_group() {
+    let all = command();
+    let verbs: BTreeSet<&str> = all.get_subcommands().map(Command::get_name).collect();
+    let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
+    let is_built = |name: &&&str| {
+        cfg!(all(feature = "serve", feature = "airgap"))
+            || !["serve", "keys", "bundle"].contains(*name)
+    };
+    let built: BTreeSet<&str> = listed.iter().filter(is_built).copied().collect();
+    assert_eq!((built.len(), built), (verbs.len(), verbs));
+    assert!(listed.len() <= 24 && BTreeSet::from_iter(&listed).len() == listed.len());
+    let help = help_of("--help", 110);
+    for (group, names) in GROUPS {
+        assert!(help.contains(&format!("\n{group}:\n")), "{help}");
+        for name in names.iter().filter(is_built) {
+            let lines = help.lines().filter(|line| line.starts_with(&format!("  {name} ")));
+            assert!(
+                lines.clone().count() == 1 && lines.clone().all(|line| line.len() <= 100),
+                "{name}: {help}"
+            );
+        }
+    }
+}
+
+/// What belongs to one system stands in `systems show`.
+#[test]
+fn the_help_of_a_run_is_read_at_once() {
+    for line in ["run --help", "run -h"] {
+        for width in [100, 110] {
+            let help = help_of(line, width);
+            let lines = help.lines().count();
+            assert!(lines <= 120, "{line}, {width} columns: {lines} lines\n{help}");
+            assert!(help.contains("--exemplar-reasons") && help.contains("wardround systems show"));
+        }
     }
 }
 
@@ -130,12 +174,12 @@ fn mistakes() {
     let lines = [
         "wardround runn",
         "wardround run --limit few",
-        "wardround tokenize --model no-such-model",
-        "wardround tokenize --model ./no-such-folder",
-        "wardround tokenize --model src",
+        "wardround generate tokenize --model no-such-model",
+        "wardround generate tokenize --model ./no-such-folder",
+        "wardround generate tokenize --model src",
         "wardround generate --model src",
         "wardround generate --model src --prompt Hello --temperature hot",
-        "wardround logprobs --model src --tokens 1 --device tpu",
+        "wardround generate logprobs --model src --tokens 1 --device tpu",
         "wardround run --plan no-such-plan --corpus a --no-passages",
         "wardround run --plan no-such-plan --corpus a --dedup",
         "wardround compare no-such-run other",

@@ -1,4 +1,4 @@
-//! `tokenize`: prints the token ids of texts, or the rendered text and the token ids of a chat.
+//! `generate tokenize`: prints the token ids of texts, or the rendered text and the token ids of a chat.
 
 use std::path::PathBuf;
 

@@ -46,7 +46,7 @@ pub struct KvBudget {
     /// KV cache size in tokens, per model [default: what memory allows]
     #[arg(id = "kv_tokens", long = "kv-tokens", help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub tokens: Option<usize>,
-    /// Fraction of the memory left after loading weights to use for the KV cache [default: 0.8]
+    /// Share of free memory for the KV cache [default: 0.8]
     #[arg(id = "kv_fraction", long = "kv-fraction", help_heading = "Device", value_name = "FRACTION", value_parser = fraction, conflicts_with = "kv_tokens")]
     pub fraction: Option<f64>,
     /// Whether the memory is allocated at the start, so that a long-running process does not grow later; else at first use.

@@ -15,15 +15,15 @@ pub struct SamplingChoice {
     #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
+    /// Sample from the likeliest tokens up to P [default: the model's]
     #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
-    /// Sample from the K most likely tokens; 0 for all [default: the model's]
+    /// Sample from the K likeliest tokens; 0: all [default: the model's]
     #[arg(long, help_heading = "Decoding", value_name = "K")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u32>,
-    /// Leave out tokens less likely than P times the most likely one [default: the model's]
+    /// Leave out what is below P of the likeliest [default: the model's]
     #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_p: Option<f32>,

@@ -58,7 +58,7 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
     scratch.write("reasons.json", r#"{"x": "y"}"#);
     refused(
         &format!("medprompt {EXEMPLARS} --exemplar-reasons reasons.json"),
-        &["no file of reasons", "wardround reasons"],
+        &["no file of reasons", "wardround data reasons"],
     );
     scratch.write("ungraded.jsonl", r#"{"id": "u", "text": "Well."}"#);
     refused(
@@ -81,7 +81,7 @@ fn a_run_with_reasons_is_verified_replayed_and_taken_up() {
     let scratch = scratch();
     scratch
         .wardround(format!(
-            "reasons {EXEMPLARS} --style solve --panel qwen3 --max-tokens 8 --out reasons.json"
+            "data reasons {EXEMPLARS} --style solve --panel qwen3 --max-tokens 8 --out reasons.json"
         ))
         .succeeded();
     let reasons = std::fs::read_to_string(scratch.path("reasons.json")).unwrap();

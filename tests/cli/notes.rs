@@ -211,7 +211,9 @@ fn a_changed_figure_of_notes_is_found() {
 fn a_models_keywords_are_those_that_the_gold_correction_has() {
     let scratch = scratch();
     scratch
-        .wardround("keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json")
+        .wardround(
+            "data keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json",
+        )
         .succeeded();
     let found: Value =
         serde_json::from_slice(&std::fs::read(scratch.path("keywords.json")).unwrap()).unwrap();
@@ -222,7 +224,7 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     }
     scratch.write("bad.jsonl", format!("{}\n{{\"text\": 1}}\n", NOTES.trim_end()));
     let told = scratch.wardround(
-        "keywords --data bad.jsonl --format notes --skip-bad-rows --panel qwen3 --out more.json",
+        "data keywords --data bad.jsonl --format notes --skip-bad-rows --panel qwen3 --out more.json",
     );
     assert!(told.stderr.contains("note: bad rows, left out: 1 of "), "{told:#?}");
     told.succeeded();
@@ -233,7 +235,7 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     scratch.write("broken.json", "{\"a\": \"one\"}");
     scratch
         .wardround("report out --keywords broken.json")
-        .refused(2, &["broken.json: ", "`wardround keywords` writes it"]);
+        .refused(2, &["broken.json: ", "`wardround data keywords` writes it"]);
     scratch.write("synonyms.json", "{\"artesunate\": [\"artemether\"]}");
     scratch.wardround("report out --synonyms synonyms.json").succeeded();
     scratch.write("broken.json", "{\"artesunate\": \"artemether\"}");
@@ -250,7 +252,8 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
         .refused(3, &["there is no directory nowhere", "models fetch"]);
     // Also where there is nothing to compare.
     scratch.wardround("report out --scorers nowhere").refused(3, &["no directory nowhere"]);
-    let keywords = "keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json";
+    let keywords =
+        "data keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json";
     scratch.wardround(keywords).refused(2, &["keywords.json exists already"]);
     scratch.wardround("report out --submission run.txt").succeeded();
     let submission = std::fs::read_to_string(scratch.path("run.txt")).unwrap();

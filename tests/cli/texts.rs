@@ -1,4 +1,4 @@
-//! `generate`, `logprobs`, `tokenize`: one model, one text, JSON out.
+//! `generate` and its verbs: one model, one text, JSON out.
 
 use serde_json::{Value, json};
 use wardround::model::Family;
@@ -58,7 +58,7 @@ fn greedy_tokens_are_the_greatest_logits_and_come_out_the_same_twice() {
         assert_eq!(made["usage"], usage);
 
         let all = [&prompt[..], &tokens[..tokens.len() - 1]].concat();
-        let logprobs = format!("logprobs --model {model} --tokens {}", list(&all));
+        let logprobs = format!("generate logprobs --model {model} --tokens {}", list(&all));
         let shown = value(&scratch.wardround(format!("{logprobs} --full")));
         assert_eq!(shown["tokens"], json!(all));
         let rows = shown["logits"].as_array().unwrap();
@@ -155,7 +155,7 @@ fn texts_become_ids_a_line_each_and_a_chat_shows_its_text() {
     for family in FAMILIES {
         scratch.model(family);
         let model = family.name();
-        let tokenize = format!("tokenize --model {model}");
+        let tokenize = format!("generate tokenize --model {model}");
         let told = scratch.wardround_reading("\"hello\"\n\"two\\nlines\"\n\"\"\n", &tokenize);
         let lists: Vec<Vec<u32>> = told
             .succeeded()
@@ -184,13 +184,13 @@ fn what_is_no_text_or_chat_is_refused() {
     let scratch = Scratch::new();
     scratch.model(Family::Llama);
     let lines = "\"fine\"\nno quotes\n";
-    scratch.wardround_reading(lines, "tokenize --model llama").refused(
+    scratch.wardround_reading(lines, "generate tokenize --model llama").refused(
         2,
         &["line 2 of stdin is not a JSON string", "hint: write one quoted JSON string per line"],
     );
     scratch.write("one.json", r#"{"role": "user"}"#);
     scratch
-        .wardround("tokenize --model llama --messages one.json")
+        .wardround("generate tokenize --model llama --messages one.json")
         .refused(2, &["one.json is not a list of messages", "hint: write ["]);
     scratch
         .wardround("generate --model llama")
@@ -201,7 +201,7 @@ fn what_is_no_text_or_chat_is_refused() {
 fn tokens_that_do_not_fit_are_refused() {
     let scratch = Scratch::new();
     scratch.model(Family::Llama);
-    for verb in ["generate", "logprobs"] {
+    for verb in ["generate", "generate logprobs"] {
         let given =
             |tokens: &str| scratch.wardround(format!("{verb} --model llama --tokens {tokens}"));
         let unknown = "token id 99999 is beyond the model's 960 embeddings";

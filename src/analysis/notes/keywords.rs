@@ -48,7 +48,7 @@ impl GivenKeywords {
             json::read(&bytes).map_err(|error| {
                 Failure::usage(
                     format!("{}: {error}", path.display()),
-                    "expected a JSON object from note id to a list of keywords, as `wardround keywords` writes it",
+                    "expected a JSON object from note id to a list of keywords, as `wardround data keywords` writes it",
                 )
             })?;
         self.files.push(KeywordFile {

@@ -38,7 +38,7 @@ pub struct AuditFlags {
 /// Where a trail is written.
 #[derive(Clone, Debug, Args)]
 pub struct AuditDirectory {
-    /// Write an audit trail to this directory: a line per answer and deletion
+    /// Write an audit trail to this directory
     #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
     audit: Option<PathBuf>,
     /// Space to leave free on the disk of the trail; without it requests are refused

@@ -11,7 +11,7 @@ use crate::tokenizer::{Piece, Tokenizer};
 /// The value for minus infinity, which JSON does not have.
 const LOWEST: f64 = -9999.0;
 
-/// A log-probability with the digits that `wardround logprobs` prints, so that sums over both are bitwise equal.
+/// A log-probability with the digits that `wardround generate logprobs` prints, so that sums over both are bitwise equal.
 pub fn number(logprob: f32) -> f64 {
     match logprob.is_finite() {
         true => logprob.to_string().parse().unwrap_or(LOWEST),
