@@ -4,12 +4,15 @@ Shares no code with the program; the scripts beside it import it.
 """
 
 import json
+import re
 import sys
 import unicodedata
 
 KINDS = ("ok", "repaired", "fallback", "refused", "unread")
 # Under these keys a word or a letter is all that is asked for.
 LABELS = "answer option choice agree error label confidence role hierarchy expertise sentence_id name severity difficulty".split()
+# A sentence of a line, with its mark.
+SENTENCE = re.compile(r"""(?:[^\n.!?。！？]|[.!?]+[\"”')*_]*[^\s\"”')*_.!?。！？])+(?:[.!?]+(?:[\"”')*_]+$)?|[。！？])?""")
 # Unicode's White_Space: Python's own has four control characters more.
 BLANKS = "".join(filter(str.isspace, map(chr, range(sys.maxunicode)))).translate(dict.fromkeys(range(0x1C, 0x20)))
 # Marks that stand on letters of any script, and so are none of their own.
@@ -38,7 +41,8 @@ def is_void(call):
 
 
 def is_looping(call):
-    return any(map(loops, texts_of(call["text"]) or [call["text"].rstrip(BLANKS)]))
+    texts = texts_of(call["text"]) or [call["text"].rstrip(BLANKS)]
+    return any(map(loops, [*texts, "\n".join(texts)]))
 
 
 def is_cut(call):
@@ -106,12 +110,26 @@ def is_alphabetic(character):
 
 
 def loops(text):
-    """Whether it ends in something that repeats four times or more, on 60 bytes or more of its last 600."""
-    tail = text.encode()[-600:]
-    for period in range(1, len(tail) // 4 + 1):
-        end = tail[-max(60, 4 * period) :]
-        if len(end) >= 60 and end[period:] == end[:-period]:
-            return True
+    """Whether it ends in something that repeats four times or more: on 60 bytes or more of its last 600, or by sentences of so many bytes, which
+    lines end too and whose numbers do not count; the last of them may be cut."""
+    said = [words_alone(one) for line in text.split("\n") for one in SENTENCE.findall(line)]
+    said = [one for one in said if one]
+    return repeats(text.encode()[-600:], lambda _: 1) or any(repeats(one, lambda unit: len(unit.encode())) for one in (said, said[:-1]))
+
+
+def words_alone(unit):
+    letters = [at for at, one in enumerate(unit) if is_alphabetic(one)]
+    return unit[letters[0] : letters[-1] + 1] if letters else ""
+
+
+def repeats(parts, size):
+    for period in range(1, len(parts) // 4 + 1):
+        count = period
+        while count < len(parts) and parts[-1 - count] == parts[-1 - count + period]:
+            count += 1
+        for length in range(4 * period, count + 1):
+            if sum(map(size, parts[len(parts) - length :])) >= 60:
+                return True
     return False
 
 

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use crate::record::{CallLine, FinishReason};
+use crate::systems::reading::sentences;
 
 /// Characters from which on a text that ends without a mark counts as cut.
 const LONG: usize = 80;
 
-/// Bytes at a text's end that are looked at for a repetition, and how many times it must stand there.
+/// Bytes at a text's end that are looked at for a repetition, and how many times a part must stand there.
 const TAIL: usize = 600;
 const TIMES: usize = 4;
 /// Bytes that a repetition takes at least, all its times together.
@@ -45,16 +46,11 @@ impl Substance {
         let all = if texts.is_empty() { &whole[..] } else { &texts[..] };
         Substance {
             is_void: 2 * empty > texts.len(),
-            is_looping: all.iter().any(|text| is_looping(text)),
+            is_looping: all.iter().any(|text| is_looping(text)) || is_looping(&all.join("\n")),
             is_cut: call.finish_reason == FinishReason::Length
                 || !texts.is_empty() && all.iter().any(|text| breaks_off(text)),
             is_contradictory: call.record.is_contradiction(),
         }
-    }
-
-    #[cfg(test)]
-    fn is_sound(self) -> bool {
-        self == Substance::default()
     }
 }
 
@@ -66,24 +62,9 @@ fn without_fence(text: &str) -> &str {
 
 /// Keys under which a word or a letter is all that is asked for.
 fn is_label(key: &str) -> bool {
-    const LABELS: [&str; 14] = [
-        "answer",
-        "option",
-        "choice",
-        "agree",
-        "error",
-        "label",
-        "confidence",
-        "role",
-        "hierarchy",
-        "expertise",
-        "sentence_id",
-        "name",
-        "severity",
-        "difficulty",
-    ];
+    const LABELS: &str = "answer option choice agree error label confidence role hierarchy expertise sentence_id name severity difficulty";
     let key = key.to_ascii_lowercase();
-    LABELS.iter().any(|label| key.contains(label))
+    LABELS.split(' ').any(|label| key.contains(label))
 }
 
 /// The texts of a record, but for those under the keys of labels.
@@ -114,23 +95,34 @@ fn words(text: &str) -> usize {
     }
 }
 
-/// Whether a text ends in the same words again and again, in time linear in [`TAIL`].
+/// Whether a text ends in the same words again and again: in its last bytes, or by sentences, which lines end too, without the numbers, bullets
+/// and marks before and behind them.
 pub fn is_looping(text: &str) -> bool {
-    let tail: Vec<u8> = text.bytes().rev().take(TAIL).collect();
-    // The failure function of Knuth, Morris and Pratt gives the period of each end of the text.
-    let mut borders = vec![0; tail.len()];
-    for at in 1..tail.len() {
-        let mut border: usize = borders[at - 1];
-        while border > 0 && tail[border] != tail[at] {
+    let bytes: Vec<u8> = text.bytes().rev().take(TAIL).collect();
+    let said = sentences(text).map(|one| one.trim_matches(|c: char| !c.is_alphabetic()));
+    let mut said: Vec<&str> = said.filter(|one| !one.is_empty()).collect();
+    said.reverse();
+    // The last may be cut off.
+    let whole = said.get(1..).unwrap_or_default();
+    repeats(&bytes, |_| 1) || [&said, whole].into_iter().any(|said| repeats(said, |one| one.len()))
+}
+
+/// Whether the first of these parts, of so many bytes each, are the same ones again and again, in linear time.
+fn repeats<T: PartialEq>(parts: &[T], bytes: impl Fn(&T) -> usize) -> bool {
+    // The failure function of Knuth, Morris and Pratt gives the period of each beginning.
+    let (mut borders, mut length) = (vec![0; parts.len()], 0);
+    for at in 0..parts.len() {
+        let mut border: usize = if at == 0 { 0 } else { borders[at - 1] };
+        while border > 0 && parts[border] != parts[at] {
             border = borders[border - 1];
         }
-        borders[at] = border + usize::from(tail[border] == tail[at]);
+        borders[at] = border + usize::from(at > 0 && parts[border] == parts[at]);
+        length += bytes(&parts[at]);
+        if length >= REPEATED && at + 1 >= TIMES * (at + 1 - borders[at]) {
+            return true;
+        }
     }
-    let repeats = |(at, border): (usize, &usize)| {
-        let (length, period) = (at + 1, at + 1 - border);
-        length >= REPEATED && length >= TIMES * period
-    };
-    borders.iter().enumerate().any(repeats)
+    false
 }
 
 /// Whether a long text ends within a sentence.
@@ -173,7 +165,7 @@ mod tests {
             r#"{"Thought": "肺炎的可能性最大", "Answer": "B"}"#,
             "<think>Warfarin is given.</think>\nCORRECT",
         ] {
-            assert!(stopped(sound).is_sound(), "{sound}");
+            assert_eq!(stopped(sound), Substance::default(), "{sound}");
         }
     }
 
@@ -185,6 +177,27 @@ mod tests {
         assert!(
             is_looping(&"CELLAR_".repeat(20)) && is_looping(&format!("So {}", "肺".repeat(40)))
         );
+        let sentence = "The patient was given far more of the drug than the kidneys of a man of his age can bear";
+        for (number, word) in [("1. ", "\n"), ("- ", "\n"), ("", ". "), ("12) ", ". ")] {
+            let numbered =
+                |at: usize| format!("{}{sentence}{word}", number.replace("12", &at.to_string()));
+            let said: String = (1..=5).map(numbered).collect();
+            assert!(is_looping(&said) && is_looping(&said[..said.len() - 30]), "{said}");
+            let two: String = (1..=8)
+                .map(|at| {
+                    format!("{at}. He has a fever.\n{at}. {} drugs help.\n", ["Two", "No"][at % 2])
+                })
+                .collect();
+            assert!(is_looping(&two), "{two}");
+        }
+        let list = serde_json::json!({"cot": vec![sentence; 5], "answer": "B"}).to_string();
+        assert!(stopped(&list).is_looping);
+        for apart in [
+            "1. Fever points to it.\n2. Pain points to it.\n3. Age points to it.\n4. Sex points to it.",
+            "CORRECT\nCORRECT\nCORRECT\nCORRECT",
+        ] {
+            assert!(!is_looping(apart), "{apart}");
+        }
         let sound = "The patient has pain in the chest, and the pain in the chest came with the fever of the last two days.";
         assert!(!is_looping(sound) && !is_looping("") && !is_looping("aaaa"));
     }
@@ -195,8 +208,9 @@ mod tests {
         let reasons = "The patient has pain in the chest, and the fever of the last two days points to an infec";
         assert!(stopped(&format!(r#"{{"Thought": "{reasons}", "Answer": "B"}}"#)).is_cut);
         assert!(stopped(&format!("<think>{reasons}</think>\nCORRECT")).is_cut);
-        assert!(stopped(&format!(r#"{{"Thought": "{reasons}tion.", "Answer": "B"}}"#)).is_sound());
+        let whole = format!(r#"{{"Thought": "{reasons}tion.", "Answer": "B"}}"#);
+        assert_eq!(stopped(&whole), Substance::default());
         // Prose may end in a list.
-        assert!(stopped(reasons).is_sound());
+        assert_eq!(stopped(reasons), Substance::default());
     }
 }
