@@ -96,7 +96,7 @@ class Course:
         expect(f"{self.where}: rounds_run", item["rounds_run"], self.rounds[-1]["round"])
         found = item["answer"], item["tie"]
         expect(f"{self.where}: answer and tie", found, self.outcome[:2])
-        expect(f"{self.where}: team_confidence", item["team_confidence"], self.outcome[2])
+        expect(f"{self.where}: team_confidence", item["team_confidence"], self.outcome[2] if self.outcome[0] else None)
         expect(f"{self.where}: correct", item["correct"], None if item["gold"] is None else item["answer"] == item["gold"])
 
 

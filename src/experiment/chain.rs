@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_record_that_json_cannot_hold_is_refused() {
         let mut record = item("q1", 0);
-        record.team_confidence = f64::NAN;
+        record.team_confidence = Some(f64::NAN);
         let error = seal(&mut ItemLine::from(record), 1, ANCHOR).unwrap_err();
         assert!(matches!(error, RunError::Unloggable { .. }), "{error}");
     }

@@ -47,7 +47,8 @@ pub struct AnswerLine {
     pub answer: String,
     /// `null` where there is no gold.
     pub correct: Option<bool>,
-    pub team_confidence: f64,
+    /// Of the agents that gave the answer; `null` without one. Earlier versions stated 0, or a mean of all.
+    pub team_confidence: Option<f64>,
     pub rationale: String,
     /// The last round that ran: 0 when the panel agreed at once.
     pub rounds_run: u32,
@@ -75,6 +76,6 @@ impl AnswerLine {
     pub fn stated_confidence(&self) -> Option<f64> {
         let is_asked = self.rounds.iter().any(|round| !round.confidences.is_empty());
         let is_answered = self.error.is_none() && !self.answer.is_empty();
-        (is_asked && is_answered).then_some(self.team_confidence)
+        self.team_confidence.filter(|_| is_asked && is_answered)
     }
 }

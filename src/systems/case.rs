@@ -139,8 +139,8 @@ impl Task<'_> {
             item: question.id.clone(),
             correct: gold.as_ref().map(|gold| *gold == verdict.answer),
             gold,
+            team_confidence: Some(verdict.team_confidence).filter(|_| !verdict.answer.is_empty()),
             answer: verdict.answer,
-            team_confidence: verdict.team_confidence,
             rationale: verdict.rationale,
             tie: verdict.tie,
             ..AnswerLine::default()

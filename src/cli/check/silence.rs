@@ -124,7 +124,7 @@ fn says_nothing_of_a_note(note: &NoteLine, calls: &[CallLine], told: &str) {
 }
 
 fn answers_nothing(answer: &AnswerLine, told: &str) {
-    assert_eq!((answer.answer.as_str(), answer.team_confidence), ("", 0.0), "{told}");
+    assert_eq!((answer.answer.as_str(), answer.team_confidence), ("", None), "{told}");
     assert_eq!(answer.stated_confidence(), None, "{told}");
     for round in &answer.rounds {
         assert!(round.answers.iter().all(String::is_empty), "{told}: {round:?}");

@@ -2,7 +2,7 @@
 
 use super::step::before;
 use super::{Correctness, Leg, Mark, Own, Turn};
-use crate::record::AnswerLine;
+use crate::record::{AnswerLine, RoundLine};
 use crate::report::escape::plural;
 
 pub fn found(item: &AnswerLine) -> Mark {
@@ -16,18 +16,16 @@ fn mark(letter: &str, item: &AnswerLine) -> Mark {
 pub fn own(item: &AnswerLine) -> Own<'_> {
     // An answer that could not be read has none, nor has a system that asks for none.
     let confidence = item.stated_confidence().map(|stated| format!("{stated:.2}"));
-    let rounds = item.rounds.first();
+    let sure = confidence.as_ref().map(|stated| format!("Team confidence {stated}, "));
     Own {
         gold: item.gold.clone().unwrap_or("–".to_owned()),
-        first: rounds.map(|round| mark(&round.aggregate, item)),
+        first: item.rounds.first().map(|round| mark(&round.aggregate, item)),
         found: found(item),
         trail: trail(item),
-        outcome: vec![outcome(item)],
+        outcome: outcome(item),
         counts: format!(
             "{}{} after the first, {}.",
-            confidence
-                .as_ref()
-                .map_or(String::new(), |stated| format!("Team confidence {stated}, ")),
+            sure.unwrap_or_default(),
             plural(item.rounds_run, "round"),
             plural(item.calls, "call")
         ),
@@ -38,12 +36,18 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
     }
 }
 
-fn outcome(item: &AnswerLine) -> String {
-    match (&item.gold, found(item).verdict) {
+/// How the answer stands to gold; and where nobody could be read in the last round, that earlier votes do not count.
+fn outcome(item: &AnswerLine) -> Vec<String> {
+    let stands = match (&item.gold, found(item).verdict) {
         (None, _) => "The question has no gold answer.".to_owned(),
         (Some(gold), Correctness::Right) => format!("Right: the gold answer is {gold}."),
         (Some(gold), _) => format!("Wrong: the gold answer is {gold}."),
-    }
+    };
+    let is_silent = |round: &RoundLine| round.answers.iter().all(String::is_empty);
+    let is_last = item.answer.is_empty() && item.rounds.last().is_some_and(is_silent);
+    let is_lost = is_last && !item.rounds.iter().all(is_silent);
+    let lost = "Nobody could be read in the last round. Its answers alone are voted on, as in the papers: those of earlier rounds are not used.";
+    [stands].into_iter().chain(is_lost.then(|| lost.to_owned())).collect()
 }
 
 fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {
@@ -62,4 +66,30 @@ fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {
         }
     };
     (0..item.rounds.len()).map(leg).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Stage;
+    use crate::systems::vote::round_line;
+
+    fn round(number: u32, answers: &[&str]) -> RoundLine {
+        let agents = answers.iter().map(|_| "a".to_owned()).collect();
+        let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
+        round_line(number, Stage::Round, agents, answers, String::new())
+    }
+
+    #[test]
+    fn a_last_round_in_which_nobody_could_be_read_says_that_earlier_votes_do_not_count() {
+        let told = |rounds: Vec<RoundLine>, answer: &str| {
+            let item = AnswerLine { rounds, answer: answer.to_owned(), ..AnswerLine::default() };
+            own(&item).outcome.len() > 1
+        };
+        assert!(told(vec![round(0, &["D", "D", "E"]), round(1, &["", "", ""])], ""));
+        assert!(!told(vec![round(0, &["D", "D", "E"]), round(1, &["", "D", ""])], "D"));
+        assert!(!told(vec![round(0, &["D", "D", "E"]), round(1, &["", "", ""])], "D"));
+        assert!(!told(vec![round(0, &["", "", ""]), round(1, &["", "", ""])], ""));
+        assert!(!told(vec![round(0, &["", "", ""])], "") && !told(vec![], ""));
+    }
 }

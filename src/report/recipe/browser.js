@@ -94,7 +94,7 @@
       return made;
     }
     const answer = element("p", "final");
-    answer.append(letterOf(item[1], question.gold), ` team confidence ${(item[2] / 100).toFixed(2)}`);
+    answer.append(letterOf(item[1], question.gold), item[2] === null ? "" : ` team confidence ${(item[2] / 100).toFixed(2)}`);
     made.append(answer);
     if (item[3]) made.append(element("p", "failure", item[3]));
     for (const round of item[4]) {

@@ -67,9 +67,9 @@ struct CellItems {
     items: Vec<Vec<Option<Item>>>,
 }
 
-/// Flags, answer, confidence in percent, error, rounds, rationale (a text).
+/// Flags, answer, confidence in percent (of an answer), error, rounds, rationale (a text).
 #[derive(Serialize)]
-struct Item(u32, String, u32, String, Vec<Round>, Option<usize>);
+struct Item(u32, String, Option<u32>, String, Vec<Round>, Option<usize>);
 
 /// Number, stage, agents (a list), letters, texts.
 #[derive(Serialize)]
@@ -178,7 +178,7 @@ impl Browser {
         Item(
             flags.sum(),
             spell_hidden(&item.answer),
-            (item.team_confidence * 100.0).round() as u32,
+            item.team_confidence.map(|sure| (sure * 100.0).round() as u32),
             item.error.as_deref().map_or(String::new(), |error| shorten(error, CUT[1])),
             rounds,
             pool.put(&item.rationale),

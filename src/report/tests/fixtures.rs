@@ -44,7 +44,7 @@ pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundLine>, answer: &str) 
         gold: gold.map(String::from),
         correct: gold.map(|gold| gold == answer),
         answer: answer.into(),
-        team_confidence: 0.5,
+        team_confidence: Some(0.5),
         rationale: "It fits the picture with the fewest objections.".into(),
         rounds_run: rounds.len().saturating_sub(1) as u32,
         calls: 3 * rounds.len() as u32,

@@ -103,7 +103,7 @@ fn play(script: &Script, run: u32, calls: &mut Vec<CallLine>) -> AnswerLine {
     item.run = run;
     item.error = error.map(String::from);
     item.tie = script.id == "ward-004";
-    item.team_confidence = item.rounds.last().map_or(0.0, |last| {
+    item.team_confidence = item.rounds.last().filter(|_| !answer.is_empty()).map(|last| {
         let supporting = || last.answers.iter().zip(&last.weights).filter(|(a, _)| **a == answer);
         supporting().map(|(_, weight)| weight).sum::<f64>() / supporting().count() as f64
     });

@@ -80,7 +80,8 @@ fn answer_text(item: &Item, line: &AnswerLine) -> String {
     match option_of(item, line) {
         Some(option) => {
             parts.push(format!("ANSWER: {}", line.answer));
-            parts.push(format!("{option}\nTeam confidence: {:.2}", line.team_confidence));
+            let stated = line.team_confidence.map(|sure| format!("\nTeam confidence: {sure:.2}"));
+            parts.push(format!("{option}{}", stated.unwrap_or_default()));
         }
         None => parts.push("No answer: what the agents said could not be read.".to_owned()),
     }
@@ -195,7 +196,7 @@ mod tests {
         let item = question("Which?", &json!(["one", "two"])).unwrap();
         let line = AnswerLine {
             answer: "B".into(),
-            team_confidence: 0.7,
+            team_confidence: Some(0.7),
             rationale: "Since two.".into(),
             ..AnswerLine::default()
         };

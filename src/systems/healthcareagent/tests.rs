@@ -113,7 +113,7 @@ fn the_first_round_is_the_draft_and_the_second_the_answer() {
         [(0, Stage::Initial, "C".to_owned(), "C"), (1, Stage::Final, "B".to_owned(), "B")]
     );
     assert_eq!((item.answer.as_str(), item.correct, item.rounds_run), ("B", Some(true), 1));
-    assert_eq!((item.rationale.as_str(), item.team_confidence), ("see a doctor", 1.0));
+    assert_eq!((item.rationale.as_str(), item.team_confidence), ("see a doctor", Some(1.0)));
     let last = calls.last().unwrap();
     assert_eq!(*last.record.as_value(), json!({"explanation": "see a doctor", "answer": "B"}));
     assert!(calls.iter().all(|call| call.agent == "doctor" && call.record.as_value().is_object()));
@@ -123,7 +123,7 @@ fn the_first_round_is_the_draft_and_the_second_the_answer() {
 fn an_answer_that_is_missing_is_wrong_even_where_the_draft_had_one() {
     let (item, calls) = run("DIAGNOSE", r#"{"explanation": "it is B"}"#);
     assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
-    assert_eq!(item.team_confidence, 0.0);
+    assert_eq!(item.team_confidence, None);
     assert_eq!(calls.last().unwrap().parse, Parse::Unread);
 }
 

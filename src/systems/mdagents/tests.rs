@@ -76,7 +76,7 @@ fn what_is_no_complexity_is_intermediate() {
 fn a_basic_question_has_one_answer_and_no_decision() {
     let (item, calls) = run(|key| usual(key, "basic"));
     assert_eq!((calls[1].agent.as_str(), calls[1].stage), ("agent-1", Stage::Initial));
-    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 1.0));
+    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", Some(1.0)));
     assert_eq!(item.rounds[0].answers, ["B"]);
     assert_eq!(item.rationale, "for B");
 }
@@ -94,7 +94,7 @@ fn experts_speak_for_themselves_and_the_moderator_decides() {
     assert_eq!(round.answers, ["A", "E", "B", "A", "E"]);
     // Two of each: the first stands for round 0, and the decision for the case.
     assert_eq!((round.aggregate.as_str(), item.answer.as_str()), ("A", "D"));
-    assert_eq!((item.team_confidence, item.rounds.len()), (0.0, 1));
+    assert_eq!((item.team_confidence, item.rounds.len()), (Some(0.0), 1));
     let decision = user(&calls, "moderator", "decision");
     assert!(decision.contains("Ea\nAnswer: A\nExplanation: for A\n\nEb\nAnswer: E"));
     assert_eq!(calls.last().unwrap().stage, Stage::Final);
@@ -118,7 +118,7 @@ fn teams_work_apart_and_report_in_order() {
     });
     assert_eq!(item.rounds[0].agents, ["team-1-lead", "team-2-lead", "team-3-lead"]);
     assert_eq!(item.rounds[0].answers, ["B", "C", "B"]);
-    assert_eq!(item.team_confidence, 2.0 / 3.0);
+    assert_eq!(item.team_confidence, Some(2.0 / 3.0));
     let decision = user(&calls, "moderator", "decision");
     let at = |text: &str| decision.find(text).unwrap();
     assert!(at("First: Initial") < at("Middle: Psych") && at("Middle: Psych") < at("Last: Final"));

@@ -36,7 +36,7 @@ fn a_table_that_agrees_at_once_discusses_once_all_the_same() {
     let (item, calls) = run(|_, _| said("B", 0.9));
     assert_eq!((item.calls, item.rounds_run, calls.len()), (6, 1, 6));
     assert_eq!((item.answer.as_str(), item.correct), ("B", Some(true)));
-    assert_eq!(item.team_confidence, 0.8);
+    assert_eq!(item.team_confidence, Some(0.8));
     assert_eq!(item.rationale, "for B\nfor B\nfor B");
     let stages: Vec<Stage> = item.rounds.iter().map(|round| round.stage).collect();
     assert_eq!(stages, [Stage::Initial, Stage::Round]);
@@ -131,7 +131,7 @@ fn the_harness_calls_the_answers_of_a_round_those_of_other_experts() {
 #[test]
 fn text_instead_of_json_is_read_line_by_line() {
     let (item, calls) = run(|_, _| "Reasoning: because\nAnswer: B\nConfidence: 1.0".into());
-    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 1.0));
+    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", Some(1.0)));
     assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
     assert_eq!(calls[0].record["reasoning"], "because");
 }

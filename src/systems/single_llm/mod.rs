@@ -27,10 +27,7 @@ pub fn verdict(readings: &[Reading], mab_compat: bool) -> Verdict {
     let rationale: Vec<&str> = thoughts.filter(|thought| !thought.is_empty()).collect();
     Verdict {
         answer: answer.to_owned(),
-        team_confidence: match answer {
-            "" => 0.0,
-            _ => supporters().count() as f64 / readings.len() as f64,
-        },
+        team_confidence: supporters().count() as f64 / readings.len() as f64,
         rationale: rationale.join("\n"),
         tie,
     }

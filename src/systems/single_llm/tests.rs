@@ -64,7 +64,7 @@ fn empty_answers_have_no_vote() {
     assert_eq!(vote(&["", "?", "D"]), ("D".into(), false));
     assert_eq!(vote(&["", "", ""]), ("".into(), false));
     let (item, _) = run("self-consistency", &[], &["", "", ""]);
-    assert_eq!((item.correct, item.team_confidence), (Some(false), 0.0));
+    assert_eq!((item.correct, item.team_confidence), (Some(false), None));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_team_is_as_sure_as_its_share_of_votes_and_says_why() {
     ];
     let (item, calls) = run("cot-sc", &[], &said);
     assert_eq!(item.rounds[0].answers, ["B", "C", "B", ""]);
-    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 0.5));
+    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", Some(0.5)));
     assert_eq!(item.rationale, "rash\ncough");
     assert_eq!(calls[1].record["thought"], "fever");
     assert_eq!(calls[3].parse, Parse::Unread);
@@ -97,7 +97,7 @@ fn the_harness_counts_what_was_written_and_reads_the_winner_wrong() {
     let (item, calls) = run("self-consistency", &["mab_compat=on"], &said);
     assert_eq!((item.answer.as_str(), item.tie), ("A", false));
     assert_eq!(item.rounds[0].answers, ["B", "B", "B", "A", "A"]);
-    assert_eq!((item.rounds[0].aggregate.as_str(), item.team_confidence), ("A", 0.4));
+    assert_eq!((item.rounds[0].aggregate.as_str(), item.team_confidence), ("A", Some(0.4)));
     assert_eq!(calls[3].record["answer"], "A");
 }
 

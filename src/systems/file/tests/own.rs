@@ -60,7 +60,7 @@ fn debate(letters: &'static [&str]) -> (AnswerLine, Vec<CallLine>) {
 #[test]
 fn who_agrees_is_done_and_who_debates_sees_what_was_said() {
     let (line, calls) = debate(&["B", "B"]);
-    assert_eq!((line.answer.as_str(), calls.len(), line.team_confidence), ("B", 2, 1.0));
+    assert_eq!((line.answer.as_str(), calls.len(), line.team_confidence), ("B", 2, Some(1.0)));
     let (line, calls) = debate(&["B", "C", "C", "C"]);
     assert_eq!((line.answer.as_str(), calls.len(), line.rounds.len()), ("C", 4, 2));
     let prompt = &calls.last().unwrap().messages[0].content;
@@ -115,7 +115,7 @@ fields = [{ key = "final_answer", is = "answer" }, { key = "How sure", is = "con
         _ => r#"{"final_answer": "C", "How sure": "30 %"}"#.to_owned(),
     });
     let (line, _) = answer(&open(text, &[]).unwrap(), &question(5), script);
-    assert_eq!((line.answer.as_str(), line.team_confidence), ("B", 0.9));
+    assert_eq!((line.answer.as_str(), line.team_confidence), ("B", Some(0.9)));
     assert_eq!(line.rounds[0].confidences, [0.9, 0.3, 0.3]);
 }
 

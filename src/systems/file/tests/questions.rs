@@ -225,7 +225,7 @@ fn debate_or_vote_votes_at_once_or_after_five_rounds() {
         format!(r#"{{"reasoning": "{agent} in {round}", "answer": "{letter}"}}"#)
     };
     let (line, calls) = run("debate-or-vote", &[], reply);
-    assert_eq!((line.answer.as_str(), line.team_confidence, line.tie), ("B", 0.6, false));
+    assert_eq!((line.answer.as_str(), line.team_confidence, line.tie), ("B", Some(0.6), false));
     assert_eq!((course(&calls), rounds(&line)), ("opinion 5".to_owned(), "initial B".to_owned()));
     let prompt = told(&calls, "agent-1", "opinion", 0);
     assert!(calls.iter().all(|call| call.messages[0].content == prompt), "{prompt}");
