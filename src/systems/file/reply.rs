@@ -209,21 +209,29 @@ impl Stage {
             mab_compat: settings.is_compat(),
             is_trimmed: self.reply == ReplyKind::Letter,
         };
-        let (mut reading, parse) = parse(text, finish_reason, letter, &question.options);
-        reading.agreed = self.agreed(text, finish_reason).and_then(|(_, agreed)| agreed);
+        let (mut reading, mut parse) = parse(text, finish_reason, letter, &question.options);
+        if let Some((reply, agreed)) = self.agreed(text, finish_reason) {
+            reading.agreed = agreed;
+            // Of two things that are asked for, each stands under its own key: one «yes» is not both.
+            let key = plain_key(self.key(Is::Answer).unwrap_or_default());
+            if parse == Parse::Fallback && reply.get(&key).is_null() {
+                reading.answer.clear();
+                parse = Parse::Unread;
+            }
+        }
         (ParsedReply::Answer(reading), parse)
     }
 
     fn stance(&self, text: &str, finish_reason: FinishReason) -> (Stance, Parse) {
-        let (reply, agreed) = self.agreed(text, finish_reason).unzip();
-        let agreed = agreed.flatten();
-        let key = plain_key(self.key(Is::Reason).unwrap_or_default());
-        let reason = reply.as_ref().map_or(String::new(), |reply| reply.prose(&key));
-        let parse = reply.map_or(Parse::Unread, |reply| reply.parse.if_read(agreed.is_some()));
-        (Stance { reason, agreed }, parse)
+        let Some((reply, agreed)) = self.agreed(text, finish_reason) else {
+            return (Stance { reason: String::new(), agreed: None }, Parse::Unread);
+        };
+        let reason = reply.prose(&plain_key(self.key(Is::Reason).unwrap_or_default()));
+        (Stance { reason, agreed }, reply.parse.if_read(agreed.is_some()))
     }
 
-    /// The fields of a reply that was asked whether its agent agrees, and whether it does: one of the two words, else what the text says.
+    /// The fields of a reply that was asked whether its agent agrees, and whether it does: one of the two words, else what its field says, or
+    /// the text where nothing else was asked for.
     fn agreed(&self, text: &str, finish_reason: FinishReason) -> Option<(Fields, Option<bool>)> {
         let field = self.fields.iter().find(|field| field.is == Is::Agreed)?;
         let key = plain_key(&field.key);
@@ -237,7 +245,7 @@ impl Stage {
         let agreed = match reply.get(&key) {
             Value::Bool(agreed) => Some(*agreed),
             Value::String(word) => of_word(word),
-            _ if reply.parse == Parse::Fallback => consents(reply.text()),
+            _ if reply.parse == Parse::Fallback && !self.answers() => consents(reply.text()),
             _ => None,
         };
         Some((reply, agreed))

@@ -242,7 +242,9 @@ impl MedAgents {
             let reply = Fields::of(self.mab_compat, text, finish_reason, "agree");
             let answer = match self.mab_compat {
                 true => harness::exact_letter(reply.written(), &case.item.options),
-                false => reply.answer(&case.item.options),
+                // One «yes» agrees, and answers nothing.
+                false if reply.get("answer").is_null() => String::new(),
+                false => reply.answer(&case.item.options).0,
             };
             read_review(&reply, text, answer, self.mab_compat)
         })

@@ -138,7 +138,7 @@ fn agreement_is_read_as_the_harness_reads_it() {
     assert!(!agrees(""));
     let parse = |text: &str| {
         let reply = Fields::read(text, FinishReason::Stop, "agree");
-        read_review(&reply, text, reply.answer(&question(5).options), false).1
+        read_review(&reply, text, reply.answer(&question(5).options).0, false).1
     };
     assert_eq!(parse("Agree: no"), Parse::Fallback);
     assert_eq!(parse(r#"{"agree": "no"}"#), Parse::Ok);
@@ -260,4 +260,21 @@ fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {
     assert_eq!(models, [0, 1, 2, 0, 0, 0]);
     assert_eq!(names[GATHERER], "gatherer");
     assert_eq!((names[META], names[DECISION]), ("meta", "decision"));
+}
+
+#[test]
+fn a_review_that_says_yes_agrees_and_answers_nothing() {
+    let mut asked = question(3);
+    for (option, text) in asked.options.iter_mut().zip(["Yes", "No", "Maybe"]) {
+        text.clone_into(&mut option.text);
+    }
+    let config = SystemConfig::parse::<&str>("medagents", &[]).unwrap();
+    for (words, answer) in [("Yes", ""), ("Yes, I agree.", ""), ("Agree: yes\nAnswer: B", "B")] {
+        let script = Script::new(move |key, _| match key.purpose.as_str() {
+            "review" => words.to_owned(),
+            _ => usual(key, 1),
+        });
+        let (line, _) = answer_filled(&config, &asked, script);
+        assert_eq!((line.rounds_run, line.rounds[1].answers[0].as_str()), (1, answer), "{words}");
+    }
 }

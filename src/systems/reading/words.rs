@@ -38,7 +38,7 @@ pub fn list_items(text: &str) -> Vec<&str> {
 /// what it calls its vote. `None` where it says neither, or both.
 pub fn consents(text: &str) -> Option<bool> {
     static VOTE: Pattern = Pattern::new(concat!(
-        r"(?i)(?:\A\W*(?:(?:so|therefore|thus|hence),? )?|\b(?:vote|verdict|decision|answer|conclusion|agree)(?: is)?\W+)",
+        r"(?i)(?:\A\W*(?:(?:so|therefore|thus|hence),? )?|\b(?:vote|verdict|decision|conclusion|agree)(?: is)?\W+)",
         r"(?:((?:yes|true|agreed?)\s*(?:[,.;:!*\x22`)–—-]|\z)|(?:yes\W+)?(?:i|we) (?:fully |mostly |largely |strongly |do )?(?:agree|concur)\b)",
         r"|(?:no|false|disagree)\s*(?:[,.;:!*\x22`)–—-]|\z)|(?:no\W+)?(?:i|we) (?:\w+ )?(?:disagree|(?:do|can) ?not agree|don['’]t agree)\b)",
     ));
@@ -99,7 +99,7 @@ mod tests {
             "I do not agree.",
             "It lacks a point. I disagree with it.",
             "I don't agree",
-            "The answer is no.",
+            "My decision is no.",
         ] {
             assert_eq!(consents(said), Some(false), "{said}");
         }
@@ -111,6 +111,7 @@ mod tests {
             "I cannot say whether I agree.",
             "No objections.",
             "The report is thorough.",
+            "The answer is no.",
         ] {
             assert_eq!(consents(said), None, "{said}");
         }

@@ -1,10 +1,13 @@
 //! Systems of several agents on questions, each by scripted replies: who is asked, what each sees, when rounds end, and whose answer counts.
 
 use crate::panel::scripted::Script;
-use crate::record::{AnswerLine, CallKey, CallLine, Parse, Part, SearchPlace, Stage};
+use crate::record::{AnswerLine, CallKey, CallLine, FinishReason, Parse, Part, SearchPlace, Stage};
 use crate::retrieval::scripted::PASSAGES;
 use crate::systems::SystemConfig;
-use crate::systems::scripted::{answer_filled, question};
+use crate::systems::file::reply::ParsedReply;
+use crate::systems::file::schema::Is;
+use crate::systems::scripted::{answer_filled, question, settings};
+use crate::systems::table::SystemEntry;
 
 /// What a system makes of the question where `reply` says what each agent says, by its name, the purpose and the round in which that purpose
 /// is asked for, from 0; the calls may not be more than the system says.
@@ -331,4 +334,37 @@ fn medagents_2_votes_by_confidence_on_what_was_found_until_the_moderator_ends() 
         _ => reply(0)(agent, purpose, round),
     });
     assert_eq!((calls.len(), calls.last().unwrap().parse), (13, Parse::Unread));
+}
+
+#[test]
+fn one_yes_is_no_answer_and_an_agreement_at_once() {
+    let mut asked = question(3);
+    for (option, text) in asked.options.iter_mut().zip(["Yes", "No", "Maybe"]) {
+        text.clone_into(&mut option.text);
+    }
+    for (system, stage) in [("mac", "supervisor"), ("colacare", "review"), ("mdteamgpt", "safety")]
+    {
+        let file = SystemEntry::named(system).unwrap().file.unwrap();
+        let stage = file.stages.iter().find(|one| one.name == stage).unwrap();
+        let read = |text: &str| {
+            let item = asked.clone().into();
+            let (reply, parse) = stage.read(text, FinishReason::Stop, &item, &settings(&[]));
+            let ParsedReply::Answer(reading) = &reply else { panic!("{system}") };
+            (reading.answer.clone(), reply.agreed(), parse)
+        };
+        for said in ["Yes", "Yes.", "No, it does not.", "I agree.", "The answer is yes.", "Maybe"] {
+            assert_eq!(read(said), (String::new(), None, Parse::Unread), "{system}: {said}");
+        }
+        let answer = stage.key(Is::Answer).unwrap();
+        let agreed = stage.key(Is::Agreed).unwrap();
+        let record = format!(r#"{{"{agreed}": "yes", "{answer}": "No"}}"#);
+        assert_eq!(read(&record), ("B".to_owned(), Some(true), Parse::Repaired), "{system}");
+        let lines = format!("{agreed}: no\n{answer}: B").replace('_', " ");
+        assert_eq!(read(&lines), ("B".to_owned(), Some(false), Parse::Fallback), "{system}");
+        // Each alone says nothing of the other.
+        let half = read(&format!(r#"{{"{agreed}": "yes"}}"#));
+        assert_eq!(half, (String::new(), Some(true), Parse::Unread), "{system}");
+        let half = read(&format!(r#"{{"{answer}": "A"}}"#));
+        assert_eq!(half, ("A".to_owned(), None, Parse::Ok), "{system}");
+    }
 }
