@@ -18,7 +18,6 @@ use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::systems::medmad::record::parse;
 use wardround::systems::medmad::schema::schema;
 use wardround::systems::medmad::settings::Settings;
-use wardround::systems::reading::confidence::ConfidenceReading;
 use wardround::tokenizer::{Piece, Tokenizer};
 
 use crate::common::json_schema::is_valid;
@@ -152,7 +151,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
         let value: Value = serde_json::from_str(text).unwrap();
         assert!(is_valid(&schema, &value), "{name}: {text}");
         assert_eq!(
-            parse(text, completion.finish_reason, &[], ConfidenceReading::Clamped).1,
+            parse(text, completion.finish_reason, &[], &Settings::default()).1,
             Parse::Ok,
             "{name}: {text}"
         );
@@ -185,8 +184,8 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     assert_eq!((cut.finish_reason, cut.tokens.len()), (FinishReason::Length, 50));
     assert!(completions[0].tokens.starts_with(&cut.tokens));
     // A record that was cut is never read as a whole one; where it is cut behind its answer, the answer is the whole one's.
-    let (read, how) = parse(&cut.text, cut.finish_reason, &[], ConfidenceReading::Clamped);
-    let whole = parse(&completions[0].text, FinishReason::Stop, &[], ConfidenceReading::Clamped).0;
+    let (read, how) = parse(&cut.text, cut.finish_reason, &[], &Settings::default());
+    let whole = parse(&completions[0].text, FinishReason::Stop, &[], &Settings::default()).0;
     let expected = if cut.text.contains("\"answer\": ") {
         (whole.answer, Parse::Repaired)
     } else {

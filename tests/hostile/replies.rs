@@ -1,7 +1,7 @@
 //! What models say, as every system reads it.
 
 use wardround::data::{Choice, Note};
-use wardround::record::{FinishReason, Language};
+use wardround::record::{FinishReason, Language, Parse};
 use wardround::systems::file::Stage;
 use wardround::systems::reading::confidence::{ConfidenceReading, converted};
 use wardround::systems::reading::reply::Fields;
@@ -62,9 +62,9 @@ fn of_every_system_with_fields() {
 
 #[test]
 fn of_medmads_doctors() {
-    let options = options();
+    let (options, settings) = (options(), medmad::settings::Settings::default());
     reads("MED-MAD's records", |text, finish_reason| {
-        let _ = medmad::record::parse(text, finish_reason, &options, ConfidenceReading::Converted);
+        let _ = medmad::record::parse(text, finish_reason, &options, &settings);
     });
 }
 
@@ -155,7 +155,8 @@ fn letters_in_free_text() {
     reads("letters in free text", |text, _| {
         let _ = answer::normalise_answer(text);
         let _ = answer::leading_letter(text);
-        let _ = (answer::of_text(text, &options), answer::of_field(text, text, &options));
+        let _ =
+            (answer::of_text(text, &options), answer::of_field(text, text, &options, Parse::Ok));
         let _ = (letter::letter(text, &options), verdict::verdict(text));
         let _ = answer::harness_letter(text, 'A'..='E');
     });

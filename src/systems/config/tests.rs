@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 const OTHERS: [(&str, &str); 19] = [
     (
         "medmad",
-        "t_max=1 always_debate=on confidence=off confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
+        "t_max=1 always_debate=on confidence=off answer_reading=paper confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
     ),
     ("cot-sc", "samples=2 mab_compat=on"),
     ("few-shot", "samples=2 examples=medqa mab_compat=on"),

@@ -157,8 +157,7 @@ pub fn conclusion(
     options: &[Choice],
 ) -> (Explained, Parse) {
     let reply = Fields::read(completion, finish_reason, "answer");
-    let answer = reply.answer(options);
-    let parse = reply.parse.if_read(!answer.is_empty());
+    let (answer, parse) = reply.answer(options);
     (Explained { explanation: text(reply.get("explanation")), answer, written: None }, parse)
 }
 

@@ -84,15 +84,13 @@ pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
     let is_named = |expert: &Expert| mab_compat || is_name(&expert.role) && !is_field(&expert.role);
     let named = elements(reply.get("experts")).filter_map(expert).filter(is_named);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
-    if named.is_empty() && reply.parse == Parse::Fallback && !mab_compat {
-        let listed = list_items(reply.text()).into_iter().map(listed_expert);
-        named = listed.filter(is_named).take(EXPERTS).collect();
-    }
     if named.is_empty() && !mab_compat {
+        let items = list_items(reply.text()).into_iter();
+        let listed = items.filter(|_| reply.parse == Parse::Fallback).map(listed_expert);
         // An expert alone, where a list was asked for.
         let alone = json::objects(reply.text()).into_iter();
         let alone = alone.filter_map(|found| expert(&Value::Object(found.object)));
-        named = alone.filter(is_named).take(EXPERTS).collect();
+        named = listed.chain(alone).filter(is_named).take(EXPERTS).collect();
     }
     let (experts, parse) = match named.is_empty() {
         true => (DEFAULT_EXPERTS.map(listed_expert).to_vec(), Parse::Unread),

@@ -149,9 +149,9 @@ impl MedMad {
             call.key.sample = sample;
             call
         });
-        let reading = self.settings.confidence_reading;
-        let asked = case
-            .ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options, reading))?;
+        let asked = case.ask_all(calls, |text, finish_reason| {
+            parse(text, finish_reason, &options, &self.settings)
+        })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
@@ -240,6 +240,19 @@ mod tests {
         let config = SystemConfig::parse("medmad", &["t_max=0", "gate=0"]).unwrap();
         let (_, made) = answer(&config, &question(5), Script::new(|_, _| String::new()));
         assert_eq!(made.len(), 3);
+    }
+
+    #[test]
+    fn an_item_without_an_answer_states_no_confidence() {
+        let config = SystemConfig::parse("medmad", &["t_max=1"]).unwrap();
+        let said = Script::new(|key, _| match (key.round, key.agent.as_str()) {
+            (0, "sym") => r#"{"answer": "C", "confidence": 0.9}"#.to_owned(),
+            (0, _) => r#"{"answer": "B", "confidence": 0.9}"#.to_owned(),
+            _ => r#"{"confidence": 0.9}"#.to_owned(),
+        });
+        let (line, _) = answer(&config, &question(5), said);
+        assert_eq!((line.answer.as_str(), line.team_confidence), ("", None));
+        assert_eq!(line.rounds[0].aggregate, "B");
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::settings::{AnswerReading, RecordForm, Settings};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
-use crate::systems::reading::answer::{leading_letter, of_field, of_medmads_field, of_text};
+use crate::systems::reading::answer::{leading_letter, normalise_answer, of_field, of_text};
 use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{self, number, said, text};
@@ -81,7 +82,7 @@ pub enum Note {
     ConfidenceConverted,
     /// The text is no record; the answer was found in its prose.
     AnswerFromText,
-    /// `answer` is neither an option's letter nor its text; App. B.2 alone makes a letter of it.
+    /// App. B.2 makes another letter of `answer` than it says.
     AnswerByRule,
 }
 
@@ -236,43 +237,43 @@ fn texts(value: &Value) -> Vec<String> {
 /// Parses the record of a completion. Always succeeds: a debate does not stop for one bad text.
 ///
 /// Where [`reading::record::read`] finds no record, the minimal record of App. B.2 has the answer that the text says, if any, and is a
-/// [`Parse::Fallback`]; its confidence is 0, unless what the text says of it may be converted. A record whose confidence does not count as
-/// it is written is no [`Parse::Ok`], and one without an answer is [`Parse::Unread`].
+/// [`Parse::Fallback`]; its confidence is 0, unless what the text says of it may be converted. A record whose confidence or answer does not
+/// count as it is written is no [`Parse::Ok`], and one without an answer is [`Parse::Unread`].
 pub fn parse(
     text: &str,
     finish_reason: FinishReason,
     options: &[Choice],
-    reading: ConfidenceReading,
+    settings: &Settings,
 ) -> (Record, Parse) {
-    let letter = |field: &str| of_medmads_field(field, text, options);
+    let reading = settings.confidence_reading;
     let record = |value: &Value| {
+        let field = self::text(value.get("answer")?);
+        let (said, how) = of_field(&field, text, options, Parse::Ok);
         let is_stated = !value["confidence"].is_null();
-        let mut record = Record::from_json(value, reading, letter)?;
-        let mut is_mended = is_stated && !record.notes.is_empty();
-        let is_said = || !of_field(&self::text(&value["answer"]), text, options).is_empty();
-        if !record.answer.is_empty() && !is_said() {
-            record.notes.push(Note::AnswerByRule);
-            is_mended = true;
-        }
+        let mut record =
+            Record::from_json(value, reading, |field| match settings.answer_reading {
+                AnswerReading::Plain => said.clone(),
+                AnswerReading::Paper => normalise_answer(field),
+            })?;
+        // A short record asks for an option's text.
+        let is_text = how == Parse::Repaired && settings.record == RecordForm::Full;
+        let is_by_rule = record.answer != said;
+        let is_mended = is_text || is_by_rule || is_stated && !record.notes.is_empty();
+        record.notes.extend(is_by_rule.then_some(Note::AnswerByRule));
         Some((record, is_mended))
     };
     let (record, parse) = match reading::record::read(text, finish_reason, record) {
         Some(((record, true), Parse::Ok)) => (record, Parse::Repaired),
         Some(((record, _), parse)) => (record, parse),
         None => {
-            let answer = of_text(text, options);
-            let notes = (!answer.is_empty()).then_some(Note::AnswerFromText);
+            let (answer, parse) = of_text(text, options);
+            let notes = (!answer.is_empty()).then_some(Note::AnswerFromText).into_iter().collect();
             let stated = match reading {
                 ConfidenceReading::Clamped => None,
                 ConfidenceReading::Converted => said_confidence(said(text)),
             };
-            let record = Record {
-                answer,
-                confidence: stated.unwrap_or(0.0),
-                notes: notes.into_iter().collect(),
-                ..Record::default()
-            };
-            (record, Parse::Fallback)
+            let confidence = stated.unwrap_or(0.0);
+            (Record { answer, confidence, notes, ..Record::default() }, parse)
         }
     };
     let parse = parse.if_read(!record.answer.is_empty());

@@ -99,7 +99,6 @@ mod tests {
     use crate::random::SplitMix64;
     use crate::record::{FinishReason, Parse};
     use crate::systems::medmad::record::parse;
-    use crate::systems::reading::confidence::ConfidenceReading;
     use crate::systems::scripted::{matcher, question, settings};
     use llguidance::api::TopLevelGrammar;
 
@@ -128,7 +127,7 @@ mod tests {
         assert_eq!(fields, ["reasoning", "answer", "confidence"]);
         let text = r#"{"reasoning": "It fits.", "answer": "option B", "confidence": 0.8}"#;
         let (record, how) =
-            parse(text, FinishReason::Stop, &question.options, ConfidenceReading::Clamped);
+            parse(text, FinishReason::Stop, &question.options, &settings(&["record=short"]));
         assert_eq!((record.answer.as_str(), record.confidence, how), ("B", 0.8, Parse::Ok));
         assert_eq!(record.cot, ["It fits."]);
     }
@@ -155,12 +154,8 @@ mod tests {
             let keys: Vec<_> = value.as_object().unwrap().keys().collect();
             let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
             assert_eq!(keys, fields);
-            let (record, parse) = parse(
-                &text,
-                FinishReason::Stop,
-                &question(letters.len()).options,
-                ConfidenceReading::Clamped,
-            );
+            let (record, parse) =
+                parse(&text, FinishReason::Stop, &question(letters.len()).options, &settings);
             assert_eq!((parse, record.notes), (Parse::Ok, vec![]), "{text}");
             let options: Vec<_> =
                 record.option_analysis.iter().map(|one| one.option.clone()).collect();

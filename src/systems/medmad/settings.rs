@@ -110,6 +110,16 @@ pub enum Evidence {
     Brief,
 }
 
+/// How the `answer` of a record is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnswerReading {
+    /// By what it says, a letter or the text of an option, as in every other system.
+    Plain,
+    /// By the paper's rule alone: the first letter that stands alone, else the last of any word (App. B.2).
+    Paper,
+}
+
 /// When a debate takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
@@ -153,6 +163,7 @@ settings! {
         /// Whether self-reported confidence weights the votes and is shown in the brief.
         #[serde(with = "switch")]
         pub confidence: bool = true,
+        pub answer_reading: AnswerReading = AnswerReading::Plain,
         /// How a confidence is read that is no number from 0 to 1.
         pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
         /// What a vote weighs.

@@ -2,65 +2,64 @@
 
 use serde_json::{Map, Value};
 
-use super::letter::{SUPERLATIVE, announced, letter};
-use super::options::{concluded, is_contradicted, whole};
-use super::{json, record, said, sentences};
+use super::letter::{announced, letter};
+use super::options::{in_field, is_contradicted};
+use super::{agreed, json, record, said};
 use crate::data::Choice;
+use crate::record::Parse;
 
-/// The letter of a record's field, in the reply that the record stands in. Empty where the reply then announces another.
-pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
-    beside(field, letter(field, options), reply, options)
-}
-
-/// The same by MED-MAD's paper: a field that is an option's text is that option, and any other is read by App. B.2.
-pub fn of_medmads_field(field: &str, reply: &str, options: &[Choice]) -> String {
-    let text = whole(field, options).filter(|_| field.trim().chars().count() > 1);
-    beside(field, text.or_else(|| normalise_answer(field).chars().next()), reply, options)
-}
-
-fn beside(field: &str, found: Option<char>, reply: &str, options: &[Choice]) -> String {
+/// The letter of a record's field, and how it was read of a record that was read so: an option's text in the place of its letter is
+/// repaired. Nothing where the reply then announces another, or its reasons do.
+pub fn of_field(field: &str, reply: &str, options: &[Choice], parse: Parse) -> (String, Parse) {
     let text = said(reply);
     let objects = json::objects(text);
     let after = objects.last().map_or("", |last| &text[last.place.end..]);
-    let found = found.filter(|letter| {
-        !is_contradicted(*letter, field, options)
-            && announced(after, options).iter().all(|one| *one == Some(*letter))
-            && objects.iter().all(|one| reasons(&one.object, options).all(|other| other == *letter))
+    let given = announced(field, options);
+    let meant = || in_field(field, options).filter(|_| given.is_empty());
+    let found = letter(field, options).or_else(meant).filter(|letter| {
+        let is_other = |reasons: &str| differs(*letter, reasons, options);
+        announced(after, options).iter().all(|one| *one == Some(*letter))
+            && !objects.iter().any(|one| reasons(&one.object).any(is_other))
     });
-    found.map_or(String::new(), String::from)
+    let is_letter = |found: &str| words(&field.to_uppercase()).any(|word| word == found);
+    let found = found.map_or(String::new(), String::from);
+    let parse = if parse == Parse::Ok && !is_letter(&found) { Parse::Repaired } else { parse };
+    let parse = parse.if_read(!found.is_empty());
+    (found, parse)
 }
 
-/// The options that a record's reasons are no more than: `{"reasoning": "Heparin", "answer": "A"}` says two, and so does a lone sentence
-/// that concludes another.
-fn reasons(object: &Map<String, Value>, options: &[Choice]) -> impl Iterator<Item = char> {
+/// The texts of an object that are its reasons; a character is none.
+fn reasons(object: &Map<String, Value>) -> impl Iterator<Item = &str> {
     const REASONS: [&str; 7] =
         ["reasoning", "reason", "explanation", "rationale", "thought", "analysis", "cot"];
     let is_reason = |key: &str| REASONS.contains(&key.trim().to_lowercase().as_str());
     let texts = object.iter().filter(move |(key, _)| is_reason(key));
-    texts.filter_map(|(_, value)| {
-        let text = value.as_str()?;
-        let is_sentence = || sentences(text).nth(1).is_none();
-        whole(text, options).or_else(|| {
-            concluded(text, options).filter(|_| is_sentence() && SUPERLATIVE.is_match(text))
-        })
-    })
+    texts.filter_map(|(_, value)| value.as_str().filter(|text| text.trim().len() > 1))
 }
 
-/// Whether a reply has any letter beside the text of another option, or an answer whose reasons are another's text.
+/// Whether reasons announce another option, or have a letter beside the text of one that it is not.
+fn differs(answer: char, reasons: &str, options: &[Choice]) -> bool {
+    let announced = agreed(announced(reasons, options).into_iter()).flatten();
+    announced.is_some_and(|other| other != answer) || is_contradicted(answer, reasons, options)
+}
+
+/// Whether a reply has any letter beside the text of another option, or an answer whose reasons are another's.
 pub fn contradicts_itself(reply: &str, options: &[Choice]) -> bool {
     let text = said(reply);
-    let differs = |object: &Map<String, Value>| {
+    let is_other = |object: &Map<String, Value>| {
         let answers = object.iter().filter(|(key, _)| key.to_lowercase().contains("answer"));
         let mut answers = answers.filter_map(|(_, value)| letter(value.as_str()?, options));
-        answers.any(|answer| reasons(object, options).any(|other| other != answer))
+        answers.any(|answer| reasons(object).any(|one| differs(answer, one, options)))
     };
     options.iter().any(|option| is_contradicted(option.letter, text, options))
-        || json::objects(text).iter().any(|found| differs(&found.object))
+        || json::objects(text).iter().any(|found| is_other(&found.object))
 }
 
 /// The letter that a reply without a record announces.
-pub fn of_text(reply: &str, options: &[Choice]) -> String {
-    letter(&record::prose(said(reply)), options).map_or(String::new(), String::from)
+pub fn of_text(reply: &str, options: &[Choice]) -> (String, Parse) {
+    let found = letter(&record::prose(said(reply)), options).map_or(String::new(), String::from);
+    let parse = Parse::Fallback.if_read(!found.is_empty());
+    (found, parse)
 }
 
 /// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last
@@ -145,16 +144,91 @@ mod tests {
         }
     }
 
+    fn options(texts: &[&str]) -> Vec<Choice> {
+        let choice = |(letter, text): (char, &&str)| Choice { letter, text: (*text).to_owned() };
+        ('A'..='J').zip(texts).map(choice).collect()
+    }
+
+    #[test]
+    fn a_record_whose_reasons_say_another_option_has_no_answer() {
+        let options = options(&["Aspirin", "Heparin", "Vitamin K", "Warfarin"]);
+        let letter = |reply: &str| {
+            let object: Value = serde_json::from_str(reply).unwrap();
+            of_field(object["answer"].as_str().unwrap(), reply, &options, Parse::Ok).0
+        };
+        for said in [
+            r#"{"reasoning": "1. Heparin", "answer": "A"}"#,
+            r#"{"explanation": "C: Vitamin K", "answer": "B"}"#,
+            r#"{"explanation": "C: Heparin", "answer": "C"}"#,
+            r#"{"thought": "Option B - Heparin", "answer": "C"}"#,
+            r#"{"answer": "B", "reasoning": "C. Vitamin K, since the INR is high."}"#,
+            r#"{"answer": "1. B: Aspirin"}"#,
+        ] {
+            assert_eq!(letter(said), "", "{said}");
+            assert!(contradicts_itself(said, &options), "{said}");
+        }
+        assert_eq!(letter(r#"{"answer": "C: Vitamin K. This answer is option D"}"#), "");
+        for said in [
+            r#"{"reasoning": "1. Heparin", "answer": "B"}"#,
+            r#"{"explanation": "B: Heparin", "answer": "B"}"#,
+            r#"{"answer": "B", "reason": "1. Aspirin is weak. 2. Heparin stops the clot."}"#,
+        ] {
+            assert_eq!(letter(said), "B", "{said}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_one_option_in_a_field_is_that_option_and_repaired() {
+        let options =
+            options(&["Continue methimazole", "10 mg", "Add steroids", "Add propranolol"]);
+        let read = |field: &str| of_field(field, "", &options, Parse::Ok);
+        for field in
+            ["Add propranolol", "I would add propranolol", "Add propranolol to the regimen."]
+        {
+            assert_eq!(read(field), ("D".to_owned(), Parse::Repaired), "{field}");
+        }
+        for field in ["D", "(d)", "D) Add propranolol", "Add propranolol (D)"] {
+            assert_eq!(read(field), ("D".to_owned(), Parse::Ok), "{field}");
+        }
+        for field in [
+            "Never add propranolol",
+            "Add propranolol or add steroids",
+            "Add propranolol (C)",
+            "110 mg",
+            "None",
+        ] {
+            assert_eq!(read(field), (String::new(), Parse::Unread), "{field}");
+        }
+    }
+
+    #[test]
+    fn of_yes_no_and_maybe_a_list_is_no_answer() {
+        let options = options(&["Yes", "No", "Maybe"]);
+        for said in [
+            "Yes, No, Maybe",
+            "Yes, no or maybe",
+            "Yes. No.",
+            "A: No answer can be found.",
+            "Yes: no",
+            "A: Yes, B: No",
+        ] {
+            assert_eq!(of_text(said, &options).0, "", "{said}");
+        }
+        for said in
+            ["No, the trial found nothing.", "The answer is no.", "B: No, as it found nothing"]
+        {
+            assert_eq!(of_text(said, &options).0, "B", "{said}");
+        }
+    }
+
     /// MedQA's medqa_mc_263.
     const ARROWS: [&str; 5] = ["↑ normal normal", "↓ ↓ ↓", "↑ ↓ normal", "↓ ↑ ↑", "↓ ↑ ↓"];
 
     #[test]
     fn a_reply_of_nothing_is_no_vote() {
-        let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
-        let arrows: Vec<Choice> = ('A'..).zip(ARROWS).map(choice).collect();
-        let texts = ["aspirin", "heparin", "", "", "", "", "", "", "", ""];
-        let any_letter: Vec<Choice> = ('A'..).zip(texts).map(choice).collect();
-        assert_eq!(of_text("↑ ↓ normal", &arrows), "C");
+        let arrows = options(&ARROWS);
+        let any_letter = options(&["aspirin", "heparin", "", "", "", "", "", "", "", ""]);
+        assert_eq!(of_text("↑ ↓ normal", &arrows).0, "C");
         for nothing in [
             "",
             "...",
@@ -168,19 +242,19 @@ mod tests {
             "normal",
         ] {
             for options in [&arrows, &any_letter] {
-                assert_eq!(of_text(nothing, options), "", "{nothing}");
+                assert_eq!(of_text(nothing, options).0, "", "{nothing}");
             }
         }
         for nothing in ["", "...", "**", "?!", "()"] {
-            assert_eq!(of_field(nothing, "", &any_letter), "", "{nothing}");
+            assert_eq!(of_field(nothing, "", &any_letter, Parse::Ok).0, "", "{nothing}");
         }
         for said in ["↓ ↑ ↓", "The answer is ↓ ↑ ↓.", "**↓  ↑ ↓**", "E: ↓ ↑ ↓"]
         {
-            assert_eq!(of_text(said, &arrows), "E", "{said}");
+            assert_eq!(of_text(said, &arrows).0, "E", "{said}");
         }
-        assert_eq!(of_field("↓ ↑ ↓", "", &arrows), "E");
-        assert_eq!(of_text("F", &any_letter), "F");
-        assert_eq!(of_text("The answer is aspirin", &any_letter), "A");
+        assert_eq!(of_field("↓ ↑ ↓", "", &arrows, Parse::Ok).0, "E");
+        assert_eq!(of_text("F", &any_letter).0, "F");
+        assert_eq!(of_text("The answer is aspirin", &any_letter).0, "A");
     }
 
     #[test]

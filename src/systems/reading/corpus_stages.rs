@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::confidence::ConfidenceReading;
-use super::corpus::{Tally, finish_reason, is_debatable, replies};
+use super::corpus::{Tally, converted, finish_reason, is_debatable, replies};
 use super::plain;
 use super::refuses;
 use super::reply::Fields;
@@ -130,8 +130,7 @@ fn confidence_is_what_was_meant() {
     let meant = |value: &Value| value.as_f64().map(hundredths);
     let tallies = [
         tally("medmad", "confidence", meant, |_, text, finish| {
-            let (record, _) =
-                medmad::record::parse(text, finish, &[], ConfidenceReading::Converted);
+            let (record, _) = medmad::record::parse(text, finish, &[], &converted());
             let is_given = record.confidence != 0.0;
             (hundredths(record.confidence), Parse::Ok.if_read(is_given))
         }),

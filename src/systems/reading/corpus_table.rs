@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::of_text;
 use super::confidence::ConfidenceReading;
-use super::corpus::{THOUGHT, finish_reason, note, replies, unless_echo};
+use super::corpus::{THOUGHT, converted, finish_reason, note, replies, unless_echo};
 use super::plain;
 use super::reply::Fields;
 use super::words::consents;
@@ -180,20 +180,19 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "letter" => asked.single(None),
         "thought" => asked.single(Some(THOUGHT)),
         "debate" => {
-            let (record, _) =
-                medmad::record::parse(text, finish, options, ConfidenceReading::Converted);
+            let (record, _) = medmad::record::parse(text, finish, options, &converted());
             json!({"answer": asked.letter(&record.answer), "confidence": asked.share(record.confidence)})
         }
         "round-table" => {
             let reply = asked.reply("answer");
-            let answer = asked.letter(&reply.answer(options));
+            let answer = asked.letter(&reply.answer(options).0);
             json!({"answer": answer, "confidence": asked.share(reply.confidence(ConfidenceReading::Converted))})
         }
         "conclusion" => {
             answered(&healthcareagent::parse::conclusion(text, finish, options).0.answer)
         }
-        "opinion" => answered(&asked.reply("answer").answer(options)),
-        "option" => answered(&of_text(super::without_thinking(text).trim(), options)),
+        "opinion" => answered(&asked.reply("answer").answer(options).0),
+        "option" => answered(&of_text(super::without_thinking(text).trim(), options).0),
         "choice" => {
             let letters: Vec<String> = options.iter().map(|one| one.letter.to_string()).collect();
             json!({"answer": asked.choice("answer", &letters)})
@@ -202,7 +201,7 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             let reply = asked.reply("agree");
             let spoken = super::without_thinking(text);
             let agree = medagents::agrees(&reply, spoken, false);
-            json!({"agree": agree, "answer": asked.letter(&reply.answer(options))})
+            json!({"agree": agree, "answer": asked.letter(&reply.answer(options).0)})
         }
         "vote" => {
             json!({"agree": consents(super::without_thinking(text).trim())})
@@ -308,8 +307,7 @@ fn no_stage_is_misread() {
         let found = read(stage, &Asked::of(&reply, text));
         // What a person could argue about has several meanings.
         let others = reply["or"].as_array().into_iter().flatten();
-        // What a record's field becomes is App. B.2's, whatever the field says.
-        let means = reply.get("by_b2").unwrap_or(&reply["means"]);
+        let means = &reply["means"];
         let meanings = std::iter::once(means).chain(others);
         let best = meanings.map(|meant| outcome(&found, meant)).min().unwrap();
         let (id, text) = (reply["id"].as_str().unwrap(), &reply["text"]);

@@ -13,7 +13,9 @@ fn asked(
     system: &str,
     reply: impl Fn(&CallKey, &str) -> String + Send + Sync + 'static,
 ) -> (String, Vec<CallLine>) {
-    let config = SystemConfig::parse::<&str>(system, &[]).unwrap();
+    let mut words = system.split(' ');
+    let name = words.next().unwrap();
+    let config = SystemConfig::parse(name, &words.collect::<Vec<_>>()).unwrap();
     let script =
         Script::new(move |key, messages| reply(key, &messages[messages.len() - 1].content));
     let (line, calls) = answer(&config, &question(5), script);
@@ -59,11 +61,13 @@ fn letters_that_nothing_announces_alone_are_unread() {
 }
 
 #[test]
-fn the_last_letter_of_a_word_is_none_but_in_medmads_records() {
+fn the_last_letter_of_a_word_is_none_but_by_medmads_rule() {
     let record = |key: &str| format!(r#"{{"{key}": "Blocking K-channels"}}"#);
     assert_eq!(asked("cot", move |_, _| record("Answer")).0, "");
     let record = r#"{"answer": "ANSWERB", "confidence": 1}"#;
-    assert_eq!(asked("medmad", move |_, _| record.to_owned()).0, "B");
+    let (letter, calls) = asked("medmad answer_reading=paper", move |_, _| record.to_owned());
+    assert_eq!((letter.as_str(), calls[0].parse), ("B", Parse::Repaired));
+    assert_eq!(asked("medmad", move |_, _| record.to_owned()).0, "");
     assert_eq!(asked("reconcile", move |_, _| record.to_owned()).0, "");
 }
 

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::options::{beside, concluded, is_contradicted, leading, whole};
+use super::options::{
+    beside, concluded, denies, has_others, is_contradicted, is_of, leading, whole,
+};
 use super::{agreed, plain, sentences};
 use crate::data::Choice;
 use crate::text::Pattern;
 
-/// «The answer is B», «**Answer:** B», «So I choose option B», at the start of a sentence or clause; `\boxed{B}`.
+/// «The answer is B», «**Answer:** B», «The best drug for her is B», «So I choose option B», at the start of a sentence or clause; `\boxed{B}`.
 static ANNOUNCED: Pattern = Pattern::new(concat!(
-    r"(?i)\\boxed\s*\{|(?:^|[.!?\n,;:>]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my)\s+)?",
-    r"(?:(?:(?:(?:final|correct|best|right|single|most|likely|appropriate|next)\s+)*(?:answer|ans\.?|response|option|choice|decision|diagnosis|conclusion|step|letter(?:\s+of\s+(?:the|one)(?:\s+\w+)?\s+option)?)",
+    r"(?i)\\boxed\s*\{|(?:^|[.!?\n,;:>)]|\b(?:so|therefore|thus|hence|and|that)\b)[\s*_#<>\x22'({\[-]*(?:(?:the|my|this)\s+)?",
+    r"(?:(?:(?:(?:final|correct|best|right|single|most|likely|appropriate|suitable|next)[\s_]+)+(?:\p{L}+\s+){0,2}?\p{L}+|answer|ans\.?|response|option|choice|decision|diagnosis|conclusion|step|letter",
     r"|(?:die |meine |la )?(?:richtige )?(?:antwort|respuesta|réponse)(?: correcta)?|(?:正确|最佳)?答案)",
-    r"(?:\s+(?:choice|option|letter))?(?:\s+to\s+(?:this|the)\s+question)?[\s*_\x22'”)]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为]|[–—-]\s)",
+    r"(?:\s+(?:choice|option|letter))?(?:,?\s+(?:to|for|in|of|among|given|based)\b[^.!?:;\n]{0,100}?)?[\s*_\x22'”),]*(?:\b(?:is|should be|must be|ist|es|est)\b|[:=>(：是为]|[–—-]\s)",
     r"|(?:i|we)(?:['’]d| would| will)? (?:choose|select|pick|go with|vote for|stay with|switch to)\b)",
 ));
 /// «B is correct», «Option B (aspirin) is the best answer»; a letter on a line of its own, or at a line's end behind a sentence.
@@ -23,58 +25,50 @@ static ALONE: Pattern = Pattern::new(concat!(
 ));
 /// A further option in the line of one.
 static LISTED: Pattern = Pattern::new(r"[.;,!?]\s+\(?([A-J])(?:[:)]\s|\.\s+[^\p{Ll}\s])");
-/// What gives an answer in words, without a letter.
-pub(super) static SUPERLATIVE: Pattern =
-    Pattern::new(r"(?i)\b(?:the|my) (?:most (?:likely|appropriate)|best|correct|right)\b");
 /// A line that begins with a letter and a mark.
 static MARKED: Pattern = Pattern::new(
-    r"(?m)^[\s>#*_\x22'“`(\[{-]*(?i:option\s+)?([A-J])\s*(?:[)\]:*]+\s*|[.–—-]+\s+)(\S.*)$",
+    r"(?m)^[\s>#*_\x22'“`(\[{-]*(?:(?i:option\s+)?\d{1,2}[.):]\s+)?(?i:option\s+)?([A-J])\s*(?:[)\]:*]+\s*|[.–—-]+\s+)(\S.*)$",
 );
 
 /// The letter that a text announces; nothing where announcements differ, where one names several, or has another option's text beside it.
 pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
-    let letter = agreed(announced(text, options).into_iter())??;
-    let holds = !is_contradicted(letter, text, options) && !is_denied(letter, text, options);
-    holds.then_some(letter)
-}
-
-/// Whether a text says that a letter is not its answer: «C: Maybe. The answer is not C».
-fn is_denied(letter: char, text: &str, options: &[Choice]) -> bool {
+    // The end of the first or last sentence.
+    let ends = [sentences(text).next(), sentences(text).last()].into_iter().flatten();
+    let ends = ends.filter_map(|one| concluded(one, options)).map(Some);
+    let letter = agreed(announced(text, options).into_iter().chain(ends))??;
     let denies = |behind: &str| {
         let denied = behind.trim_start_matches([' ', '*', '_', '"']).strip_prefix("not ");
         denied.and_then(|rest| value(rest, options)) == Some(Some(letter))
     };
-    ANNOUNCED.find_iter(text).any(|start| denies(&text[start.end()..]))
+    // «C: Maybe. The answer is not C.»
+    let is_denied = ANNOUNCED.find_iter(text).any(|start| denies(&text[start.end()..]));
+    (!is_denied && !is_contradicted(letter, text, options)).then_some(letter)
 }
 
 /// Every announcement of a text; `None` inside for one that names several.
 pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     let text = text.trim();
     if let Some(found) = value(text, options).filter(|_| text.len() < 30 && !text.contains('\n')) {
-        // «b», «Option B», «B: aspirin»; not «A, B»
-        let is_letter = |word: &&str| matches!(word.as_bytes(), [b'A'..=b'J']);
-        let words = text.split(|c: char| !c.is_alphanumeric());
-        let letters: BTreeSet<&str> = words.filter(is_letter).collect();
-        return vec![found.filter(|_| letters.len() < 2)];
+        // «b», «Option B», «B: aspirin»; not «A, B». «A: It depends» gives no letter: what stands behind a mark is of its option.
+        let letters = text.split(|c: char| !c.is_alphanumeric());
+        let letters = letters.filter(|word| matches!(word.as_bytes(), [b'A'..=b'J']));
+        let is_one = letters.collect::<BTreeSet<_>>().len() < 2;
+        let line = MARKED.captures(text);
+        let is_own = |one| line.as_ref().is_none_or(|line| is_of(&line[2], one, options));
+        let is_alone = |one: &char| is_one && is_own(*one) && !has_others(text, *one, options);
+        return vec![found.filter(is_alone)];
     }
     if asks(text, options) {
         return vec![None];
     }
-    let announced = ANNOUNCED.find_iter(text);
+    let announced = ANNOUNCED.find_iter(text).filter(|start| !denies(start.as_str()));
     let announced = announced.filter_map(|start| value(&text[start.end()..], options));
     let alone = ALONE.captures_iter(text).filter_map(|found| found.get(1));
     let alone = alone.filter(|one| !ends_list(&text[..one.start()], one.as_str()));
     let alone = alone.map(|one| one.as_str().chars().next());
-    let mut found: Vec<_> = announced.chain(alone).chain(listed(text, options)).collect();
-    // An option's text: a line of its own, or the end of the first or last sentence, which the last is whatever was weighed before.
-    let (first, last) = (sentences(text).next(), sentences(text).last());
-    let is_over = !found.is_empty() || last.and_then(|one| concluded(one, options)).is_some();
-    let weighed = sentences(text).filter(|one| !is_over && SUPERLATIVE.is_match(one));
-    let ends = [first, last].into_iter().flatten().chain(weighed);
+    let found = announced.chain(alone).chain(listed(text, options));
     let in_words = text.lines().filter_map(|line| whole(line, options));
-    let in_words = in_words.chain(ends.filter_map(|one| concluded(one, options)));
-    found.extend(in_words.chain(opened(text, options)).map(Some));
-    found
+    found.chain(in_words.chain(opened(text, options)).map(Some)).collect()
 }
 
 /// Whether a letter only ends a list that was cut off: `C: Heparin` stands in the line before `D`.
@@ -100,38 +94,25 @@ fn asks(text: &str, options: &[Choice]) -> bool {
     lists.any(|(letter, own)| own.map(String::from) != Some(letter))
 }
 
-/// The option of the only line that gives one by its letter and text, or of a first line that gives reasons behind a letter. Lines of
-/// several options are a list of them.
+/// The option of the only line that gives one by its letter and text. Several options, in lines or in one, are a list of them.
 fn listed(text: &str, options: &[Choice]) -> Option<Option<char>> {
     let mut lines = MARKED.captures_iter(text);
     let first = lines.next()?;
     let (letter, said) = (first[1].chars().next()?, first.get(2)?.as_str());
     let heading = plain(text[..first.get(0)?.start()].trim_end().lines().next_back().unwrap_or(""));
-    if heading.ends_with(" options ") {
+    let is_list = LISTED.captures_iter(said).any(|other| other[1] != first[1]);
+    if is_list || lines.any(|line| line[1] != first[1]) || heading.ends_with(" options ") {
         return None;
     }
-    // What is said of others behind the answer comes in any order.
-    let others: Vec<_> = LISTED.captures_iter(said).filter(|other| other[1] != first[1]).collect();
-    let is_list = others.len() > 1 && others.iter().all(|other| other[1] > first[1]);
-    if lines.any(|line| line[1] != first[1]) || is_list {
-        return None;
-    }
-    let is_other =
-        |option: &Choice| option.letter != letter && plain(said).contains(&plain(&option.text));
-    let is_reason = first.get(0)?.start() == 0
-        && !said.starts_with(char::is_lowercase)
-        && !options.iter().any(is_other);
-    match leading(said.trim_start_matches(['*', '_', '"', ' ', '(']), options) {
-        Some(other) if other != letter => Some(None),
-        None if !is_reason => None,
-        _ => Some(Some(letter)),
-    }
+    let own = beside(&text[first.get(1)?.end()..], options)?;
+    Some(Some(letter).filter(|letter| *letter == own))
 }
 
-/// The option of one word that a text begins with: «No, the trial …».
+/// The option of one word that a text begins with: «No, the trial …». A first sentence that says another, too, lists them.
 fn opened(text: &str, options: &[Choice]) -> Option<char> {
     let (word, _) = text.split_once([',', ';', '.', '\n', ':'])?;
-    whole(word, options).filter(|_| word.split_whitespace().count() == 1)
+    let found = whole(word, options).filter(|_| word.split_whitespace().count() == 1)?;
+    (!has_others(sentences(text).next()?, found, options)).then_some(found)
 }
 
 /// What stands where an answer should: a letter, or an option's text; `None` inside for several.
@@ -139,9 +120,9 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     static OPENS: Pattern = Pattern::new(
         r"(?i)\A(?:[\s*_\x22'“”‘’`\[({$:=>-]|\\[(\[]|\\?(?:boxed|text(?:bf)?|mathrm|mathbf)\s*\{|(?:option|choice|letter|clearly|therefore|indeed|most|likely|probably|la)\b)*",
     );
-    /// Another letter that may be meant instead.
+    /// Another letter that may be meant instead, or a denial: «A: No answer can be given».
     static OTHER: Pattern = Pattern::new(
-        r"^[\s)\]}*_.\x22'”]*(?:,|/|&|\||\b(?:or|and|oder|ou|o)\b|或)[\s(\[*_\x22']*(?i:option |choice )?([A-J])(?:\W|$)",
+        r"^[\s)\]}*_.\x22'”]*(?:(?:,|/|&|\||\b(?:or|and|then|as well as|oder|ou|o)\b|或)[\s(\[*_\x22']*)+(?i:option |choice )?([A-J])(?:\W|$)|^[\s*]*[:–—-]+[\s*]*(?i:no|not|none|nothing|cannot)\b",
     );
     /// Of the rest only so much is looked at, in bytes: what announces may stand at every other word.
     const NEAR: usize = 4096;
@@ -164,7 +145,8 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
         return Some(Some(text).filter(|_| !is_other));
     }
     let other = beside(after, options).or_else(|| leading(after.trim_start(), options));
-    let is_other = OTHER.is_match(after) || other.is_some_and(|other| other != letter);
+    let or_else = OTHER.captures(after).is_some_and(|or| or.get(1).is_some() || other.is_none());
+    let is_other = or_else || other.is_some_and(|other| other != letter);
     Some(Some(letter).filter(|_| !is_other))
 }
 
@@ -218,7 +200,6 @@ mod tests {
             "It clots.\n\nB\n",
             "It clots. B.",
             "B. Heparin\n\nIt stops the clot.",
-            "B) It stops the clot.",
             "The most likely drug to help is heparin. It stops the clot.",
             "Answer:\nB: Heparin\n\nIt stops the clot.",
             "Aspirin is weak.\n\nB",
@@ -229,10 +210,15 @@ mod tests {
             "The correct action for her doctor to take would be B: Heparin.",
             "The answer is: Heparin, which stops the clot.",
             "The letter of the right option is \"heparin\"",
-            "B: Heparin covers what there is, E. coli, C. freundlii and others.",
-            "B. Heparin. A. Aspirin is weaker; C. Vitamin K reverses it.",
             "She bleeds. In others the best drug is aspirin. In her the most appropriate drug is heparin.",
             "The best choice is heparin. The best known alternative is aspirin. The most likely cause is a clot. Answer: B",
+            "The most appropriate option for this patient is B: Heparin, as the clot is new.",
+            "The most appropriate treatment in a case like this one is B.",
+            "The best choice, given her age, is (B).",
+            "Option 1: B: Heparin",
+            "1. Heparin",
+            "**B: Heparin** stops the clot, which aspirin does not.",
+            "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
         ] {
             assert_eq!(letter(said, &options()), Some('B'), "{said}");
         }
@@ -274,7 +260,27 @@ mod tests {
             "A man has a clot. Which drug?\n\nOptions:\nA: Aspirin",
             "A: Steroids\nB: Penicillin\nC: Rest\nD",
             "C: E. coli vaccin",
-            "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
+            "A: No answer can be given here.",
+            "B. Heparin. A. Aspirin is weaker; C. Vitamin K reverses it.",
+            "B: Heparin covers what there is, E. coli, C. freundlii and others.",
+            "B: none of these",
+            "B) It stops the clot.",
+            "A: What is the dose?",
+            "B: It depends.",
+            "A: Aspirin, B: Heparin",
+            "A. Aspirin. B. Heparin.",
+            "A: Aspirin B: Heparin C: Vitamin K D: E. coli vaccine E: Watchful waiting",
+            "Aspirin. Heparin.",
+            "The answer is B, then C.",
+            "The answer is B as well as C.",
+            "One is given first, the other is heparin.",
+            "The other is C: Vitamin K.",
+            "An alternative is heparin.",
+            "The least likely option in this case is B.",
+            "The most incorrect option is B.",
+            "C: Vitamin K. This answer is option D.",
+            "1. B: Aspirin",
+            "1) The answer is A: Heparin",
         ] {
             assert_eq!(letter(said, &options()), None, "{said}");
         }

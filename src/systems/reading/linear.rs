@@ -7,7 +7,7 @@ use super::{
     verdict, words,
 };
 use crate::linear::{self, keep};
-use crate::record::{FinishReason, Message};
+use crate::record::{FinishReason, Message, Parse};
 use crate::systems::scripted::{note, question};
 
 #[test]
@@ -16,10 +16,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
     let (options, note) = (options.as_slice(), note());
     let stop = FinishReason::Stop;
     linear::check(&[
-        ("answer::of_field", &|text| keep(answer::of_field(text, text, options))),
-        ("answer::of_medmads_field", &|text| {
-            keep(answer::of_medmads_field(text, text, options));
-        }),
+        ("answer::of_field", &|text| keep(answer::of_field(text, text, options, Parse::Ok))),
         ("answer::of_text", &|text| keep(answer::of_text(text, options))),
         ("answer::normalise_answer", &|text| keep(answer::normalise_answer(text))),
         ("answer::leading_letter", &|text| keep(answer::leading_letter(text))),
@@ -45,6 +42,10 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("letter::announced", &|text| keep(letter::announced(text, options))),
         ("options::whole", &|text| keep(options::whole(text, options))),
         ("options::leading", &|text| keep(options::leading(text, options))),
+        ("options::in_field", &|text| keep(options::in_field(text, options))),
+        ("options::has_others", &|text| keep(options::has_others(text, 'A', options))),
+        ("options::is_of", &|text| keep(options::is_of(text, 'A', options))),
+        ("options::denies", &|text| keep(options::denies(text))),
         ("options::concluded", &|text| keep(options::concluded(text, options))),
         ("options::is_contradicted", &|text| {
             keep(options::is_contradicted('A', text, options));

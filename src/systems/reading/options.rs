@@ -1,52 +1,88 @@
 //! The options of a question in what a reply says: the one whose text a passage is, and the letter of one beside the text of another.
 
-use std::collections::BTreeSet;
-
+use super::correction::without_number;
 use super::plain;
 use crate::data::Choice;
+use crate::record::Language;
+use crate::text::{Aligner, align};
 
-/// The one option whose text a passage is: as it is written, else by its words and signs. Nothing at all is the text of no option.
+/// The one option whose text a passage is, which may be numbered: as it is written, else by its words and signs. Nothing at all is the text
+/// of no option.
 pub fn whole(said: &str, options: &[Choice]) -> Option<char> {
-    let (written, words) = (bare(said), plain(said));
     let by = |is_it: &dyn Fn(&str) -> bool| {
         let mut found = options.iter().filter(|option| is_it(&option.text));
         found.next().filter(|_| found.next().is_none()).map(|option| option.letter)
     };
-    let has_signs = |text: &str| signs(text).next().is_none() || signs(text).eq(signs(said));
-    by(&|text| !written.is_empty() && bare(text) == written)
-        .or_else(|| by(&|text| !words.trim().is_empty() && plain(text) == words && has_signs(text)))
+    [said, without_number(said)].into_iter().find_map(|said| {
+        let (written, words) = (bare(said), plain(said));
+        let has_signs = |text: &str| signs(text).next().is_none() || signs(text).eq(signs(said));
+        by(&|text| !written.is_empty() && bare(text) == written).or_else(|| {
+            by(&|text| !words.trim().is_empty() && plain(text) == words && has_signs(text))
+        })
+    })
 }
 
 /// The option whose text a line begins with, up to its end or to a mark that ends a sentence or a clause.
 pub fn leading(line: &str, options: &[Choice]) -> Option<char> {
-    const ENDS: [&str; 10] = [".", "(", ";", ",", ":", "!", " - ", " – ", " — ", " -> "];
+    const ENDS: [&str; 11] = ["**", ".", "(", ";", ",", ":", "!", " - ", " – ", " — ", " -> "];
     let line = near(line, options);
     let ends = ENDS.iter().filter_map(|end| Some(line.split_once(end)?.0));
     std::iter::once(line).chain(ends).find_map(|part| whole(part, options))
 }
 
+/// Whether a passage that says one option has the text of another beside it.
+pub fn has_others(said: &str, own: char, options: &[Choice]) -> bool {
+    let texts = options.iter().map(|one| (one.letter == own, plain(&one.text)));
+    let (own, others): (Vec<_>, Vec<_>) =
+        texts.filter(|(_, text)| text != " ").partition(|(is_own, _)| *is_own);
+    let rest = own.iter().fold(plain(said), |rest, (_, text)| rest.replace(text, " "));
+    others.iter().any(|(_, text)| rest.contains(text))
+}
+
+/// The one option whose whole text stands in a passage, with the words before and behind it. One that lies in another's text is not meant.
+fn named(said: &str, options: &[Choice]) -> Option<(char, String, String)> {
+    let words = plain(said);
+    let texts = options.iter().filter(|one| signs(&one.text).next().is_none());
+    let texts = texts.map(|one| (plain(&one.text), one.letter));
+    let said_there = texts.filter(|(text, _)| text != " " && words.contains(text));
+    let (text, letter) = said_there.max_by_key(|(text, _)| text.len())?;
+    let (before, behind) = words.split_once(&text)?;
+    (!has_others(said, letter, options)).then(|| (letter, before.to_owned(), behind.to_owned()))
+}
+
 /// The option whose text a sentence ends with, behind a verb: «The most likely cause of … is increased preload.» or «… is D: increased
 /// preload.», where it says no other's.
 pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
-    let said = plain(sentence);
-    // «The least likely is …» names what is not the answer.
-    if [" least ", " incorrect ", " wrong ", " except "].iter().any(|word| said.contains(word)) {
-        return None;
-    }
-    let mut named = options.iter().filter(|option| {
-        let text = plain(&option.text);
-        !text.trim().is_empty() && said.contains(&text)
-    });
-    let option = named.next().filter(|_| named.next().is_none())?;
-    let before = said.strip_suffix(plain(&option.text).trim_start())?;
-    let articles = ["a ", "an ", "the ", "to "];
-    let before = articles.iter().find_map(|one| before.strip_suffix(one)).unwrap_or(before);
-    let own = format!("{} ", option.letter.to_ascii_lowercase());
-    let before = before.strip_suffix(&own).unwrap_or(before);
-    let ends = |words: &[&str]| words.iter().any(|one| before.ends_with(one));
-    let is_denied = ends(&[" not be ", " cannot be ", " never be ", " t be "]);
-    let is_words = signs(&option.text).next().is_none();
-    (is_words && !is_denied && ends(&[" is ", " are ", " be "])).then_some(option.letter)
+    let (letter, before, behind) = named(sentence, options)?;
+    let before = format!("{before} ");
+    let own = format!(" {} ", letter.to_ascii_lowercase());
+    let mut articles = [" a ", " an ", " the ", " to ", own.as_str()].into_iter();
+    let before = articles.find_map(|one| before.strip_suffix(one)).unwrap_or(before.trim_end());
+    let is_verb = [" is", " are", " be"].iter().any(|verb| before.ends_with(verb));
+    (behind.is_empty() && is_verb && !denies(before)).then_some(letter)
+}
+
+/// The option whose text of several words stands in a record's field: «I would add propranolol». A number may be the end of another.
+pub fn in_field(field: &str, options: &[Choice]) -> Option<char> {
+    let (letter, before, behind) = named(field, options)?;
+    let text = options.iter().find(|one| one.letter == letter)?.text.trim();
+    let is_told = text.contains(char::is_whitespace) && text.starts_with(char::is_alphabetic);
+    (is_told && !denies(&before) && !denies(&behind)).then_some(letter)
+}
+
+/// Whether a passage is about an option: it leads with its text or is most like it, or has a longer word of it.
+pub fn is_of(said: &str, letter: char, options: &[Choice]) -> bool {
+    let words = plain(said);
+    let has = |word: &str| word.len() > 3 && words.contains(&format!(" {word} "));
+    let mut own = options.iter().filter(|one| one.letter == letter);
+    leading(said, options).or_else(|| alike(said, options)) == Some(letter)
+        || own.any(|one| plain(&one.text).split_whitespace().any(has))
+}
+
+/// Whether words say of what they are about that it is not so, or another.
+pub fn denies(said: &str) -> bool {
+    const DENIALS: &str = " not no never neither nor none cannot without except but than rather instead least less wrong incorrect worst avoid unless if or other another alternative t ";
+    plain(said).split_whitespace().any(|word| DENIALS.contains(&format!(" {word} ")))
 }
 
 /// Whether a text has this letter somewhere beside the text of another option, which says both and so neither: «A: No», where A is yes.
@@ -68,26 +104,12 @@ pub fn beside(after: &str, options: &[Choice]) -> Option<char> {
 
 /// The option that a line's first clause is most like, where hardly a letter differs: «Calcium gluconolate» for calcium gluconate.
 fn alike(line: &str, options: &[Choice]) -> Option<char> {
-    /// Of the pairs of letters, those that both have, in per cent.
-    const ALIKE: usize = 85;
-    let said = pairs(line.split(['.', ';', '(']).next()?);
-    let share = |option: &Choice| {
-        let text = pairs(&option.text);
-        let common = said.iter().filter(|pair| text.contains(pair)).count();
-        200 * common / (said.len() + text.len()).max(1)
-    };
-    let mut shares: Vec<_> = options.iter().map(|one| (share(one), one.letter)).collect();
-    shares.sort_unstable();
-    match shares[..] {
-        [.., (second, _), (first, letter)] if first >= ALIKE && first > second => Some(letter),
-        _ => None,
-    }
-}
-
-/// The pairs of neighbouring letters of a text, each once.
-fn pairs(text: &str) -> BTreeSet<(char, char)> {
-    let text = plain(text);
-    text.chars().zip(text.chars().skip(1)).collect()
+    const ALIKE: f64 = 0.85;
+    let said = plain(line.split(['.', ';', '(']).next()?);
+    let said = Some(said).filter(|said| !said.trim().is_empty())?;
+    let texts: Vec<String> = options.iter().map(|option| plain(&option.text)).collect();
+    let found = align(&texts, &said, Language::English, Aligner::default())?;
+    (found.ratio >= ALIKE).then(|| options[found.index].letter)
 }
 
 /// The beginning of what follows, as far as an option may reach: every letter of a text is looked behind, and the text may be one line.
@@ -113,6 +135,7 @@ fn bare(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Parse;
     use crate::systems::reading::answer::{contradicts_itself, of_field, of_text};
 
     fn options(texts: &[&str]) -> Vec<Choice> {
@@ -138,21 +161,21 @@ mod tests {
         for said in
             ["A: No", "A. No", "(A) No", "**A**: No.", "The answer is A: No", "A: No, it is not"]
         {
-            assert_eq!(of_text(said, &options), "", "{said}");
+            assert_eq!(of_text(said, &options).0, "", "{said}");
             assert!(contradicts_itself(said, &options), "{said}");
         }
         for field in ["A: No", "A) No", "(A) No, since"] {
-            assert_eq!(of_field(field, "", &options), "", "{field}");
+            assert_eq!(of_field(field, "", &options, Parse::Ok).0, "", "{field}");
         }
         for said in ["A: Yes", "A. Yes, it is", "A", "The answer is A: Yes. B: No is wrong"] {
-            assert_eq!(of_text(said, &options), "A", "{said}");
+            assert_eq!(of_text(said, &options).0, "A", "{said}");
             assert!(!contradicts_itself(said, &options), "{said}");
         }
-        assert_eq!(of_field("A: since nothing else fits", "", &options), "A");
+        assert_eq!(of_field("A: since nothing else fits", "", &options, Parse::Ok).0, "");
         let options = self::options(&["Potassium iodide therapy", "Calcium gluconate therapy"]);
-        assert_eq!(of_field("A: Calcium gluconolate therapy", "", &options), "");
-        assert_eq!(of_field("B: Calcium gluconolate therapy", "", &options), "B");
-        assert_eq!(of_field("A: Potassium iodine therapy", "", &options), "A");
+        assert_eq!(of_field("A: Calcium gluconolate therapy", "", &options, Parse::Ok).0, "");
+        assert_eq!(of_field("B: Calcium gluconolate therapy", "", &options, Parse::Ok).0, "B");
+        assert_eq!(of_field("A: Potassium iodine therapy", "", &options, Parse::Ok).0, "A");
     }
 
     #[test]

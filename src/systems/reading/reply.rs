@@ -25,9 +25,8 @@ pub struct Explained {
 impl Explained {
     /// The answer of a reply on a question with these options, and the reasons for it.
     pub fn of(fields: &Fields, options: &[Choice]) -> (Explained, Parse) {
-        let (explanation, answer) = (fields.prose("explanation"), fields.answer(options));
-        let parse = fields.parse.if_read(!answer.is_empty());
-        (Explained { explanation, answer, written: None }, parse)
+        let (answer, parse) = fields.answer(options);
+        (Explained { explanation: fields.prose("explanation"), answer, written: None }, parse)
     }
 
     /// The answer as others are shown it.
@@ -83,7 +82,9 @@ impl Fields {
         };
         // An object without the key is read for its other fields.
         let others = || record::exact(&text, &|value: &Value| value.as_object().cloned());
-        let others = || others().unwrap_or_else(|| record::labelled(&text));
+        let plain = |(key, said): (String, Value)| (record::plain_key(&key), said);
+        let lines = || record::labelled(&text).into_iter().map(plain).collect();
+        let others = || others().unwrap_or_else(lines);
         let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
         Fields { fields, parse, text }
     }
@@ -124,13 +125,12 @@ impl Fields {
         if prose.is_empty() && self.parse == Parse::Fallback { self.text.clone() } else { prose }
     }
 
-    /// The letter under `answer`; where no object was found, of the line of that name, or what the text says.
-    pub fn answer(&self, options: &[Choice]) -> String {
-        let given = text_of(self.get("answer"));
-        if self.parse != Parse::Fallback {
-            return of_field(&given, &self.text, options);
+    /// The letter under `answer`, or where no object was found what the text says, and how it was read.
+    pub fn answer(&self, options: &[Choice]) -> (String, Parse) {
+        match self.parse {
+            Parse::Fallback => of_text(&self.text, options),
+            parse => of_field(&text_of(self.get("answer")), &self.text, options, parse),
         }
-        of_text(&self.text, options)
     }
 
     /// What stands under `confidence`, or where it may be converted and there is no record what the text says; 0 where nothing can be read.
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(reply.parse, Parse::Ok);
         assert_eq!(
             (
-                reply.answer(&question(5).options).as_str(),
+                reply.answer(&question(5).options).0.as_str(),
                 reply.confidence(ConfidenceReading::Clamped)
             ),
             ("B", 0.7)
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(reply.prose("reasoning"), "");
         let fenced = read("```json\n{\"answer\": \"C\", \"explanation\": [\"x\", \"y\"],}\n```");
         assert_eq!(
-            (fenced.parse, fenced.answer(&question(5).options).as_str()),
+            (fenced.parse, fenced.answer(&question(5).options).0.as_str()),
             (Parse::Repaired, "C")
         );
         assert_eq!(fenced.prose("explanation"), "x\ny");
@@ -186,7 +186,7 @@ mod tests {
     fn a_placeholder_says_nothing() {
         let reply = read(r#"{"explanation": "...", "answer": "<letter>"}"#);
         assert_eq!(reply.prose("explanation"), "");
-        assert_eq!(reply.answer(&question(5).options), "");
+        assert_eq!(reply.answer(&question(5).options).0, "");
     }
 
     #[test]
@@ -196,19 +196,19 @@ mod tests {
         assert_eq!(reply.prose("explanation"), "it fits: well");
         assert_eq!(
             (
-                reply.answer(&question(5).options).as_str(),
+                reply.answer(&question(5).options).0.as_str(),
                 reply.confidence(ConfidenceReading::Clamped)
             ),
             ("D", 0.9)
         );
         let last = read("answer: A\nanswer: E");
         // Two that nothing joins are no answer.
-        assert_eq!(last.answer(&question(5).options), "");
+        assert_eq!(last.answer(&question(5).options).0, "");
         let taken_back = read("answer: A\nNo, wait.\nanswer: E");
-        assert_eq!(taken_back.answer(&question(5).options), "");
+        assert_eq!(taken_back.answer(&question(5).options).0, "");
         let broken = read("{\n  \"explanation\": oops,\n  \"answer\": \"C\",\n");
         assert_eq!(
-            (broken.parse, broken.answer(&question(5).options).as_str()),
+            (broken.parse, broken.answer(&question(5).options).0.as_str()),
             (Parse::Repaired, "C")
         );
         assert_eq!(broken.prose("explanation"), "oops");
@@ -218,20 +218,20 @@ mod tests {
     fn the_text_counts_where_there_is_neither() {
         let reply = read("The best option is C.");
         assert_eq!(
-            (reply.answer(&question(5).options).as_str(), reply.parse),
+            (reply.answer(&question(5).options).0.as_str(), reply.parse),
             ("C", Parse::Fallback)
         );
         assert_eq!(reply.prose("explanation"), "The best option is C.");
         let refusal = read("My policy forbids it.");
         assert_eq!(
             (
-                refusal.answer(&question(5).options).as_str(),
+                refusal.answer(&question(5).options).0.as_str(),
                 refusal.confidence(ConfidenceReading::Converted)
             ),
             ("", 0.0)
         );
-        assert_eq!(read("Sorry, no.").answer(&question(5).options), "");
-        assert_eq!(read("").answer(&question(5).options), "");
+        assert_eq!(read("Sorry, no.").answer(&question(5).options).0, "");
+        assert_eq!(read("").answer(&question(5).options).0, "");
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         let cut = r#"{"explanation": "A is out", "answer": "C", "confidence": 0."#;
         let reply = Fields::read(cut, FinishReason::Length, "answer");
         assert_eq!(
-            (reply.parse, reply.answer(&question(5).options).as_str()),
+            (reply.parse, reply.answer(&question(5).options).0.as_str()),
             (Parse::Repaired, "C")
         );
         assert_eq!(reply.prose("explanation"), "A is out");
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(reply.parse, Parse::Fallback);
         assert_eq!(reply.prose("explanation"), "because");
         let empty = read(r#"{"answer": null, "explanation": "A or B"}"#);
-        assert_eq!((empty.parse, empty.answer(&question(5).options).as_str()), (Parse::Ok, ""));
+        assert_eq!((empty.parse, empty.answer(&question(5).options).0.as_str()), (Parse::Ok, ""));
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
                 .map(|_| PIECES[random.below(PIECES.len() as u64) as usize])
                 .collect();
             let reply = read(&text);
-            assert!(reply.answer(&question(5).options).len() <= 1, "{text}");
+            assert!(reply.answer(&question(5).options).0.len() <= 1, "{text}");
             reply.prose("explanation");
         }
     }

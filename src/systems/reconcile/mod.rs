@@ -207,29 +207,24 @@ impl Reconcile {
 }
 
 fn read(reply: &Fields, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
-    let reasoning = reply.prose("reasoning");
-    let opinion = match settings.mab_compat {
-        true => Opinion {
-            reasoning,
-            answer: harness::exact_letter(reply.written().trim(), options),
-            confidence: harness::confidence(reply.get("confidence")),
-            written: Some(reply.written().to_owned()),
-        },
-        false => Opinion {
-            reasoning,
-            answer: reply.answer(options),
-            confidence: reply.confidence(settings.confidence_reading),
-            written: None,
-        },
-    };
     let stated = reply.get("confidence");
-    let parse = match reply.parse {
+    let (answer, parse, confidence, written) = match settings.mab_compat {
+        true => {
+            let answer = harness::exact_letter(reply.written().trim(), options);
+            let parse = reply.parse.if_read(!answer.is_empty());
+            (answer, parse, harness::confidence(stated), Some(reply.written().to_owned()))
+        }
+        false => {
+            let (answer, parse) = reply.answer(options);
+            (answer, parse, reply.confidence(settings.confidence_reading), None)
+        }
+    };
+    let parse = match parse {
         // What is stated does not count as it is written.
         Parse::Ok if !stated.is_null() && !is_plain(stated) => Parse::Repaired,
         parse => parse,
     };
-    let parse = parse.if_read(!opinion.answer.is_empty());
-    (opinion, parse)
+    (Opinion { reasoning: reply.prose("reasoning"), answer, confidence, written }, parse)
 }
 
 /// The letter of a voted answer, as the first agent gave it.

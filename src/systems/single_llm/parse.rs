@@ -91,11 +91,11 @@ fn read_letter(
     options: &[Choice],
 ) -> (Reading, Parse) {
     let written = without_thinking(completion);
-    let answer =
-        match record::read(completion, finish_reason, |value| value.get("answer").map(text)) {
-            Some((field, _)) => of_field(&field, completion, options),
-            None => of_text(completion, options),
-        };
+    let field = record::read(completion, finish_reason, |value| value.get("answer").map(text));
+    let (answer, _) = match field {
+        Some((field, parse)) => of_field(&field, completion, options, parse),
+        None => of_text(completion, options),
+    };
     let letters = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
     let parse = match (finish_reason, letters) {
         (FinishReason::Length, _) => Parse::Fallback,
@@ -123,13 +123,13 @@ fn read_thought(
     if let Some(((reason, written, confidence), parse)) =
         record::read(completion, finish_reason, record)
     {
-        let answer = of_field(&written, completion, options);
+        let (answer, parse) = of_field(&written, completion, options, parse);
         let thought = Some(reason);
         return (Reading { thought, answer, confidence, ..Reading::default() }, parse);
     }
     let (thought, _) = lines(without_thinking(completion));
-    let answer = of_text(completion, options);
-    (Reading { thought: Some(thought), answer, ..Reading::default() }, Parse::Fallback)
+    let (answer, parse) = of_text(completion, options);
+    (Reading { thought: Some(thought), answer, ..Reading::default() }, parse)
 }
 
 /// Parses as the harness does: a JSON object, else labelled lines.

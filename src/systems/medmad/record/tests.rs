@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::random::SplitMix64;
 use crate::systems::reading::answer::normalise_answer;
-use crate::systems::scripted::question;
+use crate::systems::scripted::{question, settings};
 
 const GOOD: &str = concat!(
     r#"{"cot": ["the \"worst\" headache — 10/10", "b", "c"], "answer": "B", "confidence": 0.85, "#,
@@ -18,7 +18,7 @@ const GOOD: &str = concat!(
 );
 
 fn parsed(text: &str) -> (Record, Parse) {
-    parse(text, FinishReason::Stop, &question(5).options, ConfidenceReading::Clamped)
+    parse(text, FinishReason::Stop, &question(5).options, &settings(&[]))
 }
 
 fn answer(text: &str) -> (String, Parse) {
@@ -34,6 +34,34 @@ fn a_record_alone_is_ok() {
     assert_eq!(record.cot[0], "the \"worst\" headache — 10/10");
     assert_eq!(record.debate_moves.risk_check, "r");
     assert_eq!(answer(r#"{"answer": ""}"#), ("".into(), Parse::Unread));
+}
+
+#[test]
+fn an_options_text_is_that_option_and_the_papers_rule_is_a_setting() {
+    let by = |reading: &str, field: &str| {
+        let text = json!({"answer": field, "confidence": 0.9}).to_string();
+        let settings = settings(&[&format!("answer_reading={reading}")]);
+        let mut options = question(5).options;
+        options[3].text = "Add propranolol".to_owned();
+        let (record, parse) = parse(&text, FinishReason::Stop, &options, &settings);
+        (record.answer, parse, record.notes)
+    };
+    let read = |letter: &str, parse, notes| (letter.to_owned(), parse, notes);
+    for field in
+        ["Add propranolol", "I would add propranolol to the regimen.", "1. Add propranolol"]
+    {
+        assert_eq!(by("plain", field), read("D", Parse::Repaired, vec![]), "{field}");
+        let by_rule = by("paper", field);
+        assert_eq!((by_rule.1, by_rule.2), (Parse::Repaired, vec![Note::AnswerByRule]), "{field}");
+    }
+    assert_eq!(by("paper", "Add propranolol").0, "A");
+    for field in ["B or D", "None", "Do not add propranolol", "Option B or add propranolol"] {
+        assert_eq!(by("plain", field), read("", Parse::Unread, vec![]), "{field}");
+    }
+    assert_eq!(by("paper", "B or D"), read("B", Parse::Repaired, vec![Note::AnswerByRule]));
+    for reading in ["plain", "paper"] {
+        assert_eq!(by(reading, "(b) option B"), read("B", Parse::Ok, vec![]));
+    }
 }
 
 #[test]
@@ -97,12 +125,12 @@ fn the_answer_alone_is_the_fallback() {
 #[test]
 fn a_completion_cut_by_max_tokens_keeps_what_it_said() {
     let options = question(5).options;
-    let (record, how) = parse(GOOD, FinishReason::Length, &options, ConfidenceReading::Clamped);
+    let (record, how) = parse(GOOD, FinishReason::Length, &options, &settings(&[]));
     assert_eq!(how, Parse::Repaired);
     assert_eq!(record, parsed(GOOD).0);
     let rambling = format!("{GOOD}\n\nLet me know if you want more on this");
     assert_eq!(
-        parse(&rambling, FinishReason::Length, &options, ConfidenceReading::Clamped),
+        parse(&rambling, FinishReason::Length, &options, &settings(&[])),
         (record, Parse::Repaired)
     );
 }
@@ -277,12 +305,13 @@ fn list_entries_may_be_plain() {
 /// The paper's rule: 90 weighs as 1 does, and a word is no number.
 #[test]
 fn the_papers_rule_clamps_a_confidence_and_says_so() {
+    let by = |reading: &str| settings(&[&format!("confidence_reading={reading}")]);
     let said = |value: Value, reading| {
         let text = json!({"answer": "A", "confidence": value}).to_string();
-        let (record, parse) = parse(&text, FinishReason::Stop, &question(5).options, reading);
+        let (record, parse) = parse(&text, FinishReason::Stop, &question(5).options, &by(reading));
         (record.confidence, record.notes, parse)
     };
-    let clamped = |value| said(value, ConfidenceReading::Clamped);
+    let clamped = |value| said(value, "clamped");
     assert_eq!(clamped(json!(0.9)), (0.9, vec![], Parse::Ok));
     assert_eq!(clamped(json!(90)), (1.0, vec![Note::ConfidenceClamped], Parse::Repaired));
     assert_eq!(clamped(json!(2.5)), (1.0, vec![Note::ConfidenceClamped], Parse::Repaired));
@@ -290,13 +319,13 @@ fn the_papers_rule_clamps_a_confidence_and_says_so() {
         let expected = (0.0, vec![Note::ConfidenceNotNumeric], Parse::Repaired);
         assert_eq!(clamped(odd), expected);
     }
-    let converted = said(json!(90), ConfidenceReading::Converted);
+    let converted = said(json!(90), "converted");
     assert_eq!(converted, (0.9, vec![Note::ConfidenceConverted], Parse::Repaired));
     // The minimal record has none.
     let prose = |reading| {
         let text = "The answer is B. Confidence: 0.8";
-        parse(text, FinishReason::Stop, &question(5).options, reading).0.confidence
+        parse(text, FinishReason::Stop, &question(5).options, &by(reading)).0.confidence
     };
-    assert_eq!(prose(ConfidenceReading::Clamped), 0.0);
-    assert_eq!(prose(ConfidenceReading::Converted), 0.8);
+    assert_eq!(prose("clamped"), 0.0);
+    assert_eq!(prose("converted"), 0.8);
 }
