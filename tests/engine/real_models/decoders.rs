@@ -1,11 +1,11 @@
 //! Both decoders against transformers, on medical prose, a chat, code, Chinese, Arabic, and more than Gemma's window: ids, logits, greedy
 //! tokens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use wardround::chat::ChatTemplate;
-use wardround::engine::Request;
+use wardround::engine::{Constraint, Grammar, Request, Sampling};
 use wardround::model::{WantedPrecision, WantedType};
 use wardround::ops::Cpu;
 use wardround::record::Message;
@@ -128,6 +128,41 @@ fn with_real_models_logits_equal_transformers() {
 fn with_real_models_sixty_four_greedy_tokens_equal_transformers() {
     greedy_tokens_are_those_of_transformers("smollm2");
     greedy_tokens_are_those_of_transformers("gemma3-270m");
+}
+
+/// Of what it would rarely say, too: at a temperature that draws nearly anything.
+fn words_of_a_grammar_are_spelled_as_the_tokenizer_does(model: &str) {
+    let directory = real_model(model);
+    let (cpu, tokenizer) = (Cpu::new(2).unwrap(), common::tokenizer(&directory));
+    let decoder = common::load(&directory, WantedType::Auto);
+    let engine = common::start(decoder, tokenizer.clone(), common::OPTIONS, &cpu);
+    let words = "(CORRECT|INCORRECT)\n<confidence>(100|[1-9][0-9]?)</confidence>";
+    let prompt = "Is the note CORRECT or INCORRECT, and how sure are you?\n";
+    let ask = |seed| {
+        let request = Request {
+            tokens: tokenizer.encode(prompt).unwrap(),
+            sampling: Sampling { temperature: 5.0, ..common::GREEDY },
+            constraint: Some(Constraint { grammar: Grammar::Regex(words.to_owned()), after: None }),
+            max_tokens: 64,
+            seed,
+            ..Request::default()
+        };
+        engine.submit(request).unwrap()
+    };
+    let mut labels = BTreeSet::new();
+    for ticket in (0..32).map(ask).collect::<Vec<_>>() {
+        let said = ticket.wait().unwrap();
+        assert_eq!(said.tokens, tokenizer.encode_writing(&said.text).unwrap(), "{}", said.text);
+        labels.insert(said.text.starts_with("IN"));
+    }
+    assert_eq!(labels.len(), 2, "{model}: {labels:?}");
+}
+
+#[test]
+#[ignore = "needs WARDROUND_REAL_MODELS"]
+fn with_real_models_words_of_a_grammar_are_spelled_as_the_tokenizer_does() {
+    words_of_a_grammar_are_spelled_as_the_tokenizer_does("smollm2");
+    words_of_a_grammar_are_spelled_as_the_tokenizer_does("gemma3-270m");
 }
 
 /// The mean divergence may be so much; the surprise at a token grows by the divergence on average, and varies by twice it.

@@ -15,6 +15,7 @@ use super::effort::Effort;
 use super::ending::{Budget, Closers, Place, is_over};
 use super::kept_grammars::KeptGrammars;
 use super::schema::{prepare, prepare_inside, with_spacing};
+use super::spelling::Spelling;
 use super::{EngineError, Grammar};
 use crate::ceiling::{Ceiling, CeilingError, Source, held};
 use crate::tokenizer::{Piece, Tokenizer};
@@ -53,7 +54,7 @@ const COMPILING_A_STRANGERS: Ceiling = Ceiling { lost: COMPILING.lost / 2, ..COM
 
 /// Compiles grammars for one model, on the threads of whoever asks, nothing before; the most recently used ones are kept.
 pub struct Compiler {
-    tokenizer: Arc<Tokenizer>,
+    pub(super) tokenizer: Arc<Tokenizer>,
     /// Rows of the model's embedding table; those without a token are never allowed.
     vocab_size: usize,
     eos_ids: Vec<u32>,
@@ -85,7 +86,8 @@ impl CompiledGrammar {
         let dictated = self.dictated.to_vec();
         let effort = self.effort.clone();
         let matcher = matcher.deep_clone();
-        State { matcher, dictated, allowed: Arc::default(), last: None, budget, effort }
+        let (allowed, spelling) = (Arc::default(), Spelling::default());
+        State { matcher, dictated, allowed, last: None, spelling, budget, effort }
     }
 }
 
@@ -262,6 +264,7 @@ pub struct State {
     allowed: Arc<[u32]>,
     /// The token before that.
     last: Option<u32>,
+    spelling: Spelling,
     budget: Budget,
     effort: Arc<Effort>,
 }
@@ -277,18 +280,20 @@ impl State {
         let effort = self.effort.clone();
         dictated.extend(effort.count(|| self.matcher.consume_ff_tokens()));
         self.last = dictated.last().copied().or(self.last);
+        self.spelling.dictated(&dictated);
         dictated
     }
 
     /// Takes a sampled token; `false` when the grammar cannot (it is dead, or a limit was exceeded).
     pub fn accept(&mut self, token: u32) -> bool {
         self.last = Some(token);
+        self.spelling.drawn(token);
         let effort = self.effort.clone();
         effort.count(|| self.matcher.consume_token(token)).is_ok()
     }
 
-    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, where the completion has `left` tokens,
-    /// this one among them. `None` when the grammar failed.
+    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, words in the tokenizer's own spelling, where
+    /// the completion has `left` tokens, this one among them. `None` when the grammar failed.
     pub fn allowed(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
         if self.effort.is_beyond() {
             return None;
@@ -302,7 +307,8 @@ impl State {
         let words = allowed.as_slice().iter().zip(present);
         self.allowed = words.map(|(allowed, present)| allowed & present).collect();
         self.budget.look(&self.matcher, left);
-        Some(self.allowed.clone())
+        let tokenizer = &self.budget.closers.tokenizer;
+        Some(self.spelling.narrow(tokenizer, &self.matcher, &self.allowed))
     }
 
     /// Whether its tokens come to an end: what was drawn may have to be drawn again.

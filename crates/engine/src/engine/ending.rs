@@ -32,7 +32,7 @@ const CHOICES: usize = 80;
 
 /// The tokens of one vocabulary that end something.
 pub struct Closers {
-    tokenizer: Arc<Tokenizer>,
+    pub tokenizer: Arc<Tokenizer>,
     eos_ids: Vec<u32>,
     between: [Vec<u32>; BETWEEN.len()],
     in_text: [Vec<u32>; IN_TEXT.len()],
@@ -156,7 +156,7 @@ fn is_of_number(bytes: &[u8]) -> bool {
 }
 
 /// Between the parts of a record a grammar allows few tokens, in a text most.
-fn is_text(allowed: &[u32]) -> bool {
+pub fn is_text(allowed: &[u32]) -> bool {
     let count: u32 = allowed.iter().map(|word| word.count_ones()).sum();
     count > 8 * allowed.len() as u32
 }
@@ -179,7 +179,7 @@ enum Room {
 pub struct Budget {
     /// Tokens of the grammar's shortest text.
     pub shortest: Option<usize>,
-    closers: Arc<Closers>,
+    pub closers: Arc<Closers>,
     room: Room,
     /// With so many tokens left the end is looked for again; 0: never.
     look_at: usize,
@@ -287,7 +287,7 @@ pub fn only(ids: &[u32], words: usize) -> Arc<[u32]> {
     mask.into()
 }
 
-fn has(mask: &[u32], id: u32) -> bool {
+pub fn has(mask: &[u32], id: u32) -> bool {
     mask.get(id as usize / 32).is_some_and(|word| word >> (id % 32) & 1 == 1)
 }
 

@@ -22,6 +22,7 @@ mod runner;
 mod scheduler;
 mod schema;
 mod sequence;
+mod spelling;
 mod stats;
 mod strictness;
 mod text;
