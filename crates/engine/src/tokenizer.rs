@@ -39,21 +39,21 @@ pub struct Tokenizer {
 }
 
 /// What a tokenizer's post-processor puts around every text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Added {
     before: Vec<u32>,
     behind: Vec<u32>,
 }
 
 impl Added {
-    /// Read off a text of one letter.
-    fn by(inner: &Inner) -> Added {
+    /// Read off a text of one letter; `None` where that is not found among them.
+    fn by(inner: &Inner) -> Option<Added> {
         let encode = |whole| inner.encode("a", whole).map(|encoding| encoding.get_ids().to_vec());
-        let (Ok(bare), Ok(whole)) = (encode(false), encode(true)) else {
-            return Added::default();
-        };
-        let place = whole.windows(bare.len().max(1)).position(|part| part == bare);
-        place.map_or_else(Added::default, |start| Added {
+        let (bare, whole) = (encode(false).ok()?, encode(true).ok()?);
+        // What is no token stands nowhere, unless nothing else does either.
+        let starts = if bare.is_empty() { whole.len()..=0 } else { 0..=whole.len() };
+        let start = starts.into_iter().find(|start| whole[*start..].starts_with(&bare))?;
+        Some(Added {
             before: whole[..start].to_vec(),
             behind: whole[start + bare.len()..].to_vec(),
         })
@@ -134,7 +134,8 @@ impl Tokenizer {
             (_, None) => Piece::Absent,
         };
         let pieces = (0..size).map(piece).collect();
-        let added = Added::by(&inner);
+        let added = Added::by(&inner)
+            .ok_or_else(|| load("what it puts around a text cannot be told from it".to_owned()))?;
         let controls = Controls::take_from(&mut inner).map_err(load)?;
         let cut_later = without_first_prefix(&inner).map(Arc::new);
         Ok(Tokenizer { inner: Library::new(inner), controls, cut_later, pieces, added })

@@ -146,13 +146,9 @@ impl Folder {
         Ok(positions)
     }
 
-    /// tokenizer.json without the padding and truncation that published files carry.
+    /// tokenizer.json.
     pub fn tokenizer(&self) -> Result<tokenizers::Tokenizer, EncoderError> {
-        let read = Library::read(&self.file(TOKENIZER)?, |mut tokenizer| {
-            let whole = tokenizer.with_padding(None).with_truncation(None);
-            whole.map_err(|error| error.to_string())?;
-            Ok(tokenizer)
-        });
+        let read = Library::read(&self.file(TOKENIZER)?, Ok);
         read.map_err(|problem| self.bad_tokenizer(TOKENIZER, &problem))
     }
 

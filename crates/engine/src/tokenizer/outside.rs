@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use tokenizers::models::ModelWrapper;
+use tokenizers::models::bpe::BPE;
 use tokenizers::{Encoding, Tokenizer as Inner};
 
 use crate::ceiling::{Ceiling, CeilingError, Source};
@@ -108,11 +110,18 @@ impl Library {
     }
 }
 
-/// What is no JSON never reaches the library, which panics over some files that are damaged.
+/// What is no JSON never reaches the library, which panics over some files that are damaged. Without the padding and truncation that files
+/// carry from where they were made; one that cuts a text by chance is refused.
 fn parse(bytes: &[u8]) -> Result<Inner, String> {
     serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
     #[expect(clippy::disallowed_methods, reason = "this is where they are bounded")]
-    let inner = Inner::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let mut inner = Inner::from_bytes(bytes).map_err(|error| error.to_string())?;
+    inner.with_padding(None).with_truncation(None).map_err(|error| error.to_string())?;
+    if let ModelWrapper::BPE(BPE { dropout: Some(dropout), .. }) = inner.get_model()
+        && *dropout > 0.0
+    {
+        return Err(format!("its model has a dropout of {dropout}: it cuts texts by chance"));
+    }
     let normalizer = serde_json::to_value(inner.get_normalizer());
     let growth = growth_of(&normalizer.map_err(|error| error.to_string())?);
     match growth > MOST_GROWTH {

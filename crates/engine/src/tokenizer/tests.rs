@@ -110,6 +110,34 @@ fn what_belongs_around_a_text_is_added_once() {
 }
 
 #[test]
+fn padding_and_truncation_of_the_file_never_act_and_chance_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = with_ends(directory.path());
+    let path = directory.path().join("tokenizer.json");
+    let text = fs_err::read_to_string(&path).unwrap();
+    let written = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut json = serde_json::from_str(&text).unwrap();
+        change(&mut json);
+        fs_err::write(&path, json.to_string()).unwrap();
+        Tokenizer::load(&path)
+    };
+    let tokenizer = written(&|json| {
+        json["padding"] = serde_json::json!({"strategy": {"Fixed": 16}, "direction": "Left", "pad_to_multiple_of": 8,
+            "pad_id": 0, "pad_type_id": 0, "pad_token": "a"});
+        json["truncation"] = serde_json::json!({"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0});
+    });
+    let tokenizer = tokenizer.unwrap();
+    for text in ["", "a", "abab"] {
+        let ids = |tokenizer: &Tokenizer| tokenizer.encode_with(text, true).unwrap();
+        assert_eq!(ids(&tokenizer), ids(&plain), "{text:?}");
+    }
+    assert!(tokenizer.adds_bos());
+    let refused = written(&|json| json["model"]["dropout"] = serde_json::json!(0.1)).unwrap_err();
+    assert!(refused.to_string().contains("dropout of 0.1"), "{refused}");
+    written(&|json| json["model"]["dropout"] = serde_json::json!(0.0)).unwrap();
+}
+
+#[test]
 fn control_tokens_and_broken_bytes_can_be_shown() {
     let directory = tempfile::tempdir().unwrap();
     let tokenizer = with_ends(directory.path());
