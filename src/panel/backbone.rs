@@ -50,13 +50,14 @@ impl Description {
         let config = Config::read(&files.config).map_err(ModelError::from)?;
         let tokenizer_path = checkpoint.tokenizer()?.to_owned();
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
+        let directory = &checkpoint.directory;
+        let chat = ChatTemplate::load(directory)?;
         let generation =
-            Generation::of_checkpoint(&checkpoint.directory, files, &config, &tokenizer)?;
+            Generation::of_checkpoint(directory, files, &config, &tokenizer, Some(&chat))?;
         if generation.eos_ids.is_empty() {
-            return Err(PanelError::NoEndOfTurn { path: checkpoint.directory.clone() });
+            return Err(PanelError::NoEndOfTurn { path: directory.clone() });
         }
         let precision = precision_of(&config, &files.weights, wanted, machine)?;
-        let chat = ChatTemplate::load(&checkpoint.directory)?;
         let weights = digest_files(&checkpoint.named_weights()).map_err(HubError::from)?;
         let config_sha256 = sha256_file(&files.config).map_err(HubError::from)?;
         let tokenizer_sha256 = sha256_file(&tokenizer_path).map_err(HubError::from)?;

@@ -155,6 +155,17 @@ impl ChatTemplate {
         self.tokens.iter().find(|(known, _)| known == name).map(|(_, token)| token.as_str())
     }
 
+    /// The control token that it writes behind a turn of the model, if it writes one.
+    pub fn end_of_turn(&self, tokenizer: &Tokenizer) -> Option<u32> {
+        const SAID: &str = "What the assistant says.";
+        let messages = [Message::new("user", "?"), Message::new("assistant", SAID)];
+        let turn = TurnOptions { opens_turn: false, ..TurnOptions::default() };
+        let text = self.try_render(&messages, turn).ok()?;
+        let (_, behind) = text.rsplit_once(SAID)?;
+        let first = tokenizer.encode(behind.trim_start()).ok()?.first().copied()?;
+        Some(first).filter(|id| tokenizer.is_control(*id))
+    }
+
     /// The text of `messages` and its tokens. The control tokens among these are those that the template writes: what
     /// looks like one in a message is text. Through its last `</think>`, an assistant's message holds its thinking, which
     /// the template cuts or keeps as it would.

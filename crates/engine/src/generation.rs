@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::chat::ChatTemplate;
 use crate::checkpoint::CheckpointFiles;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::{PENALTIES, Sampling};
@@ -109,20 +110,25 @@ impl Raw {
 }
 
 impl Generation {
-    /// Of the checkpoint whose files those of `directory` are. End-of-turn tokens are those of `generation_config.json`, else of `config.json`, else the `eos_token` of the
-    /// tokenizer's files.
+    /// Of the checkpoint whose files those of `directory` are. What ends a turn is said in three places, and published files forget it in any of
+    /// them: `generation_config.json`, else `config.json`; the tokenizer's `eos_token`; the token that the chat template writes behind a turn.
     pub fn of_checkpoint(
         directory: &Path,
         files: &CheckpointFiles,
         config: &Config,
         tokenizer: &Tokenizer,
+        chat: Option<&ChatTemplate>,
     ) -> Result<Generation, GenerationError> {
         let path = files.generation_config.as_deref();
         let mut generation = Generation::read(path, &config.eos_ids)?;
-        for name in ["tokenizer_config.json", "special_tokens_map.json"] {
-            if generation.eos_ids.is_empty() {
-                let token = eos_token(&directory.join(name))?;
-                generation.eos_ids.extend(token.and_then(|token| tokenizer.id(&token)));
+        let eos = match eos_token(&directory.join("tokenizer_config.json"))? {
+            None => eos_token(&directory.join("special_tokens_map.json"))?,
+            token => token,
+        };
+        let eos = eos.and_then(|token| tokenizer.id(&token));
+        for id in eos.into_iter().chain(chat.and_then(|chat| chat.end_of_turn(tokenizer))) {
+            if !generation.eos_ids.contains(&id) {
+                generation.eos_ids.push(id);
             }
         }
         Ok(generation)
@@ -203,7 +209,7 @@ mod tests {
     use crate::synth::{Recipe, Shape, write_with_our_words};
 
     #[test]
-    fn the_tokenizers_eos_token_ends_turns_where_no_config_says() {
+    fn each_of_the_three_places_ends_turns() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("model");
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
@@ -219,11 +225,14 @@ mod tests {
             let files = CheckpointFiles::find(&directory).unwrap();
             let config = Config::read(&files.config).unwrap();
             let tokenizer = Tokenizer::load(files.tokenizer.as_deref().unwrap()).unwrap();
-            let generation = Generation::of_checkpoint(&directory, &files, &config, &tokenizer);
-            (generation.unwrap().eos_ids, tokenizer)
+            let chat = ChatTemplate::load(&directory).unwrap();
+            let of =
+                |chat| Generation::of_checkpoint(&directory, &files, &config, &tokenizer, chat);
+            (of(Some(&chat)).unwrap().eos_ids, of(None).unwrap().eos_ids, tokenizer)
         };
-        let (published, tokenizer) = read();
-        assert!(!published.is_empty());
+        let (published, _, tokenizer) = read();
+        let id = |name: &str| tokenizer.id(name).unwrap();
+        assert_eq!(published, [id("<|im_end|>"), id("<|endoftext|>")]);
         let controls = tokenizer.pieces().iter().filter_map(|piece| match piece {
             crate::tokenizer::Piece::Control(name) => Some(name.clone()),
             _ => None,
@@ -237,15 +246,18 @@ mod tests {
         edit("tokenizer_config.json", &|value| {
             value.as_object_mut().unwrap().shift_remove("eos_token");
         });
-        assert!(read().0.is_empty());
+        let (chat, text, _) = read();
+        assert_eq!((chat, text), (vec![id("<|im_end|>")], vec![]));
         edit("special_tokens_map.json", &|value| {
             value["eos_token"] = serde_json::json!({"content": controls[0]});
         });
-        assert_eq!(read().0, [tokenizer.id(&controls[0]).unwrap()]);
+        assert_eq!(read().1, [id(&controls[0])]);
         edit("tokenizer_config.json", &|value| {
             value["eos_token"] = controls[1].clone().into();
         });
-        assert_eq!(read().0, [tokenizer.id(&controls[1]).unwrap()]);
+        assert_eq!(read().1, [id(&controls[1])]);
+        edit("generation_config.json", &|value| value["eos_token_id"] = 7.into());
+        assert_eq!(read().0, [7, id(&controls[1]), id("<|im_end|>")]);
     }
 
     fn read(text: &str) -> Result<Generation, GenerationError> {

@@ -45,7 +45,8 @@ impl LocalModel {
         let path = path.ok_or_else(|| incomplete(directory, TOKENIZER))?;
         let tokenizer = Arc::new(Tokenizer::load(path)?);
         let chat = ChatTemplate::load(directory)?;
-        let generation = Generation::of_checkpoint(directory, &files, &config, &tokenizer)?;
+        let generation =
+            Generation::of_checkpoint(directory, &files, &config, &tokenizer, Some(&chat))?;
         let context = context.min(config.max_position_embeddings);
         let options = EngineOptions {
             pages: sequences * context.div_ceil(PAGE),
