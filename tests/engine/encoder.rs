@@ -230,6 +230,13 @@ fn what_would_be_computed_otherwise_is_refused() {
         (
             "tiny-cls",
             "1_Pooling/config.json",
+            "{",
+            "{\"include_prompt\": false,",
+            "`include_prompt` is `false`",
+        ),
+        (
+            "tiny-cls",
+            "1_Pooling/config.json",
             "cls",
             "weightedmean",
             "`pooling_mode` is `weightedmean`",

@@ -51,7 +51,12 @@ impl Modules {
         if !folder.has(PROMPTS) {
             return Ok(Prompts::default());
         }
-        let prompts = &folder.json::<Value>(PROMPTS)?["prompts"];
+        let config: Value = folder.json(PROMPTS)?;
+        let named = text(&config, "default_prompt_name");
+        if !matches!(named, "" | "document") {
+            return Err(folder.unsupported(PROMPTS, "default_prompt_name", named, "document"));
+        }
+        let prompts = &config["prompts"];
         Ok(Prompts {
             query: text(prompts, "query").to_owned(),
             document: text(prompts, "document").to_owned(),
@@ -74,6 +79,9 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 
 fn pooling(folder: &Folder) -> Result<EncoderOutput, EncoderError> {
     let config: Value = folder.json(CONFIG)?;
+    if config["include_prompt"] == false {
+        return Err(folder.unsupported(CONFIG, "include_prompt", "false", "true"));
+    }
     // Before version 6 a flag for each mode: pooling_mode_mean_tokens.
     let flags = config.as_object().into_iter().flatten();
     let set: Vec<&str> = flags
