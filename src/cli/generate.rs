@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
@@ -94,7 +95,7 @@ pub struct OneCompletion {
     #[command(flatten)]
     form: Form,
     /// Stop sequence: end before this text; may be repeated
-    #[arg(long, help_heading = "Decoding", value_name = "TEXT")]
+    #[arg(long, help_heading = "Decoding", value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     stop: Vec<String>,
     /// Print a JSON object with text, tokens, usage and finish_reason
     #[arg(long)]
@@ -142,8 +143,11 @@ impl OneCompletion {
             Arc::new(Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?);
         let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
         let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
+        let directory = &checkpoint.directory;
+        // Token ids may be of a model without a template.
+        let chat = ChatTemplate::load(directory).ok();
         let generation =
-            Generation::of_checkpoint(&checkpoint.directory, files, &config, &tokenizer)
+            Generation::of_checkpoint(directory, files, &config, &tokenizer, chat.as_ref())
                 .map_err(PanelError::from)?;
         let context = (self.context as usize).min(config.max_position_embeddings);
         let room = context.saturating_sub(tokens.len());

@@ -29,7 +29,6 @@ use super::response::events::{Pace, Streamed, cut, respond};
 use super::system::ServedSystem;
 use super::system_chat::{self, SystemChat};
 use crate::audit::event::Input;
-use crate::chat::TurnOptions;
 use crate::panel::PanelError;
 
 pub const CHAT: &str = "/v1/chat/completions";
@@ -218,15 +217,10 @@ pub fn begin_chat(
     let bytes = request.messages.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;
     let description = &model.backbone.description;
-    let thinking = request.thinking.unwrap_or(model.thinks());
-    let turn = TurnOptions {
-        thinking,
-        opens_turn: request.opens_turn,
-        continues_last: request.continues_last,
-    };
+    let turn = request.turn.of(model.thinks());
     let prompt = description.chat.prompt_with(&description.tokenizer, &request.messages, turn);
     let prompt = prompt.map_err(PanelError::from)?;
-    let end = model.backbone.think_end.filter(|_| thinking);
+    let end = model.backbone.think_end.filter(|_| turn.thinking);
     let think_end = end.map(|id| ThinkEnd {
         id,
         tag: String::from_utf8_lossy(description.tokenizer.bytes(id)).into_owned(),

@@ -58,7 +58,7 @@ impl SystemChat {
             ("logprobs", chat.logprobs.is_some()),
             ("prompt_logprobs", decoding.prompt_logprobs.is_some()),
             ("return_token_ids", decoding.return_token_ids),
-            ("continue_final_message", chat.continues_last),
+            ("continue_final_message", chat.turn.continues_last),
         ];
         if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
             let message = format!("{name} is not supported by systems; leave it out");

@@ -15,13 +15,16 @@ use super::completion::{refuse_ignored, with_ignored};
 use super::error::{ApiError, Code};
 use super::models::{ServedModel, refuse_length};
 use super::request::address::Address;
-use super::request::chat::{Messages, messages, thinking};
+use super::request::chat::{Messages, messages, turn};
 use super::request::fields::{Fields, ids, required};
-use crate::chat::{Prompt, TurnOptions};
+use crate::chat::Prompt;
 use crate::panel::PanelError;
+
+const ADDS: &str = "add_special_tokens";
 
 /// The model of the query.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Named {
     model: Option<String>,
 }
@@ -51,16 +54,11 @@ fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Chat, ApiError> {
     let Messages { list, mut ignored } = messages(fields.take("messages"))?;
     let bytes = list.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;
-    let thinking = thinking(fields)?;
-    let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
-    let turn = TurnOptions {
-        thinking: thinking.wanted.unwrap_or(model.thinks()),
-        opens_turn: fields.flag("add_generation_prompt")?.unwrap_or(!continues_last),
-        continues_last,
-    };
+    let turn = turn(fields)?;
     let description = &model.backbone.description;
-    let prompt = description.chat.prompt_with(&description.tokenizer, &list, turn);
-    ignored.extend(thinking.ignored);
+    let options = turn.of(model.thinks());
+    let prompt = description.chat.prompt_with(&description.tokenizer, &list, options);
+    ignored.extend(turn.ignored.into_iter().chain(turn.without_effect.map(str::to_owned)));
     Ok(Chat { prompt: prompt.map_err(PanelError::from)?, ignored })
 }
 
@@ -83,7 +81,7 @@ pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respons
             None => fields.text("content")?,
             given => given,
         };
-        let adds = fields.flag("add_special_tokens")?;
+        let adds = fields.flag(ADDS)?;
         let (tokens, inside) = match prompt {
             Some(text) => {
                 refuse_length(text.len(), model.context(), "prompt")?;
@@ -91,7 +89,9 @@ pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respons
                 (tokens.map_err(PanelError::from)?, Vec::new())
             }
             None => {
-                let Chat { prompt, ignored } = chat(model, &mut fields)?;
+                let Chat { prompt, mut ignored } = chat(model, &mut fields)?;
+                // A template writes its own.
+                ignored.extend(adds.filter(|adds| *adds).map(|_| ADDS.to_owned()));
                 (prompt.tokens, ignored)
             }
         };

@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
 use super::fields::{
-    Fields, asks_for_nothing, inner_flag, object, quoted, required, text, unknown, wrong_type,
+    Fields, agreed, asks_for_nothing, inner_flag, object, quoted, required, text, unknown,
+    wrong_type,
 };
+use crate::chat::TurnOptions;
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
@@ -16,12 +18,7 @@ pub struct ChatRequest {
     pub decoding: Decoding,
     /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
-    /// `None` for the default of the model's card.
-    pub thinking: Option<bool>,
-    /// Whether the template opens the assistant's turn.
-    pub opens_turn: bool,
-    /// Whether the completion continues the last message.
-    pub continues_last: bool,
+    pub turn: Turn,
     /// Known fields whose value asks for something.
     pub given: Vec<String>,
     /// Unknown fields.
@@ -40,26 +37,16 @@ impl ChatRequest {
             let message = "top_logprobs is given without logprobs: true";
             return Err(ApiError::invalid("top_logprobs", message));
         }
-        let thinking = thinking(&mut fields)?;
-        decoding.without_effect.extend(thinking.without_effect);
-        let opens_turn = fields.flag("add_generation_prompt")?;
-        let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
-        if continues_last && opens_turn == Some(true) {
-            return Err(ApiError::invalid(
-                "continue_final_message",
-                "continue_final_message and add_generation_prompt are both true; give one",
-            ));
-        }
+        let turn = turn(&mut fields)?;
+        decoding.without_effect.extend(turn.without_effect);
         let known = ignored.into_iter().chain(decoding.ignored.iter().cloned());
-        let inside: Vec<String> = known.chain(thinking.ignored).collect();
+        let inside: Vec<String> = known.chain(turn.ignored.iter().cloned()).collect();
         Ok(ChatRequest {
             model,
             messages,
             decoding,
             logprobs: wanted.then(|| top.unwrap_or(0)),
-            thinking: thinking.wanted,
-            opens_turn: opens_turn.unwrap_or(!continues_last),
-            continues_last,
+            turn,
             given: std::mem::take(&mut fields.given),
             ignored: fields.rest().into_iter().chain(inside).collect(),
         })
@@ -72,34 +59,67 @@ pub struct Messages {
     pub ignored: Vec<String>,
 }
 
-/// The fields about thinking.
-pub struct Thinking {
-    pub wanted: Option<bool>,
+/// How the model's turn begins.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// `None` for the default of the model's card.
+    pub thinking: Option<bool>,
+    opens: Option<bool>,
+    /// Whether the completion continues the last message.
+    pub continues_last: bool,
     /// Unknown template arguments.
     pub ignored: Vec<String>,
     /// An effort other than none.
     pub without_effect: Option<&'static str>,
 }
 
-/// Reads the three fields by which clients switch thinking on and off; the template argument takes precedence.
-pub fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
+impl Turn {
+    /// Of a model that thinks where nobody says.
+    pub fn of(&self, thinks: bool) -> TurnOptions {
+        TurnOptions {
+            thinking: self.thinking.unwrap_or(thinks),
+            opens_turn: self.opens.unwrap_or(!self.continues_last),
+            continues_last: self.continues_last,
+        }
+    }
+}
+
+/// # Errors
+/// A value of another type; fields that contradict each other.
+pub fn turn(fields: &mut Fields) -> Result<Turn, ApiError> {
+    const OPENS: &str = "add_generation_prompt";
+    const CONTINUES: &str = "continue_final_message";
     const KWARGS: &str = "chat_template_kwargs";
     const EFFORT: &str = "reasoning_effort";
     let effort = fields.text(EFFORT)?;
-    let by_effort = effort.as_ref().filter(|effort| *effort == "none").map(|_| false);
-    let others = ["minimal", "low", "medium", "high", "xhigh"];
-    if let Some(other) = effort.as_deref().filter(|_| by_effort.is_none())
-        && !others.contains(&other)
-    {
-        let message =
-            format!("{EFFORT} is {}; expected none, {}", quoted(other), others.join(", "));
-        return Err(ApiError::invalid(EFFORT, message));
-    }
+    let by_effort = match effort.as_deref() {
+        Some("none") => Some(false),
+        None | Some("minimal" | "low" | "medium" | "high" | "xhigh") => None,
+        Some(other) => {
+            let message = format!(
+                "{EFFORT} is {}; expected none, minimal, low, medium, high, xhigh",
+                quoted(other)
+            );
+            return Err(ApiError::invalid(EFFORT, message));
+        }
+    };
     let plain = fields.flag("enable_thinking")?;
     let mut kwargs = fields.inner(KWARGS)?.unwrap_or_default();
     let inner = inner_flag(KWARGS, &mut kwargs, "enable_thinking")?;
-    Ok(Thinking {
-        wanted: inner.or(plain).or(by_effort),
+    let opens = fields.flag(OPENS)?;
+    let continues_last = fields.flag(CONTINUES)?.unwrap_or(false);
+    if continues_last && opens == Some(true) {
+        let message = format!("{CONTINUES} and {OPENS} are both true; give one");
+        return Err(ApiError::invalid(CONTINUES, message));
+    }
+    Ok(Turn {
+        thinking: agreed([
+            ("chat_template_kwargs.enable_thinking", inner),
+            ("enable_thinking", plain),
+            (EFFORT, by_effort),
+        ])?,
+        opens,
+        continues_last,
         ignored: kwargs.into_iter().map(|(name, _)| format!("{KWARGS}.{name}")).collect(),
         without_effect: effort.filter(|_| by_effort.is_none()).map(|_| EFFORT),
     })
@@ -248,18 +268,24 @@ mod tests {
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
             chat(body)
         };
-        assert_eq!(with(json!({})).unwrap().thinking, None);
-        assert_eq!(with(json!({"enable_thinking": true})).unwrap().thinking, Some(true));
-        assert_eq!(with(json!({"reasoning_effort": "none"})).unwrap().thinking, Some(false));
+        assert_eq!(with(json!({})).unwrap().turn.thinking, None);
+        assert_eq!(with(json!({"enable_thinking": true})).unwrap().turn.thinking, Some(true));
+        assert_eq!(with(json!({"reasoning_effort": "none"})).unwrap().turn.thinking, Some(false));
         let inner = with(
-            json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false, "tone": 1}, "zeta": 1}),
+            json!({"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": false, "tone": 1}, "zeta": 1}),
         );
         let inner = inner.unwrap();
-        assert_eq!(inner.thinking, Some(false));
+        assert_eq!(inner.turn.thinking, Some(false));
         assert_eq!(inner.ignored, ["zeta", "chat_template_kwargs.tone"]);
+        for two in [
+            json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false}}),
+            json!({"chat_template_kwargs": {"enable_thinking": true}, "reasoning_effort": "none"}),
+        ] {
+            assert!(with(two).unwrap_err().message.contains("contradict"));
+        }
         assert!(with(json!({"top_logprobs": 3})).is_err());
         assert_eq!(with(json!({"logprobs": true})).unwrap().logprobs, Some(0));
-        let goes_on = with(json!({"continue_final_message": true})).unwrap();
+        let goes_on = with(json!({"continue_final_message": true})).unwrap().turn.of(false);
         assert!(goes_on.continues_last && !goes_on.opens_turn);
         assert!(
             with(json!({"continue_final_message": true, "add_generation_prompt": true})).is_err()

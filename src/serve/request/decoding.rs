@@ -1,9 +1,13 @@
 //! Parses the fields shared by chat and text completions: sampling, stopping, log-probabilities and streaming.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, asks_for_nothing, ids, inner_flag, number, text, unknown, wrong_type};
+use super::fields::{
+    Fields, agreed, asks_for_nothing, ids, inner_flag, number, text, unknown, wrong_type,
+};
 use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
 use crate::serve::error::{ApiError, Code};
@@ -65,25 +69,22 @@ pub struct Streaming {
 impl Decoding {
     pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
-        refuse_unsupported(fields, n)?;
+        let mut without_effect = refuse_unsupported(fields, n)?;
         let mut ignored = Vec::new();
-        let given = WITHOUT_EFFECT.into_iter().filter(|name| fields.take(name).is_some());
-        let mut without_effect = given.collect();
+        without_effect
+            .extend(WITHOUT_EFFECT.into_iter().filter(|name| fields.take(name).is_some()));
         let float = |value: Option<f64>| value.map(|value| value as f32);
         let top_p = float(fields.number("top_p", 0.0..=1.0)?);
-        if top_p == Some(0.0) {
-            let message = "top_p is 0; expected a number above 0, up to 1";
-            return Err(ApiError::invalid("top_p", message));
-        }
         let penalty = float(fields.number("repetition_penalty", 0.0..=f64::MAX)?);
-        if penalty.is_some_and(|penalty| penalty <= 0.0 || !penalty.is_finite()) {
-            let message = "repetition_penalty is not a number above 0";
-            return Err(ApiError::invalid("repetition_penalty", message));
+        for (name, value) in [("top_p", top_p), ("repetition_penalty", penalty)] {
+            if value.is_some_and(|value| value <= 0.0 || !value.is_finite()) {
+                return Err(ApiError::invalid(name, format!("{name} is not a number above 0")));
+            }
         }
-        // The newer name wins.
         let limit = i64::from(u32::MAX);
         let older = fields.integer("max_tokens", 0..=limit)?;
-        let max_tokens = fields.integer("max_completion_tokens", 0..=limit)?.or(older);
+        let newer = fields.integer("max_completion_tokens", 0..=limit)?;
+        let max_tokens = agreed([("max_completion_tokens", newer), ("max_tokens", older)])?;
         let min_tokens = fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0);
         if max_tokens.is_some_and(|most| (most as usize) < min_tokens) {
             let message = "min_tokens is above max_tokens";
@@ -163,41 +164,33 @@ fn salt_of(text: &str) -> [u8; 16] {
     salt
 }
 
-/// Refuses known parameters that are not supported, unless their value asks for nothing.
-fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
-    // Without tools, «auto» and «none» are the same.
-    let choice = fields.take("tool_choice");
-    let calls_no_tool = choice.as_ref().is_some_and(|choice| *choice == "none");
-    if choice.is_some_and(|choice| choice != "none" && choice != "auto") {
-        let message = "tool_choice is neither none nor auto: tools are not supported";
-        return Err(ApiError::of(Code::UnsupportedParameter, "tool_choice", message));
-    }
-    let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
-    let is_text = |value: &Value| *value == serde_json::json!(["text"]);
-    type IsNeutral<'a> = &'a dyn Fn(&Value) -> bool;
-    let neutral: [(&str, IsNeutral<'_>); 14] = [
-        ("tools", &|value| asks_for_nothing(value) || calls_no_tool),
-        ("functions", &asks_for_nothing),
-        ("function_call", &|value| *value == "none"),
-        ("audio", &asks_for_nothing),
-        ("suffix", &asks_for_nothing),
-        ("best_of", &is(n as f64)),
-        ("use_beam_search", &asks_for_nothing),
-        ("length_penalty", &is(1.0)),
-        ("truncate_prompt_tokens", &asks_for_nothing),
-        ("include_stop_str_in_output", &asks_for_nothing),
-        ("bad_words", &asks_for_nothing),
-        ("allowed_token_ids", &asks_for_nothing),
-        ("logits_processors", &asks_for_nothing),
-        ("modalities", &is_text),
-    ];
-    for (name, is_neutral) in neutral {
-        if fields.take(name).is_some_and(|value| !is_neutral(&value)) {
-            let message = format!("{name} is not supported; leave it out");
-            return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+/// What is known and not supported.
+const UNSUPPORTED: &str = "tools tool_choice functions function_call audio suffix best_of use_beam_search length_penalty \
+    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors modalities";
+
+/// Refuses parameters that are not supported, unless their value asks for nothing. Gives the name of what is passed over: another server
+/// would show tools to the model, which is not to call any.
+fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<Vec<&'static str>, ApiError> {
+    let take = |name| (name, fields.take(name).unwrap_or_default());
+    let given: Vec<(&str, Value)> = UNSUPPORTED.split(' ').map(take).collect();
+    let calls_none = given.iter().any(|(name, value)| *name == "tool_choice" && *value == "none");
+    let mut passed_over = Vec::new();
+    for (name, value) in given {
+        match name {
+            _ if value.is_null() || asks_for_nothing(&value) => {}
+            "tools" if calls_none => passed_over.push(name),
+            "tool_choice" if value == "none" || value == "auto" => {}
+            "function_call" if value == "none" => {}
+            "best_of" if value.as_f64() == Some(n as f64) => {}
+            "length_penalty" if value.as_f64() == Some(1.0) => {}
+            "modalities" if value == json!(["text"]) => {}
+            _ => {
+                let message = format!("{name} is not supported; leave it out");
+                return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+            }
         }
     }
-    Ok(())
+    Ok(passed_over)
 }
 
 fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
@@ -212,16 +205,16 @@ fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
             format!("logit_bias has {} entries; at most {MOST_BIASED} are taken", map.len());
         return Err(ApiError::invalid(NAME, message));
     }
-    let mut biases = Vec::with_capacity(map.len());
+    let mut biases = BTreeMap::new();
     for (id, bias) in map {
         let id: u32 = id
             .parse()
             .map_err(|_| ApiError::invalid(NAME, "logit_bias has a key that is no token id"))?;
-        biases.push((id, number(NAME, &bias, &(-100.0..=100.0))? as f32));
+        if biases.insert(id, number(NAME, &bias, &(-100.0..=100.0))? as f32).is_some() {
+            return Err(ApiError::invalid(NAME, format!("logit_bias has token {id} twice")));
+        }
     }
-    biases.sort_by_key(|(id, _)| *id);
-    biases.dedup_by_key(|(id, _)| *id);
-    Ok(biases)
+    Ok(biases.into_iter().collect())
 }
 
 fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
@@ -237,18 +230,14 @@ fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
     }
     let mut stops = Vec::new();
     for (index, value) in list.into_iter().enumerate() {
-        match value {
-            Value::String(text) if text.len() > MOST_STOP_BYTES => {
-                let message = format!(
-                    "stop has a string of {} bytes; at most {MOST_STOP_BYTES} are taken",
-                    text.len()
-                );
-                return Err(ApiError::invalid("stop", message));
-            }
-            value => stops.push(text(&format!("stop[{index}]"), value)?),
+        let stop = text(&format!("stop[{index}]"), value)?;
+        if !(1..=MOST_STOP_BYTES).contains(&stop.len()) {
+            let message =
+                format!("stop[{index}] has {} bytes; expected 1 to {MOST_STOP_BYTES}", stop.len());
+            return Err(ApiError::invalid("stop", message));
         }
+        stops.push(stop);
     }
-    stops.retain(|stop| !stop.is_empty());
     Ok(stops)
 }
 
@@ -288,8 +277,6 @@ fn streaming(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn decoding(body: Value) -> Result<Decoding, ApiError> {
@@ -303,7 +290,7 @@ mod tests {
         assert_eq!(decoding(neutral).unwrap().n, 2);
         let tool = json!([{"type": "function"}]);
         let read = decoding(json!({"tools": tool, "tool_choice": "none", "user": "a"})).unwrap();
-        assert_eq!(read.without_effect, ["user"]);
+        assert_eq!(read.without_effect, ["tools", "user"]);
         for (name, value) in [
             ("tool_choice", json!("required")),
             ("tools", tool),
@@ -337,9 +324,12 @@ mod tests {
             ("max_tokens", json!(-1)),
             ("stop", json!(vec!["a"; 17])),
             ("stop", json!("a".repeat(257))),
+            ("stop", json!("")),
+            ("stop", json!(["a", ""])),
             ("stop_token_ids", json!(vec![0; 17])),
             ("logit_bias", json!({"x": 1})),
             ("logit_bias", json!({"1": 101})),
+            ("logit_bias", json!({"1": 1, "01": 2})),
             ("prompt_logprobs", json!(21)),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
@@ -351,7 +341,7 @@ mod tests {
     #[test]
     fn stops_seeds_and_limits_are_read_as_clients_write_them() {
         let read = decoding(
-            json!({"stop": ["", "b"], "seed": -1, "max_tokens": 3, "max_completion_tokens": 5, "top_k": -1,
+            json!({"stop": ["b"], "seed": -1, "max_tokens": 5, "max_completion_tokens": 5, "top_k": -1,
             "logit_bias": {"7": -100, "3": 1.5}, "cache_salt": "a"}),
         );
         let read = read.unwrap();
@@ -363,6 +353,8 @@ mod tests {
             [1]
         );
         assert!(read.salt.is_some());
+        let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
+        assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
         assert_eq!((error.code, error.param.as_deref()), (Code::InvalidType, Some("stop[1]")));
     }

@@ -12,6 +12,9 @@ use crate::serve::guard::is_plain_id;
 /// The most characters of a client's text that an error repeats.
 const QUOTED_CHARS: usize = 60;
 
+/// Flags that ask for something where they are false.
+const ON_UNTIL_FALSE: [&str; 2] = ["add_generation_prompt", "enable_thinking"];
+
 /// The fields that are not taken yet.
 #[derive(Debug)]
 pub struct Fields {
@@ -40,7 +43,7 @@ impl Fields {
     /// Takes the value of a field; `None` if it is absent or null.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         let value = self.map.shift_remove(name).filter(|value| !value.is_null())?;
-        if !asks_for_nothing(&value) {
+        if !asks_for_nothing(&value) || ON_UNTIL_FALSE.contains(&name) {
             self.given.push(name.to_owned());
         }
         Some(value)
@@ -207,6 +210,23 @@ pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result
             let expected = format!("a whole number from {start} to {end}");
             Err(ApiError::invalid(name, format!("{name} is {value}; expected {expected}")))
         }
+    }
+}
+
+/// The value of a setting that has several names.
+///
+/// # Errors
+/// Two that differ.
+pub fn agreed<T: PartialEq, const N: usize>(
+    values: [(&str, Option<T>); N],
+) -> Result<Option<T>, ApiError> {
+    let mut given = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let Some((first, value)) = given.next() else { return Ok(None) };
+    match given.find(|(_, other)| *other != value) {
+        Some((name, _)) => {
+            Err(ApiError::invalid(name, format!("{first} and {name} contradict each other")))
+        }
+        None => Ok(Some(value)),
     }
 }
 

@@ -32,7 +32,7 @@ pub fn completions() -> Vec<Good> {
             CHAT,
             &json!({"messages": messages, "max_completion_tokens": 2, "stream": true,
                 "stream_options": {"include_usage": true, "continuous_usage_stats": true}, "chat_template_kwargs": {"enable_thinking": true},
-                "reasoning_effort": "none", "add_generation_prompt": true, "tools": [], "tool_choice": "none", "modalities": ["text"]}),
+                "reasoning_effort": "low", "add_generation_prompt": true, "tools": [], "tool_choice": "none", "modalities": ["text"]}),
         ),
         good(
             CHAT,
