@@ -28,7 +28,7 @@ const TOGETHER: usize = 5;
 #[derive(Default)]
 pub struct Spelling {
     words: Vec<u32>,
-    pub is_text: bool,
+    is_text: bool,
 }
 
 impl Spelling {
