@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Production lines of src/ and crates/engine by top folder, and of crates/ops: Rust files without those of tests and without inline test modules.
+"""Production lines of src/ and crates/engine by top folder, and of crates/ops and crates/candle: Rust files without those of tests and without inline test modules.
 
     tools/lines.py [CHECKOUT [CHECKOUT ...]]
 

@@ -62,7 +62,7 @@ def main():
     arguments = parser.parse_args()
     files = [
         (str(path.relative_to(arguments.checkout)), list(counted(text)))
-        for folder in ("src", "crates/engine/src", "crates/ops/src")
+        for folder in ("src", "crates/engine/src", "crates/ops/src", "crates/candle/src")
         for path, text in production(arguments.checkout / folder)
     ]
     found = repeats(files, arguments.least)

@@ -12,8 +12,8 @@ use wardround::model::config::Layer;
 use wardround::model::{
     Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of,
 };
+use wardround::ops::candle::Buffer;
 use wardround::ops::checkpoint::RawTensor;
-use wardround::ops::metal::Buffer;
 use wardround::ops::sampling::{Drawn, SamplingRequest, philox};
 use wardround::ops::{
     Backend, Cpu, Machine, Metal, OpsError, Precision, Quantisation, Rows, StepLimits, StoredType,

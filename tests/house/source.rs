@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 /// A crate whose folders the upper crate names as if they were its own.
 const ENGINE: &str = "crates/engine/src";
-/// A crate that counts as one folder.
-const OPS: &str = "crates/ops/src";
+/// Crates that count as one folder each.
+const FOLDERS: [(&str, &str); 2] = [("ops", "crates/ops/src"), ("candle", "crates/candle/src")];
 
 /// One file of the house.
 pub struct SourceFile {
@@ -36,7 +36,7 @@ pub struct CratePath {
 pub fn all() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    for sources in ["src", ENGINE, OPS] {
+    for sources in ["src", ENGINE].into_iter().chain(FOLDERS.map(|(_, sources)| sources)) {
         collect(&root.join(sources), &mut paths);
     }
     paths.sort();
@@ -75,11 +75,11 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
 fn read(root: &Path, path: &Path) -> SourceFile {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path.strip_prefix(root).unwrap();
-    let is_ops = name.starts_with(OPS);
+    let own = FOLDERS.into_iter().find(|(_, sources)| name.starts_with(sources));
     let sources = if name.starts_with(ENGINE) { Path::new(ENGINE) } else { Path::new("src") };
-    let folder = match is_ops {
-        true => OsStr::new("ops"),
-        false => name.strip_prefix(sources).unwrap().iter().next().unwrap(),
+    let folder = match own {
+        Some((folder, _)) => OsStr::new(folder),
+        None => name.strip_prefix(sources).unwrap().iter().next().unwrap(),
     };
     SourceFile {
         name: name.display().to_string(),
@@ -87,7 +87,7 @@ fn read(root: &Path, path: &Path) -> SourceFile {
         lines: text.lines().count(),
         production_lines: text[..start_of_tests(&text)].matches('\n').count(),
         code: without_tests(&without_comments_and_strings(&text)),
-        paths: if is_ops { Vec::new() } else { paths(&text) },
+        paths: if own.is_some() { Vec::new() } else { paths(&text) },
     }
 }
 

@@ -13,6 +13,7 @@ pub mod generation; // a model's sampling defaults and end-of-turn tokens
 mod linear; // whether what reads a client's text takes time in proportion to it: one file, for the tests of both crates
 pub mod local_model; // a directory as a running engine
 pub mod model; // one decoder for three families, and BERT
+pub mod ops; // the arithmetic: cpu, cuda, candle behind one interface
 pub mod outside; // files that others wrote, of bounded lengths
 pub mod random; // seeded draws
 pub mod synth; // checkpoints with random weights
@@ -23,7 +24,5 @@ pub mod tokenizer; // text to token ids and back
 pub const BITS: u32 = 2;
 
 pub use local_model::LocalModel;
-/// The arithmetic: cpu, cuda, metal behind one interface. A crate of its own.
-pub use wardround_ops as ops;
 /// What every error says, and whom it blames.
 pub use wardround_ops::diagnosis;

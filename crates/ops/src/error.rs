@@ -39,13 +39,6 @@ impl OpsError {
     }
 }
 
-/// What reads tensors by candle may fail by it.
-impl From<OpsError> for candle_core::Error {
-    fn from(error: OpsError) -> candle_core::Error {
-        candle_core::Error::wrap(error)
-    }
-}
-
 impl Diagnosis for OpsError {
     fn blame(&self) -> Blame {
         match self {

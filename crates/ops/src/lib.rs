@@ -2,10 +2,9 @@
 //!
 //! A row is one position of one sequence. Every operation is a pure function of the row's own input, its position and
 //! the keys and values before it: never of the rows beside it or the number of threads. That is what makes a batch of
-//! sixteen give the bytes of a batch of one. (Not on Metal: see there.) [`Device::kind`] says on which machines the
-//! bits are equal.
+//! sixteen give the bytes of a batch of one. (Not on Metal, which is a crate beside this one: see there.)
 //!
-//! A backend is a module with the same types and methods; the decoder is written once against them.
+//! A backend implements [`Backend`]; the decoder is written once against it.
 
 #![allow(unsafe_code, reason = "the one module that may: registers, mapped files, disjoint writes")]
 
@@ -17,13 +16,11 @@ pub mod cpu;
 #[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 pub mod cuda;
 mod cuda_memory;
-mod device;
 pub mod diagnosis; // what every error says, and whom it blames
 mod encoder_backend;
 mod error;
 pub mod mapped;
-pub mod metal; // without the feature `metal` on candle's CPU device alone, where tests run it
-mod metal_memory;
+pub mod metal_memory;
 pub mod regular_file; // how files are opened
 pub mod sampling;
 pub mod variable; // environment variables that are on or off
@@ -36,10 +33,8 @@ use absent as cuda;
 pub use backend::{Backend, HostStep, Numbers};
 pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;
-pub use device::Device;
 pub use encoder_backend::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use error::OpsError;
-pub use metal::Metal;
 
 /// The suffix of a device's kind under `--fast`: a row's bits may then depend on the rows beside it.
 pub const FAST: &str = " fast";
@@ -81,7 +76,7 @@ pub struct HeadNorms<V> {
 
 /// Cosines and sines `[positions][head_dim / 2]` of the angles `position · inverse_frequency`, which are f32 as the
 /// models were trained with.
-fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>) {
+pub fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>) {
     let angles = (0..positions).flat_map(|position| {
         let frequencies = inverse_frequencies.iter();
         frequencies.map(move |frequency| f64::from(position as f32 * frequency))

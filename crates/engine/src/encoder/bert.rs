@@ -83,10 +83,10 @@ fn check_segments(texts: &[Sequence], segments: usize) -> Result<(), EncoderErro
 struct Named<'a>(&'a VarBuilder<'static>);
 
 impl Tensors for Named<'_> {
-    type Error = candle_core::Error;
+    type Error = EncoderError;
 
-    fn read(&self, name: &str, shape: &[usize]) -> candle_core::Result<Vec<f32>> {
-        self.0.get(shape, name)?.flatten_all()?.to_vec1()
+    fn read(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncoderError> {
+        Ok(self.0.get(shape, name)?.flatten_all()?.to_vec1()?)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -134,10 +134,10 @@ impl Classifier {
     /// # Errors
     /// Weights without a classifier of one logit.
     pub(super) fn read(folder: &Folder, hidden: usize) -> Result<Classifier, EncoderError> {
-        folder.weights("", |weights| {
+        folder.weights("", |weights| -> Result<_, EncoderError> {
             let linear = |name: &str, outputs: usize| {
                 let named = Named(&weights);
-                Ok::<_, candle_core::Error>(Linear {
+                Ok::<_, EncoderError>(Linear {
                     weight: named.read(&format!("{name}.weight"), &[outputs, hidden])?,
                     bias: named.read(&format!("{name}.bias"), &[outputs])?,
                 })

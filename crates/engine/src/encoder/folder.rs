@@ -172,18 +172,21 @@ impl Folder {
 
     /// Hands `load` the tensors by name, as f32, below `prefix` where the file puts it before every name. Pickles are
     /// read, never run.
-    pub fn weights<T>(
+    pub fn weights<T, E: Into<EncoderError>>(
         &self,
         prefix: &str,
-        load: impl FnOnce(VarBuilder<'static>) -> candle_core::Result<T>,
+        load: impl FnOnce(VarBuilder<'static>) -> Result<T, E>,
     ) -> Result<T, EncoderError> {
         let name = self.weight_file()?;
-        let built = tensors(&self.path.join(name)).and_then(|weights| {
+        let built = tensors(&self.path.join(name)).map_err(EncoderError::from);
+        let built = built.and_then(|weights| {
             let whole =
                 weights.contains_tensor(&format!("{prefix}.embeddings.word_embeddings.weight"));
-            load(if whole { weights.pp(prefix) } else { weights })
+            load(if whole { weights.pp(prefix) } else { weights }).map_err(E::into)
         });
         built.map_err(|error| {
+            // Others are the machine's.
+            let EncoderError::Compute(error) = error else { return error };
             let error = message(&error);
             let problem = format!("does not hold the weights that config.json describes: {error}");
             self.wrong(name, problem)

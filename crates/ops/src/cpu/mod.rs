@@ -151,7 +151,7 @@ impl Cpu {
 
     /// Runs `work` on the pool, after what came before it, with the pool's other threads at its disposal: unlike a step's,
     /// they wait for jobs.
-    pub(super) fn take_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub fn take_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let _ = self.gate.1.recv();
         let _turn = Turn(&self.gate.0);
         self.pool.install(work)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::{PAGE, PageShape};
+use wardround_ops::{PAGE, PageShape};
 
 /// Keys and values of each layer, f32 `[pages · PAGE, kv_heads · head_dim]`, zeroed.
 #[derive(Debug)]

@@ -6,10 +6,11 @@ use std::ops::Range;
 use candle_core::{Result, Tensor};
 use candle_nn::ops::{sdpa, softmax_last_dim};
 
+use wardround_ops::cpu::blocks;
+use wardround_ops::metal_memory::BLOCK_ROWS;
+use wardround_ops::{AttentionShape, LayerPages, Rows};
+
 use super::pages::Pages;
-use crate::cpu::blocks;
-use crate::metal_memory::BLOCK_ROWS;
-use crate::{AttentionShape, LayerPages, Rows};
 
 /// What is added to the score of a key that a row does not see. Finite: a row that sees none of a tile's keys has a
 /// maximum there, and infinities have no difference.

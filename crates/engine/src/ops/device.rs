@@ -7,8 +7,11 @@ use super::{Cpu, Cuda, Limits, Machine, Metal, OpsError, Precision};
 /// One thing that computes.
 #[derive(Clone, Debug)]
 pub enum Device {
+    /// This machine's threads.
     Cpu(Cpu),
+    /// A GPU of NVIDIA.
     Cuda(Cuda),
+    /// A GPU of Apple.
     Metal(Metal),
 }
 
@@ -63,6 +66,7 @@ impl Device {
         Ok(())
     }
 
+    /// What it is one of.
     pub fn machine(&self) -> Machine {
         match self {
             Device::Cpu(_) => Machine::Cpu,

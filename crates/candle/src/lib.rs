@@ -1,4 +1,4 @@
-//! The Metal backend: the same operations, as candle has them. It has never been built or run on a Mac.
+//! The Metal backend: the operations of [`wardround_ops::Backend`], as candle has them. It has never been built or run on a Mac.
 //!
 //! All of it is portable but two calls, the opening of the device and `sdpa`: tests run it on candle's CPU device. What
 //! candle sums in which order may follow from the number of rows, so a row's bits may depend on the rows beside it, and
@@ -16,7 +16,7 @@ use candle_core::{Device, Error, Result, Tensor};
 
 pub use pages::Pages;
 
-use super::{Cpu, OpsError};
+use wardround_ops::{Cpu, OpsError};
 
 /// The GPU of a Mac. Clones share it, and take turns.
 #[derive(Clone, Debug)]

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use candle_core::{DType, Result, Tensor};
 
+use wardround_ops::Limits;
+
 use super::Metal;
-use crate::Limits;
 
 /// Each rate is the best of several goes.
 const GOES: usize = 7;

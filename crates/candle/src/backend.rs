@@ -6,16 +6,17 @@ use candle_nn::rotary_emb::rope_thd;
 use half::bf16;
 use rayon::prelude::*;
 
-use super::attention::attend_all;
-use super::{Buffer, Matrix, Metal, Pages, Rope, Vector};
-use crate::checkpoint::RawTensor;
-use crate::cpu::draw_rows;
-use crate::sampling::{Drawn, SamplingRequest};
-use crate::{
+use wardround_ops::checkpoint::RawTensor;
+use wardround_ops::cpu::draw_rows;
+use wardround_ops::sampling::{Drawn, SamplingRequest};
+use wardround_ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
     Numbers, OpsError, PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType,
     angles,
 };
+
+use super::attention::attend_all;
+use super::{Buffer, Matrix, Metal, Pages, Rope, Vector};
 
 impl Metal {
     fn fail(&self, reason: impl ToString) -> OpsError {

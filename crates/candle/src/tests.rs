@@ -2,8 +2,9 @@
 
 use candle_core::{Device, Tensor};
 
+use wardround_ops::{Backend, Machine, PageShape, StoredType};
+
 use super::Metal;
-use crate::{Backend, Machine, PageShape, StoredType};
 
 #[test]
 fn pages_take_what_is_planned_for_them() {
