@@ -38,16 +38,33 @@ impl Diagnosis for PromptError {
     fn hint(&self) -> Option<String> {
         match self {
             PromptError::Read(_) => Some("--prompts takes a directory of text files".into()),
-            PromptError::Unknown { .. } | PromptError::Missing { .. } => {
-                let names: Vec<_> = PROMPTS.iter().map(|(name, _)| *name).collect();
-                Some(format!("a prompt directory may hold {}", names.join(", ")))
-            }
+            PromptError::Unknown { path } => Some(beside(&path.to_string_lossy())),
+            PromptError::Missing { name } => Some(beside(name)),
             PromptError::NoPlaceholder { placeholder, .. } => {
                 Some(format!("write {{{placeholder}}} where its text belongs in the file"))
             }
             PromptError::NoEntry { entry, .. } => {
                 Some(format!("number the file's entry {entry}, or leave `counterfactual` on"))
             }
+        }
+    }
+}
+
+/// The prompts in the folder of one that is not known; the folders, where that is none.
+fn beside(path: &str) -> String {
+    let mut parts = path.rsplit(['/', '\\']);
+    let folder = parts.nth(1).unwrap_or_default();
+    let known = PROMPTS.iter().filter_map(|(name, _)| name.split_once('/'));
+    let (mut folders, names): (Vec<_>, Vec<_>) = known.unzip();
+    match folders.contains(&folder) {
+        true => {
+            let own = folders.iter().zip(names).filter(|(one, _)| **one == folder);
+            let own: Vec<_> = own.map(|(_, name)| name).collect();
+            format!("the folder {folder} may hold {}", own.join(", "))
+        }
+        false => {
+            folders.dedup();
+            format!("prompts lie in folders by their systems: {}", folders.join(", "))
         }
     }
 }
@@ -258,7 +275,12 @@ mod tests {
         fs_err::write(system.join("role-symm.txt"), "x").unwrap();
         let error = PromptSet::with_directory(directory.path()).unwrap_err();
         assert!(error.to_string().contains("role-symm.txt"), "{error}");
-        assert!(error.hint().unwrap().contains("medmad/role-sym.txt"));
+        let hint = error.hint().unwrap();
+        assert!(hint.starts_with("the folder medmad may hold ") && hint.contains("role-sym.txt"));
+        assert!(!hint.contains("recruit"), "{hint}");
+        let error = PromptSet::embedded().get("medmud/role-sym", &[]).unwrap_err();
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(", medmad, ") && hint.len() < 300, "{hint}");
 
         fs_err::remove_file(system.join("role-symm.txt")).unwrap();
         fs_err::write(directory.path().join("notes.txt"), "x").unwrap();

@@ -109,7 +109,8 @@ impl Report {
         };
         let of_first = records.into_iter().filter(|record| record.run == first);
         let text = submission(of_first)?;
-        Ok(whole_file::write_private(file, text.as_bytes())?)
+        whole_file::write_private(file, text.as_bytes())?;
+        Ok(console::say(file.display().to_string())?)
     }
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {

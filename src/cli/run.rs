@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
 
 use super::audit::flags::AuditDirectory;
 use super::audit::watched::Watched;
@@ -245,7 +246,11 @@ impl TypedValueParser for SystemOrFile {
     ) -> Result<String, clap::Error> {
         match value.to_str().filter(|value| value.ends_with(EXTENSION)) {
             Some(path) => Ok(path.to_owned()),
-            None => self.0.parse_ref(command, argument, value),
+            None => self.0.parse_ref(command, argument, value).map_err(|mut error| {
+                let tip = "a file that ends in .toml is a system of your own".into();
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+                error
+            }),
         }
     }
 

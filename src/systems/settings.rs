@@ -42,7 +42,8 @@ impl Diagnosis for SettingsError {
                 Some(format!("leave {key} as it is, or set what it needs: {needs}"))
             }
             SettingsError::UnknownSystem { known, .. } => {
-                Some(format!("the systems are {}", known.join(", ")))
+                let known = known.join(", ");
+                Some(format!("the systems are {known}; or give a TOML file of your own"))
             }
         }
     }

@@ -255,7 +255,8 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     let keywords =
         "data keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json";
     scratch.wardround(keywords).refused(2, &["keywords.json exists already"]);
-    scratch.wardround("report out --submission run.txt").succeeded();
+    let told = scratch.wardround("report out --submission run.txt");
+    assert_eq!(told.succeeded().stdout, "run.txt\n");
     let submission = std::fs::read_to_string(scratch.path("run.txt")).unwrap();
     // A note that could not be read is in no submission; what noise says is read or not.
     let read = std::fs::read_to_string(scratch.path("out/items.jsonl")).unwrap();
