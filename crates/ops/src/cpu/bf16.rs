@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::amx::{self, Bf16Product, Configuration, SIDE};
-use super::lanes::{Avx512, LANES, Lanes, by_count, far_bytes};
+use super::lanes::{Avx512, Counted, LANES, Lanes, apart, by_count, far_bytes};
 use super::{Buffer, Cpu, Disjoint, Isa};
 
 /// Inputs of one step of a tile; weights and activations are padded to whole steps.
@@ -163,11 +163,11 @@ impl Product<'_> {
                 let rows = GROUP.min(self.rows - first);
                 for lane in (0..rows).step_by(ROWS) {
                     let place = Place { tile, first, rows, lane };
-                    let count = ROWS.min(rows - lane);
+                    let left = rows - lane;
                     if tile + 1 < tiles.end {
-                        self.dot_rows::<2>(place, count);
+                        by_count::<Bf16, _>(left, At::<2> { product: self, place });
                     } else {
-                        self.dot_rows::<1>(place, count);
+                        by_count::<Bf16, _>(left, At::<1> { product: self, place });
                     }
                 }
             }
@@ -175,12 +175,7 @@ impl Product<'_> {
     }
 
     #[inline(always)]
-    fn dot_rows<const TILES: usize>(&self, place: Place, count: usize) {
-        by_count!(Avx512, count, 12, COUNT => self.dot::<TILES, COUNT>(place));
-    }
-
-    #[inline(always)]
-    fn dot<const TILES: usize, const COUNT: usize>(&self, place: Place) {
+    fn dot<const TILES: usize, const COUNT: usize>(&self, place: Place) -> usize {
         const PAIRS: usize = STEP / 2;
         let width = self.steps * STEP;
         let activations = &self.activations[place.first * width..][..place.rows * width];
@@ -222,6 +217,27 @@ impl Product<'_> {
                 }
             }
         }
+        COUNT
+    }
+}
+
+/// Dots of two bf16.
+struct Bf16;
+
+apart!(Bf16, "avx512f,avx512bf16");
+
+/// A block of so many rows times `TILES` tiles.
+struct At<'p, const TILES: usize> {
+    product: &'p Product<'p>,
+    place: Place,
+}
+
+impl<const TILES: usize> Counted for At<'_, TILES> {
+    const MOST: usize = ROWS;
+
+    #[inline(always)]
+    fn call<const COUNT: usize>(self) -> usize {
+        self.product.dot::<TILES, COUNT>(self.place)
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::lanes::{LANES, Lanes, Stored, by_count, far_bytes, vectorised};
+use super::lanes::{Counted, LANES, Lanes, Stored, by_count, far_bytes, vectorised};
 use super::{Buffer, Cpu, Disjoint, blocks};
 
 /// Rows that share a pass over a tile, on the widest machine; more are taken in blocks.
@@ -97,6 +98,24 @@ fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<u
     }
 }
 
+/// A product's rows from `row` on, times `TILES` tiles.
+struct At<'p, L, W, const TILES: usize> {
+    product: &'p Product<'p, W>,
+    row: usize,
+    tile: usize,
+    lanes: PhantomData<L>,
+}
+
+impl<L: Lanes, W: Stored, const TILES: usize> Counted for At<'_, L, W, TILES> {
+    /// Where sixteen lanes are two registers, six rows fill them.
+    const MOST: usize = if L::TILES == 2 { GROUP } else { GROUP / 2 };
+
+    #[inline(always)]
+    fn call<const ROWS: usize>(self) -> usize {
+        self.product.multiply::<L, TILES, ROWS>(self.row, self.tile)
+    }
+}
+
 impl<W: Stored> Product<'_, W> {
     pub fn tile(&self, tile: usize) -> &[W] {
         let stride = self.inputs.next_multiple_of(W::MULTIPLE) * LANES;
@@ -108,12 +127,8 @@ impl<W: Stored> Product<'_, W> {
         let mut row = 0;
         while row < self.rows {
             let left = self.rows - row;
-            // Where sixteen lanes are two registers, six rows fill them.
-            row += if const { L::TILES == 2 } {
-                by_count!(L, left, 12, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
-            } else {
-                by_count!(L, left, 6, ROWS => self.multiply::<L, TILES, ROWS>(row, tile))
-            };
+            let at = At::<L, W, TILES> { product: self, row, tile, lanes: PhantomData };
+            row += by_count::<L, _>(left, at);
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::ptr::null;
 
 use super::super::Isa;
-use super::super::lanes::{LANES, Lanes, exp, vectorised};
+use super::super::lanes::{Apart, LANES, Lanes, exp, vectorised};
 use super::super::pages::{Kept, PageHead, PagesOf};
 use super::QUERIES;
 use super::plain::Plain;
@@ -74,7 +74,7 @@ fn attend_plainly<L: Lanes, T: Kept>(
 }
 
 /// Sums in lanes, and what a step adds to them.
-pub trait Sums {
+pub trait Sums: Apart {
     type Lanes: Lanes;
 
     /// `sums` plus the products of `a` and `b`.

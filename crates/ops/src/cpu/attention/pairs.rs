@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::ptr::null;
 
-use super::super::lanes::{Avx512, LANES, Lanes};
+use super::super::lanes::{Avx512, LANES, Lanes, apart};
 use super::super::pages::PageHead;
 use super::QUERIES;
 use super::kernel::{Keys, PagePart, Products, Scored, Sums, attend_kernel, weigh_chunk};
@@ -27,6 +27,8 @@ pub unsafe fn attend(keys: &Keys<'_, u16>, scale: f32, all: &mut [Queries], colu
 
 /// Two bf16 in each lane.
 struct Pairs;
+
+apart!(Pairs, "avx512f,avx512bw,avx512bf16,avx2,fma,f16c");
 
 impl Sums for Pairs {
     type Lanes = Avx512;

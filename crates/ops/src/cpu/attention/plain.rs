@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::null;
 
-use super::super::lanes::{LANES, Lanes};
+use super::super::lanes::{Apart, Counted, LANES, Lanes};
 use super::super::pages::{Kept, PageHead};
 use super::kernel::{PagePart, Products, Scored, Sums, weigh_chunk};
 use super::queries::Queries;
@@ -13,6 +13,13 @@ use crate::{CHUNK, PAGE};
 
 /// Products of f32, whatever the pages hold.
 pub struct Plain<L>(PhantomData<L>);
+
+impl<L: Lanes> Apart for Plain<L> {
+    #[inline(always)]
+    fn apart<const COUNT: usize>(body: impl Counted) -> usize {
+        L::apart::<COUNT>(body)
+    }
+}
 
 impl<L: Lanes> Sums for Plain<L> {
     type Lanes = L;

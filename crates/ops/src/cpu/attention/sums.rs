@@ -1,30 +1,14 @@
 //! The walks over a page's keys and values: scores of queries, and weighted sums, whatever their products are of.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::super::lanes::{LANES, Lanes, by_count};
+use super::super::lanes::{Counted, LANES, Lanes, by_count};
 use super::super::pages::Kept;
 use super::QUERIES;
 use super::kernel::{Scored, Sums};
 use super::queries::Queries;
 use crate::{CHUNK, PAGE};
-
-/// Calls `$kernel`, which gives its number of queries, with that as a constant, as many as the registers of `$lanes` hold at a
-/// time.
-macro_rules! by_queries {
-    ($kernel:ident::<$lanes:ty $(, $more:ident)*>($count:expr, $($argument:expr),*)) => {
-        let mut first = 0;
-        while first < $count {
-            let left = $count - first;
-            // As constants, so that what is for other registers is not compiled.
-            first += if const { <$lanes as Sums>::Lanes::ROWS == QUERIES } {
-                by_count!(<$lanes as Sums>::Lanes, left, 12, H => $kernel::<$lanes $(, $more)*, H, 2>(first, $($argument),*))
-            } else {
-                by_count!(<$lanes as Sums>::Lanes, left, 4, H => $kernel::<$lanes $(, $more)*, H, 1>(first, $($argument),*))
-            };
-        }
-    };
-}
 
 /// A page's keys beside queries.
 #[derive(Clone, Copy)]
@@ -44,7 +28,34 @@ struct Page<'a, T> {
 pub fn score<S: Sums, T: Kept>(queries: &mut Queries, keys: &[T], next: *const u8, scored: Scored) {
     let Queries { count, transposed, scores, .. } = queries;
     let page = Page { keys, queries: transposed, next, scored };
-    by_queries!(score_page::<S, T>(*count, page, &mut *scores));
+    let mut first = 0;
+    while first < *count {
+        let of = Scores { first, page, scores: &mut *scores, sums: PhantomData::<S> };
+        first += by_count::<S, _>(*count - first, of);
+    }
+}
+
+/// The scores of queries from `first` on.
+struct Scores<'p, S, T> {
+    first: usize,
+    page: Page<'p, T>,
+    scores: &'p mut [[f32; CHUNK]; QUERIES],
+    sums: PhantomData<S>,
+}
+
+impl<S: Sums, T: Kept> Counted for Scores<'_, S, T> {
+    const MOST: usize = S::Lanes::ROWS;
+
+    #[inline(always)]
+    fn call<const H: usize>(self) -> usize {
+        let Scores { first, page, scores, .. } = self;
+        // Registers that hold all queries hold two vectors of keys beside them.
+        if const { S::Lanes::ROWS == QUERIES } {
+            score_page::<S, T, H, 2>(first, page, scores)
+        } else {
+            score_page::<S, T, H, 1>(first, page, scores)
+        }
+    }
 }
 
 /// The scores of `H` queries from `first` on, `V` vectors of keys at a time. Gives `H`.
@@ -145,7 +156,36 @@ pub fn add_values<S: Sums, T: Kept, const EACH: usize>(
     at: usize,
     sums: &mut [f32],
 ) {
-    by_queries!(add_page::<S, T, EACH>(count, &rows, weights, at, &mut *sums));
+    let (rows, mut first) = (&rows, 0);
+    while first < count {
+        let sums = &mut *sums;
+        let of = Additions { first, rows, weights, at, sums, of: PhantomData::<S> };
+        first += by_count::<S, _>(count - first, of);
+    }
+}
+
+/// The weighted sums of queries from `first` on.
+struct Additions<'p, S, T, const EACH: usize> {
+    first: usize,
+    rows: &'p ValueRows<'p, T>,
+    weights: &'p [[f32; EACH]; QUERIES],
+    at: usize,
+    sums: &'p mut [f32],
+    of: PhantomData<S>,
+}
+
+impl<S: Sums, T: Kept, const EACH: usize> Counted for Additions<'_, S, T, EACH> {
+    const MOST: usize = S::Lanes::ROWS;
+
+    #[inline(always)]
+    fn call<const H: usize>(self) -> usize {
+        let Additions { first, rows, weights, at, sums, .. } = self;
+        if const { S::Lanes::ROWS == QUERIES } {
+            add_page::<S, T, EACH, H, 2>(first, rows, weights, at, sums)
+        } else {
+            add_page::<S, T, EACH, H, 1>(first, rows, weights, at, sums)
+        }
+    }
 }
 
 /// The sums of `H` queries from `first` on, `V` vectors of values at a time. Gives `H`.

@@ -3,12 +3,14 @@
 use std::arch::x86_64::*;
 
 use super::Dots;
-use crate::cpu::lanes::Avx2;
+use crate::cpu::lanes::{Avx2, apart};
 
 /// Two registers. Only code behind [`super::dotted!`] makes values of it, after [`crate::cpu::Isa`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct Avx2Dots(__m256i, __m256i);
+
+apart!(Avx2Dots, "avx2,fma,f16c");
 
 /// The weights, and their magnitudes: `maddubs` multiplies unsigned by signed and saturates its sums of two at
 /// 32,767, which two products of a magnitude and an activation of at most 127 each do not reach.

@@ -3,12 +3,14 @@
 use std::arch::x86_64::*;
 
 use super::Dots;
-use crate::cpu::lanes::Avx512;
+use crate::cpu::lanes::{Avx512, apart};
 
 /// One register. Only code behind [`super::dotted!`] makes values of it, after [`crate::cpu::Isa`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct Avx512Dots(__m512i);
+
+apart!(Avx512Dots, "avx512f,avx512bw,avx512vnni,avx2,fma,f16c");
 
 #[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Dots for Avx512Dots {

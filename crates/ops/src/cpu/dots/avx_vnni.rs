@@ -3,12 +3,14 @@
 use std::arch::x86_64::*;
 
 use super::Dots;
-use crate::cpu::lanes::Avx2;
+use crate::cpu::lanes::{Avx2, apart};
 
 /// Two registers. Only code behind [`super::dotted!`] makes values of it, after [`crate::cpu::Isa`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct AvxVnniDots(__m256i, __m256i);
+
+apart!(AvxVnniDots, "avxvnni,avx2,fma,f16c");
 
 #[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Dots for AvxVnniDots {

@@ -16,14 +16,14 @@ pub use avx2::Avx2Dots;
 pub use avx512::Avx512Dots;
 pub use portable::PortableDots;
 
-use super::lanes::Lanes;
+use super::lanes::{Apart, Lanes};
 
 /// Bytes of weights that one step takes: four of each of sixteen columns, a column's four together.
 pub const STEP_BYTES: usize = 64;
 
 /// Sixteen i32 sums of products, a column each. Products of a weight of at most 127 and an activation of at most
 /// 127; the sums of a block of 32 stay far inside an i32.
-pub trait Dots: Copy {
+pub trait Dots: Copy + Apart {
     type Floats: Lanes;
     /// A step's weights as the instructions want them.
     type Weights: Copy;

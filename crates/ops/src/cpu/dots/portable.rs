@@ -1,11 +1,17 @@
 //! Sixteen dots as an array.
 
 use super::{Dots, STEP_BYTES};
-use crate::cpu::lanes::{LANES, Portable};
+use crate::cpu::lanes::{Apart, Counted, LANES, Portable};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
 pub struct PortableDots([i32; LANES]);
+
+impl Apart for PortableDots {
+    fn apart<const COUNT: usize>(body: impl Counted) -> usize {
+        Portable::apart::<COUNT>(body)
+    }
+}
 
 impl Dots for PortableDots {
     type Floats = Portable;

@@ -2,12 +2,14 @@
 
 use std::arch::x86_64::*;
 
-use super::Lanes;
+use super::{Lanes, apart};
 
 /// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct Avx2(pub(in crate::cpu) __m256, pub(in crate::cpu) __m256);
+
+apart!(Avx2, "avx2,fma,f16c");
 
 /// Operations on two values, an instruction for each half.
 macro_rules! instructions {
@@ -23,7 +25,6 @@ macro_rules! instructions {
 impl Lanes for Avx2 {
     const TILES: usize = 1;
     const ROWS: usize = 4;
-    const APART: bool = false;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {

@@ -4,12 +4,14 @@ use std::arch::x86_64::*;
 
 use std::mem::transmute;
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, apart};
 
 /// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct Avx512(pub(in crate::cpu) __m512);
+
+apart!(Avx512, "avx512f,avx2,fma,f16c");
 
 /// Operations on two values, an instruction each.
 macro_rules! instructions {
@@ -25,7 +27,6 @@ macro_rules! instructions {
 impl Lanes for Avx512 {
     const TILES: usize = 2;
     const ROWS: usize = 12;
-    const APART: bool = false;
 
     #[inline(always)]
     fn prefetch(from: *const u8) {

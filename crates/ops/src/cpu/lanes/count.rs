@@ -1,40 +1,51 @@
-//! A number of rows as a constant, so that their sums stay in registers.
+//! A number of rows as a constant, so that their sums stay in registers, each in a function of its own: the time to compile a
+//! function grows with the square of its loops.
 
-/// `$body`, over `$lanes`, with `$rows` a constant: `$count` from one on, of what is more the last number of these.
-macro_rules! by_count {
-    ($lanes:ty, $count:expr, 4, $rows:ident => $body:expr) => {
-        by_count!(@ $lanes, $count, [1 2 3] 4, $rows => $body)
-    };
-    ($lanes:ty, $count:expr, 6, $rows:ident => $body:expr) => {
-        by_count!(@ $lanes, $count, [1 2 3 4 5] 6, $rows => $body)
-    };
-    ($lanes:ty, $count:expr, 12, $rows:ident => $body:expr) => {
-        by_count!(@ $lanes, $count, [1 2 3 4 5 6 7 8 9 10 11] 12, $rows => $body)
-    };
-    (@ $lanes:ty, $count:expr, [$($few:literal)*] $most:literal, $rows:ident => $body:expr) => {
-        match $count {
-            $($few => {
-                const $rows: usize = $few;
-                by_count!(@ $lanes, $body)
-            })*
-            _ => {
-                const $rows: usize = $most;
-                by_count!(@ $lanes, $body)
+/// What is done for a number of rows.
+pub trait Counted {
+    /// So many at a time, at most: what the registers hold, up to twelve.
+    const MOST: usize;
+
+    /// Does it for `COUNT` rows, `#[inline(always)]` as all that kernels call. Gives `COUNT`.
+    fn call<const COUNT: usize>(self) -> usize;
+}
+
+/// A machine's instructions.
+pub trait Apart {
+    /// `body`, in a function with the instructions.
+    fn apart<const COUNT: usize>(body: impl Counted) -> usize;
+}
+
+/// Implements [`Apart`] for what only code with the instructions is generic over.
+macro_rules! apart {
+    ($machine:ty, $instructions:literal) => {
+        impl $crate::cpu::lanes::Apart for $machine {
+            #[inline(always)]
+            fn apart<const COUNT: usize>(body: impl $crate::cpu::lanes::Counted) -> usize {
+                #[target_feature(enable = $instructions)]
+                #[inline(never)]
+                fn apart<const COUNT: usize>(body: impl $crate::cpu::lanes::Counted) -> usize {
+                    body.call::<COUNT>()
+                }
+                // SAFETY: whoever names this machine has found its instructions.
+                unsafe { apart::<COUNT>(body) }
             }
         }
     };
-    (@ $lanes:ty, $body:expr) => {
-        if const { <$lanes as $crate::cpu::lanes::Lanes>::APART } {
-            $crate::cpu::lanes::apart(|| $body)
-        } else {
-            $body
-        }
-    };
 }
-pub(crate) use by_count;
+pub(crate) use apart;
 
-/// In a function of its own.
-#[inline(never)]
-pub fn apart<R>(body: impl FnOnce() -> R) -> R {
-    body()
+/// Calls `body` with the smaller of `count`, from one on, and the most at a time, as a constant. Gives it.
+#[inline(always)]
+pub fn by_count<A: Apart, C: Counted>(count: usize, body: C) -> usize {
+    macro_rules! each {
+        ($($number:literal)*) => {
+            match count.min(C::MOST) {
+                // What is for other registers is not compiled.
+                $($number if const { $number <= C::MOST } => A::apart::<$number>(body),)*
+                number => unreachable!("{number} rows at a time"),
+            }
+        };
+    }
+    each!(1 2 3 4 5 6 7 8 9 10 11 12)
 }

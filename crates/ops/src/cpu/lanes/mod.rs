@@ -14,8 +14,8 @@ mod portable;
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
-pub use count::apart;
-pub(crate) use count::by_count;
+pub(crate) use count::apart;
+pub use count::{Apart, Counted, by_count};
 pub use portable::Portable;
 
 /// Lanes in a vector.
@@ -32,13 +32,10 @@ pub fn far_bytes(streams: usize, bytes: usize) -> usize {
 }
 
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
-pub trait Lanes: Copy {
+pub trait Lanes: Copy + Apart {
     /// Tiles and rows of a product that the registers hold together.
     const TILES: usize;
     const ROWS: usize;
-    /// Whether what computes each size of block is a function of its own: what needs no instructions of a machine need not be
-    /// inlined, and the time to compile a function grows with the square of its loops.
-    const APART: bool;
 
     /// Asks for the cache line at `from`, which need not exist.
     fn prefetch(from: *const u8);

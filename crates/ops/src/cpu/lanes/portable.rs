@@ -1,6 +1,6 @@
 //! Sixteen lanes as an array.
 
-use super::{LANES, Lanes};
+use super::{Apart, Counted, LANES, Lanes};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
@@ -18,10 +18,16 @@ macro_rules! lane_by_lane {
     };
 }
 
+impl Apart for Portable {
+    #[inline(never)]
+    fn apart<const COUNT: usize>(body: impl Counted) -> usize {
+        body.call::<COUNT>()
+    }
+}
+
 impl Lanes for Portable {
     const TILES: usize = 1;
     const ROWS: usize = 4;
-    const APART: bool = true;
 
     #[inline(always)]
     fn prefetch(_: *const u8) {}

@@ -3,10 +3,11 @@
 //! A column's chain over its blocks is the same whatever the rows and tiles beside it; these are chosen for
 //! registers and caches alone.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::super::dots::{Dots, STEP_BYTES};
-use super::super::lanes::{FAR_BYTES, LANES, Lanes, by_count};
+use super::super::lanes::{Counted, FAR_BYTES, LANES, Lanes, by_count};
 use super::super::{Buffer, Disjoint};
 use super::BLOCK;
 use super::rounded::group_of;
@@ -126,17 +127,31 @@ pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, u32, F>, tiles:
     }
 }
 
+/// A product's rows from `row` on, times `TILES` tiles.
+struct At<'p, D, F, const TILES: usize> {
+    product: &'p Product<'p, u32, F>,
+    row: usize,
+    tile: usize,
+    dots: PhantomData<D>,
+}
+
+impl<D: Dots, F: Format, const TILES: usize> Counted for At<'_, D, F, TILES> {
+    const MOST: usize = if TILES == 1 { D::ROWS } else { D::ROWS_OF_TWO };
+
+    #[inline(always)]
+    fn call<const ROWS: usize>(self) -> usize {
+        self.product.multiply::<D, TILES, ROWS>(self.tile, self.row)
+    }
+}
+
 impl<F: Format> Product<'_, u32, F> {
     #[inline(always)]
     fn multiply_tile<D: Dots>(&self, tile: usize) {
         let mut row = 0;
         while row < self.rows {
-            let left = (self.rows - row).min(D::ROWS);
-            row += if const { D::ROWS > 4 } {
-                by_count!(D::Floats, left, 12, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
-            } else {
-                by_count!(D::Floats, left, 4, ROWS => self.multiply::<D, 1, ROWS>(tile, row))
-            };
+            let left = self.rows - row;
+            let at = At::<D, F, 1> { product: self, row, tile, dots: PhantomData };
+            row += by_count::<D, _>(left, at);
         }
     }
 
@@ -145,8 +160,8 @@ impl<F: Format> Product<'_, u32, F> {
         let mut row = rows.start;
         while row < rows.end {
             let left = (rows.end - row).min(D::ROWS_OF_TWO);
-            row +=
-                by_count!(D::Floats, left, 6, ROWS => self.multiply::<D, TILES, ROWS>(tile, row));
+            let at = At::<D, F, TILES> { product: self, row, tile, dots: PhantomData };
+            row += by_count::<D, _>(left, at);
         }
     }
 
