@@ -51,7 +51,9 @@ const BOTH: [&str; 6] = [
 fn a_reply_that_names_an_error_passes_no_gate() {
     for entry in SYSTEMS.iter().filter(|entry| entry.takes == ItemKind::Notes) {
         for config in forms(entry.name) {
-            for text in BOTH {
+            // Thinking is no reply: MedGuards alone is asked for it, and reads it.
+            let asked = |text: &&str| entry.name == "medguards" || !text.starts_with("<think>");
+            for text in BOTH.into_iter().filter(asked) {
                 let script = Script::new(move |_, _| text.to_owned());
                 let (line, calls) = work(&config, &note().into(), script);
                 let ItemLine::Note(line) = line else { panic!("a note") };
