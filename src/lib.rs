@@ -58,7 +58,6 @@ pub mod scorers; // BERTScore and BLEURT
 pub mod selftest; // whether models are what they should be and answer the same in every way
 #[cfg(feature = "serve")]
 pub mod serve; // models and systems over HTTP
-mod size; // sizes in bytes, as people write them
 pub mod synth; // checkpoints with random weights, which know the words of our prompts
 pub mod systems; // the published systems, a folder each, and the table of them
 pub mod text; // sentences, similarity, reading JSON out of replies

@@ -14,7 +14,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel calls retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text diagnosis record console size variable outside",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel calls retrieval corpus local_model engine model ops encoder synth hub data prompts chat generation build_info tokenizer text diagnosis record console variable outside",
     ),
     (
         "serve",
@@ -56,7 +56,6 @@ const ARROWS: &[(&str, &str)] = &[
     ("build_info", ""),
     ("console", ""),
     ("fault", "diagnosis"),
-    ("size", ""),
     ("appended", ""),
     // The engine's crate, which knows nothing of what stands above.
     ("local_model", "engine generation chat checkpoint model ops tokenizer diagnosis"),
@@ -133,7 +132,6 @@ const CAPS: &[(&str, usize)] = &[
     ("random", 60),
     ("build_info", 50),
     ("appended", 50),
-    ("size", 20),
 ];
 
 /// So much may a folder lie below its cap before the cap follows.

@@ -1,13 +1,13 @@
-//! What a trail has of one request or case together with its texts, where they are kept: to repeat it, or to have it rated.
+//! What a trail has of requests and cases together with their texts: to repeat them, or to have them rated. Who reads is recorded.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::content;
-use super::files::Line;
 use super::key::Key;
-use super::read::{self, Filter};
+use super::line::{Event, Line};
+use super::survey::Survey;
+use super::{AuditOptions, Trail, content, user};
 use crate::diagnosis::Failure;
 
 /// A line and its texts.
@@ -16,79 +16,58 @@ pub struct Kept {
     pub texts: Value,
 }
 
-/// The line of a number, and its texts.
+/// What was read of a trail.
+pub struct Read {
+    /// The line that says what was loaded before the first of them.
+    pub configuration: Option<Line>,
+    pub kept: Vec<Kept>,
+}
+
+/// The texts of these lines; without any, of all finished cases whose texts are there. Each has its line by then that `verb` reads it.
 ///
 /// # Errors
-/// No such line, or one without texts: they were never kept, or were deleted.
-pub fn one(directory: &Path, seq: u64) -> Result<Kept, Failure> {
-    let found = last(directory, &Filter::default(), |line| line.seq() == seq)?;
-    let missing = || {
-        Failure::usage(
-            format!("the audit trail {} has no line {seq}", directory.display()),
-            "`wardround audit show` lists its lines",
-        )
-    };
-    let line = found.ok_or_else(missing)?;
-    let id = line.text("content");
-    if id.is_empty() {
+/// A line that has no text: it was never kept, or was deleted; a trail that was changed, or cannot be written.
+pub fn read(directory: &Path, verb: &str, lines: &[u64]) -> Result<Read, Failure> {
+    let (mut wanted, mut configuration): (Vec<Line>, Option<Line>) = (Vec::new(), None);
+    let survey = Survey::read(directory, &[], |line| {
+        let is_case = line.text("event") == "case" && line.text("status") == "done";
+        let is_wanted = match lines.is_empty() {
+            true => is_case && !line.text("content").is_empty(),
+            false => lines.contains(&line.seq),
+        };
+        if is_wanted {
+            wanted.push(line.clone());
+        } else if wanted.is_empty() && line.fields.contains_key("models") {
+            configuration = Some(line.clone());
+        }
+    })?;
+    let is_gone = |line: &Line| survey.forgotten.contains(line.text("content"));
+    if lines.is_empty() {
+        wanted.retain(|line| !is_gone(line));
+    }
+    for seq in lines {
+        let why = match wanted.iter().find(|line| line.seq == *seq) {
+            None => "is none of the audit trail",
+            Some(line) if line.text("content").is_empty() => "of the audit trail has no text",
+            Some(line) if is_gone(line) => "of the audit trail had a text, which was deleted",
+            Some(_) => continue,
+        };
         return Err(Failure::usage(
-            format!("line {seq} of the audit trail has no text"),
-            "only requests and cases under --audit-content full keep theirs",
+            format!("line {seq} {why}"),
+            "`wardround audit show` lists the lines; requests and cases under --audit-content full keep their texts",
         ));
     }
-    let texts = content::read(directory, &line, Key::find(directory)?.as_ref())?;
-    Ok(Kept { line, texts })
-}
-
-/// All finished cases whose texts are still there, the oldest first.
-///
-/// # Errors
-/// A trail that cannot be read, or was changed.
-pub fn cases(directory: &Path) -> Result<Vec<Kept>, Failure> {
-    let filter = Filter { event: Some("case".to_owned()), ..Filter::default() };
-    let mut cases = Vec::new();
-    let key = Key::find(directory)?;
-    read::lines(directory, &filter, |line| {
-        let id = line.text("content");
-        if line.text("status") == "done" && !id.is_empty() && content::exists(directory, id) {
-            if line.text("kept").is_empty() {
-                return Err(Failure::mismatch(format!(
-                    "line {} is of a version that did not sum all of a text: whether it was changed cannot be told",
-                    line.seq()
-                )));
-            }
-            let texts = content::read(directory, &line, key.as_ref())?;
-            cases.push(Kept { line, texts });
-        }
-        Ok(())
-    })?;
-    Ok(cases)
-}
-
-/// The last line with the name `config` before a line: what was loaded when it was written.
-///
-/// # Errors
-/// A trail that cannot be read; no such line.
-pub fn configuration(directory: &Path, seq: u64) -> Result<Line, Failure> {
-    let filter = Filter { event: Some("config".to_owned()), ..Filter::default() };
-    let is_one = |line: &Line| line.seq() < seq && line.fields.get("models").is_some();
-    last(directory, &filter, is_one)?.ok_or_else(|| {
-        Failure::mismatch(format!("no line before {seq} says which models were loaded"))
-    })
-}
-
-/// The last of the wanted lines that is one.
-fn last(
-    directory: &Path,
-    filter: &Filter,
-    is_one: impl Fn(&Line) -> bool,
-) -> Result<Option<Line>, Failure> {
-    let mut found = None;
-    read::lines(directory, filter, |line| {
-        if is_one(&line) {
-            found = Some(line);
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    let trail = Trail::open(&AuditOptions::new(directory), verb, None)?;
+    let (actor, identity) = user();
+    for line in &wanted {
+        let event = Event::new("read").with("actor", actor.as_str());
+        trail.count(event.with("identity", identity.as_str()).with("line", line.seq));
+    }
+    trail.finish()?;
+    let key = Key::read(directory)?;
+    let kept = wanted.into_iter().map(|line| {
+        let texts = content::read(directory, &key, line.text("content"), line.seq)?;
+        Ok(Kept { line, texts })
+    });
+    Ok(Read { configuration, kept: kept.collect::<Result<_, Failure>>()? })
 }

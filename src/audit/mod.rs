@@ -1,36 +1,31 @@
-//! The audit trail: what was done with which text, a line an event, each chained by its hash to the one before.
+//! The audit trail: what was done, by whom, with which text, a line an event.
 //!
 //! ```text
-//! Event → Trail → writer (one thread) → trail.jsonl, content/, trail.head
-//! and back: lines → verify · forget · show
+//! Event → Trail → one thread → trail.jsonl (the chain of run directories, under a key), content/, trail.head
+//! and back: survey → verify · forget · kept · show
 //! ```
 //!
-//! The chain holds sums of texts under a secret key, never a text: so a text that is kept beside it can be deleted, and the chain
-//! still verifies. A chain does not tell that its end was cut off; its heads, which go to stderr, do.
+//! Nobody makes or changes a line without the key. Lines hold sums of texts and never a text, so that one that is kept beside them can be
+//! deleted. A chain does not tell that its end was cut off; its heads, which go to stderr too, do.
 
 pub mod case;
 mod content;
-pub mod event;
-pub mod files;
+pub mod filter;
 pub mod forget;
-pub mod head;
 pub mod kept;
-pub mod key;
-mod monotonic;
-pub mod read;
+mod key;
+pub mod line;
+pub mod survey;
 #[cfg(test)]
 mod tests;
 pub mod trail;
-pub mod verify;
-mod witness;
-mod writer;
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-pub use self::event::Event;
-pub use self::head::Head;
+pub use self::key::random_name;
+pub use self::line::{Event, Input, Line};
 pub use self::trail::Trail;
 
 /// What is kept of texts.
@@ -38,7 +33,7 @@ pub use self::trail::Trail;
 pub enum AuditContent {
     /// The texts, in files of their own that can be deleted
     Full,
-    /// Sums under a secret key
+    /// Sums under the trail's key
     Hash,
     /// Nothing: who, when, how many tokens
     None,
@@ -54,13 +49,6 @@ impl AuditContent {
     }
 }
 
-/// Who goes on with a trail that was cut off or written again, and why.
-#[derive(Clone, Debug)]
-pub struct Accepted {
-    pub actor: String,
-    pub why: String,
-}
-
 /// Where the trail lies, and what it keeps.
 #[derive(Clone, Debug)]
 pub struct AuditOptions {
@@ -68,10 +56,6 @@ pub struct AuditOptions {
     pub content: AuditContent,
     /// Whether the addresses of clients are kept.
     pub addresses: bool,
-    /// Bytes that must stay free on the file system; with fewer nothing is written, and so nothing is served.
-    pub reserve_bytes: u64,
-    /// Who goes on with a trail that is not as its head says; `None`: it is refused.
-    pub accepted: Option<Accepted>,
     /// Days after which kept texts are deleted; `None`: never.
     pub keep_days: Option<u32>,
 }
@@ -79,13 +63,13 @@ pub struct AuditOptions {
 impl AuditOptions {
     /// A trail of sums, which deletes nothing.
     pub fn new(directory: impl Into<PathBuf>) -> AuditOptions {
-        AuditOptions {
-            directory: directory.into(),
-            content: AuditContent::Hash,
-            addresses: true,
-            reserve_bytes: 0,
-            accepted: None,
-            keep_days: None,
-        }
+        let directory = directory.into();
+        AuditOptions { directory, content: AuditContent::Hash, addresses: true, keep_days: None }
     }
+}
+
+/// The user who runs this program, and what identifies them.
+pub fn user() -> (String, String) {
+    let uid = rustix::process::getuid().as_raw();
+    (format!("uid {uid}"), format!("unix:{uid}"))
 }

@@ -1,386 +1,377 @@
 //! Trails that were changed in every way, and trails whose processes were killed.
 
-mod strange;
-mod witness;
+mod texts;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::event::Texts;
-use super::forget::{Request, Selection, forget};
-use super::verify::{Verified, verify};
-use super::{AuditContent, AuditOptions, Event, Head, Trail, content, files, head, kept};
-use crate::experiment::line;
+use super::filter::Filter;
+use super::forget::forget;
+use super::key::Key;
+use super::survey::{ANCHOR, HEAD, Verified, verify, write_head};
+use super::{AuditContent, AuditOptions, Event, Line, Trail, content, kept};
+use crate::diagnosis::{Blame, Failure};
+use crate::experiment::line::{Hasher, seal};
+use crate::experiment::link::Link;
 
 fn options(folder: &Path, content: AuditContent) -> AuditOptions {
     AuditOptions { content, ..AuditOptions::new(folder.join("audit")) }
 }
 
-fn case(text: &str) -> Event {
-    let texts =
-        Texts { input: json!({"text": text}).into(), output: json!(text.len()), more: Map::new() };
-    Event::new("case").with("actor", "ward").with("from", "10.0.0.7").with_texts(texts)
+fn open(options: &AuditOptions) -> Trail {
+    Trail::open(options, "test", None).unwrap()
 }
 
-/// A trail with so many cases.
+fn case(trail: &Trail, text: &str) -> Event {
+    let event = Event::new("case").with("actor", "ward").with("status", "done");
+    let event = event.with("from", "10.0.0.7").with("identity", "key:1");
+    let input = trail.input(json!({"text": text}).to_string().as_bytes());
+    trail.ended(event, input, &json!(text.len()), Map::new())
+}
+
+/// A trail with so many cases, its start before and its stop behind them.
 fn written(folder: &Path, content: AuditContent, cases: usize) -> AuditOptions {
     let options = options(folder, content);
-    let trail = Trail::open(&options).unwrap();
+    let trail = open(&options);
     for number in 0..cases {
-        trail.write(case(&format!("note {number}"))).unwrap();
+        trail.write(case(&trail, &format!("note {number}"))).unwrap();
     }
-    trail.finish(Event::new("stop")).unwrap();
+    trail.finish().unwrap();
     options
 }
 
-fn lines(directory: &Path) -> Vec<String> {
-    let text = fs_err::read_to_string(files::current(directory)).unwrap();
+fn lines(options: &AuditOptions) -> Vec<String> {
+    let text = fs_err::read_to_string(options.directory.join(Line::FILE)).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
-fn write(directory: &Path, lines: &[String]) {
-    fs_err::write(files::current(directory), lines.join("\n") + "\n").unwrap();
+fn fields(line: &str) -> Value {
+    serde_json::from_str(line).unwrap()
 }
 
-fn check(options: &AuditOptions, heads: &[Head]) -> Verified {
-    verify(&options.directory, heads).unwrap()
+fn write(options: &AuditOptions, lines: &[String]) {
+    let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    fs_err::write(options.directory.join(Line::FILE), text).unwrap();
 }
 
-/// Lines from `from` on with right hashes again, as somebody would write them who covers an edit up.
-fn reseal(lines: &mut [String], from: usize) {
+/// Writes the head of the last line, as whoever changes a trail does.
+fn tell_the_last(options: &AuditOptions, lines: &[String]) {
+    let hash = lines.last().map_or(json!(ANCHOR), |last| fields(last)["hash"].clone());
+    write_head(&options.directory, hash.as_str().unwrap()).unwrap();
+}
+
+fn check(options: &AuditOptions) -> Result<Verified, Failure> {
+    verify(&options.directory, &[])
+}
+
+fn refused(options: &AuditOptions) -> Failure {
+    Trail::open(options, "test", None).map(drop).unwrap_err()
+}
+
+/// Lines from `from` on with hashes of a hasher, as somebody would write them who covers an edit up.
+fn reseal(lines: &mut [String], from: usize, hasher: &Hasher) {
     for index in from..lines.len() {
-        let mut fields: Map<String, Value> = serde_json::from_str(&lines[index]).unwrap();
-        fields.shift_remove("schema");
-        fields.shift_remove("hash");
+        let mut line: Map<String, Value> = serde_json::from_str(&lines[index]).unwrap();
+        line.shift_remove("schema");
+        line.shift_remove("hash");
         if index > 0 {
-            let before: Value = serde_json::from_str(&lines[index - 1]).unwrap();
-            fields.insert("prev".into(), before["hash"].clone());
+            line.insert("prev".into(), fields(&lines[index - 1])["hash"].clone());
         }
-        fields.insert("seq".into(), (index as u64 + 1).into());
-        let json = Value::Object(fields).to_string();
-        lines[index] = line::seal(&json[1..json.len() - 1]).0;
+        line.insert("seq".into(), (index as u64 + 1).into());
+        let json = Value::Object(line).to_string();
+        lines[index] = seal(&json[1..json.len() - 1], hasher).0;
     }
-}
-
-/// Writes the head of the last whole line.
-fn tell_the_last(directory: &Path) {
-    let mut opened =
-        lines(directory).into_iter().filter_map(|line| files::Line::open(line.as_bytes()).ok());
-    let last = opened.next_back().unwrap();
-    Head { seq: last.seq(), hash: last.hash }.write(directory).unwrap();
-}
-
-#[test]
-fn a_trail_that_is_cut_off_under_a_writer_takes_no_more_lines() {
-    let scratch = tempfile::tempdir().unwrap();
-    for damage in ["cut", "cut and written to", "emptied", "replaced"] {
-        let options = options(&scratch.path().join(damage), AuditContent::Hash);
-        let trail = Trail::open(&options).unwrap();
-        let line = || trail.write(Event::new("case")).is_ok();
-        assert!((0..6).all(|_| line()));
-        let (directory, whole) = (&options.directory, lines(&options.directory));
-        match damage {
-            "cut" => write(directory, &whole[..3]),
-            "cut and written to" => {
-                let mut other = whole.clone();
-                other[4] = other[4].replace("\"event\":", "\"event\":\"x\",\"was\":");
-                reseal(&mut other, 4);
-                other.extend([other[5].replace("\"seq\":6", "\"seq\":7")]);
-                reseal(&mut other, 5);
-                write(directory, &other);
-            }
-            "emptied" => write(directory, &[]),
-            _ => fs_err::remove_file(files::current(directory)).unwrap(),
-        }
-        assert!(!line() && !line(), "{damage}");
-        // Another that writes to the trail is no fault.
-        if damage == "cut" {
-            write(directory, &whole);
-            assert!(line());
-        }
-    }
-}
-
-/// `line`, `seats` and `searches` are shown to raters: whoever changes them changes what is published.
-#[test]
-fn what_is_kept_beside_input_and_output_is_summed_too() {
-    let scratch = tempfile::tempdir().unwrap();
-    let options = options(scratch.path(), AuditContent::Full);
-    let trail = Trail::open(&options).unwrap();
-    let more = Map::from_iter([("line".to_owned(), json!({"flag": true}))]);
-    let texts = Texts { input: json!({"text": "a note"}).into(), output: json!("yes"), more };
-    trail.write(Event::new("case").with("status", "done").with_texts(texts)).unwrap();
-    trail.finish(Event::new("stop")).unwrap();
-    let directory = &options.directory;
-    assert_eq!(kept::one(directory, 1).unwrap().texts["line"]["flag"], true);
-    assert_eq!(kept::cases(directory).unwrap().len(), 1);
-    let path = content::list(directory).unwrap().remove(0);
-    let text = fs_err::read_to_string(&path).unwrap();
-    fs_err::write(&path, text.replace("true", "false")).unwrap();
-    assert!(check(&options, &[]).problems[0].contains("the text was changed"));
-    assert!(kept::one(directory, 1).is_err_and(|error| error.to_string().contains("changed")));
-    assert!(kept::cases(directory).is_err());
-    fs_err::write(&path, text).unwrap();
-    assert_eq!(kept::cases(directory).unwrap().len(), 1);
-    // Nobody can tell without the key.
-    fs_err::remove_file(directory.join("key")).unwrap();
-    assert!(kept::cases(directory).is_err_and(|error| error.to_string().contains("its key")));
-}
-
-/// A body is kept byte by byte as it was sent, and never parsed.
-#[test]
-fn a_body_is_kept_as_it_was_sent() {
-    let scratch = tempfile::tempdir().unwrap();
-    let options = options(scratch.path(), AuditContent::Full);
-    let trail = Trail::open(&options).unwrap();
-    let body = "{\"b\" : 1,\"a\":[0, 0 ]}";
-    let texts = Texts { input: trail.sent(body.as_bytes()), output: json!("x"), more: Map::new() };
-    trail.write(Event::new("begun").with("call", "1")).unwrap();
-    trail.write(Event::new("request").with("call", "1").with_texts(texts)).unwrap();
-    trail.write(Event::new("begun").with("call", "2")).unwrap();
-    trail.finish(Event::new("stop")).unwrap();
-    let path = content::list(&options.directory).unwrap().remove(0);
-    assert!(fs_err::read_to_string(path).unwrap().contains(body));
-    let found = check(&options, &[]);
-    assert_eq!((found.problem_count, found.texts.kept), (0, 1), "{found:?}");
-    let open = |note: &String| note.starts_with("1 calls were begun and have no end");
-    assert!(found.notes.iter().any(open), "{found:?}");
 }
 
 #[test]
 fn every_edit_of_a_line_every_cut_and_every_swap_is_found() {
     let scratch = tempfile::tempdir().unwrap();
-    let options = written(scratch.path(), AuditContent::Hash, 6);
-    let directory = &options.directory;
-    let whole = lines(directory);
-    assert_eq!(check(&options, &[]).problem_count, 0);
+    let options = written(scratch.path(), AuditContent::Hash, 4);
+    let whole = lines(&options);
+    check(&options).unwrap();
+    let found = |changed: &[String], what: &str| {
+        write(&options, changed);
+        for head in [&whole[..], changed] {
+            tell_the_last(&options, head);
+            let is_cut = changed.len() < whole.len() && changed == &whole[..changed.len()];
+            // Whoever cuts the end off and has the head too is found by a head from elsewhere.
+            let heads = match is_cut {
+                true => vec![fields(whole.last().unwrap())["hash"].as_str().unwrap().to_owned()],
+                false => Vec::new(),
+            };
+            let error = verify(&options.directory, &heads).map(drop).unwrap_err();
+            assert_eq!(error.blame(), Blame::Artefact, "{what}: {error}");
+            if !is_cut {
+                assert_eq!(refused(&options).blame(), Blame::Artefact, "{what}");
+            }
+        }
+    };
     for index in 0..whole.len() {
-        let mut changed = whole.clone();
-        for place in (0..whole[index].len()).step_by(7) {
+        for place in (0..whole[index].len()).step_by(11) {
+            let mut changed = whole.clone();
             let mut bytes = whole[index].clone().into_bytes();
             bytes[place] = if bytes[place] == b'0' { b'1' } else { b'0' };
             changed[index] = String::from_utf8(bytes).unwrap();
-            write(directory, &changed);
-            assert!(check(&options, &[]).problem_count > 0, "line {index}, byte {place}");
+            found(&changed, &format!("line {index}, byte {place}"));
         }
-        // Cut out, the last one too: the head beside the trail tells.
         let mut changed = whole.clone();
         changed.remove(index);
-        write(directory, &changed);
-        assert!(check(&options, &[]).problem_count > 0, "without line {index}");
+        found(&changed, &format!("without line {index}"));
         let mut changed = whole.clone();
         changed.insert(index, whole[index].clone());
-        write(directory, &changed);
-        assert!(check(&options, &[]).problem_count > 0, "line {index} twice");
+        found(&changed, &format!("line {index} twice"));
         for other in 0..index {
             let mut changed = whole.clone();
             changed.swap(index, other);
-            write(directory, &changed);
-            assert!(check(&options, &[]).problem_count > 0, "{index} and {other} swapped");
+            found(&changed, &format!("{index} and {other} swapped"));
         }
     }
-    write(directory, &whole);
-    assert_eq!(check(&options, &[]).problems, [""; 0]);
+    write(&options, &whole);
+    tell_the_last(&options, &whole);
+    check(&options).unwrap();
 }
 
 #[test]
-fn what_hashes_cannot_tell_heads_that_were_kept_elsewhere_do() {
+fn a_chain_that_is_made_anew_without_the_key_is_found() {
     let scratch = tempfile::tempdir().unwrap();
-    let options = written(scratch.path(), AuditContent::Hash, 6);
-    let directory = &options.directory;
-    let journal = head::read(&directory.join(head::FILE)).unwrap();
-    let whole = lines(directory);
-    for from in 0..whole.len() {
-        let mut forked = whole.clone();
-        forked[from] = forked[from].replace("\"event\":", "\"event\":\"x\",\"was\":");
-        reseal(&mut forked, from);
-        write(directory, &forked);
-        let last: Value = serde_json::from_str(forked.last().unwrap()).unwrap();
-        // Whoever writes the trail again writes the head beside it again too.
-        let hash = last["hash"].as_str().unwrap().to_owned();
-        Head { seq: whole.len() as u64, hash }.write(directory).unwrap();
-        assert_eq!(check(&options, &[]).problems, [""; 0], "{from}");
-        let found = check(&options, &journal);
-        assert!(found.problems[0].contains("written again"), "{found:?}");
-        // Cut off.
-        write(directory, &whole[..from.max(1)]);
-        tell_the_last(directory);
-        assert_eq!(check(&options, &[]).problem_count, 0);
-        let found = check(&options, &journal);
-        assert!(found.problems[0].contains("cut off"), "{found:?}");
-    }
-}
-
-#[test]
-fn texts_are_kept_as_asked_and_forgetting_them_keeps_the_chain() {
-    let scratch = tempfile::tempdir().unwrap();
-    let options = written(scratch.path(), AuditContent::Full, 4);
-    let directory = &options.directory;
-    let found = check(&options, &[]);
-    assert_eq!((found.texts.kept, found.texts.forgotten, found.problem_count), (4, 0, 0));
-    let trail = Trail::open(&options).unwrap();
-    let request = |selection| Request {
-        selection,
-        why: "the patient asked".to_owned(),
-        actor: Some("records".to_owned()),
-    };
-    let second = files::Line::open(lines(directory)[1].as_bytes()).unwrap();
-    let ids = Selection::Ids(vec!["1".to_owned(), second.text("content").to_owned()]);
-    assert_eq!(forget(&trail, &request(ids)).unwrap().texts, 2);
-    let found = check(&options, &[]);
-    assert_eq!((found.texts.kept, found.texts.forgotten, found.problem_count), (2, 2, 0));
-    assert!(kept::one(directory, 1).is_err_and(|error| error.to_string().contains("deleted")));
-    assert_eq!(kept::one(directory, 3).unwrap().texts["input"]["text"], "note 2");
-    let said: Value = serde_json::from_str(lines(directory).last().unwrap()).unwrap();
-    assert_eq!(
-        (&said["actor"], &said["why"], &said["count"]),
-        (&json!("records"), &json!("the patient asked"), &json!(2))
-    );
-    let unknown = request(Selection::Ids(vec!["3".to_owned(), "99".to_owned()]));
-    let error = forget(&trail, &unknown).unwrap_err();
-    assert!(error.to_string().contains("`99`; nothing was deleted"), "{error}");
-    // Again is no error; a text that changed, or went without a line, is found.
-    let ids = Selection::Ids(vec!["1".to_owned()]);
-    assert_eq!(forget(&trail, &request(ids)).unwrap().texts, 0);
-    let third = kept::one(directory, 3).unwrap().line.text("content").to_owned();
-    let path = content::list(directory).unwrap();
-    let path = path.iter().find(|path| content::id(path) == Some(&third)).unwrap();
-    let text = fs_err::read_to_string(path).unwrap();
-    fs_err::write(path, text.replace("note 2", "note 9")).unwrap();
-    assert!(check(&options, &[]).problems[0].contains("was changed"));
-    fs_err::remove_file(path).unwrap();
-    assert!(check(&options, &[]).problems[0].contains("is missing"));
-    let ward = Selection::Actor { name: "ward".to_owned(), identity: None };
-    assert_eq!(forget(&trail, &request(ward)).unwrap().texts, 2);
-    assert_eq!(check(&options, &[]).problem_count, 0);
-    assert!(content::list(directory).unwrap().is_empty());
-}
-
-#[test]
-fn no_more_is_kept_than_was_asked_for() {
-    for (kind, has_sums) in [(AuditContent::Hash, true), (AuditContent::None, false)] {
-        let scratch = tempfile::tempdir().unwrap();
-        let options = AuditOptions { addresses: false, ..options(scratch.path(), kind) };
-        let trail = Trail::open(&options).unwrap();
-        let event = case("a canary")
-            .with_sum("request", "sum")
-            .with_detail("record", json!({"flag": true}));
-        trail.write(event).unwrap();
-        let line = lines(&options.directory).remove(0);
-        assert!(!line.contains("canary") && !line.contains("10.0.0.7"), "{line}");
-        for name in ["input", "output", "request", "record"] {
-            assert_eq!(line.contains(&format!("\"{name}\"")), has_sums, "{name}: {line}");
+    let options = written(scratch.path(), AuditContent::Hash, 4);
+    let whole = lines(&options);
+    for hasher in [Hasher::default(), Hasher::keyed([7; 32])] {
+        for from in 0..whole.len() {
+            let mut forged = whole.clone();
+            forged[from] = forged[from].replace("\"event\":", "\"event\":\"x\",\"was\":");
+            reseal(&mut forged, from, &hasher);
+            write(&options, &forged);
+            tell_the_last(&options, &forged);
+            let said = check(&options).map(drop).unwrap_err().to_string();
+            assert!(said.contains(&format!("line {}: the line was changed", from + 1)), "{said}");
+            // Nobody is told which hash would have been right.
+            assert!(said.contains("hash to another"), "{said}");
+            refused(&options);
         }
-        assert!(content::list(&options.directory).unwrap().is_empty());
+    }
+    // Nor does the sum of a text that a client sends, which lines have, make one.
+    let key = Key::read(&options.directory).unwrap();
+    let forged = whole[0].split(",\"hash\"").next().unwrap().to_owned() + "}";
+    assert_eq!(key.0.hash(&[forged.as_bytes()]), fields(&whole[0])["hash"]);
+    assert_ne!(key.sum(&forged), fields(&whole[0])["hash"]);
+}
+
+#[test]
+fn a_key_that_is_missing_is_no_wrong_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = written(scratch.path(), AuditContent::Full, 1);
+    let key = options.directory.join("key");
+    let own = fs_err::read(&key).unwrap();
+    fs_err::remove_file(&key).unwrap();
+    for error in [check(&options).map(drop).unwrap_err(), refused(&options)] {
+        assert!(error.to_string().contains("key is missing"), "{error}");
+    }
+    for wrong in [&b"short"[..], &[1; 33]] {
+        fs_err::write(&key, wrong).unwrap();
+        assert!(check(&options).is_err());
+    }
+    fs_err::write(&key, [1; 32]).unwrap();
+    let said = check(&options).map(drop).unwrap_err().to_string();
+    assert!(said.contains("line 1: the line was changed"), "{said}");
+    fs_err::write(&key, own).unwrap();
+    check(&options).unwrap();
+}
+
+#[test]
+fn a_trail_that_has_lost_its_end_or_its_head_is_not_gone_on_with() {
+    let scratch = tempfile::tempdir().unwrap();
+    for damage in ["cut", "all", "head", "all and head"] {
+        let options = written(&scratch.path().join(damage), AuditContent::Hash, 3);
+        let whole = lines(&options);
+        match damage {
+            "cut" => write(&options, &whole[..3]),
+            "all" => write(&options, &[]),
+            _ => fs_err::remove_file(options.directory.join(HEAD)).unwrap(),
+        }
+        if damage == "all and head" {
+            // As it was before the first line: who does that is found by a head from elsewhere.
+            write(&options, &[]);
+            let head = fields(whole.last().unwrap())["hash"].as_str().unwrap().to_owned();
+            assert!(verify(&options.directory, &[head]).is_err());
+            continue;
+        }
+        let error = refused(&options);
+        assert!(error.to_string().contains("is not as it was"), "{error}");
+        assert!(error.hint().unwrap().contains("another directory"));
     }
 }
 
 #[test]
-fn many_threads_and_several_writers_make_one_chain_of_private_files() {
-    use std::os::unix::fs::PermissionsExt;
+fn a_trail_that_is_cut_off_under_a_writer_takes_no_more_lines() {
+    let scratch = tempfile::tempdir().unwrap();
+    for damage in ["cut", "written to", "removed"] {
+        let options = options(&scratch.path().join(damage), AuditContent::Hash);
+        let trail = open(&options);
+        let line = || trail.write(Event::new("case")).is_ok();
+        assert!((0..4).all(|_| line()));
+        let whole = lines(&options);
+        match damage {
+            "cut" => write(&options, &whole[..3]),
+            "written to" => write(&options, &[&whole[..], &whole[..1]].concat()),
+            _ => fs_err::remove_file(options.directory.join(Line::FILE)).unwrap(),
+        }
+        assert!(!line() && !line() && trail.is_failing(), "{damage}");
+        if damage == "cut" {
+            write(&options, &whole);
+            assert!(line() && !trail.is_failing());
+            assert!(lines(&options)[5].contains("could not be written"));
+        }
+    }
+}
+
+#[test]
+fn two_writers_are_found_and_many_threads_make_one_chain_of_private_files() {
     let scratch = tempfile::tempdir().unwrap();
     let options = options(scratch.path(), AuditContent::Full);
-    // Two writers stand for two processes: each has files and a lock of its own.
-    let trails = [Trail::open(&options).unwrap(), Trail::open(&options).unwrap()];
-    let told = Arc::new(AtomicUsize::new(0));
+    let trail = open(&options);
+    let second = refused(&options);
+    assert!(second.to_string().contains("another process writes"), "{second}");
+    let told = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..8 {
-            let (trail, told) = (&trails[thread % 2], told.clone());
+            let (trail, told) = (&trail, &told);
             scope.spawn(move || {
                 for number in 0..10 {
-                    let told = told.clone();
-                    let text = format!("{thread} {number}");
-                    trail.send(case(&text), move |is_written| {
-                        told.fetch_add(usize::from(is_written), Ordering::Relaxed);
-                    });
+                    trail.write(case(trail, &format!("{thread} {number}"))).unwrap();
+                    told.fetch_add(1, Ordering::Relaxed);
                 }
-                trail.write(Event::new("login")).unwrap();
             });
         }
     });
-    assert_eq!(told.load(Ordering::Relaxed), 80);
-    let found = check(&options, &[]);
-    assert_eq!((found.lines, found.texts.kept, found.problem_count), (88, 80, 0), "{found:?}");
+    trail.finish().unwrap();
+    let found = check(&options).unwrap();
+    assert_eq!((told.into_inner(), found.survey.chain.lines, found.kept), (80, 82, 80));
     let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
     let directory = &options.directory;
     assert_eq!((mode(directory), mode(&directory.join("content"))), (0o700, 0o700));
-    for file in [files::current(directory), directory.join("key"), directory.join("lock")] {
+    let texts = fs_err::read_dir(directory.join("content")).unwrap();
+    let files = ["trail.jsonl", "trail.head", "key"].map(|name| directory.join(name));
+    for file in files.into_iter().chain(texts.map(|text| text.unwrap().path())) {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
     }
-    for file in content::list(directory).unwrap() {
-        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
-    }
 }
 
 #[test]
-fn a_line_that_was_cut_short_is_cut_off_and_said() {
+fn what_happens_often_has_a_line_a_minute_and_a_count_and_noise_hides_nothing() {
     let scratch = tempfile::tempdir().unwrap();
-    let options = written(scratch.path(), AuditContent::Hash, 2);
-    let path = files::current(&options.directory);
-    let whole = fs_err::read_to_string(&path).unwrap();
-    let last = whole.lines().last().unwrap().len();
-    fs_err::write(&path, &whole[..whole.len() - last / 2]).unwrap();
-    // No head is told of a line that is not whole.
-    tell_the_last(&options.directory);
-    assert!(check(&options, &[]).notes[0].contains("cut short"));
-    let trail = Trail::open(&options).unwrap();
-    trail.finish(Event::new("stop")).unwrap();
-    let found = check(&options, &[]);
-    assert_eq!((found.lines, found.problem_count), (4, 0));
-    assert!(lines(&options.directory)[2].contains("\"cut_bytes\""));
-    // What is no beginning of a line was written by somebody else.
-    fs_err::write(&path, whole.clone() + "more").unwrap();
-    assert!(Trail::open(&options).is_err_and(|error| error.to_string().contains("line 4")));
-    fs_err::write(&path, whole.replace("ward", "yard")).unwrap();
-    assert!(Trail::open(&options).is_err());
-}
-
-#[test]
-fn nul_bytes_that_a_power_cut_left_are_cut_off_and_said() {
-    for begun in ["", "{\"schema\":1,\"seq\":4,"] {
-        let scratch = tempfile::tempdir().unwrap();
-        let options = written(scratch.path(), AuditContent::Hash, 2);
-        let path = files::current(&options.directory);
-        let tail = format!("{begun}{}", "\0".repeat(4096));
-        let mut whole = fs_err::read_to_string(&path).unwrap();
-        whole += &tail;
-        fs_err::write(&path, whole).unwrap();
-        let found = check(&options, &[]);
-        assert_eq!((found.lines, found.problem_count), (3, 0), "{found:?}");
-        assert!(found.notes[0].contains(&format!("{} bytes", tail.len())), "{found:?}");
-        let trail = Trail::open(&options).unwrap();
-        trail.finish(Event::new("stop")).unwrap();
-        assert_eq!(check(&options, &[]).problem_count, 0);
-        let said: Value = serde_json::from_str(&lines(&options.directory)[3]).unwrap();
-        assert_eq!(said["cut_bytes"], tail.len());
+    let options = options(scratch.path(), AuditContent::Hash);
+    let trail = open(&options);
+    for number in 0..2000 {
+        trail.count(Event::new("refused").with("why", "no key").with("from", number));
+        if number % 100 == 0 {
+            trail.count(Event::new("refused").with("why", "wrong key").with("from", "10.0.0.9"));
+        }
     }
+    trail.finish().unwrap();
+    let all: Vec<Value> = lines(&options).iter().map(|line| fields(line)).collect();
+    assert!(all.len() < 300, "{} lines", all.len());
+    let of = |line: &&Value| line["event"] == "refused" && line["why"] == "wrong key";
+    let guesses: Vec<&Value> = all.iter().filter(of).collect();
+    assert_eq!((guesses.len(), &guesses[1]["count"]), (2, &json!(20)));
+    let others = all.iter().find(|line| line["event"] == "refused" && line["count"] == 1745);
+    assert!(others.is_some(), "those of more senders than are counted apart");
 }
 
 #[test]
-fn a_full_disk_is_told_to_whoever_waits_and_ends_when_there_is_room() {
+fn links_pipes_and_what_others_may_read_are_refused() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
     let scratch = tempfile::tempdir().unwrap();
-    let options = written(scratch.path(), AuditContent::Full, 1);
-    let none = AuditOptions { reserve_bytes: u64::MAX, ..options.clone() };
-    let error = Trail::open(&none).map(|_| ()).unwrap_err();
-    assert!(error.to_string().contains("--audit-reserve"), "{error}");
-    let trail = Trail::open(&options).unwrap();
-    // A directory that nobody can write to stands for the full disk: the text has nowhere to go.
-    let folder = options.directory.join("content");
-    let aside = options.directory.join("aside");
-    fs_err::rename(&folder, &aside).unwrap();
-    fs_err::write(&folder, "in the way").unwrap();
-    assert!(trail.write(case("lost")).is_err());
-    assert!(trail.is_failing());
-    fs_err::remove_file(&folder).unwrap();
-    fs_err::rename(&aside, &folder).unwrap();
-    while trail.is_failing() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    let victim = written(&scratch.path().join("victim"), AuditContent::Full, 1);
+    for name in ["trail.jsonl", "trail.head", "key", "content"] {
+        let options = written(&scratch.path().join(name), AuditContent::Full, 1);
+        let path = options.directory.join(name);
+        let _ = fs_err::remove_file(&path).or_else(|_| fs_err::remove_dir_all(&path));
+        symlink(victim.directory.join(name), &path).unwrap();
+        assert!(check(&options).is_err(), "{name}");
+        refused(&options);
+        check(&victim).unwrap();
+        if name != "content" {
+            fs_err::remove_file(&path).unwrap();
+            mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+            let said =
+                check(&options).map(drop).unwrap_err().to_string() + &refused(&options).to_string();
+            assert!(said.contains("no file") || said.contains("no audit trail"), "{said}");
+        }
     }
-    trail.write(case("kept")).unwrap();
-    let found = check(&options, &[]);
-    assert_eq!((found.problem_count, found.texts.kept), (0, 2), "{found:?}");
-    assert!(lines(&options.directory).iter().any(|line| line.contains("\"since_utc\"")));
+    let key = victim.directory.join("key");
+    for (path, mode, own) in [(&victim.directory, 0o705, 0o770), (&key, 0o606, 0o660)] {
+        fs_err::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let error = refused(&victim);
+        assert!(error.to_string().contains(&format!("has mode {mode:03o}")), "{error}");
+        // A volume's group has its rights.
+        fs_err::set_permissions(path, Permissions::from_mode(own)).unwrap();
+    }
+    open(&victim).finish().unwrap();
+}
+
+const OUT: &str = "WARDROUND_TEST_TRAIL";
+
+/// The child's part: without the variable it does nothing, whoever runs it.
+#[test]
+fn child() {
+    let Some(folder) = std::env::var_os(OUT) else { return };
+    let trail = open(&options(Path::new(&folder), AuditContent::Full));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let trail = &trail;
+            scope.spawn(move || {
+                for number in 0.. {
+                    let text = format!("{thread} {number} {}", std::process::id());
+                    trail.write(case(trail, &text).with("name", text.as_str())).unwrap();
+                    println!("acknowledged {text}.");
+                }
+            });
+        }
+    });
+}
+
+/// Kills a process that writes, so many times, and looks for each line that it was told of.
+fn kill(times: u64) {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut acknowledged = 0;
+    for round in 0..times {
+        let mut writer = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "audit::tests::child", "--nocapture"])
+            .env(OUT, scratch.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(60 + 7 * round));
+        writer.kill().unwrap();
+        let said = writer.wait_with_output().unwrap().stdout;
+        let options = options(scratch.path(), AuditContent::Full);
+        let found = check(&options).unwrap();
+        assert_eq!(found.missing, 0);
+        let all = lines(&options).concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let told = said.split("acknowledged ").skip(1).filter_map(|text| text.split_once('.'));
+        for (name, _) in told {
+            assert!(all.contains(&format!("\"name\":\"{name}\"")), "{name}");
+            acknowledged += 1;
+        }
+    }
+    assert!(acknowledged > 0);
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_whenever_the_process_is_killed() {
+    kill(5);
+}
+
+#[test]
+#[ignore = "takes a while"]
+fn nothing_is_lost_in_forty_kills() {
+    kill(40);
 }

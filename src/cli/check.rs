@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use self::log::{About, Log};
-use super::audit::flags::AuditFlags;
+use super::audit::AuditFlags;
 use super::flags::{self, CITED, ExemplarFlags, PanelFlags, by_default};
 use super::options::HubFlags;
 use super::run::systems;
@@ -94,7 +94,7 @@ impl Check {
         }
         let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?.sealed(false)?;
         let sandbox = entered.report();
-        let log =
+        let mut log =
             options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
         let arguments = self.arguments(&spec);
         let work = || -> Result<Checked, Failure> {
@@ -109,7 +109,7 @@ impl Check {
                 );
             }
             let about = About::of(&run, &models);
-            if let Some(log) = &log {
+            if let Some(log) = &mut log {
                 log.loaded(&about, arguments)?;
             }
             let answer = match &self.out {

@@ -104,7 +104,7 @@ fn execute(
     let models = spec.describe_models()?;
     let mut run = spec.resolve(inputs, &models)?;
     run.plan.host.sandbox = entered.report();
-    let observer = Arc::new(Terminal::new(progress.quiet));
+    let observer = Arc::new(Terminal::new(progress.quiet, None));
     let executed = carry_out(run, models, out, observer, interrupt::watch())?;
     summary::finish(&executed)?;
     Ok(executed.contents)

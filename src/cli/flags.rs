@@ -13,6 +13,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use super::audit::RunTrail;
 use super::options::{HubFlags, PromptFlags, QuietFlag, RowFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
@@ -303,8 +304,8 @@ impl ExecutionFlags {
         Ok(())
     }
 
-    pub fn observer(&self) -> Arc<Terminal> {
-        Arc::new(Terminal::new(self.progress.quiet))
+    pub fn observer(&self, trail: Option<&RunTrail>) -> Arc<Terminal> {
+        Arc::new(Terminal::new(self.progress.quiet, trail.cloned()))
     }
 }
 

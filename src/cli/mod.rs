@@ -90,7 +90,7 @@ enum Verb {
     Check(Box<check::Check>),
     /// Write the report of a run again, or print its tables
     Report(report::Report),
-    /// Check a run's hash chains, plan and results, or an audit trail
+    /// Check a run's hash chains, plan and results
     Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
@@ -125,7 +125,7 @@ enum Verb {
     #[cfg(feature = "airgap")]
     #[command(subcommand)]
     Bundle(bundle::BundleVerb),
-    /// Read an audit trail, or delete texts that it keeps
+    /// Check or show an audit trail, or delete texts that it keeps
     #[command(subcommand)]
     Audit(audit::AuditVerb),
     /// Generate one completion; print log-probabilities, or token ids
@@ -209,7 +209,6 @@ Environment variables:
   WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
   WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
   WARDROUND_AUDIT_NO_ADDRESS    keep no addresses in it (--audit-no-address)
-  WARDROUND_AUDIT_RESERVE       space to leave free on its disk (--audit-reserve)
   WARDROUND_KEYS                file of API keys of a server (--keys)
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com

@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::audit::RunTrail;
 use crate::console;
-use crate::experiment::driver::Observer;
+use crate::diagnosis::Failure;
+use crate::experiment::contents::Contents;
+use crate::experiment::driver::{Began, Observer};
 use crate::record::CallLine;
 
 /// The pause between plain lines.
@@ -104,15 +107,16 @@ impl Progress {
     }
 }
 
-/// Shows the progress of consecutive runs on stderr.
+/// Shows the progress of consecutive runs on stderr, and tells the audit trail of each before its first call and when it has ended.
 pub struct Terminal {
     quiet: bool,
     current: RwLock<Option<Progress>>,
+    trail: Option<RunTrail>,
 }
 
 impl Terminal {
-    pub fn new(quiet: bool) -> Terminal {
-        Terminal { quiet, current: RwLock::new(None) }
+    pub fn new(quiet: bool, trail: Option<RunTrail>) -> Terminal {
+        Terminal { quiet, current: RwLock::new(None), trail }
     }
 
     fn on_current(&self, tell: impl Fn(&Progress)) {
@@ -124,6 +128,14 @@ impl Terminal {
 }
 
 impl Observer for Terminal {
+    fn began(&self, run: &Began<'_>) -> Result<(), Failure> {
+        self.trail.as_ref().map_or(Ok(()), |trail| trail.began(run))
+    }
+
+    fn ended(&self, run: &Began<'_>, contents: Option<&Contents>) -> Result<(), Failure> {
+        self.trail.as_ref().map_or(Ok(()), |trail| trail.ended(run, contents))
+    }
+
     fn begin(&self, total: u64, done: u64) {
         let progress = Progress::start(total, done, self.quiet);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(progress);

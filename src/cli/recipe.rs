@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::audit::flags::AuditDirectory;
-use super::audit::watched::Watched;
+use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
 use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
+use super::progress::Terminal;
 use super::sandboxed::{Entered, Paths, SandboxFlag};
 use super::summary::{self, count};
 use super::{interrupt, list, report};
@@ -200,15 +200,16 @@ impl RecipeOutput {
         }
         let entered = paths.enter(sandbox, &flags.hardware.compute.on.device)?;
         let entered = entered.sealed(flags.progress.quiet)?;
-        let (sandbox, observer) = (entered.report(), flags.observer());
-        let observer = Watched::begin(audit.as_ref(), verb, sandbox.as_deref(), observer)?;
-        observer.end(each(recipes, |recipe| self.run_one(recipe, observer.clone(), &entered)))
+        let trail = RunTrail::open(audit.as_ref(), verb, entered.report().as_deref())?;
+        let observer = flags.observer(trail.as_ref());
+        let ran = each(recipes, |recipe| self.run_one(recipe, observer.clone(), &entered));
+        RunTrail::end(trail, ran)
     }
 
     fn run_one(
         &self,
         recipe: &RecipeRun,
-        observer: Arc<Watched>,
+        observer: Arc<Terminal>,
         entered: &Entered,
     ) -> Result<(), Failure> {
         let keywords = self.keywords(recipe.manifest())?;

@@ -62,17 +62,18 @@ impl Replay {
     /// Repeats lines of an audit trail on the models that it names.
     fn audit(self) -> Result<(), Failure> {
         let directory = self.audit.clone().unwrap_or_default();
-        let mut lines = Vec::with_capacity(self.what.len());
-        let mut first = u64::MAX;
-        for text in &self.what {
-            let seq = text.parse().map_err(|_| {
+        let number = |text: &String| {
+            text.parse().map_err(|_| {
                 let hint = "`wardround audit show` lists them";
                 Failure::usage(format!("{text} is not the number of a line"), hint)
-            })?;
-            first = first.min(seq);
-            lines.push(kept::one(&directory, seq)?);
-        }
-        let arguments = &kept::configuration(&directory, first)?.fields["arguments"];
+            })
+        };
+        let numbers = self.what.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
+        let read = kept::read(&directory, "replay", &numbers)?;
+        let missing = || Failure::mismatch("no line before them says which models were loaded");
+        let arguments = read.configuration.ok_or_else(missing)?;
+        let arguments = &arguments.fields["arguments"];
+        let lines = read.kept;
         let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
         let mut systems: SystemFlags =
             serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::audit::flags::AuditDirectory;
+use super::audit::AuditDirectory;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 use super::recipe::{Execution, RecipeOutput};
 use super::run::{again, go_on};

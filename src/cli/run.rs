@@ -7,8 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 
-use super::audit::flags::AuditDirectory;
-use super::audit::watched::Watched;
+use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{
     ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, refuse_idle_reranker, reranker,
 };
@@ -198,11 +197,11 @@ pub fn go_on(
         console::note(format!("{} is finished: there is nothing to {verb}", out.display()));
         return summary::conclude(&Contents::read(out)?);
     }
-    let (models, observer) = (models.start()?, flags.observer());
-    let sandbox = run.plan.host.sandbox.as_deref();
-    let observer = Watched::begin(audit.as_ref(), verb, sandbox, observer)?;
-    let driver = Driver::new(models, observer.clone(), interrupt::watch());
-    summary::finish(&observer.end(driver.execute(run, begun, out))?)
+    let models = models.start()?;
+    let trail = RunTrail::open(audit.as_ref(), verb, run.plan.host.sandbox.as_deref())?;
+    let driver = Driver::new(models, flags.observer(trail.as_ref()), interrupt::watch());
+    let executed = driver.execute(run, begun, out);
+    summary::finish(&RunTrail::end(trail, executed)?)
 }
 
 /// The spec that repeats `plan`, on models that may have moved.

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use self::sources::Sources;
-use super::audit::flags::AuditFlags;
+use super::audit::AuditFlags;
 use super::flags::SystemFlags;
 use super::options::HubFlags;
 use super::sandboxed::{Paths, SandboxFlag, folder_of};

@@ -109,7 +109,6 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
         ("audit-content", "WARDROUND_AUDIT_CONTENT"),
         ("audit-keep", "WARDROUND_AUDIT_KEEP"),
         ("audit-no-address", "WARDROUND_AUDIT_NO_ADDRESS"),
-        ("audit-reserve", "WARDROUND_AUDIT_RESERVE"),
         ("device", "WARDROUND_DEVICE"),
         ("encoder", "WARDROUND_ENCODER"),
         ("endpoint", "WARDROUND_DATA_ENDPOINT"),

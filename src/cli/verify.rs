@@ -1,4 +1,4 @@
-//! `verify`: checks that a run directory, a recipe's folder or an audit trail is complete and unchanged.
+//! `verify`: checks that a run directory or a recipe's folder is complete and unchanged.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,6 @@ use clap::Args;
 use super::summary::count;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::results;
-use crate::audit::{head, verify};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::compare;
@@ -16,33 +15,18 @@ use crate::experiment::recipe::cells::directories;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant;
 
-/// What helps where a trail lacks its key.
-const WITHOUT_KEY: &str = "put `key` beside the trail, from where it was written; where a copy lacks it on purpose, --without-key says so";
-
 #[derive(Debug, Args)]
 pub struct Verify {
     /// The run directory, or the folder of a recipe with all its runs
-    #[arg(required_unless_present = "audit")]
-    directory: Option<PathBuf>,
+    directory: PathBuf,
     /// The head that was noted when the run ended
     #[arg(long, value_name = "SHA256")]
     head: Option<String>,
-    /// Check the audit trail of this directory instead
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["directory", "head"])]
-    audit: Option<PathBuf>,
-    /// Heads that were kept elsewhere, as `serve` writes them to stderr: a file with lines `audit head NUMBER SHA256`
-    #[arg(long, value_name = "FILE", requires = "audit", conflicts_with = "directory")]
-    heads: Option<PathBuf>,
-    /// Check a copy that lacks the trail's key on purpose: its lines, and not the sums of texts
-    #[arg(long, requires = "audit", conflicts_with = "directory")]
-    without_key: bool,
 }
 
 impl Verify {
     pub fn run(self) -> Result<(), Failure> {
-        let Some(directory) = &self.directory else {
-            return self.audit();
-        };
+        let directory = &self.directory;
         if let Some(begun) = RecipeManifest::read(directory)? {
             return self.recipe(directory, &begun);
         }
@@ -138,74 +122,5 @@ impl Verify {
                 Err(Failure::mismatch(format!("{path}: {wrong} not as the recipe left them")))
             }
         }
-    }
-
-    fn audit(&self) -> Result<(), Failure> {
-        let directory = self.audit.clone().unwrap_or_default();
-        let heads = self.heads.as_deref().map(head::read).transpose()?.unwrap_or_default();
-        let found = verify::verify(&directory, &heads)?;
-        let files = count(found.files, "file");
-        console::say(format!("lines  {} in {files}", found.lines))?;
-        console::say(format!("heads  {} compared", found.heads))?;
-        let verify::Texts { kept, forgotten } = found.texts;
-        console::say(format!("texts  {kept} kept, {forgotten} deleted"))?;
-        for note in &found.notes {
-            console::say(format!("note   {}", console::plain(note)))?;
-        }
-        for problem in &found.problems {
-            console::say(format!("wrong  {}", console::plain(problem)))?;
-        }
-        if found.problem_count > 0 {
-            let problems = count(found.problem_count, "problem");
-            let message = format!("the audit trail {} has {problems}", directory.display());
-            return Err(Failure::mismatch(message));
-        }
-        if let Some(head) = found.head {
-            console::say(format!("head   {} {}", head.seq, head.hash))?;
-        }
-        if found.unchecked == 0 {
-            return Ok(console::say("intact")?);
-        }
-        let words = match found.unchecked {
-            1 => "1 sum was".to_owned(),
-            many => format!("{many} sums were"),
-        };
-        console::say(format!("lines are chained; {words} not checked for want of the key"))?;
-        match self.without_key {
-            true => Ok(()),
-            false => Err(Failure::outcome(
-                format!("{words} not checked: {} lacks their key", directory.display()),
-                Some(WITHOUT_KEY.to_owned()),
-            )),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::audit::{AuditOptions, Event, Trail};
-
-    #[test]
-    fn a_trail_without_its_key_is_not_called_intact() {
-        let scratch = tempfile::tempdir().unwrap();
-        let directory = scratch.path().join("audit");
-        let trail = Trail::open(&AuditOptions::new(&directory)).unwrap();
-        trail.write(Event::new("login").with_sum("request", "a digest")).unwrap();
-        trail.finish(Event::new("stop")).unwrap();
-        let code = |without_key: bool| {
-            #[derive(clap::Parser)]
-            struct Line {
-                #[command(flatten)]
-                verify: Verify,
-            }
-            let flag = without_key.then_some("--without-key");
-            let line = ["verify", "--audit", directory.to_str().unwrap()].into_iter().chain(flag);
-            let Line { verify } = clap::Parser::parse_from(line);
-            verify.run().map_err(|failure| failure.blame().exit_code())
-        };
-        assert_eq!(code(false), Ok(()));
-        fs_err::remove_file(directory.join("key")).unwrap();
-        assert_eq!((code(false), code(true)), (Err(1), Ok(())));
     }
 }

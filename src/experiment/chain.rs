@@ -1,20 +1,25 @@
-//! A hash-chained JSONL file: each line carries the sha256 of its own bytes and that of the line before.
+//! A hash-chained JSONL file: each line carries the hash of its own bytes and that of the line before. Runs have such files, and the audit
+//! trail is one, under a key.
 //!
 //! A line is as [`super::line`] has it. `prev` is the hash of the line before, the first line's that of plan.toml. `seq`,
 //! where a record has one, is the line's number counted from 1.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use super::error::{Defect, RunError};
-use super::line::{self, Opened};
+use super::line::{self, Hasher, Opened};
 use super::link::Link;
 use crate::appended;
+use crate::outside;
 
 /// A log as it was read: every line checked.
 #[derive(Clone, Debug)]
 pub struct Chain<R: Link> {
     pub records: Vec<R>,
+    /// Whole lines.
+    pub lines: u64,
     /// The hash that the next line's `prev` must be.
     pub head: String,
     /// Bytes of the whole lines.
@@ -30,6 +35,7 @@ impl<R: Link> Chain<R> {
     pub fn empty(anchor: &str) -> Self {
         Chain {
             records: Vec::new(),
+            lines: 0,
             head: anchor.to_owned(),
             bytes: 0,
             torn_bytes: 0,
@@ -52,15 +58,20 @@ impl<R: Link> Chain<R> {
 /// Chains `record` behind `prev` as line `seq` and gives the line, without its newline.
 ///
 /// Errors when the record would not read back equal from that line, as a confidence of NaN would not.
-pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, RunError> {
+pub fn seal<R: Link>(
+    record: &mut R,
+    seq: u64,
+    prev: &str,
+    hasher: &Hasher,
+) -> Result<String, RunError> {
     record.set(seq, prev, "");
     let open = serde_json::to_string(record).map_err(|e| RunError::unloggable(record.key(), e))?;
     let Some(fields) = line::without_hash(&open) else {
         return Err(RunError::unloggable(record.key(), "hash is not its last field"));
     };
-    let (line, hash) = line::seal(fields);
+    let (line, hash) = line::seal(fields, hasher);
     record.set(seq, prev, &hash);
-    match line::open(line.as_bytes()).and_then(|opened| parse::<R>(&opened)) {
+    match line::open(line.as_bytes(), hasher).and_then(|opened| parse::<R>(&opened)) {
         Ok(read) if read == *record => Ok(line),
         Ok(_) => Err(RunError::unloggable(record.key(), "a value changes")),
         Err(defect) => Err(RunError::unloggable(record.key(), defect)),
@@ -72,40 +83,59 @@ pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, Run
 /// What stands behind the last newline is told apart: what an interrupted write leaves ([`appended`]) is torn, counted in
 /// `torn_bytes` and left out; anything else was changed, and that is an error as for any other line.
 pub fn read<R: Link>(path: &Path, anchor: &str) -> Result<Chain<R>, RunError> {
-    let file = line::read_file(path)?;
+    read_each(path, &line::read_file(path)?[..], anchor, &Hasher::default(), |_| true)
+}
+
+/// The same of whatever `file` gives, for any hashes. The chain has those of the records that `keep` wants, which sees them in their order.
+pub fn read_each<R: Link>(
+    path: &Path,
+    mut file: impl BufRead,
+    anchor: &str,
+    hasher: &Hasher,
+    mut keep: impl FnMut(&R) -> bool,
+) -> Result<Chain<R>, RunError> {
     let mut chain = Chain::<R>::empty(anchor);
-    for (index, piece) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let line = piece.strip_suffix(b"\n").unwrap_or(piece);
-        let is_line = |line: &[u8]| check(line, &chain).is_ok();
+    let mut piece = Vec::new();
+    while file.by_ref().take(outside::LONGEST_FILE).read_until(b'\n', &mut piece)? > 0 {
+        let line = piece.strip_suffix(b"\n").unwrap_or(&piece);
+        if line.len() as u64 == outside::LONGEST_FILE {
+            let reason = format!("line {} has no end within {} bytes", chain.lines + 1, line.len());
+            return Err(RunError::Unreadable { path: path.to_owned(), reason });
+        }
+        let is_line = |line: &[u8]| check(line, &chain, hasher).is_ok();
         if line.len() == piece.len() && appended::is_unfinished(line, is_line) {
             chain.torn_bytes = line.len() as u64;
             break;
         }
-        let (record, hash) = check(line, &chain).map_err(|defect| RunError::BadLine {
+        let (record, hash) = check(line, &chain, hasher).map_err(|defect| RunError::BadLine {
             path: path.to_owned(),
-            line: index + 1,
+            line: chain.lines as usize + 1,
             defect,
         })?;
         if record.is_final() {
             chain.settled.insert(record.key());
         }
-        chain.records.push(record);
+        if keep(&record) {
+            chain.records.push(record);
+        }
+        chain.lines += 1;
         chain.head = hash;
         chain.bytes += piece.len() as u64;
+        piece.clear();
     }
     Ok(chain)
 }
 
 /// Checks one line by itself and as the next of `chain`: the record and its hash, or the first defect.
-fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> {
-    let opened = line::open(line)?;
+fn check<R: Link>(line: &[u8], chain: &Chain<R>, hasher: &Hasher) -> Result<(R, String), Defect> {
+    let opened = line::open(line, hasher)?;
     let record: R = parse(&opened)?;
     let spelled =
         serde_json::to_vec(&record).map_err(|error| Defect::NotARecord(error.to_string()))?;
     if spelled != opened.with_hash() {
         return Err(Defect::Spelling);
     }
-    let expected = chain.records.len() as u64 + 1;
+    let expected = chain.lines + 1;
     let found = record.seq().unwrap_or(expected);
     if found != expected {
         return Err(Defect::Seq { found, expected });
@@ -137,7 +167,7 @@ mod tests {
         let mut prev = ANCHOR.to_owned();
         let mut lines = Vec::new();
         for (mut record, seq) in records.into_iter().zip(1..) {
-            lines.push(seal(&mut record, seq, &prev).unwrap());
+            lines.push(seal(&mut record, seq, &prev, &Hasher::default()).unwrap());
             prev = record.hash().to_owned();
         }
         lines
@@ -163,8 +193,8 @@ mod tests {
 
     /// A record's line with the right hash over whatever `edit` makes of the rest.
     fn forge(line: &str, edit: impl Fn(&str) -> String) -> String {
-        let opened = line::open(line.as_bytes()).unwrap();
-        line::seal(&edit(str::from_utf8(opened.fields).unwrap())).0
+        let opened = line::open(line.as_bytes(), &Hasher::default()).unwrap();
+        line::seal(&edit(str::from_utf8(opened.fields).unwrap()), &Hasher::default()).0
     }
 
     #[test]
@@ -187,8 +217,11 @@ mod tests {
     fn records_read_back_equal() {
         let mut first = ItemLine::from(item("q1", 0));
         let mut second = ItemLine::from(item("q2", 0));
-        let lines =
-            [seal(&mut first, 1, ANCHOR).unwrap(), seal(&mut second, 2, first.hash()).unwrap()];
+        let plain = Hasher::default();
+        let lines = [
+            seal(&mut first, 1, ANCHOR, &plain).unwrap(),
+            seal(&mut second, 2, first.hash(), &plain).unwrap(),
+        ];
         let text = lines.join("\n") + "\n";
         let chain: Chain<ItemLine> = read_text(&text).unwrap();
         assert_eq!(chain.head, second.hash());
@@ -201,7 +234,7 @@ mod tests {
     fn a_record_that_json_cannot_hold_is_refused() {
         let mut record = item("q1", 0);
         record.team_confidence = Some(f64::NAN);
-        let error = seal(&mut ItemLine::from(record), 1, ANCHOR).unwrap_err();
+        let error = seal(&mut ItemLine::from(record), 1, ANCHOR, &Hasher::default()).unwrap_err();
         assert!(matches!(error, RunError::Unloggable { .. }), "{error}");
     }
 

@@ -1,16 +1,15 @@
 //! A run directory that is open for writing: a new one, or one that is resumed. One process at a time has it.
 
 use std::collections::HashMap;
-use std::fs::TryLockError;
 use std::path::Path;
 
-use fs_err::os::unix::fs::OpenOptionsExt;
-use fs_err::{File, OpenOptions};
+use fs_err::File;
 
-use super::appender::Appender;
+use super::appender::{Appender, lock, open};
 use super::chain::Chain;
 use super::contents::Contents;
 use super::error::RunError;
+use super::line::Hasher;
 use super::link::Link;
 use super::plan::{self, Plan};
 use super::results::{self, Heads};
@@ -53,7 +52,7 @@ impl Directory {
         }
         whole_file::create_private_directory(path)?;
 
-        let open = |name: &str| log_options().create(true).mode(0o600).open(path.join(name));
+        let open = |name: &str| open(&path.join(name), true);
         let calls = open(CallLine::FILE)?;
         let notices = Vec::from_iter(lock(&calls, path)?);
         let items = open(ItemLine::FILE)?;
@@ -65,11 +64,11 @@ impl Directory {
         }
         // The plan is written last: where it exists, all other files do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
-        let searches = searches.map(|file| Appender::behind(file, &Chain::empty(&plan_sha256)));
+        let searches = searches.map(|file| behind(file, &Chain::empty(&plan_sha256)));
         Ok(Directory {
             searches: searches.transpose()?,
-            calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
-            items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
+            calls: behind(calls, &Chain::empty(&plan_sha256))?,
+            items: behind(items, &Chain::empty(&plan_sha256))?,
             finished: Finished::default(),
             is_complete: false,
             notices,
@@ -92,11 +91,11 @@ impl Directory {
             return Directory::create(path, plan, texts);
         }
         let plan_path = Plan::find(path)?;
-        let calls = open_log(&path.join(CallLine::FILE))?;
+        let calls = open(&path.join(CallLine::FILE), false)?;
         let mut notices = Vec::from_iter(lock(&calls, path)?);
-        let items = open_log(&path.join(ItemLine::FILE))?;
+        let items = open(&path.join(ItemLine::FILE), false)?;
         let searches = match plan.corpus {
-            Some(_) => Some(open_log(&path.join(SearchLine::FILE))?),
+            Some(_) => Some(open(&path.join(SearchLine::FILE), false)?),
             None => None,
         };
 
@@ -118,10 +117,10 @@ impl Directory {
         }
         let torn = contents.torn().into_iter();
         notices.extend(torn.map(|(log, bytes)| appended::notice(&log, bytes)));
-        let searches = searches.map(|file| Appender::behind(file, &contents.searches));
+        let searches = searches.map(|file| behind(file, &contents.searches));
         let searches = searches.transpose()?;
-        let calls = Appender::behind(calls, &contents.calls)?;
-        let items = Appender::behind(items, &contents.items)?;
+        let calls = behind(calls, &contents.calls)?;
+        let items = behind(items, &contents.items)?;
         Ok(Directory {
             plan_sha256: contents.plan_sha256,
             searches,
@@ -175,35 +174,9 @@ impl Directory {
     }
 }
 
-fn log_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.append(true);
-    options
-}
-
-fn open_log(path: &Path) -> Result<File, RunError> {
-    if !fs_err::exists(path)? {
-        return Err(RunError::Missing { path: path.to_owned() });
-    }
-    // Whoever opens a pipe waits for its other end; a link leads to a file that is not the run's.
-    if !fs_err::symlink_metadata(path)?.is_file() {
-        let (path, reason) = (path.to_owned(), "it is no file".to_owned());
-        return Err(RunError::Unreadable { path, reason });
-    }
-    Ok(log_options().open(path)?)
-}
-
-/// Keeps other writers out until the file is closed, be it by a kill. Some network file systems have no locks: they forgo the guard,
-/// not the run, and the user is told.
-fn lock(calls: &File, path: &Path) -> Result<Option<String>, RunError> {
-    match calls.try_lock() {
-        Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Err(RunError::Busy { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Ok(Some(format!(
-            "{} cannot be locked ({error}): let no other process write to it",
-            path.display()
-        ))),
-    }
+/// Appends to a run's log, whose hashes need no key.
+fn behind<R: Link>(file: File, chain: &Chain<R>) -> Result<Appender<R>, RunError> {
+    Appender::behind(file, chain, Hasher::default())
 }
 
 /// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.

@@ -133,6 +133,7 @@ mod tests {
     use crate::experiment::fixtures::{
         ITEMS, call, failed_item, item, plan, start as start_run, texts,
     };
+    use crate::experiment::line::Hasher;
     use crate::record::CallKey;
 
     fn start(path: &Path) -> Log {
@@ -217,7 +218,7 @@ mod tests {
         let mut directory = Directory::create(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         let full = fs_err::OpenOptions::new().append(true).open("/dev/full").unwrap();
         let empty = Chain::empty(&directory.plan_sha256);
-        directory.calls = Appender::behind(full, &empty).unwrap();
+        directory.calls = Appender::behind(full, &empty, Hasher::default()).unwrap();
         let log = Log::start(directory).unwrap();
         thread::scope(|scope| {
             for thread in 0..4 {
@@ -286,5 +287,70 @@ mod tests {
         let text = fs_err::read(out.join("calls.jsonl")).unwrap();
         assert!(text.ends_with(b"\"}\n"));
         println!("\nacknowledged {acknowledged}");
+    }
+
+    const KILLED: &str = "WARDROUND_TEST_KILLED_OUT";
+
+    /// The child's part: without the variable it does nothing, whoever runs it.
+    #[test]
+    fn child() {
+        let Some(out) = env::var_os(KILLED) else { return };
+        let directory = Directory::resume(Path::new(&out), &plan(), &texts(&ITEMS), false).unwrap();
+        let log = Log::start(directory).unwrap();
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let log = &log;
+                scope.spawn(move || {
+                    for number in 0.. {
+                        let item = format!("q{}-{number}", std::process::id());
+                        log.call(call(&item, thread, "sym")).unwrap();
+                        println!("acknowledged {thread} {item}.");
+                    }
+                });
+            }
+        });
+    }
+
+    /// Kills a process that writes, so many times, and looks for each call that it was told of.
+    fn kill(times: u64) {
+        let out = tempfile::tempdir().unwrap();
+        let mut acknowledged = 0;
+        for round in 0..times {
+            let mut writer = Command::new(env::current_exe().unwrap())
+                .args(["--exact", "experiment::log::tests::child", "--nocapture"])
+                .env(KILLED, out.path())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            thread::sleep(std::time::Duration::from_millis(60 + 7 * round));
+            writer.kill().unwrap();
+            let said = writer.wait_with_output().unwrap().stdout;
+            let said = String::from_utf8_lossy(&said).into_owned();
+            let told = said.split("acknowledged ").skip(1);
+            let told: Vec<&str> = told.filter_map(|text| Some(text.split_once('.')?.0)).collect();
+            if told.is_empty() {
+                continue;
+            }
+            let contents = Contents::read(out.path()).unwrap();
+            let records = contents.calls.records.iter();
+            let there: HashSet<String> =
+                records.map(|call| format!("{} {}", call.run, call.item)).collect();
+            for name in &told {
+                assert!(there.contains(*name), "{name}");
+            }
+            acknowledged += told.len();
+        }
+        assert!(acknowledged > 0);
+    }
+
+    #[test]
+    fn nothing_that_was_acknowledged_is_lost_whenever_the_process_is_killed() {
+        kill(5);
+    }
+
+    #[test]
+    #[ignore = "takes a while"]
+    fn nothing_is_lost_in_forty_kills() {
+        kill(40);
     }
 }

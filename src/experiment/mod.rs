@@ -9,7 +9,7 @@
 //! A run directory holds a plan, the items' texts, two hash-chained logs and results; it is written append-only, checked, resumed,
 //! merged from shards, and replayed.
 
-mod appender;
+pub mod appender;
 pub mod case;
 pub mod chain;
 pub mod clock;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::{Defect, RunError};
-use super::line;
+use super::line::{self, Hasher};
 use super::plan::DatasetPlan;
 use crate::digest;
 use crate::record::ItemText;
@@ -21,7 +21,7 @@ pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
     for text in texts {
         let json = serde_json::to_string(text)
             .map_err(|error| RunError::unloggable(format_args!("item {}", text.item()), error))?;
-        lines += &line::seal(&json[1..json.len() - 1]).0;
+        lines += &line::seal(&json[1..json.len() - 1], &Hasher::default()).0;
         lines.push('\n');
     }
     Ok(lines)
@@ -61,7 +61,7 @@ pub(super) fn read(
 
 fn check(line: &[u8], expected: Option<&String>) -> Result<ItemText, Defect> {
     let line = line.strip_suffix(b"\n").ok_or(Defect::Torn)?;
-    let opened = line::open(line)?;
+    let opened = line::open(line, &Hasher::default())?;
     let text: ItemText = serde_json::from_slice(&opened.without_hash())
         .map_err(|error| Defect::NotARecord(error.to_string()))?;
     match expected {

@@ -1,25 +1,25 @@
-//! The server's audit trail: each request, its client and its result. No response is sent before its line is durable.
+//! The server's audit trail: each request, its client and its result. No byte of an answer is sent before the line that it was begun is
+//! durable, and no last one before the line of its end.
+
+use std::time::Instant;
 
 use axum::http::Extensions;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-pub use self::pending::{About, Pending, Sent, Told};
 use super::app::KeyRing;
 use super::case::{Ask, words};
 use super::completion::CHAT;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
 use super::models::Served;
-use crate::audit::case::{CaseLine, tokens, usage, without_text};
-use crate::audit::event::{Input, Texts};
-use crate::audit::key::random_name;
-use crate::audit::{AuditOptions, Event, Trail};
+use crate::audit::case::{of_calls, usage, without_text};
+use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::diagnosis::Failure;
+use crate::digest::hex;
 use crate::experiment::case::Worked;
 use crate::record::ItemText;
-
-mod pending;
 
 /// The audit trail, if there is one.
 #[derive(Clone, Default)]
@@ -27,54 +27,44 @@ pub struct Audit {
     trail: Option<Trail>,
 }
 
-/// The client of a request: its name, identity and role, and its address.
+/// The client of a request, in the fields of a line.
 #[derive(Clone, Debug, Default)]
-pub struct Who {
-    actor: Option<String>,
-    identity: Option<String>,
-    role: Option<&'static str>,
-    from: Option<String>,
-}
+pub struct Who(Vec<(&'static str, String)>);
 
 impl Who {
     pub fn of(extensions: &Extensions) -> Who {
-        let peer = extensions.get::<Peer>();
-        let from = peer.map(|peer| match peer.0 {
-            Some(address) => address.to_string(),
-            None => "unix".to_owned(),
+        let from = extensions.get::<Peer>().map(|peer| match *peer {
+            Peer(Some(address), _) => address.to_string(),
+            Peer(None, Some(user)) => format!("unix:{user}"),
+            Peer(None, None) => "unix".to_owned(),
         });
-        let caller = extensions.get::<Caller>();
-        Who {
-            actor: caller.map(|caller| caller.name().to_owned()),
-            identity: caller.map(Caller::identity),
-            role: caller.map(|caller| caller.role().name()),
-            from,
-        }
+        let mut fields = match extensions.get::<Caller>() {
+            Some(caller) => vec![
+                ("actor", caller.name().to_owned()),
+                ("identity", caller.identity()),
+                ("role", caller.role().name().to_owned()),
+            ],
+            // Where no keys are, whoever reaches the server may ask it: the users of its socket, or of its machine.
+            None => {
+                let user = from.as_deref().filter(|from| from.starts_with("unix:"));
+                vec![("identity", user.unwrap_or("local").to_owned())]
+            }
+        };
+        fields.extend(from.map(|from| ("from", from)));
+        Who(fields)
     }
 
     pub fn event(&self, name: &str) -> Event {
-        let Who { actor, identity, role, from } = self;
-        Event::new(name)
-            .with("actor", actor.as_deref())
-            .with("identity", identity.as_deref())
-            .with("role", *role)
-            .with("from", from.as_deref())
+        let event = Event::new(name);
+        self.0.iter().fold(event, |event, (name, value)| event.with(name, value.as_str()))
     }
 }
 
 impl Audit {
-    /// Opens the trail of a directory, and logs the start of the server.
-    ///
     /// # Errors
-    /// A directory that cannot be written; a trail that was changed.
+    /// As [`Trail::open`].
     pub fn open(options: &AuditOptions) -> Result<Audit, Failure> {
-        let trail = Trail::open(options)?;
-        let event = Event::new("start")
-            .with("verb", "serve")
-            .with("version", env!("CARGO_PKG_VERSION"))
-            .with("keeps", options.content.name());
-        trail.write(event)?;
-        Ok(Audit { trail: Some(trail) })
+        Ok(Audit { trail: Some(Trail::open(options, "serve", None)?) })
     }
 
     pub fn is_on(&self) -> bool {
@@ -90,131 +80,320 @@ impl Audit {
         }
     }
 
-    /// Logs an event and waits until its line is durable.
-    pub async fn tell(&self, event: Event) -> Result<(), ApiError> {
-        let Some(trail) = &self.trail else { return Ok(()) };
-        let (sender, written) = oneshot::channel();
-        trail.send(event, move |is_written| {
-            // The client may be gone.
-            let _ = sender.send(is_written);
-        });
-        match written.await {
-            Ok(true) => Ok(()),
-            _ => Err(failed()),
-        }
+    /// What lines have of a request's JSON. Its sum takes a while, so it is made on the thread that parses.
+    pub fn input(&self, body: &[u8]) -> Input {
+        self.trail.as_ref().map(|trail| trail.input(body)).unwrap_or_default()
     }
 
-    /// Logs an event without waiting.
+    fn sum(&self, text: impl AsRef<[u8]>) -> Option<String> {
+        self.trail.as_ref()?.sum(text)
+    }
+
+    /// Waits until the line of an event is durable.
+    async fn tell(&self, event: Event) -> Result<(), ApiError> {
+        let Some(trail) = &self.trail else { return Ok(()) };
+        let (sender, written) = oneshot::channel();
+        // The client may be gone.
+        trail.send(event, move |is_written| sender.send(is_written).unwrap_or_default());
+        written.await.ok().filter(|is_written| *is_written).map(drop).ok_or_else(failed)
+    }
+
+    /// Tells of an event without waiting.
     pub fn note(&self, event: Event) {
         if let Some(trail) = &self.trail {
             trail.send(event, |_| {});
         }
     }
 
-    /// Logs that a client left the stream of a system before its end, and what was sent until then. `request` is the digest of the case.
-    pub fn left(&self, who: &Who, request: String, sent: Sent) {
-        if self.is_on() {
-            let event = who.event("left").with("path", CHAT).with_sum("request", request);
-            self.note(sent.told(event));
+    /// Tells that a request was refused for its key, or for want of one: noise must not hide who guesses keys, nor fill the disk.
+    pub fn refused(&self, who: &Who, why: &str) {
+        if let Some(trail) = &self.trail {
+            trail.count(who.event("refused").with("why", why));
         }
     }
 
-    /// Logs the end of the server, and prints the head of the chain.
-    pub fn stop(&self) -> Result<(), ApiError> {
-        match &self.trail {
-            Some(trail) => trail.finish(Event::new("stop")).map_err(|_| failed()),
-            None => Ok(()),
-        }
+    /// Tells that a client left the stream of a system before its end. `request` is the digest of the case.
+    pub fn left(&self, who: &Who, request: &str, sent: Sent) {
+        let event = who.event("left").with("path", CHAT).with("request", self.sum(request));
+        self.note(sent.told(self, event));
     }
 
-    /// Logs the models and systems, and the arguments they were loaded with.
+    /// Tells of the end of the server, and of the head of the chain.
+    pub fn stop(&self) -> Result<(), Failure> {
+        self.trail.as_ref().map_or(Ok(()), Trail::finish)
+    }
+
+    /// Tells of the models and systems, and of the arguments they were loaded with.
     pub fn served(&self, served: &Served, arguments: &Value) {
         let model = |id: &str, fingerprint: &str| json!({"id": id, "fingerprint": fingerprint});
         let models = served.models.iter().map(|one| model(&one.id, &one.fingerprint));
-        let encoders = served.encoders.iter();
-        let models = models.chain(encoders.map(|one| model(&one.id, &one.fingerprint)));
+        let encoders = served.encoders.iter().map(|one| model(&one.id, &one.fingerprint));
         let systems = served.systems.iter().map(|one| model(&one.id, &one.fingerprint));
         let event = Event::new("config")
-            .with("models", models.collect::<Vec<_>>())
+            .with("models", models.chain(encoders).collect::<Vec<_>>())
             .with("systems", systems.collect::<Vec<_>>())
             .with("arguments", arguments.clone())
             .with("sandbox", served.sandbox.as_deref());
         self.note(event);
     }
 
-    /// Logs the names of the current keys.
+    /// Tells of the names of the current keys.
     pub fn keys(&self, keys: Option<&KeyRing>) {
-        let name = |name: &str| name.to_owned();
-        let names: Option<Vec<String>> = keys.map(|keys| keys.names().map(name).collect());
+        let names = keys.map(|keys| keys.names().collect::<Vec<_>>());
         self.note(Event::new("config").with("keys", json!(names)));
     }
 
-    /// Logs that a case is begun. Blocks until the line is durable. Gives what joins it to the line of its outcome.
-    pub fn begin_case(&self, ask: &Ask) -> Result<Option<String>, ApiError> {
-        let Some(trail) = &self.trail else { return Ok(None) };
+    /// Tells that a case is begun, and waits until the line is durable. Gives what joins it to the line of its end.
+    pub fn begin_case(&self, ask: &Ask) -> Result<String, ApiError> {
+        let Some(trail) = &self.trail else { return Ok(String::new()) };
         let call = random_name().map_err(|_| failed())?;
-        let input = Input::from(json!(ItemText::from(&ask.item)));
-        let event = ask
-            .who
-            .event("begun")
-            .with("call", call.as_str())
-            .with("system", ask.system.id.as_str())
-            .with("fingerprint", ask.system.fingerprint.as_str())
-            .with("seed", ask.seed)
-            .with_sum("request", ask.digest())
-            .with_sum_of(&input);
+        let event = case_event(trail, ask, "begun", &call).with_input(&case_input(trail, ask));
         trail.write(event).map_err(|_| failed())?;
-        Ok(Some(call))
+        Ok(call)
     }
 
-    /// Logs the outcome of a case without its text, and the text as far as the trail keeps it. Blocks until the line is durable.
+    /// Tells of the outcome of a case, and waits until the line is durable.
     pub fn case(
         &self,
-        call: Option<&str>,
+        call: &str,
         ask: &Ask,
         outcome: &Result<Worked, ApiError>,
         elapsed_ms: u64,
     ) -> Result<(), ApiError> {
         let Some(trail) = &self.trail else { return Ok(()) };
+        let status = outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done");
+        let event = case_event(trail, ask, "case", call).with("status", status);
+        let mut event = event.with("elapsed_ms", elapsed_ms);
         let mut more = Map::new();
         let output = match outcome {
             Ok(worked) => {
-                more.insert("line".to_owned(), words::record(&worked.line));
-                more.insert("searches".to_owned(), json!(worked.searches));
+                event = event.with("usage", usage(worked.usage));
+                event = event.with("record", trail.sum("").map(|_| without_text(&worked.line)));
+                more = of_calls(&words::record(&worked.line), &worked.calls, &worked.searches);
                 more.insert("seats".to_owned(), ask.system.seats().into());
                 more.insert("synthetic".to_owned(), ask.system.is_synthetic.into());
-                more.insert("tokens".to_owned(), tokens(&worked.calls));
                 words::outcome(&ask.item, worked)
             }
             Err(error) => error.json(),
         };
-        let told = CaseLine {
-            system: &ask.system.id,
-            fingerprint: Some(&ask.system.fingerprint),
-            seed: ask.seed,
-            run: ask.run,
-            elapsed_ms,
-            status: outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done"),
-            item: ask.item.id(),
-        };
-        let event = ask.who.event("case").with("call", call);
-        let event = event.with_sum("request", ask.digest());
-        let event = event.with_texts(Texts {
-            input: json!(ItemText::from(&ask.item)).into(),
-            output,
-            more,
-        });
-        let mut event = told.on(event);
-        if let Ok(worked) = outcome {
-            event = event
-                .with("usage", usage(worked.usage))
-                .with_detail("record", without_text(&worked.line));
-        }
+        let event = trail.ended(event, case_input(trail, ask), &output, more);
         trail.write(event).map_err(|_| failed())
     }
+}
+
+fn case_event(trail: &Trail, ask: &Ask, name: &str, call: &str) -> Event {
+    ask.who
+        .event(name)
+        .with("call", call)
+        .with("system", ask.system.id.as_str())
+        .with("fingerprint", ask.system.fingerprint.as_str())
+        .with("seed", ask.seed)
+        .with("run", ask.run)
+        .with("item", trail.sum(ask.item.id()))
+        .with("request", trail.sum(ask.digest()))
+}
+
+fn case_input(trail: &Trail, ask: &Ask) -> Input {
+    trail.input(json!(ItemText::from(&ask.item)).to_string().as_bytes())
 }
 
 fn failed() -> ApiError {
     let message = "the audit trail could not be written, and nothing is served without it";
     ApiError::new(Code::AuditFailed, message).retry_after(60)
+}
+
+/// A request that a model answers: what its lines say of it.
+pub trait Told: Sync {
+    fn about(&self) -> About;
+
+    /// What came out so far, without which nobody can repeat it.
+    fn outputs(&self) -> Value;
+
+    fn usage(&self) -> Value;
+
+    fn finish_reasons(&self) -> Value {
+        Value::Null
+    }
+}
+
+/// What both lines of a request say.
+pub struct About {
+    pub model: String,
+    pub fingerprint: String,
+    /// `None`: nothing is drawn.
+    pub seed: Option<u64>,
+    /// The digest of everything that determines the output.
+    pub request: String,
+}
+
+/// What was sent so far of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Sent {
+    sum: Sha256,
+    bytes: u64,
+}
+
+impl Sent {
+    pub fn add(&mut self, text: &str) {
+        self.sum.update(text);
+        self.bytes += text.len() as u64;
+    }
+
+    fn told(self, audit: &Audit, event: Event) -> Event {
+        match self.bytes {
+            0 => event,
+            bytes => {
+                let sum = audit.sum(hex(&self.sum.finalize()));
+                event.with("sent_bytes", bytes).with("sent", sum)
+            }
+        }
+    }
+}
+
+/// The lines of a completion: that it was begun, and how it ended; dropped before, it was cancelled by its client.
+pub struct Pending {
+    audit: Audit,
+    who: Who,
+    path: String,
+    /// What joins both lines.
+    call: String,
+    body: Input,
+    sent: Sent,
+    began: Instant,
+    /// Whether its end is told, or needs not be.
+    is_told: bool,
+}
+
+impl Pending {
+    /// `body` is of the request's JSON, which whoever calls keeps a place for in the server's budget; `answer` what it is about to get.
+    /// Waits until the line is durable; if the future is dropped before, the line has its end all the same.
+    pub async fn begin(
+        audit: &Audit,
+        who: Who,
+        path: &str,
+        body: Input,
+        answer: &impl Told,
+    ) -> Result<Pending, ApiError> {
+        let mut pending = Pending {
+            audit: audit.clone(),
+            who,
+            path: path.to_owned(),
+            call: random_name().map_err(|_| failed())?,
+            body,
+            sent: Sent::default(),
+            began: Instant::now(),
+            is_told: !audit.is_on(),
+        };
+        if !pending.is_told {
+            let event = pending.event("begun", Some(&answer.about())).with_input(&pending.body);
+            let told = audit.tell(event).await;
+            pending.is_told = told.is_err();
+            told?;
+        }
+        Ok(pending)
+    }
+
+    /// Notes what is sent next.
+    pub fn sent(&mut self, text: &str) {
+        if !self.is_told {
+            self.sent.add(text);
+        }
+    }
+
+    /// Tells of the finished response, and waits until the line is durable.
+    pub async fn done(&mut self, answer: &impl Told) -> Result<(), ApiError> {
+        match self.end("done", Some(answer)) {
+            Some(event) => self.audit.tell(event).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells of a response that failed.
+    pub fn failed(&mut self, error: &ApiError, answer: &impl Told) {
+        if let Some(event) = self.end(error.code.name(), Some(answer)) {
+            self.audit.note(event);
+        }
+    }
+
+    /// What both lines have.
+    fn event(&self, name: &str, about: Option<&About>) -> Event {
+        let event = self.who.event(name).with("call", self.call.as_str());
+        let event = event.with("path", self.path.as_str());
+        let Some(about) = about else { return event };
+        event
+            .with("model", about.model.as_str())
+            .with("fingerprint", about.fingerprint.as_str())
+            .with("seed", about.seed)
+            .with("request", self.audit.sum(&about.request))
+    }
+
+    /// The line of its end, once.
+    fn end(&mut self, status: &str, answer: Option<&dyn Told>) -> Option<Event> {
+        let trail = self.audit.trail.as_ref().filter(|_| !self.is_told)?;
+        let about = answer.map(Told::about);
+        let mut event = self
+            .event("request", about.as_ref())
+            .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
+            .with("status", status)
+            .with("usage", answer.map(Told::usage))
+            .with("finish", answer.map(Told::finish_reasons));
+        if status != "done" {
+            event = std::mem::take(&mut self.sent).told(&self.audit, event);
+        }
+        let mut more = Map::from_iter([("path".to_owned(), self.path.as_str().into())]);
+        if let Some(seed) = about.and_then(|about| about.seed) {
+            more.insert("seed".to_owned(), seed.into());
+        }
+        let output = answer.map(Told::outputs).unwrap_or_default();
+        let event = trail.ended(event, std::mem::take(&mut self.body), &output, more);
+        self.is_told = true;
+        Some(event)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.end("cancelled", None).into_iter().for_each(|event| self.audit.note(event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Told for Nothing {
+        fn about(&self) -> About {
+            let (model, fingerprint, request) = (String::new(), String::new(), String::new());
+            About { model, fingerprint, seed: None, request }
+        }
+
+        fn outputs(&self) -> Value {
+            Value::Null
+        }
+
+        fn usage(&self) -> Value {
+            Value::Null
+        }
+    }
+
+    #[test]
+    fn a_client_that_leaves_while_the_first_line_is_written_leaves_a_call_with_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = AuditOptions::new(folder.path().join("audit"));
+        let audit = Audit::open(&options).unwrap();
+        // Begun, and dropped at its first wait.
+        let body = audit.input(b"{}");
+        let begun = Pending::begin(&audit, Who::default(), "/v1/completions", body, &Nothing);
+        assert!(begun.now_or_never().is_none());
+        audit.stop().unwrap();
+        let lines = fs_err::read_to_string(options.directory.join("trail.jsonl")).unwrap();
+        let of_call: Vec<&str> = lines.lines().filter(|line| line.contains("\"call\":")).collect();
+        assert_eq!(of_call.len(), 2, "{lines}");
+        assert!(of_call[0].contains("\"event\":\"begun\"") && of_call[0].contains("\"input\":"));
+        assert!(of_call[1].contains("\"status\":\"cancelled\""));
+    }
 }

@@ -28,7 +28,7 @@ use super::response::choice::ThinkEnd;
 use super::response::events::{Pace, Streamed, cut, respond};
 use super::system::ServedSystem;
 use super::system_chat::{self, SystemChat};
-use crate::audit::event::Input;
+use crate::audit::Input;
 use crate::panel::PanelError;
 
 pub const CHAT: &str = "/v1/chat/completions";

@@ -19,7 +19,7 @@ use super::guard::Caller;
 use super::models::LONGEST_TOKEN;
 use super::request::fields::listed;
 use super::response::events::cut;
-use crate::audit::event::Input;
+use crate::audit::Input;
 use crate::digest::Sum;
 use crate::encoder::{EncoderError, Sequence};
 
@@ -236,9 +236,5 @@ impl Told for Encoding {
 
     fn usage(&self) -> Value {
         json!({"prompt_tokens": self.tokens, "total_tokens": self.tokens})
-    }
-
-    fn finish_reasons(&self) -> Value {
-        Value::Null
     }
 }

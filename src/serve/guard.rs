@@ -31,9 +31,9 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The client's address; `None` for a Unix socket.
+/// The client's address; or of a Unix socket its user.
 #[derive(Clone, Copy, Debug)]
-pub struct Peer(pub Option<IpAddr>);
+pub struct Peer(pub Option<IpAddr>, pub Option<u32>);
 
 /// Routes of one access behind its checks. The layer that is added last runs first.
 pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Arc<App>> {
@@ -125,17 +125,20 @@ fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Calle
     }
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
     let given = given.first();
-    let Some(caller) = given.and_then(|key| keys.find(key)) else {
+    let who = || Who::of(request.extensions());
+    let Some(given) = given else {
+        // A missing key is no guess.
+        app.audit.refused(&who(), "no key");
+        let message = "this needs an API key: send it as `Authorization: Bearer KEY`";
+        return Err(ApiError::new(Code::InvalidApiKey, message));
+    };
+    let Some(caller) = keys.find(given) else {
+        app.audit.refused(&who(), "wrong key");
         if app.failures.count(peer(request)) {
             let message = "too many wrong keys from this address";
             return Err(ApiError::new(Code::TooManyFailures, message).retry_after(60));
         }
-        // Only failures within the limit are logged: whoever tries keys must not fill the disk.
-        app.audit.note(Who::of(request.extensions()).event("login_failed"));
-        let message = match given {
-            Some(_) => "the API key is unknown, or was revoked",
-            None => "this needs an API key: send it as `Authorization: Bearer KEY`",
-        };
+        let message = "the API key is unknown, or was revoked";
         return Err(ApiError::new(Code::InvalidApiKey, message));
     };
     match may(caller.role(), access) {

@@ -32,7 +32,7 @@ pub fn replay(loaded: Loaded, lines: &[Kept], by_prefill: bool) -> Result<Vec<St
             "request" => runtime.block_on(request(&app, kept, by_prefill)),
             _ => one_case(&app, kept, by_prefill),
         };
-        Some(format!("line {}: {}", kept.line.seq(), difference(kept, now)?))
+        Some(format!("line {}: {}", kept.line.seq, difference(kept, now)?))
     };
     Ok(lines.iter().filter_map(repeat).collect())
 }
@@ -107,7 +107,7 @@ fn one_case(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, String),
     let name = kept.line.text("system");
     let missing = || ApiError::new(Code::ModelNotFound, format!("{name} is not loaded"));
     let system = app.served()?.system(name).ok_or_else(missing)?;
-    let number = |name: &str| kept.line.fields[name].as_u64().ok_or_else(|| lacking(name));
+    let number = |name: &str| kept.line.number(name).ok_or_else(|| lacking(name));
     let (seed, run) = (number("seed")?, number("run")? as u32);
     // An earlier version kept no tokens of cases: theirs are computed one after another.
     let said = Some(&kept.texts["tokens"]).filter(|_| by_prefill).cloned();

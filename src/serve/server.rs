@@ -155,7 +155,7 @@ async fn run<S: Send + 'static>(
     };
     let cut = drain(&app, &phase_sender, connections, &mut ending).await?;
     if let Err(error) = app.audit.stop() {
-        console::note(error.message);
+        console::note(error.to_string());
     }
     match (outcome, cut) {
         (Ok(()), 0) => Ok(()),
@@ -234,9 +234,12 @@ async fn answer(
 ) {
     app.metrics.connections.inc();
     match accepted {
-        Accepted::Unix(stream) => speak(&app, router, stream, Peer(None), None).await,
+        Accepted::Unix(stream) => {
+            let user = stream.peer_cred().ok().map(|peer| peer.uid());
+            speak(&app, router, stream, Peer(None, user), None).await
+        }
         Accepted::Tcp { stream, peer } => {
-            speak(&app, router, stream, Peer(Some(peer)), acceptor).await
+            speak(&app, router, stream, Peer(Some(peer), None), acceptor).await
         }
     }
     app.metrics.connections.dec();

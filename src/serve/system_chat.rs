@@ -258,7 +258,7 @@ impl EventSource for Streamed {
     fn left(&mut self, sent: Sent) {
         if !self.is_over {
             let Answering { app, heading, .. } = &self.answering;
-            app.audit.left(&self.reader, heading.digest.clone(), sent);
+            app.audit.left(&self.reader, &heading.digest, sent);
         }
     }
 }

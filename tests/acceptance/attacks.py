@@ -301,7 +301,7 @@ def behind():
     os.kill(int(pid), signal.SIGTERM)
     while is_running():
         time.sleep(0.1)
-    started = Program(wardround).refuses(("serve", "qwen3", "--port", "0", "--offline", "--audit", "audit"), "was cut off or written again", (3,))
+    started = Program(wardround).refuses(("serve", "qwen3", "--port", "0", "--offline", "--audit", "audit"), "is not as it was", (3,))
     said("behind", statuses == {503} and not started, f"requests on a trail that was cut off: {statuses}; another start: {started or 'refused'}")
 
 

@@ -1,6 +1,7 @@
 """The attacks of attacks.sh on an audit trail: `attacks_trail.py WARDROUND NAME...`; run in a folder of its own."""
 
 import hashlib
+import hmac
 import json
 import os
 import pathlib
@@ -13,9 +14,9 @@ path, *names = sys.argv[1:]
 program = Program(path)
 HONEST, HOSTILE = pathlib.Path("honest"), pathlib.Path("hostile")
 JOURNAL = pathlib.Path("journal")
-ALL = ("--before", "2100-01-01")
-# What a trail that is not as it should be must end with: `wrong` lines and 3 of `verify`, and no start.
-WRONG = "wrong  "
+ALL = ("--to", "2100-01-01")
+# What a trail that is not as it should be must end with, and 3 of `audit verify`; and no start.
+WRONG = "is not as it was"
 
 
 def check(trail, note="note-0.txt"):
@@ -26,7 +27,7 @@ def check(trail, note="note-0.txt"):
 
 
 def verify(*more):
-    return ("verify", "--audit", HOSTILE, *more)
+    return ("audit", "verify", HOSTILE, *more)
 
 
 def prepare():
@@ -38,8 +39,8 @@ def prepare():
     for number in range(3):
         pathlib.Path(f"note-{number}.txt").write_text(f"Fever for {number + 2} days. Malaria is treated with aspirin.\n")
         said += program.must(*check(HONEST, f"note-{number}.txt"))
-    JOURNAL.write_text("".join(line + "\n" for line in said.splitlines() if line.startswith("audit head")))
-    assert "intact" in program.must("verify", "--audit", HONEST, "--heads", JOURNAL)
+    JOURNAL.write_text([line for line in said.splitlines() if line.startswith("audit head")][-1].split()[-1])
+    assert "intact" in program.must("audit", "verify", HONEST, "--head", JOURNAL.read_text())
 
 
 def lines(trail=HONEST):
@@ -56,14 +57,14 @@ def write(changed, with_head=False):
 
 
 def sealed(changed, first=0):
-    """The lines with the hashes that they must have from one of them on."""
+    """The lines with the hashes that they must have from one of them on, as who has the key makes them."""
     changed, prev = list(changed), None
     for index in range(first, len(changed)):
         fields = json.loads(changed[index])
         fields.pop("hash")
         fields["prev"] = prev or fields["prev"]
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        prev = hashlib.sha256(text.encode()).hexdigest()
+        prev = hmac.new((HONEST / "key").read_bytes(), text.encode(), hashlib.sha256).hexdigest()
         changed[index] = f'{text[:-1]},"hash":"{prev}"}}'
     return changed
 
@@ -81,7 +82,7 @@ def case():
 
 
 def kept(trail=HOSTILE):
-    return trail / "content" / case()[1][:2] / f"{case()[1]}.json"
+    return trail / "content" / f"{case()[1]}.json"
 
 
 def calls_it_intact(arguments):
@@ -92,7 +93,7 @@ def calls_it_intact(arguments):
 
 def starts(*more, words=(), codes=(3,)):
     """What is wrong with the commands that write a trail where they must be refused."""
-    for command in (check(HOSTILE), ("audit", "forget", HOSTILE, *ALL), ("audit", "export", HOSTILE)):
+    for command in (check(HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
         problem = program.refuses(command, words, codes)
         if problem:
             return f"{command[0]}: {problem}"
@@ -104,29 +105,24 @@ def cut():
     for count in range(len(whole)):
         write(whole[:count])
         yield f"to {count} lines, verify", "" if not calls_it_intact(verify()) else "it says intact"
-        yield f"to {count} lines, a start", starts(words="was cut off or written again") if count else program.refuses(
-            check(HOSTILE), "was cut off or written again", (3,)
-        )
+        yield f"to {count} lines, a start", starts(words=WRONG) if count else program.refuses(check(HOSTILE), WRONG, (3,))
     fresh(HONEST, HOSTILE)
     (HOSTILE / "trail.jsonl").unlink()
-    yield "deleted, a start", program.refuses(check(HOSTILE), "was cut off or written again", (3,))
-    (HOSTILE / "trail.head").unlink()
-    yield "deleted with its head, a start", program.refuses(check(HOSTILE), "was cut off or written again", (3,))
+    yield "deleted, a start", program.refuses(check(HOSTILE), WRONG, (3,))
 
 
 def rolled_back():
-    """Where the head beside the trail is written again too, only heads of another machine tell; `verify` alone says that it cannot."""
+    """Where the head beside the trail is written again too, only heads of another machine tell; also of who has the key."""
     whole = lines()
     for count in (1, len(whole) // 2, len(whole) - 1):
         write(whole[:count], with_head=True)
-        yield f"to {count} lines, by the journal", program.refuses(verify("--heads", JOURNAL), "was cut off", (3,))
-        yield f"to {count} lines, alone", "" if "is not told apart" in program.run(*verify())[1] else "verify does not say what it cannot tell"
+        yield f"to {count} lines, by the journal", program.refuses(verify("--head", JOURNAL.read_text()), "was cut off", (3,))
     for number in (0, len(whole) // 2):
-        write(forged(number, monotonic_ms=1), with_head=True)
-        yield f"written again from line {number + 1}, by the journal", program.refuses(verify("--heads", JOURNAL), "written again", (3,))
-    write(forged(len(whole) // 2, monotonic_ms=1))
+        write(forged(number, up_ms=1), with_head=True)
+        yield f"written again from line {number + 1}, by the journal", program.refuses(verify("--head", JOURNAL.read_text()), "made anew", (3,))
+    write(forged(len(whole) // 2, up_ms=1))
     yield "written again, with the old head", program.refuses(verify(), WRONG, (3,))
-    yield "written again, a start", starts(words="was cut off or written again")
+    yield "written again, a start", starts(words=WRONG)
 
 
 def changed():
@@ -147,7 +143,7 @@ def changed():
 def texts():
     index, id = case()
     number = str(index + 1)
-    uses = [("verify", "--audit", HOSTILE), ("replay", "--audit", HOSTILE, number, "--offline"), ("rate", "export", HOSTILE, "--notes", "1", "--out", "rated")]
+    uses = [verify(), ("replay", "--audit", HOSTILE, number, "--offline"), ("rate", "export", HOSTILE, "--notes", "1", "--out", "rated")]
     for label, change in {
         "changed": lambda text: text.replace("aspirin", "quinine"),
         "changed beside input and output": lambda text: text.replace('"calls":1', '"calls":2'),
@@ -162,26 +158,19 @@ def texts():
             yield f"{label}, {command[0]}", program.refuses(command, codes=(1, 2, 3))
     fresh(HONEST, HOSTILE)
     kept().unlink()
-    yield "removed", program.refuses(verify(), "is missing", (3,))
-    # A line that does not sum the whole text, as old versions wrote them, shows raters nothing.
-    whole = [json.loads(line) for line in lines()]
-    whole[index].pop("kept")
-    write(sealed([json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in whole], index), with_head=True)
-    kept().write_text(kept().read_text().replace('"calls":1', '"calls":2'))
-    yield "a line without the sum of all", program.refuses(uses[2], codes=(2, 3))
+    yield "removed", program.refuses(verify(), "are not there", (1,))
 
 
 def key():
     fresh(HONEST, HOSTILE)
     (HOSTILE / "key").unlink()
-    code, text = program.run(*verify())
-    yield "removed, verify", "" if code == 1 and "\nintact" not in text else f"exit code {code}: {text}"
-    yield "removed, a start", starts(words="its key is missing")
+    yield "removed, verify", program.refuses(verify(), "key is missing", (3,))
+    yield "removed, a start", starts(words="key is missing")
     yield "removed, no other is made", "a key is there" if (HOSTILE / "key").exists() else ""
     (HOSTILE / "key").write_bytes(bytes(32))
     (HOSTILE / "key").chmod(0o600)
-    yield "another, verify", program.refuses(verify(), "the key is not the one", (3,))
-    yield "another, a start", starts(words="its key is not the one")
+    yield "another, verify", program.refuses(verify(), WRONG, (3,))
+    yield "another, a start", starts(words=WRONG)
     for file, mode in ((".", 0o777), (".", 0o705), ("key", 0o666), ("key", 0o604)):
         fresh(HONEST, HOSTILE)
         (HOSTILE / file).chmod(mode)
@@ -197,8 +186,8 @@ def outside():
         for name, value in (("content", id), ("forgotten", [id])):
             precious.write_text("{}")
             write(forged(number, **{name: value}), with_head=True)
-            problem = program.refuses(("audit", "forget", HOSTILE, *ALL), "is no id of a text", (3,)) or program.refuses(verify(), "is no id of a text", (3,))
-            yield f"{name} {id[-20:]!r}", problem or ("" if precious.read_text() == "{}" else "a file outside was overwritten")
+            problem = program.survives(("audit", "forget", HOSTILE, *ALL)) or program.survives(verify())
+            yield f"{name} {id[-20:]!r}", problem or ("" if precious.read_text() == "{}" else "a file outside was changed")
 
 
 def links():
@@ -209,7 +198,7 @@ def links():
     def unharmed():
         if not precious.exists() or precious.read_text() != "precious":
             return "a file outside was overwritten or removed"
-        problem = program.survives(("verify", "--audit", victim)) or lacks(*program.run("verify", "--audit", victim), (), (0,))
+        problem = program.survives(("audit", "verify", victim)) or lacks(*program.run("audit", "verify", victim), (), (0,))
         return f"another's trail was written to: {problem}" if problem else ""
 
     def begin():
@@ -221,24 +210,18 @@ def links():
         shutil.rmtree(HOSTILE / "content")
         (HOSTILE / "content").symlink_to("../victim/content")
 
-    def half_behind_link():
-        shutil.rmtree(kept().parent)
-        kept().parent.symlink_to(f"../../victim/content/{kept().parent.name}")
-
     def hard_link():
         kept().unlink()
         os.link(precious, kept())
 
     for label, put in {
         "the folder of texts": folder_behind_link,
-        "a folder of texts": half_behind_link,
-        "a text": lambda: link_at(kept(), "../../../precious.json"),
+        "a text": lambda: link_at(kept(), "../../precious.json"),
         "a text that has another name outside": hard_link,
         "the file of the lines": lambda: link_at(HOSTILE / "trail.jsonl", "../victim/trail.jsonl"),
         "the lines, head and key": lambda: [link_at(HOSTILE / name, f"../victim/{name}") for name in ("trail.jsonl", "trail.head", "key")],
         "the head": lambda: link_at(HOSTILE / "trail.head", "../victim/trail.head"),
         "a head that is being written": lambda: link_at(HOSTILE / ".trail.head.partial", "../precious.json"),
-        "the lock": lambda: link_at(HOSTILE / "lock", "../precious.json"),
     }.items():
         begin()
         put()
@@ -247,23 +230,20 @@ def links():
 
 
 def pipes():
-    for name in ("trail.jsonl", "trail.head", "key", "lock", f"content/{case()[1][:2]}/{case()[1]}.json"):
+    for name in ("trail.jsonl", "trail.head", "key", f"content/{case()[1]}.json"):
         pipe_at(fresh(HONEST, HOSTILE) / name)
         for command in (verify(), check(HOSTILE), ("audit", "show", HOSTILE), ("audit", "forget", HOSTILE, *ALL), ("replay", "--audit", HOSTILE, "3", "--offline")):
             yield f"{name}, {' '.join(map(str, command[:2]))}", program.survives(command)
 
 
 def terminals():
-    """Control characters in the lines of a trail, and cells that a spreadsheet would compute."""
+    """Control characters in the lines of a trail."""
     clear = "\x1b[2J\x9b1m\x07"
-    for name in ("actor", "event", "status", "identity", "boot_id", "content", "why", "problem"):
+    for name in ("actor", "event", "status", "identity", "boot_id", "content", "why"):
         write(forged(case()[0], **{name: clear}), with_head=True)
         show = ("audit", "show", HOSTILE)
-        for command in (verify(), show, (*show, "--format", "csv"), ("audit", "forget", HOSTILE, *ALL)):
+        for command in (verify(), show, (*show, "--json"), ("audit", "forget", HOSTILE, *ALL)):
             yield f"{name}, {' '.join(map(str, command[:2]))}", program.survives(command)
-    write(forged(case()[0], actor="=1+1"), with_head=True)
-    text = program.run("audit", "show", HOSTILE, "--format", "csv")[1]
-    yield "a formula", "" if ",'=1+1," in text else f"the cell is computed: {text[-200:]}"
 
 
 prepare()

@@ -50,8 +50,8 @@ echo "$answered answers, $lines lines, $kills kills"
 [ "$lines" -ge "$answered" ]
 # A short run is killed before it tells a head.
 known=()
-grep -q 'audit head' heads && known=(--heads heads)
-"$wardround" verify --audit audit "${known[@]}" >verified || { cat verified; exit 1; }
+grep -q 'audit head' heads && known=(--head "$(awk '/audit head/ {h = $NF} END {print h}' heads)")
+"$wardround" audit verify audit "${known[@]}" >verified || { cat verified; exit 1; }
 
 # A disk that is full: what stands where texts go; and cases to repeat.
 start audit
@@ -82,7 +82,7 @@ if [ "$(id -u)" = 0 ]; then
     mkdir -p small
     mount -t tmpfs -o size=1m tmpfs small
     head -c 200000 /dev/zero >small/ballast
-    start small/audit --audit-reserve 0
+    start small/audit
     served=0
     while [ "$(ask)" = 200 ]; do served=$((served + 1)); done
     [ "$(ask)" = 503 ]
@@ -90,7 +90,7 @@ if [ "$(id -u)" = 0 ]; then
     until [ "$(ask)" = 200 ]; do sleep 0.2; done
     kill -TERM "$server"
     wait "$server"
-    "$wardround" verify --audit small/audit --heads <(grep 'audit head' heads | tail -1) >verified || { cat verified; exit 1; }
+    "$wardround" audit verify small/audit --head "$(awk '/audit head/ {h = $NF} END {print h}' heads)" >verified || { cat verified; exit 1; }
     python3 - small/audit <<'PY'
 import json, pathlib, sys
 audit = pathlib.Path(sys.argv[1])
@@ -115,14 +115,15 @@ cases=$("$wardround" audit show audit --event case | grep '  done  ' | awk '{pri
 half=$("$wardround" audit show audit --event request | awk 'NR % 2 {print $1}')
 # shellcheck disable=SC2086
 "$wardround" audit forget audit $half --why acceptance 2>>heads
-"$wardround" verify --audit audit --heads heads | tee verified | tail -4
+head=$(awk '/audit head/ {h = $NF} END {print h}' heads)
+"$wardround" audit verify audit --head "$head" | tee verified | tail -4
 
 # In copies without texts, each with the head of its own last line beside it, as whoever changes them would write it: bytes changed,
 # lines cut out, lines swapped, ends cut off, and everything written again from some line on, with right hashes.
-python3 - "$wardround" <<'PY'
+python3 - "$wardround" "$head" <<'PY'
 import hashlib, json, pathlib, random, re, shutil, subprocess, sys
 
-wardround, random = sys.argv[1], random.Random(7)
+wardround, head, random = sys.argv[1], sys.argv[2], random.Random(7)
 here = pathlib.Path("changed")
 lines = open("audit/trail.jsonl").read().splitlines()
 
@@ -130,13 +131,12 @@ lines = open("audit/trail.jsonl").read().splitlines()
 def is_found(changed):
     shutil.rmtree(here, ignore_errors=True)
     here.mkdir()
-    for path in pathlib.Path("audit").glob("trail.[0-9]*.jsonl"):
-        shutil.copy(path, here)
+    shutil.copy("audit/key", here)
     (here / "trail.jsonl").write_text("\n".join(changed) + "\n")
     for last in [lines[-1], changed[-1]]:
         if said := re.search(r'"seq":(\d+),.*"hash":"([0-9a-f]{64})"', last):
             (here / "trail.head").write_text(f"audit head {said[1]} {said[2]}\n")
-    return subprocess.run([wardround, "verify", "--audit", here, "--heads", "heads"], capture_output=True).returncode == 3
+    return subprocess.run([wardround, "audit", "verify", here, "--head", head], capture_output=True).returncode == 3
 
 
 def edited(lines):
@@ -166,7 +166,7 @@ def forked(lines):
     for index in range(number, len(lines)):
         fields = json.loads(changed[index])
         del fields["hash"]
-        fields["monotonic_ms"] += index == number
+        fields["up_ms"] += index == number
         fields["prev"] = prev or fields["prev"]
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         prev = hashlib.sha256(text.encode()).hexdigest()

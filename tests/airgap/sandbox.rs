@@ -112,7 +112,7 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
     };
     assert!(kind("off").is_some() && kind("off") == kind("require"), "{:?}", kind("require"));
     done(wardround(path, "verify require"));
-    done(wardround(path, "verify --audit audit"));
+    done(wardround(path, "audit verify audit"));
     // A run that never begins leaves no directory.
     let failed =
         wardround(path, &CHECK.replace("note.txt", "none.txt")).args(["--out", "new"]).output();

@@ -30,7 +30,7 @@ fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
     scratch.questions(2);
     scratch.write("bed.txt", "A man came with malaria. Aspirin was given.");
     let silent = serve(|_| said("..."));
-    let run = format!("{RUN} --panel {silent} --audit audit --audit-reserve 0 --out out");
+    let run = format!("{RUN} --panel {silent} --audit audit --out out");
     unread(&scratch, &run).refused(1, &["none of 2 items has a result"]);
     assert!(scratch.path("out/report.html").exists());
     for format in ["", "--json"] {
@@ -39,10 +39,10 @@ fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
         unread(&scratch, &check).refused(1, &["could not be told"]);
     }
     assert_eq!(unread(&scratch, "verify out").code, Some(0));
-    assert_eq!(unread(&scratch, "verify --audit audit").code, Some(0));
+    assert_eq!(unread(&scratch, "audit verify audit").code, Some(0));
     let trail = std::fs::read_to_string(scratch.path("audit/trail.jsonl")).unwrap();
     scratch.write("audit/trail.jsonl", trail.replace("begun", "began"));
-    unread(&scratch, "verify --audit audit").refused(3, &["the audit trail audit has"]);
+    unread(&scratch, "audit verify audit").refused(3, &["the audit trail audit is not as it was"]);
     assert_eq!(unread(&scratch, "systems ls").code, Some(0));
 }
 
@@ -114,7 +114,7 @@ fn what_was_sent_is_in_the_trail_whatever_kills_the_process() {
         std::thread::sleep(Duration::from_secs(600));
         said("B")
     });
-    let audit = "--audit audit --audit-reserve 0";
+    let audit = "--audit audit";
     let mut begun = 0;
     let mut killed = |arguments: &str| {
         let mut child = scratch.command(&format!("{arguments} {audit}")).spawn().unwrap();
@@ -132,7 +132,7 @@ fn what_was_sent_is_in_the_trail_whatever_kills_the_process() {
         assert!(run[field].is_string(), "{run}");
         assert_eq!(run[field], resumed[field]);
     }
-    let verified = scratch.wardround("verify --audit audit");
+    let verified = scratch.wardround("audit verify audit");
     let told = "3 calls were begun and have no end: they run, or their process was killed";
     assert!(verified.succeeded().stdout.contains(told), "{verified:#?}");
 

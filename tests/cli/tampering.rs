@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use wardround::experiment::chain;
 use wardround::experiment::contents::Contents;
+use wardround::experiment::line::Hasher;
 use wardround::experiment::link::Link;
 use wardround::experiment::results::Results;
 use wardround::record::{CallLine, ItemLine};
@@ -215,7 +216,7 @@ fn sealed_lines<R: Link + Clone>(records: &[R], anchor: &str) -> String {
     let mut prev = anchor.to_owned();
     let seal = |(record, seq): (&R, u64)| {
         let mut record = record.clone();
-        let line = chain::seal(&mut record, seq, &prev).unwrap();
+        let line = chain::seal(&mut record, seq, &prev, &Hasher::default()).unwrap();
         prev = record.hash().to_owned();
         line + "\n"
     };

@@ -55,14 +55,11 @@ fn names_of_what_is_not_there_are_refused() {
     scratch.questions(1);
     scratch.run_one("out", "--audit trail").succeeded();
     scratch.wardround("audit show trail --event run").succeeded();
-    for verb in ["show trail --event runs", "export trail --event runs"] {
+    for verb in ["show trail --event runs", "forget trail --actor nobody.of.that.name"] {
         scratch
             .wardround(format!("audit {verb}"))
-            .refused(2, &["no line of trail has the event runs", "run, start, stop"]);
+            .refused(2, &["no line of trail is wanted so", "audit show DIR"]);
     }
-    scratch
-        .wardround("audit forget trail --actor nobody.of.that.name")
-        .refused(2, &["no line of trail has the actor nobody.of.that.name"]);
     let lines = scratch.wardround("audit show trail").succeeded().stdout.clone();
-    assert!(!lines.contains("forget") && !lines.contains("export"), "{lines}");
+    assert!(!lines.contains("forget"), "{lines}");
 }

@@ -1,7 +1,7 @@
 //! Audit trails and files of API keys that were damaged.
 
-use wardround::audit::verify::verify;
-use wardround::audit::{AuditContent, AuditOptions, Event, Trail, files};
+use wardround::audit::survey::verify;
+use wardround::audit::{AuditContent, AuditOptions, Event, Trail};
 
 use super::damage::{damaged, withstands};
 
@@ -11,12 +11,12 @@ fn trails() {
     let directory = folder.path().join("audit");
     let options =
         AuditOptions { content: AuditContent::Full, ..AuditOptions::new(directory.clone()) };
-    let trail = Trail::open(&options).unwrap();
+    let trail = Trail::open(&options, "test", None).unwrap();
     for number in 0..4 {
         trail.write(Event::new("request").with("actor", "ward").with("tokens", number)).unwrap();
     }
-    trail.finish(Event::new("stop")).unwrap();
-    let path = files::current(&directory);
+    trail.finish().unwrap();
+    let path = directory.join("trail.jsonl");
     let good = std::fs::read(&path).unwrap();
     assert!(verify(&directory, &[]).is_ok());
     withstands("audit trail", damaged([good]), |bytes| {

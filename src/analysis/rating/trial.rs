@@ -24,7 +24,7 @@ struct Case {
 
 /// Whether a directory is that of an audit trail.
 pub fn is_trail(directory: &Path) -> bool {
-    crate::audit::files::all(directory).is_ok()
+    crate::audit::survey::is_trail(directory)
 }
 
 /// Draws from the cases whose texts are kept, as from runs: a system is a run. Of a text that was sent again the first case is
@@ -38,7 +38,8 @@ pub fn draw(
     selection: &Selection,
 ) -> Result<(Sheet, Key), Failure> {
     let path = directory.display().to_string();
-    let cases = kept::cases(directory)?.into_iter().filter_map(|kept| case(&path, kept));
+    let kept = kept::read(directory, "rate export", &[])?.kept;
+    let cases = kept.into_iter().filter_map(|kept| case(&path, kept));
     let is_wanted = |case: &Case| system.is_none_or(|system| system == case.run.system);
     let cases: Vec<Case> = cases.filter(is_wanted).collect();
     if cases.is_empty() {
@@ -117,14 +118,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::audit::files::Line;
+    use crate::audit::Line;
     use crate::experiment::fixtures::{item, texts};
 
     #[test]
     fn a_key_names_every_model_once_whatever_the_order_of_the_seats() {
         let seats = ["a", "b", "a"].map(|model| json!({"agent": "x", "model": model}));
         let kept = Kept {
-            line: Line { fields: json!({}), hash: String::new(), text: String::new() },
+            line: Line::default(),
             texts: json!({
                 "line": ItemLine::from(item("q1", 1)), "seats": seats, "input": texts(&["q1"])[0], "searches": [],
             }),

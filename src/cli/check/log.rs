@@ -2,15 +2,13 @@
 
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Answer, Check, Checked};
 use crate::analysis::notes::Finding;
-use crate::audit::case::{CaseLine, tokens, usage, without_text};
-use crate::audit::event::{Input, Texts};
-use crate::audit::key::random_name;
-use crate::audit::{AuditOptions, Event, Trail};
-use crate::cli::audit::flags::{begin, user};
+use crate::audit::case::{of_calls, usage, without_text};
+use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
+use crate::cli::audit::own;
 use crate::cli::exit::Failure;
 use crate::cli::flags::SystemFlags;
 use crate::cli::options::PromptFlags;
@@ -114,6 +112,7 @@ pub struct Log {
     call: String,
     system: String,
     seed: u64,
+    input: Input,
     began: Instant,
 }
 
@@ -124,16 +123,17 @@ impl Log {
         sandbox: Option<&str>,
     ) -> Result<Log, Failure> {
         Ok(Log {
-            trail: begin(options, "check", sandbox)?,
+            trail: Trail::open(options, "check", sandbox)?,
             call: random_name()?,
             system: spec.config.entry.name.to_owned(),
             seed: spec.seed,
+            input: Input::default(),
             began: Instant::now(),
         })
     }
 
     /// Logs the models and the system, and that the note is about to be worked on.
-    pub fn loaded(&self, about: &About, arguments: Value) -> Result<(), Failure> {
+    pub fn loaded(&mut self, about: &About, arguments: Value) -> Result<(), Failure> {
         let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
         let mut models: Vec<Value> = about
             .seats
@@ -142,77 +142,63 @@ impl Log {
             .map(|(seat, print)| json!({"id": seat["model"], "fingerprint": print}))
             .collect();
         models.dedup();
-        let event = Event::new("config")
-            .with("actor", user())
+        let event = own("config")
             .with("models", models)
             .with("systems", json!([{"id": self.system, "fingerprint": about.fingerprint}]))
             .with("arguments", arguments);
         self.trail.write(event)?;
         // Before the first call: whatever ends this process then, what it was about to send is known.
+        self.input = self.trail.input(about.text.to_string().as_bytes());
         let event = self
             .event("begun")
-            .with("system", self.system.as_str())
             .with("fingerprint", about.fingerprint.as_deref())
-            .with("seed", self.seed)
-            .with_sum_of(&Input::from(about.text.clone()));
-        Ok(self.trail.write(event)?)
+            .with_input(&self.input);
+        self.trail.write(event)
     }
 
     fn event(&self, name: &str) -> Event {
-        Event::new(name).with("actor", user()).with("call", self.call.as_str())
+        own(name)
+            .with("call", self.call.as_str())
+            .with("system", self.system.as_str())
+            .with("seed", self.seed)
+            .with("run", 1)
     }
 
     /// Logs the outcome.
-    pub fn end(self, worked: &Result<Checked, Failure>) -> Result<(), Failure> {
+    pub fn end(mut self, worked: &Result<Checked, Failure>) -> Result<(), Failure> {
         let event = match worked {
             Ok(checked) => self.outcome(checked),
             Err(failure) => {
                 let is_stopped = failure.blame() == Blame::Interrupted;
-                let status = if is_stopped { "cancelled" } else { "failed" };
-                let line = CaseLine { status, ..self.line() };
-                line.on(self.event("case"))
+                self.case(None, if is_stopped { "cancelled" } else { "failed" })
             }
         };
         self.trail.write(event)?;
-        Ok(self.trail.finish(Event::new("stop").with("actor", user()))?)
+        self.trail.finish()
     }
 
-    fn line(&self) -> CaseLine<'_> {
-        CaseLine {
-            system: &self.system,
-            fingerprint: None,
-            seed: self.seed,
-            run: 1,
-            elapsed_ms: self.began.elapsed().as_millis() as u64,
-            status: "done",
-            item: "",
-        }
+    fn case(&self, fingerprint: Option<&str>, status: &str) -> Event {
+        self.event("case")
+            .with("fingerprint", fingerprint)
+            .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
+            .with("status", status)
     }
 
-    fn outcome(&self, Checked { about, answer, .. }: &Checked) -> Event {
+    fn outcome(&mut self, Checked { about, answer, .. }: &Checked) -> Event {
         let Answer { record, calls, searches } = answer;
-        let line = CaseLine {
-            fingerprint: about.fingerprint.as_deref(),
-            status: if record.error.is_some() { "internal" } else { "done" },
-            item: &about.item,
-            ..self.line()
-        };
+        let status = if record.error.is_some() { "internal" } else { "done" };
         let item = ItemLine::Note(record.clone());
         let sum = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
-        line.on(self.event("case"))
+        let event = self
+            .case(about.fingerprint.as_deref(), status)
+            .with("item", self.trail.sum(&about.item))
             .with("usage", usage(sum))
-            .with_detail("record", without_text(&item))
-            .with_texts(Texts {
-                input: about.text.clone().into(),
-                output: json!(Finding::of(record, calls, searches)),
-                more: Map::from_iter([
-                    ("dataset".to_owned(), about.dataset.as_str().into()),
-                    ("line".to_owned(), json!(item)),
-                    ("searches".to_owned(), json!(searches)),
-                    ("seats".to_owned(), json!(about.seats)),
-                    ("synthetic".to_owned(), about.synthetic.into()),
-                    ("tokens".to_owned(), tokens(calls)),
-                ]),
-            })
+            .with("record", self.trail.sum("").map(|_| without_text(&item)));
+        let mut more = of_calls(&json!(item), calls, searches);
+        more.insert("dataset".to_owned(), about.dataset.as_str().into());
+        more.insert("seats".to_owned(), json!(about.seats));
+        more.insert("synthetic".to_owned(), about.synthetic.into());
+        let input = std::mem::take(&mut self.input);
+        self.trail.ended(event, input, &json!(Finding::of(record, calls, searches)), more)
     }
 }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use std::io::Write;
 
+use fs_err::OpenOptions;
+use fs_err::os::unix::fs::OpenOptionsExt;
+
 use super::*;
 use crate::experiment::error::Defect;
 use crate::experiment::fixtures::{

@@ -101,7 +101,7 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         let mut outcome = worked.unwrap_or_else(failed);
         let elapsed_ms = began.elapsed().as_millis() as u64;
         // Nothing is sent that is not in the audit trail.
-        if let Err(error) = audit.case(call.as_deref(), &job.ask, &outcome, elapsed_ms) {
+        if let Err(error) = audit.case(&call, &job.ask, &outcome, elapsed_ms) {
             outcome = Err(error);
         }
         running.dec();
