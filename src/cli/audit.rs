@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::sandboxed::SandboxFlag;
 use super::summary::count;
 use crate::audit::filter::Filter;
 use crate::audit::forget::forget;
@@ -45,6 +46,8 @@ run_each!(AuditVerb: Verify, Show, Forget);
 
 #[derive(Debug, Args)]
 pub struct Verify {
+    #[command(flatten)]
+    pub sandbox: SandboxFlag,
     /// The directory of the trail
     directory: PathBuf,
     /// A head that was kept elsewhere, the last word of `audit head NUMBER SHA256` on stderr: the trail must have its line
@@ -54,6 +57,8 @@ pub struct Verify {
 
 #[derive(Debug, Args)]
 pub struct Show {
+    #[command(flatten)]
+    pub sandbox: SandboxFlag,
     /// The directory of the trail
     directory: PathBuf,
     /// Show the lines as they are
@@ -112,7 +117,7 @@ impl Verify {
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
-        let Show { directory, json, filter } = self;
+        let Show { directory, json, filter, .. } = self;
         let lines = wanted(&directory, &filter.keyed(&directory)?)?;
         if !json {
             say(COLUMNS.map(|(name, _)| name.to_owned()))?;

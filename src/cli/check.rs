@@ -89,11 +89,12 @@ impl Check {
         let options = self.audit.clone().options();
         let spec = self.spec(path.as_deref())?;
         let mut paths = Paths::default().run(&spec)?;
-        for directory in self.out.iter().chain(options.as_ref().map(|options| &options.directory)) {
+        // A note that is not there leaves no directory.
+        let out = self.out.iter().filter(|_| path.as_ref().is_none_or(|path| path.exists()));
+        for directory in out.chain(options.as_ref().map(|options| &options.directory)) {
             paths = paths.write(directory)?;
         }
-        let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?.sealed(false)?;
-        let sandbox = entered.report();
+        let sandbox = paths.enter(self.sandbox, &spec.hardware.compute.on.device, false)?;
         let mut log =
             options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
         let arguments = self.arguments(&spec);

@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::options::{HubFlags, QuietFlag};
 use super::progress::Terminal;
-use super::sandboxed::{Entered, Paths, SandboxFlag};
+use super::sandboxed::{Paths, SandboxFlag};
 use super::synthetic::SyntheticModels;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -53,16 +53,16 @@ impl Demo {
         }
         // The models are made inside the sandbox too: it writes only their files and those of the run.
         let paths = Paths::default().write(&self.models.root())?.write(&out)?;
-        let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
+        let sandbox = paths.enter(self.sandbox, "cpu", progress.quiet)?;
         if self.system == "medreflex" {
-            return search::run(&self.models, &out, &entered, progress);
+            return search::run(&self.models, &out, sandbox, progress);
         }
         let panel = self.models.panel(Shape::Tiny, progress)?;
         let config = SystemConfig::parse("medmad", &["record_chars=32"])?;
         let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
         spec.hub = spec.hub.local();
-        let contents = execute(spec, &out, &entered, progress)?;
+        let contents = execute(spec, &out, sandbox, progress)?;
         if let Some(item) =
             contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
         {
@@ -82,8 +82,8 @@ impl Demo {
         let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         real::choose(&mut spec, &self.models, self.hub, progress)?;
         let paths = Paths::default().run(&spec)?.write(out)?;
-        let entered = paths.enter(self.sandbox, "cpu")?.sealed(progress.quiet)?;
-        let contents = execute(spec, out, &entered, progress)?;
+        let sandbox = paths.enter(self.sandbox, "cpu", progress.quiet)?;
+        let contents = execute(spec, out, sandbox, progress)?;
         if let Some(item) = real::best_read(&contents) {
             print_debate(item, contents.texts.get(&item.item))?;
             real::print_replies(item, &contents)?;
@@ -97,13 +97,13 @@ impl Demo {
 fn execute(
     spec: Spec,
     out: &Path,
-    entered: &Entered,
+    sandbox: Option<String>,
     progress: QuietFlag,
 ) -> Result<Contents, Failure> {
     let inputs = spec.read()?;
     let models = spec.describe_models()?;
     let mut run = spec.resolve(inputs, &models)?;
-    run.plan.host.sandbox = entered.report();
+    run.plan.host.sandbox = sandbox;
     let observer = Arc::new(Terminal::new(progress.quiet, None));
     let executed = carry_out(run, models, out, observer, interrupt::watch())?;
     summary::finish(&executed)?;

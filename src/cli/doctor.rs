@@ -1,9 +1,6 @@
 //! `doctor`: shows what this machine and this build can do, for a bug report or before a long run.
 
-mod sandbox;
-
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
@@ -17,29 +14,19 @@ use crate::hub::Card;
 use crate::model::available_memory;
 use crate::ops::{Cpu, Cuda, Metal};
 use crate::panel::memory::gibibytes;
+use crate::sandbox::{Policy, SandboxMode, enter};
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Try each forbidden action inside the sandbox, and print the kernel's answer
-    #[arg(long)]
-    sandbox: bool,
     /// Print one JSON object
-    #[arg(long, conflicts_with = "sandbox")]
+    #[arg(long)]
     json: bool,
-    #[arg(long, hide = true, value_name = "DIR")]
-    sandbox_child: Option<PathBuf>,
     #[command(flatten)]
     hub: HubFlags,
 }
 
 impl Doctor {
     pub fn run(self) -> Result<(), Failure> {
-        if let Some(folder) = &self.sandbox_child {
-            return sandbox::run_child(folder);
-        }
-        if self.sandbox {
-            return sandbox::run_all();
-        }
         let options = self.hub.options(true)?;
         let build = BuildInfo::own();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -75,6 +62,9 @@ impl Doctor {
                 .iter()
                 .map(|card| ("model", format!("{}: {}", card.name, state(card, &here)))),
         );
+        // Last, for it stays.
+        let held = enter(SandboxMode::Auto, &Policy::default())?.unwrap_or_default();
+        rows.push(("sandbox", held.trim_start_matches("sandbox: ").to_owned()));
         if !self.json {
             let mut lines = rows.into_iter().map(|(name, text)| format!("{name:10} {text}"));
             return Ok(lines.try_for_each(console::say)?);

@@ -61,10 +61,14 @@ mod tokenize;
 mod verify;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, Subcommand};
 
+use self::audit::AuditVerb;
+use self::generate::{Generate, Other};
 pub use self::parse::parse;
+use self::sandboxed::{Paths, SandboxFlag};
 
 use crate::cli::exit::Failure;
 
@@ -72,6 +76,9 @@ use crate::cli::exit::Failure;
 #[derive(Debug, Parser)]
 #[command(name = "wardround", version, max_term_width = 110, after_long_help = after_help())]
 pub struct Arguments {
+    /// What the arguments of this process name that is there; `None`: they are not a process's own, which enters no sandbox for them.
+    #[arg(skip)]
+    given: Option<Vec<PathBuf>>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -127,9 +134,9 @@ enum Verb {
     Bundle(bundle::BundleVerb),
     /// Check or show an audit trail, or delete texts that it keeps
     #[command(subcommand)]
-    Audit(audit::AuditVerb),
+    Audit(AuditVerb),
     /// Generate one completion; print log-probabilities, or token ids
-    Generate(generate::Generate),
+    Generate(Generate),
     /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),
     /// Show this build, and the devices, memory and models available here
@@ -228,5 +235,29 @@ fn after_help() -> String {
 /// # Errors
 /// The failure of the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    arguments.verb.run()
+    let Arguments { given, verb } = arguments;
+    if let Some(given) = given
+        && let Some((flag, paths)) = verb.paths(Paths::default().read(given))?
+    {
+        paths.enter(flag, "cpu", true)?;
+    }
+    verb.run()
+}
+
+impl Verb {
+    /// What a verb may access that opens what others made: what its arguments name, and what it says itself. `None`: it opens no such
+    /// thing, or enters the sandbox by itself, with what its files name in turn.
+    fn paths(&self, given: Paths) -> Result<Option<(SandboxFlag, Paths)>, Failure> {
+        Ok(Some(match self {
+            Verb::Verify(verb) => (verb.sandbox, given),
+            Verb::Compare(verb) => (verb.sandbox, given),
+            Verb::Audit(AuditVerb::Verify(verb)) => (verb.sandbox, given),
+            Verb::Audit(AuditVerb::Show(verb)) => (verb.sandbox, given),
+            Verb::Report(verb) => (verb.sandbox, verb.paths(given)?),
+            Verb::Generate(Generate::Other(Other::Tokenize(verb))) => {
+                (verb.sandbox, verb.model.paths(given)?)
+            }
+            _ => return Ok(None),
+        }))
+    }
 }

@@ -10,7 +10,7 @@ use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
 use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
 use super::progress::Terminal;
-use super::sandboxed::{Entered, Paths, SandboxFlag};
+use super::sandboxed::{Paths, SandboxFlag};
 use super::summary::{self, count};
 use super::{interrupt, list, report};
 use crate::analysis::notes::GivenKeywords;
@@ -198,11 +198,11 @@ impl RecipeOutput {
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
         }
-        let entered = paths.enter(sandbox, &flags.hardware.compute.on.device)?;
-        let entered = entered.sealed(flags.progress.quiet)?;
-        let trail = RunTrail::open(audit.as_ref(), verb, entered.report().as_deref())?;
+        let held = paths.enter(sandbox, &flags.hardware.compute.on.device, flags.progress.quiet)?;
+        let held = held.as_deref();
+        let trail = RunTrail::open(audit.as_ref(), verb, held)?;
         let observer = flags.observer(trail.as_ref());
-        let ran = each(recipes, |recipe| self.run_one(recipe, observer.clone(), &entered));
+        let ran = each(recipes, |recipe| self.run_one(recipe, observer.clone(), held));
         RunTrail::end(trail, ran)
     }
 
@@ -210,12 +210,12 @@ impl RecipeOutput {
         &self,
         recipe: &RecipeRun,
         observer: Arc<Terminal>,
-        entered: &Entered,
+        sandbox: Option<&str>,
     ) -> Result<(), Failure> {
         let keywords = self.keywords(recipe.manifest())?;
         let mut resolved = recipe.resolve()?;
         for (_, run) in &mut resolved.cells {
-            run.plan.host.sandbox = entered.report();
+            run.plan.host.sandbox = sandbox.map(str::to_owned);
         }
         let encoder = self.open_encoder(&recipe.manifest().recipe)?;
         let (finished, stopped) =

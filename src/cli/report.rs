@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::options::ScorerFlags;
 use super::recipe::RecipeOutput;
+use super::sandboxed::{Paths, SandboxFlag, folder_of};
 use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
@@ -31,6 +32,8 @@ pub const FILE: &str = "report.html";
 
 #[derive(Debug, Args)]
 pub struct Report {
+    #[command(flatten)]
+    pub sandbox: SandboxFlag,
     /// Run directory, or directory of a recipe
     directory: PathBuf,
     /// Print tables in this format instead of writing the page
@@ -66,6 +69,15 @@ fn prices(text: &str) -> Result<Prices, String> {
 }
 
 impl Report {
+    /// Allows writing the page into the directory, or the submission beside its name.
+    pub fn paths(&self, given: Paths) -> Result<Paths, Failure> {
+        let written = self.submission.as_deref().map_or_else(|| self.directory.clone(), folder_of);
+        match written.is_dir() && self.format.is_none() {
+            true => given.write(&written),
+            false => Ok(given),
+        }
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         if let Some(file) = &self.submission {
             return self.submit(file);

@@ -60,12 +60,12 @@ impl Resume {
         if let Some(options) = &with.audit {
             paths = paths.write(&options.directory)?;
         }
-        let entered = paths.enter(self.sandbox, &spec.hardware.compute.on.device)?;
-        let entered = entered.sealed(self.execution.progress.quiet)?;
+        let (device, is_quiet) = (&spec.hardware.compute.on.device, self.execution.progress.quiet);
+        let sandbox = paths.enter(self.sandbox, device, is_quiet)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let mut run = spec.resolve(inputs, &models)?;
-        run.plan.host.sandbox = entered.report();
+        run.plan.host.sandbox = sandbox;
         go_on(run, models, &self.directory, with, self.allow_version)
     }
 }

@@ -19,6 +19,7 @@ use super::{interrupt, list, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
+use crate::experiment::clock;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
@@ -88,7 +89,7 @@ pub struct Run {
 impl Run {
     pub fn run(self) -> Result<(), Failure> {
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
-        let sandbox = self.sandbox;
+        let flag = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let (allow_version, shard) = (self.allow_version, self.start.shard);
         let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
@@ -98,17 +99,15 @@ impl Run {
             None => self.spec()?,
         };
         let mut paths = Paths::default().run(&spec)?;
-        if !dry_run {
-            paths = match &out {
-                Some(out) => paths.write(out)?,
-                None => paths.write_in(Path::new(".")),
-            };
-            if let Some(options) = &audit {
-                paths = paths.write(&options.directory)?;
-            }
+        // Made before the process is sealed, which writes nowhere else. A run whose data is not there leaves none.
+        let out = out.unwrap_or_else(|| default_directory(&spec));
+        if !dry_run && spec.data.exists() {
+            let trail = audit.as_ref().map(|options| &options.directory);
+            paths =
+                [&out].into_iter().chain(trail).try_fold(paths, |paths, own| paths.write(own))?;
         }
-        let entered = paths.enter(sandbox, &spec.hardware.compute.on.device)?;
-        let entered = entered.sealed(execution.progress.quiet)?;
+        let device = &spec.hardware.compute.on.device;
+        let sandbox = paths.enter(flag, device, execution.progress.quiet)?;
         let mut outlook = None;
         if dry_run {
             let (name, text) = (spec.config.plan_name(), spec.decoding.adjective());
@@ -129,7 +128,7 @@ impl Run {
         }
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
-        run.plan.host.sandbox = entered.report();
+        run.plan.host.sandbox = sandbox;
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
@@ -139,8 +138,7 @@ impl Run {
             summary::announce(&run, &models)?;
             return outlook.tell();
         }
-        let out = out.unwrap_or_else(|| run.default_directory(shard));
-        let with = Execution { flags: &execution, sandbox, audit, verb: "run" };
+        let with = Execution { flags: &execution, sandbox: flag, audit, verb: "run" };
         let ended = go_on(run, models, &out, with, allow_version);
         ended.map_err(|error| match error.downcast_ref() {
             Some(RunError::PlanDiffers { differences, .. }) => {
@@ -181,6 +179,16 @@ impl Run {
         let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
         again(plan, &self.start.execution, self.start.panel.panel, moved)
     }
+}
+
+/// A new directory's name: the system, the file, the time, and the part, since those of an array job may begin in the same second.
+fn default_directory(spec: &Spec) -> PathBuf {
+    let time: String = clock::utc_now().chars().filter(char::is_ascii_digit).collect();
+    let part = spec
+        .shard
+        .map_or(String::new(), |one| format!("-{}", one.to_string().replace('/', "-of-")));
+    let data = spec.data.file_stem().unwrap_or_default().display();
+    PathBuf::from(format!("wardround-{}-{data}-{time}{part}", spec.config.plan_name()))
 }
 
 /// Does what is left to do of a run in its directory, which may be new, and prints what came of it.

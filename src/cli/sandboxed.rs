@@ -14,7 +14,7 @@ use crate::experiment::whole_file;
 use crate::hub::{self, HubOptions};
 use crate::ops::Device;
 use crate::panel::remote::Address;
-use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
+use crate::sandbox::{Policy, SandboxMode, enter};
 
 /// Whether the process is sandboxed.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -32,37 +32,16 @@ pub struct SandboxFlag {
 
 /// The paths that a command may access, collected before it is sandboxed.
 #[derive(Debug, Default)]
-pub struct Paths {
-    pub(super) policy: Policy,
-    /// Directories that were created for it.
-    made: Vec<Made>,
-}
+pub struct Paths(pub(super) Policy);
 
 /// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
 const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 const MOST_IMAGES: usize = 1 << 16;
 
-/// A directory that was created so that access to it can be allowed; it is removed on drop if it is empty.
-#[derive(Debug)]
-struct Made(PathBuf);
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        // Fails if it is not empty.
-        let _ = fs_err::remove_dir(&self.0);
-    }
-}
-
-/// A sandbox that is in force, and the directories created for it.
-pub struct Entered {
-    sandbox: Option<Sandbox>,
-    _made: Vec<Made>,
-}
-
 impl Paths {
     /// Allows reading files and directories. Links in the directories lead nowhere, unless to what may be read anyway.
     pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
-        self.policy.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
+        self.0.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
         self
     }
 
@@ -88,29 +67,20 @@ impl Paths {
         self.read(files).read(blobs_of(directory))
     }
 
-    /// Allows writing to a directory of its own, which is created if it does not exist, and closed to others while it is empty: in
-    /// the sandbox no mode is changed.
-    pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
-        let is_new = !directory.exists();
-        if is_new || fs_err::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none()) {
+    /// Allows writing to a directory, which is created if it does not exist, and closed to others while it is empty: in the sandbox no
+    /// mode is changed. It stays, empty or not: another process may have taken it by then.
+    pub fn write(self, directory: &Path) -> Result<Paths, Failure> {
+        let is_empty = || fs_err::read_dir(directory).is_ok_and(|mut all| all.next().is_none());
+        if !directory.exists() || is_empty() {
             whole_file::create_private_directory(directory).map_err(RunError::from)?;
-        }
-        if is_new {
-            self.made.push(Made(directory.to_owned()));
         }
         Ok(self.write_in(directory))
     }
 
-    /// Allows writing to a directory that others use too.
+    /// Allows writing to a directory that is there.
     pub fn write_in(mut self, directory: &Path) -> Paths {
-        self.policy.list.push(folder_of(directory));
-        self.policy.write.push(directory.to_owned());
-        self
-    }
-
-    #[cfg(feature = "serve")]
-    pub fn network(mut self, network: Network) -> Paths {
-        self.policy.network = network;
+        self.0.list.push(folder_of(directory));
+        self.0.write.push(directory.to_owned());
         self
     }
 
@@ -124,7 +94,7 @@ impl Paths {
         let cache = options.cache().ok().map(|cache| cache.root().to_owned());
         for name in names {
             if Address::is_meant_by(name) {
-                self.policy.network = Network::Open;
+                self.0.has_network = true;
                 continue;
             }
             // A damaged model is reported when it is loaded.
@@ -134,7 +104,7 @@ impl Paths {
                     self = self.read_model(&checkpoint.directory);
                 }
                 Err(_) if options.fetch_refusal().is_none() => {
-                    self.policy.network = Network::Open;
+                    self.0.has_network = true;
                     if let Some(cache) = &cache {
                         // The token lies beside the cache.
                         self = self.read(cache.parent()).write(cache)?;
@@ -198,19 +168,27 @@ impl Paths {
         paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
     }
 
-    /// Enters the sandbox. `device` is the device that the command computes on.
-    pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
+    /// Enters the sandbox, before the command's first thread. `device` is the device that it computes on. Gives a description of what
+    /// held; prints it where that is not all, unless `is_quiet`.
+    pub fn enter(
+        self,
+        flag: SandboxFlag,
+        device: &str,
+        is_quiet: bool,
+    ) -> Result<Option<String>, Failure> {
         Device::check_names(device)?;
-        let mode = match flag.sandbox {
-            SandboxMode::Auto if device != "cpu" => {
-                console::note(format!(
-                    "sandbox: none, since its rules were not tried with {device} yet; --sandbox require enters it all the same"
-                ));
-                SandboxMode::Off
-            }
-            mode => mode,
-        };
-        Ok(Entered { sandbox: enter(mode, &self.policy)?, _made: self.made })
+        let is_untried = flag.sandbox == SandboxMode::Auto && device != "cpu";
+        if is_untried {
+            console::note(format!(
+                "sandbox: none, since its rules were not tried with {device} yet; --sandbox require enters it all the same"
+            ));
+        }
+        let held = enter(if is_untried { SandboxMode::Off } else { flag.sandbox }, &self.0)?;
+        let is_whole = |held: &&String| held.contains("files by") && held.contains("by seccomp");
+        if let Some(held) = held.as_ref().filter(|held| !is_quiet && !is_whole(held)) {
+            console::note(held);
+        }
+        Ok(held)
     }
 }
 
@@ -257,33 +235,6 @@ fn files_of(directory: &Path, kinds: &[&str], most: usize) -> Vec<PathBuf> {
     files
 }
 
-impl Entered {
-    /// Restricts the system calls of every thread too, once sockets are listening.
-    pub fn seal(&mut self) -> Result<(), Failure> {
-        match &mut self.sandbox {
-            Some(sandbox) => sandbox.seal(),
-            None => Ok(()),
-        }
-    }
-
-    /// The same for a command without a network, before its threads start; prints a note if the sandbox is not fully in force.
-    pub fn sealed(mut self, is_quiet: bool) -> Result<Entered, Failure> {
-        self.seal()?;
-        let failed = |sandbox: &&Sandbox| sandbox.report.files.is_none() || !sandbox.report.calls;
-        if let Some(sandbox) = self.sandbox.as_ref().filter(failed)
-            && !is_quiet
-        {
-            console::note(sandbox.report.to_string());
-        }
-        Ok(self)
-    }
-
-    /// A description of the sandbox that is in force.
-    pub fn report(&self) -> Option<String> {
-        self.sandbox.as_ref().map(|sandbox| sandbox.report.to_string())
-    }
-}
-
 /// The regular files that links in a directory lead to; none if it is a file or does not exist.
 fn files_behind_links(directory: &Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
@@ -317,7 +268,7 @@ mod tests {
             let config = SystemConfig::named("medmad").unwrap();
             let mut spec = Spec::new(config, at("ori_pqal.json"), format).unwrap();
             spec.panel.clear();
-            let mut read = Paths::default().run(&spec).unwrap().policy.read;
+            let mut read = Paths::default().run(&spec).unwrap().0.read;
             read.retain(|path| path.starts_with(folder.path()));
             let beside = (format != Format::Mcq).then(|| at("test_ground_truth.json"));
             let expected: Vec<_> = std::iter::once(at("ori_pqal.json")).chain(beside).collect();

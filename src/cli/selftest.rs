@@ -28,7 +28,7 @@ impl Selftest {
         let hub = HubFlags::default().options(true)?.local();
         let models = if self.model.is_empty() { cached(&hub)? } else { self.model };
         let paths = Paths::default().models(&models, &hub)?;
-        let _entered = paths.enter(self.sandbox, &self.compute.on.device)?.sealed(true)?;
+        paths.enter(self.sandbox, &self.compute.on.device, true)?;
         let mut rows: Vec<Row> = Vec::with_capacity(models.len());
         for model in &models {
             self.progress.note(format!("testing {model}"));

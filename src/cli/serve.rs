@@ -3,6 +3,10 @@
 pub mod sources;
 mod systems;
 
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
 use clap::Args;
 use serde_json::json;
 
@@ -10,12 +14,11 @@ use self::sources::Sources;
 use super::audit::AuditFlags;
 use super::flags::SystemFlags;
 use super::options::HubFlags;
-use super::sandboxed::{Paths, SandboxFlag, folder_of};
+use super::sandboxed::{Paths, SandboxFlag};
 use crate::calls::Store;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
-use crate::sandbox::Network;
 use crate::serve::options::{Listen, refuse_open};
 use crate::serve::{Loaded, ServeOptions, serve};
 
@@ -45,9 +48,12 @@ impl Serve {
         refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
         self.systems.read_files()?;
         let hub = self.hub.options(true)?;
+        if hub.fetch_refusal().is_some() {
+            leave_secrets()?;
+        }
         let mut sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         let audit = self.audit.options();
-        let mut paths = paths(&self.options.listen)?
+        let mut paths = paths(&self.options.listen)
             .models(sources.named.iter().map(|named| &named.model), &hub)?
             .encoders(sources.encoders.iter().map(|encoder| encoder.directory.as_path()));
         paths = self.systems.paths(paths);
@@ -58,32 +64,40 @@ impl Serve {
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
         }
-        // Entered before the first thread starts, which inherits it.
-        let mut entered = paths.enter(self.sandbox, &self.hardware.compute.on.device)?;
-        // Mistakes are reported before the socket is bound.
-        sources.read_exemplars()?;
         let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions { audit, arguments, ..self.options };
-        let seal = move || {
-            entered.seal()?;
-            let sandbox = entered.report();
+        let (flag, device) = (self.sandbox, self.hardware.compute.on.device);
+        let enter = move || {
+            let sandbox = paths.enter(flag, &device, true)?;
             sandbox.iter().for_each(console::note);
-            Ok((entered, sandbox))
+            // Mistakes are reported before anybody is told where it listens.
+            sources.read_exemplars()?;
+            Ok((sources, sandbox))
         };
-        serve(options, seal, move |(_entered, sandbox)| Ok(Loaded { sandbox, ..sources.load()? }))
+        serve(options, enter, move |(sources, sandbox)| Ok(Loaded { sandbox, ..sources.load()? }))
     }
 }
 
-/// The files that the listener reads and writes; keys and certificates are read again on SIGHUP.
-fn paths(listen: &Listen) -> Result<Paths, Failure> {
-    let files = [&listen.keys, &listen.tls_cert, &listen.tls_key, &listen.tls_client_ca];
-    let paths = Paths::default().read_beside(files.into_iter().flatten());
-    match &listen.unix {
-        Some(path) if !folder_of(path).is_dir() => Err(Failure::usage(
-            format!("cannot listen on {}: its directory does not exist", path.display()),
-            "make the directory, with access for those who may connect",
-        )),
-        Some(path) => Ok(paths.network(Network::Listen { port: None }).write_in(&folder_of(path))),
-        None => Ok(paths.network(Network::Listen { port: Some(listen.port) })),
+/// Starts this program anew without the variables that open doors elsewhere, if there are some. Whoever takes the process over could read
+/// them as long as it lives, and a server that asks nobody needs none.
+fn leave_secrets() -> std::io::Result<()> {
+    let words = ["TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"];
+    let is_secret = |name: &OsString| {
+        name.to_str().is_some_and(|name| words.iter().any(|word| name.contains(word)))
+    };
+    let mut again = Command::new(std::env::current_exe()?);
+    again.args(std::env::args_os().skip(1));
+    let secrets: Vec<OsString> =
+        std::env::vars_os().map(|(name, _)| name).filter(is_secret).collect();
+    for name in &secrets {
+        again.env_remove(name);
     }
+    if secrets.is_empty() { Ok(()) } else { Err(again.exec()) }
+}
+
+/// The files that the listener reads. Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever
+/// renews them.
+fn paths(listen: &Listen) -> Paths {
+    let certificates = [&listen.tls_cert, &listen.tls_key, &listen.tls_client_ca];
+    Paths::default().read(&listen.keys).read_beside(certificates.into_iter().flatten())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages};
+use super::sandboxed::SandboxFlag;
 use crate::chat::{ChatTemplate, Prompt};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -14,7 +15,9 @@ use crate::tokenizer::Tokenizer;
 #[derive(Debug, Args)]
 pub struct Tokenize {
     #[command(flatten)]
-    model: ModelFlags,
+    pub model: ModelFlags,
+    #[command(flatten)]
+    pub sandbox: SandboxFlag,
     /// File with a JSON list of messages, each with role and content; prints the rendered chat template and its token ids
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! A run that is resolved: from a spec to a plan with every file read and summed, and from there to a panel that answers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -9,7 +9,6 @@ use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
 use super::library::{Libraries, Library};
 use super::models::Models;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberChoice, MemberPlan, Plan};
-use super::shard::Shard;
 use super::spec::Spec;
 use super::{texts, versions};
 use crate::data::{self, BadRows, DEMO_PATH, Dataset, Item};
@@ -286,17 +285,6 @@ pub struct Started {
 }
 
 impl Run {
-    /// The directory of the run where none was named: new, and named after the run.
-    pub fn default_directory(&self, shard: Option<Shard>) -> PathBuf {
-        let plan = &self.plan;
-        let digits = plan.created_at.chars().filter(char::is_ascii_digit);
-        let time: String = digits.take(14).collect();
-        // The parts of an array job may begin in the same second.
-        let part =
-            shard.map_or(String::new(), |one| format!("-{}", one.to_string().replace('/', "-of-")));
-        PathBuf::from(format!("wardround-{}-{}-{time}{part}", plan.system, plan.dataset.name))
-    }
-
     /// Gives every seat its model, of those that [`Models::start`] gave.
     ///
     /// # Errors

@@ -1,24 +1,11 @@
 //! The sandbox of a process: from some point on it reads and writes what it was given, talks to nobody, and starts no other program.
 //!
-//! ```text
-//! paths are known, no thread runs → enter (Landlock) → threads, models, sockets → seal (seccomp, on every thread)
-//! ```
-//!
-//! Landlock binds the thread that asks for it and those that it starts, so it comes before the first. What the kernel cannot do is
-//! said, never hidden.
+//! Landlock binds the thread that asks for it and those that it starts, so it is entered before the first, with whatever listens open
+//! already. What the kernel cannot do is said, never hidden. What more systemd and bubblewrap do is in `docs/airgap.md`.
 
-#[cfg(not(all(target_os = "linux", feature = "airgap")))]
-mod absent;
-#[cfg(target_os = "linux")]
-pub mod acts;
-#[cfg(all(target_os = "linux", feature = "airgap"))]
-mod calls;
 pub mod inherited;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
-mod landlock;
-pub mod report;
-#[cfg(all(target_os = "linux", feature = "airgap"))]
-mod seccomp;
+mod linux;
 #[cfg(test)]
 mod tests;
 
@@ -26,13 +13,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-#[cfg(not(all(target_os = "linux", feature = "airgap")))]
-use self::absent as landlock;
-#[cfg(not(all(target_os = "linux", feature = "airgap")))]
-use self::absent as seccomp;
-pub use self::report::Report;
 use crate::diagnosis::Failure;
-pub use crate::outside;
 
 /// Whether a process is sandboxed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -40,7 +21,7 @@ pub enum SandboxMode {
     /// As far as the kernel can; what it cannot is said
     #[default]
     Auto,
-    /// Files by Landlock ABI 3 (Linux 6.2) or later, and calls by seccomp; or not started
+    /// Files by Landlock ABI 3 (Linux 6.2) or later, and network and processes by seccomp; or not started
     Require,
     /// Not at all
     Off,
@@ -53,78 +34,90 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// Those to write too. They must exist.
     pub write: Vec<PathBuf>,
-    /// Directories of which the names are seen, not what is in their files; empty directories may be removed there.
+    /// Directories of which the names are seen, and not what is in their files.
     pub list: Vec<PathBuf>,
-    pub network: Network,
+    /// Whether it may talk to everybody: models are fetched, or asked elsewhere.
+    pub has_network: bool,
 }
 
-/// Whom a process may talk to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Network {
-    /// Nobody.
-    #[default]
-    None,
-    /// Whoever connects to this port, or to a Unix socket: `None`. What listens is there before the sandbox is sealed.
-    Listen { port: Option<u16> },
-    /// Everybody: models are fetched, or asked elsewhere.
-    Open,
+/// What held of a sandbox.
+#[derive(Debug, Default)]
+struct Held {
+    /// The version of Landlock's interface that files are restricted by.
+    files: Option<u32>,
+    calls: bool,
+    /// Whether there are no core dumps, and nobody may look in.
+    is_hidden: bool,
+    lacking: Vec<String>,
 }
 
 /// What a required sandbox asks of Landlock: all that is done with files, truncating them too. What later interfaces add, seccomp
-/// denies all the same: sockets, control of devices, signals.
+/// denies all the same.
 const LEAST_LANDLOCK: u32 = 3;
 
-/// A sandbox that was entered.
-#[must_use = "without being sealed it does not restrict calls"]
-pub struct Sandbox {
-    network: Network,
-    mode: SandboxMode,
-    pub report: Report,
-}
-
-/// Restricts the files of this thread and of those that it starts. `None` where no sandbox is wanted.
+/// Restricts this process for good, of which no other thread runs. Gives what held, in words; `None` where no sandbox is wanted.
 ///
 /// # Errors
 /// A kernel that cannot, where the sandbox is required.
-pub fn enter(mode: SandboxMode, policy: &Policy) -> Result<Option<Sandbox>, Failure> {
+pub fn enter(mode: SandboxMode, policy: &Policy) -> Result<Option<String>, Failure> {
     if mode == SandboxMode::Off {
         return Ok(None);
     }
-    if mode == SandboxMode::Require && policy.network == Network::Open {
+    if mode == SandboxMode::Require && policy.has_network {
         return Err(Failure::usage(
             "a sandbox is required, and models would be fetched or asked elsewhere",
             "fetch the models before and say --offline; members behind an endpoint go with --sandbox auto or off",
         ));
     }
-    let report = landlock::restrict_files(policy);
-    accept(mode, &report, holds_files(&report))?;
-    Ok(Some(Sandbox { network: policy.network, mode, report }))
-}
-
-/// Whether files are restricted as far as a required sandbox asks, and nobody may look in.
-fn holds_files(report: &Report) -> bool {
-    report.is_hidden && report.files.is_some_and(|version| version >= LEAST_LANDLOCK)
-}
-
-/// Accepts what held; less than all only where that is not required.
-fn accept(mode: SandboxMode, report: &Report, has_held: bool) -> Result<(), Failure> {
-    match has_held || mode != SandboxMode::Require {
-        true => Ok(()),
-        false => Err(Failure::mismatch(format!(
+    let held = restrict(policy);
+    match mode == SandboxMode::Require && !held.is_enough() {
+        false => Ok(Some(held.words(policy))),
+        true => Err(Failure::mismatch(format!(
             "a sandbox is required: files by Landlock ABI {LEAST_LANDLOCK} or later, calls by seccomp, no core dumps; this machine lacks {}",
-            report.lacking.join(", ")
+            held.lacking.join(", ")
         ))),
     }
 }
 
-impl Sandbox {
-    /// Restricts the calls of every thread, for good; whatever listens must do so already.
-    pub fn seal(&mut self) -> Result<(), Failure> {
-        let sealed = seccomp::restrict_calls(self.network);
-        self.report.calls = sealed.is_ok();
-        if let Err(why) = sealed {
-            self.report.lacking.push(why);
+#[cfg(all(target_os = "linux", feature = "airgap"))]
+fn restrict(policy: &Policy) -> Held {
+    let mut held = Held::default();
+    linux::hide(&mut held);
+    linux::restrict_files(policy, &mut held);
+    match linux::restrict_calls(policy.has_network) {
+        Ok(()) => held.calls = true,
+        Err(error) => held.lacking.push(format!("calls ({error})")),
+    }
+    held
+}
+
+#[cfg(not(all(target_os = "linux", feature = "airgap")))]
+fn restrict(_: &Policy) -> Held {
+    let why = "files, network and processes, since this build has no sandbox for this system";
+    Held { lacking: vec![why.to_owned()], ..Held::default() }
+}
+
+impl Held {
+    fn is_enough(&self) -> bool {
+        self.calls && self.is_hidden && self.files.is_some_and(|version| version >= LEAST_LANDLOCK)
+    }
+
+    fn words(&self, policy: &Policy) -> String {
+        let files = self.files.map(|version| format!("files by Landlock ABI {version}"));
+        let calls = match policy.has_network {
+            true => "processes by seccomp",
+            false => "network and processes by seccomp",
+        };
+        let held: Vec<String> =
+            files.into_iter().chain(self.calls.then(|| calls.to_owned())).collect();
+        let held = if held.is_empty() { "nothing is enforced".to_owned() } else { held.join(", ") };
+        let mut lacking = self.lacking.clone();
+        if policy.has_network {
+            lacking.push("network, since models are fetched or asked elsewhere".to_owned());
         }
-        accept(self.mode, &self.report, self.report.calls)
+        match lacking.is_empty() {
+            true => format!("sandbox: {held}"),
+            false => format!("sandbox: {held}; not enforced: {}", lacking.join(", ")),
+        }
     }
 }

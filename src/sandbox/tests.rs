@@ -1,255 +1,248 @@
-//! What is said of a sandbox. What it does to a process is tested on processes of their own: `tests/airgap/sandbox.rs`.
+//! What a sandbox does to processes of their own.
+#![cfg(all(target_os = "linux", feature = "airgap"))]
+#![expect(clippy::disallowed_methods, reason = "sockets are tried where they must fail")]
 
-use super::{Network, Policy, Report, SandboxMode, accept, enter, holds_files};
+use std::io::{self, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags, mknodat};
+use rustix::process::{Pid, Resource, Rlimit};
+
+use super::{Held, LEAST_LANDLOCK, Policy, SandboxMode, enter, linux};
 
 #[test]
 fn what_held_and_what_did_not_is_said() {
-    let report = Report {
-        files: Some(7),
-        is_hidden: true,
-        calls: true,
-        network: Network::None,
-        lacking: vec!["UDP by Landlock".to_owned()],
-    };
+    let lacking = vec!["UDP by Landlock".to_owned()];
+    let mut held = Held { files: Some(7), calls: true, is_hidden: true, lacking };
+    let (closed, open) = (Policy::default(), Policy { has_network: true, ..Policy::default() });
     assert_eq!(
-        report.to_string(),
+        held.words(&closed),
         "sandbox: files by Landlock ABI 7, network and processes by seccomp; not enforced: UDP by Landlock"
     );
-    let open = Report { network: Network::Open, lacking: Vec::new(), ..report };
+    assert_eq!(Held::default().words(&closed), "sandbox: nothing is enforced");
+    held.lacking.clear();
     assert_eq!(
-        open.to_string(),
+        held.words(&open),
         "sandbox: files by Landlock ABI 7, processes by seccomp; not enforced: network, since models are fetched or asked elsewhere"
     );
-    assert_eq!(Report::default().to_string(), "sandbox: nothing is enforced");
-}
-
-#[test]
-fn none_is_entered_where_none_is_wanted_and_an_open_network_is_no_sandbox() {
-    assert!(enter(SandboxMode::Off, &Policy::default()).unwrap().is_none());
-    let open = Policy { network: Network::Open, ..Policy::default() };
-    let error = enter(SandboxMode::Require, &open).map(|_| ()).unwrap_err();
+    assert_eq!(enter(SandboxMode::Off, &closed).unwrap(), None);
+    // An open network is no sandbox.
+    let error = enter(SandboxMode::Require, &open).unwrap_err();
     assert!(error.to_string().contains("fetched or asked elsewhere"), "{error}");
 }
 
-/// A kernel whose Landlock knows nothing of truncating (Linux 5.13 to 6.1) is too old for a sandbox that is required.
+/// A kernel whose Landlock knows nothing of truncating (Linux 5.13 to 6.1) is too old for a sandbox that is required; and so is one
+/// that keeps no calls back.
 #[test]
-fn a_required_sandbox_needs_landlock_that_keeps_files_from_being_cut() {
-    let report = |files| Report {
-        files,
-        is_hidden: true,
-        lacking: vec!["truncating files by Landlock".to_owned()],
-        ..Report::default()
-    };
-    let required = |report: &Report| accept(SandboxMode::Require, report, holds_files(report));
-    for too_old in [None, Some(1), Some(2)] {
-        let said = required(&report(too_old)).unwrap_err().to_string();
-        assert!(said.contains("Landlock ABI 3 or later"), "{said}");
-        assert!(said.ends_with("lacks truncating files by Landlock"), "{said}");
-        accept(SandboxMode::Auto, &report(too_old), holds_files(&report(too_old))).unwrap();
-    }
-    for enough in [3, 4, 10] {
-        required(&report(Some(enough))).unwrap();
-    }
-    // Core dumps and debuggers see what files do not hold.
-    let seen = Report { is_hidden: false, ..report(Some(3)) };
-    required(&seen).unwrap_err();
+fn a_required_sandbox_needs_all_of_it() {
+    let held = |files| Held { files, calls: true, is_hidden: true, ..Held::default() };
+    assert!([None, Some(1), Some(2)].into_iter().all(|old| !held(old).is_enough()));
+    assert!([3, 4, 10].into_iter().all(|new| held(Some(new)).is_enough()));
+    assert_eq!(LEAST_LANDLOCK, 3);
+    assert!(!Held { is_hidden: false, ..held(Some(7)) }.is_enough());
+    assert!(!Held { calls: false, ..held(Some(7)) }.is_enough());
 }
 
-/// What a process of its own does in a sandbox that is sealed.
-#[cfg(all(target_os = "linux", target_arch = "x86_64", feature = "airgap"))]
-mod calls {
-    use std::os::unix::net::{UnixDatagram, UnixStream};
-    use std::os::unix::process::ExitStatusExt;
-    use std::path::Path;
-    use std::process::Command;
-
-    use super::super::{Network, seccomp};
-
-    use super::super::acts;
-
-    const CHILD: &str = "WARDROUND_SANDBOX_TEST_CHILD";
-
-    /// A call without arguments that mean anything; its error.
-    #[expect(unsafe_code, reason = "the C library has no function for these calls")]
-    fn call(number: i64) -> Option<i32> {
-        // SAFETY: the filter ends the call before the kernel looks at its arguments, and without one they are invalid and change nothing.
-        let result = unsafe { libc::syscall(number, -1_i64, 0_i64, 0_i64, 0_i64, 0_i64) };
-        (result < 0).then(|| std::io::Error::last_os_error().raw_os_error()).flatten()
-    }
-
-    /// The child's part: without the variable it does nothing, whoever runs it.
-    #[test]
-    fn child() {
-        let Ok(number) = std::env::var(CHILD) else { return };
-        seccomp::restrict_calls(Network::None).unwrap();
-        let denied = [
-            libc::SYS_kexec_load,
-            libc::SYS_kexec_file_load,
-            libc::SYS_mount_setattr,
-            libc::SYS_fspick,
-            libc::SYS_io_uring_setup,
-        ];
-        for number in denied {
-            assert_eq!(call(number), Some(libc::EPERM), "{number}");
-        }
-        assert_eq!(call(libc::SYS_clone3), Some(libc::ENOSYS));
-        let (own, _) = UnixStream::pair().unwrap();
-        let refused = [
-            acts::change_the_mode(Path::new("/dev/null")),
-            acts::set_the_times(Path::new("/dev/null")),
-            acts::set_an_attribute(Path::new("/dev/null")),
-            acts::make_a_device(Path::new("null")),
-            acts::limit_another_process(),
-            acts::look_at_anothers_limits(),
-            acts::signal_another_process(),
-            acts::signal_a_thread_of_another_process(),
-            acts::signal_another_by_a_descriptor(&own),
-            acts::be_seen_again(),
-            acts::adopt_processes(),
-            acts::type_into_the_terminal(),
-            acts::map_code(),
-            acts::send_a_descriptor(),
-            UnixDatagram::pair().map(|_| ()),
-        ];
-        for (index, refused) in refused.into_iter().enumerate() {
-            assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EPERM), "{index}");
-        }
-        // What its own work takes.
-        own.set_nonblocking(true).unwrap();
-        assert_eq!(std::thread::spawn(|| 1).join().unwrap(), 1);
-        call(number.parse().unwrap());
-        // Here only where nobody ended it.
-        println!("the call came back");
-    }
-
-    /// What the list refuses is not refused by the machine anyway.
-    #[test]
-    fn acts_that_a_sandbox_refuses_get_through_without_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        std::fs::write(&file, "x").unwrap();
-        acts::change_the_mode(&file).unwrap();
-        acts::change_the_owner(&file).unwrap();
-        acts::set_the_times(&file).unwrap();
-        acts::map_code().unwrap();
-        acts::signal_another_process().unwrap();
-        acts::signal_a_thread_of_another_process().unwrap();
-        acts::look_at_anothers_limits().unwrap();
-        let (own, _) = UnixStream::pair().unwrap();
-        acts::signal_another_by_a_descriptor(&own).unwrap();
-        acts::be_seen_again().unwrap();
-        UnixDatagram::pair().unwrap();
-        let address = acts::send_a_descriptor().unwrap_err().raw_os_error();
-        assert_ne!(address, Some(libc::EPERM));
-    }
-
-    #[test]
-    fn calls_with_short_pointers_end_the_process() {
-        let run = |number: i64| {
-            let program = std::env::current_exe().unwrap();
-            let mut command = Command::new(program);
-            command.args(["--exact", "sandbox::tests::calls::child", "--nocapture"]);
-            command.env(CHILD, number.to_string()).output().unwrap()
-        };
-        let fine = run(libc::SYS_getpid);
-        let said = String::from_utf8_lossy(&fine.stdout).into_owned();
-        assert!(fine.status.success() && said.contains("the call came back"), "{said}");
-        // getpid; execve, ptrace and execveat, which have numbers of their own there.
-        for number in [39, 520, 521, 545] {
-            let ended = run(0x4000_0000 + number);
-            assert_eq!(ended.status.signal(), Some(libc::SIGSYS), "{number}");
-        }
+/// A system call with these arguments.
+#[expect(unsafe_code, reason = "the C library has no safe function for these calls")]
+fn call(number: i64, arguments: [i64; 5]) -> io::Result<()> {
+    let [one, two, three, four, five] = arguments;
+    // SAFETY: whoever calls gives numbers, or addresses that the kernel refuses before it reads or writes there.
+    match unsafe { libc::syscall(number, one, two, three, four, five, 0_i64) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 
-/// What a process of its own does where Landlock alone keeps it, without the list of calls.
-#[cfg(all(target_os = "linux", feature = "airgap"))]
-mod files {
-    use std::io::{self, Write};
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::os::unix::net::UnixListener;
-    use std::path::{Path, PathBuf};
-    use std::process::Command;
+fn tried(done: rustix::io::Result<()>) -> io::Result<()> {
+    Ok(done?)
+}
 
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
+fn map_code() -> io::Result<()> {
+    let code = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    call(libc::SYS_mmap, [0, 4096, i64::from(code), i64::from(flags), -1])
+}
 
-    use super::super::{Policy, landlock};
+/// Acts beside a sandbox on a file of one's own, which get through without it.
+fn acts(file: &Path) -> Vec<(&'static str, io::Result<()>)> {
+    let parent = rustix::process::getppid().unwrap_or(Pid::INIT);
+    let number = i64::from(parent.as_raw_pid());
+    let (own, _) = UnixStream::pair().unwrap();
+    let epoch = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let times = Timestamps { last_access: epoch, last_modification: epoch };
+    let owner = rustix::process::getuid();
+    vec![
+        ("mode", tried(rustix::fs::chmod(file, Mode::from_raw_mode(0o644)))),
+        ("owner", tried(rustix::fs::chown(file, Some(owner), None))),
+        ("times", tried(rustix::fs::utimensat(CWD, file, &times, AtFlags::empty()))),
+        ("code", map_code()),
+        ("signal", tried(rustix::process::test_kill_process(parent))),
+        ("thread's signal", call(libc::SYS_tgkill, [number, number, 0, 0, 0])),
+        ("limits", call(libc::SYS_prlimit64, [number, i64::from(libc::RLIMIT_CPU), 0, 0, 0])),
+        (
+            "descriptor's signal",
+            call(
+                libc::SYS_fcntl,
+                [i64::from(own.as_raw_fd()), i64::from(libc::F_SETOWN), number, 0, 0],
+            ),
+        ),
+        ("being seen", call(libc::SYS_prctl, [i64::from(libc::PR_SET_DUMPABLE), 1, 0, 0, 0])),
+        ("datagrams", UnixDatagram::pair().map(|_| ())),
+        ("TCP", TcpListener::bind("127.0.0.1:0").map(|_| ())),
+        ("UDP", UdpSocket::bind("127.0.0.1:0").map(|_| ())),
+        ("a program", Command::new("/bin/true").status().map(|_| ())),
+    ]
+}
 
-    const CHILD: &str = "WARDROUND_LANDLOCK_TEST_CHILD";
+/// What is denied whatever it would do.
+fn denied() -> Vec<(&'static str, io::Result<()>)> {
+    let no_limit = Rlimit { current: None, maximum: None };
+    let parent = rustix::process::getppid();
+    vec![
+        ("adopting", call(libc::SYS_prctl, [i64::from(libc::PR_SET_CHILD_SUBREAPER), 1, 0, 0, 0])),
+        ("a ring", call(libc::SYS_io_uring_setup, [0; 5])),
+        ("a descriptor's message", call(libc::SYS_sendmsg, [0; 5])),
+        ("a message by address", call(libc::SYS_sendto, [0, 0, 0, 0, 1])),
+        ("typing", call(libc::SYS_ioctl, [0, libc::TIOCSTI as i64, 0, 0, 0])),
+        (
+            "an attribute",
+            tried(rustix::fs::setxattr("/dev/null", "user.wardround", b"x", XattrFlags::empty())),
+        ),
+        ("a limit", tried(rustix::process::prlimit(parent, Resource::Cpu, no_limit).map(drop))),
+    ]
+}
 
-    fn make_a_pipe(path: &Path) -> io::Result<()> {
-        Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?)
+const CHILD: &str = "WARDROUND_SANDBOX_TEST_CHILD";
+
+/// The child's part: without the variable it does nothing, whoever runs it.
+#[test]
+fn child_of_calls() {
+    let Ok(number) = std::env::var(CHILD) else { return };
+    linux::restrict_calls(false).unwrap();
+    for (what, refused) in acts(Path::new("/dev/null")).into_iter().chain(denied()) {
+        assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EPERM), "{what}");
     }
+    let forked = call(libc::SYS_clone, [i64::from(libc::SIGCHLD), 0, 0, 0, 0]);
+    assert_eq!(forked.unwrap_err().raw_os_error(), Some(libc::EPERM));
+    let absent = call(libc::SYS_clone3, [0; 5]).unwrap_err();
+    assert_eq!(absent.raw_os_error(), Some(libc::ENOSYS));
+    // What its own work takes.
+    UnixStream::pair().unwrap().0.set_nonblocking(true).unwrap();
+    assert_eq!(std::thread::spawn(|| 1).join().unwrap(), 1);
+    call(number.parse().unwrap(), [0; 5]).unwrap();
+    // Here only where nobody ended it.
+    println!("the call came back");
+}
 
-    /// A process that another test begins at the same time may hold the file open for writing, for a moment.
-    fn start(program: &Path) -> io::Result<()> {
-        loop {
-            match Command::new(program).status() {
-                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
-                    std::thread::sleep(std::time::Duration::from_millis(10));
-                }
-                done => return done.map(|_| ()),
+fn child(name: &str, value: &Path) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env(CHILD, value).output().unwrap()
+}
+
+/// What is refused is not refused by the machine anyway.
+#[test]
+fn acts_that_a_sandbox_refuses_get_through_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    for (what, done) in acts(&file) {
+        done.unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_sealed_process_does_its_own_work_alone_and_ends_at_calls_with_short_pointers() {
+    let run = |number: i64| child("sandbox::tests::child_of_calls", Path::new(&number.to_string()));
+    let fine = run(libc::SYS_getpid);
+    let said = [fine.stdout, fine.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(fine.status.success() && said.contains("the call came back"), "{said}");
+    // getpid; execve, ptrace and execveat, which have numbers of their own there.
+    for number in [39, 520, 521, 545] {
+        let ended = run(0x4000_0000 + number);
+        assert_eq!(ended.status.signal(), Some(libc::SIGSYS), "{number}");
+    }
+}
+
+/// A process that another test begins at the same time may hold the file open for writing, for a moment.
+fn start(program: &Path) -> io::Result<()> {
+    loop {
+        match Command::new(program).status() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
             }
+            done => return done.map(|_| ()),
         }
     }
+}
 
-    /// What is refused in the folder `own` too, where files may be written; and all that is beside it.
-    fn forbidden(own: &Path) -> [(&'static str, io::Result<()>); 6] {
-        [
-            ("a pipe", make_a_pipe(&own.join("pipe"))),
-            ("a link", symlink("given", own.join("link"))),
-            ("a socket", UnixListener::bind(own.join("socket")).map(|_| ())),
-            ("a program", start(&own.join("program"))),
-            ("a file elsewhere", std::fs::write(own.with_file_name("elsewhere"), "x")),
-            ("a pipe elsewhere", make_a_pipe(&own.with_file_name("pipe"))),
-        ]
+/// What is refused in the folder `own` too, where files may be written; and all that is beside it.
+fn forbidden(own: &Path) -> [(&'static str, io::Result<()>); 8] {
+    let pipe =
+        |path: PathBuf| Ok(mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?);
+    [
+        ("a pipe", pipe(own.join("pipe"))),
+        ("a link", symlink("given", own.join("link"))),
+        ("a socket", UnixListener::bind(own.join("socket")).map(|_| ())),
+        ("a program", start(&own.join("program"))),
+        ("a file elsewhere", std::fs::write(own.with_file_name("elsewhere"), "x")),
+        ("a pipe elsewhere", pipe(own.with_file_name("pipe"))),
+        ("to read elsewhere", std::fs::read(own.with_file_name("other")).map(|_| ())),
+        ("to read a folder elsewhere", std::fs::read_dir(own.parent().unwrap()).map(|_| ())),
+    ]
+}
+
+/// The child's part, where Landlock alone keeps it.
+#[test]
+fn child_of_files() {
+    let Some(own) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
+    let policy = Policy { write: vec![own.clone()], ..Policy::default() };
+    let mut held = Held::default();
+    linux::restrict_files(&policy, &mut held);
+    if held.files.is_none() {
+        return println!("no Landlock");
     }
-
-    /// The child's part: without the variable it does nothing, whoever runs it.
-    #[test]
-    fn child() {
-        let Some(own) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
-        let policy = Policy { write: vec![own.clone()], ..Policy::default() };
-        let report = landlock::restrict_files(&policy);
-        if report.files.is_none() {
-            return println!("no Landlock");
-        }
-        std::fs::write(own.join("file"), "x").unwrap();
-        std::fs::create_dir(own.join("folder")).unwrap();
-        std::fs::remove_file(own.join("file")).unwrap();
-        for (what, made) in forbidden(&own) {
-            assert_eq!(made.unwrap_err().raw_os_error(), Some(libc::EACCES), "{what}");
-        }
-        println!("it held");
+    std::fs::write(own.join("file"), "x").unwrap();
+    std::fs::create_dir(own.join("folder")).unwrap();
+    std::fs::remove_file(own.join("file")).unwrap();
+    for (what, made) in forbidden(&own) {
+        assert_eq!(made.unwrap_err().raw_os_error(), Some(libc::EACCES), "{what}");
     }
+    println!("it held");
+}
 
-    #[test]
-    fn only_files_and_folders_are_made_where_files_may_be_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let own = folder.path().join("own");
-        let prepare = || {
-            let _ = std::fs::remove_dir_all(&own);
-            std::fs::create_dir(&own).unwrap();
-            let program = own.join("program");
-            std::fs::write(&program, "#!/bin/sh\n").unwrap();
-            std::fs::set_permissions(program, PermissionsExt::from_mode(0o700)).unwrap();
-        };
-        prepare();
-        let program = std::env::current_exe().unwrap();
-        let mut command = Command::new(program);
-        command.args(["--exact", "sandbox::tests::files::child", "--nocapture"]).env(CHILD, &own);
-        let done = command.output().unwrap();
-        let said = String::from_utf8_lossy(&done.stdout);
-        let stderr = String::from_utf8_lossy(&done.stderr);
-        if said.contains("no Landlock") {
-            // Past the harness, which keeps what tests print.
-            return writeln!(io::stderr(), "skipped: this kernel has no Landlock").unwrap();
-        }
-        assert!(done.status.success() && said.contains("it held"), "{said}{stderr}");
-        // Nothing but Landlock refused it.
-        prepare();
-        for (what, made) in forbidden(&own) {
-            made.unwrap_or_else(|error| panic!("{what}: {error}"));
-        }
+#[test]
+fn only_files_and_folders_are_made_where_files_may_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("own");
+    let prepare = || {
+        let _ = std::fs::remove_dir_all(&own);
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(own.with_file_name("other"), "x").unwrap();
+        let program = own.join("program");
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(program, PermissionsExt::from_mode(0o700)).unwrap();
+    };
+    prepare();
+    let done = child("sandbox::tests::child_of_files", &own);
+    let said = [done.stdout, done.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    if said.contains("no Landlock") {
+        // Past the harness, which keeps what tests print.
+        return writeln!(io::stderr(), "skipped: this kernel has no Landlock").unwrap();
+    }
+    assert!(done.status.success() && said.contains("it held"), "{said}");
+    // Nothing but Landlock refused it.
+    prepare();
+    for (what, made) in forbidden(&own) {
+        made.unwrap_or_else(|error| panic!("{what}: {error}"));
     }
 }

@@ -14,7 +14,6 @@ use subtle::ConstantTimeEq;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::experiment::whole_file;
 use crate::outside;
 use crate::{console, digest};
 
@@ -126,6 +125,9 @@ impl Diagnosis for KeyError {
 /// # Errors
 /// A file that cannot be read, or that others may write; a malformed line.
 pub fn read(path: &Path) -> Result<Vec<Key>, KeyError> {
+    // Half of a change is no file of keys. What cannot be opened is told below, and where there are no locks nobody waits.
+    let there = outside::open(path).ok();
+    let _ = there.as_ref().map(|file| file.lock_shared());
     parse(path, &read_text(path)?)
 }
 
@@ -135,31 +137,50 @@ pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
     if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
         return Err(KeyError::Name { name: crate::text::ellipsis(name, MOST_NAME_CHARS) });
     }
-    let text = if path.exists() { read_text(path)? } else { String::new() };
-    if parse(path, &text)?.iter().any(|key| key.name == name) {
-        return Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() });
-    }
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
     let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
-    // An editor may have left the last line without its end.
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let line = format!("{end}{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-    file.write_all(line.as_bytes())?;
-    file.sync_all()?;
+    let line = format!("{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
+    change(path, true, |keys, text| match keys.iter().any(|key| key.name == name) {
+        true => Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() }),
+        // An editor may have left the last line without its end.
+        false if text.is_empty() || text.ends_with('\n') => Ok(format!("{text}{line}")),
+        false => Ok(format!("{text}\n{line}")),
+    })?;
     Ok(key)
+}
+
+/// Writes a file of keys again in its place, while nobody else does: a server in a sandbox reads this file alone, by whatever it has there.
+fn change(
+    path: &Path,
+    is_new: bool,
+    changed: impl FnOnce(&[Key], &str) -> Result<String, KeyError>,
+) -> Result<(), KeyError> {
+    if path.exists() {
+        // What is no file would be waited for.
+        read_text(path)?;
+    } else if !is_new {
+        return Err(KeyError::Missing { path: path.to_owned() });
+    }
+    let mut file =
+        OpenOptions::new().read(true).write(true).create(is_new).mode(0o600).open(path)?;
+    file.lock()?;
+    let text = read_text(path)?;
+    let text = changed(&parse(path, &text)?, &text)?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)?;
+    Ok(file.sync_all()?)
 }
 
 /// Removes a key from the file.
 pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
-    let text = read_text(path)?;
-    if !parse(path, &text)?.iter().any(|key| key.name == name) {
-        return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
-    }
-    let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
-    let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
-    Ok(whole_file::write_private(path, kept.as_bytes())?)
+    change(path, false, |keys, text| {
+        if !keys.iter().any(|key| key.name == name) {
+            return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
+        }
+        let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
+        Ok(text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect())
+    })
 }
 
 fn read_text(path: &Path) -> Result<String, KeyError> {

@@ -48,39 +48,50 @@ impl Accepted {
     }
 }
 
-impl Listener {
+/// A socket that is bound, and that nobody is accepted on yet.
+pub enum Bound {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener, Option<PathBuf>),
+}
+
+impl Bound {
     /// The socket passed by systemd, else a new one. A socket file on which nobody listens is replaced.
-    pub fn bind(listen: &Listen) -> Result<Listener, Failure> {
+    pub fn new(listen: &Listen) -> Result<Bound, Failure> {
         let mut handed = listenfd::ListenFd::from_env();
         if let Ok(Some(listener)) = handed.take_tcp_listener(0) {
-            listener.set_nonblocking(true)?;
-            return Ok(Listener::Tcp(TcpListener::from_std(listener)?));
+            return Ok(Bound::Tcp(listener));
         }
         if let Ok(Some(listener)) = handed.take_unix_listener(0) {
-            listener.set_nonblocking(true)?;
-            let listener = UnixListener::from_std(listener)?;
-            return Ok(Listener::Unix { listener, path: None });
+            return Ok(Bound::Unix(listener, None));
         }
-        match &listen.unix {
-            None => {
-                let address = SocketAddr::new(listen.host, listen.port);
-                let bound = std::net::TcpListener::bind(address).and_then(|listener| {
-                    listener.set_nonblocking(true)?;
-                    TcpListener::from_std(listener)
-                });
-                let listener = bound.map_err(|error| {
-                    let hint = "choose another --port, or 0 for any that is free";
-                    Failure::usage(format!("cannot listen on {address}: {error}"), hint)
-                })?;
-                Ok(Listener::Tcp(listener))
+        let Some(path) = &listen.unix else {
+            let address = SocketAddr::new(listen.host, listen.port);
+            let bound = std::net::TcpListener::bind(address).map_err(|error| {
+                let hint = "choose another --port, or 0 for any that is free";
+                Failure::usage(format!("cannot listen on {address}: {error}"), hint)
+            });
+            return bound.map(Bound::Tcp);
+        };
+        let bound = bind_unix(path).map_err(|error| {
+            let hint = "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there";
+            Failure::usage(format!("cannot listen on {}: {error}", path.display()), hint)
+        });
+        Ok(Bound::Unix(bound?, Some(path.clone())))
+    }
+}
+
+impl Listener {
+    /// Takes connections of a bound socket.
+    pub fn of(bound: Bound) -> io::Result<Listener> {
+        match bound {
+            Bound::Tcp(listener) => {
+                listener.set_nonblocking(true)?;
+                Ok(Listener::Tcp(TcpListener::from_std(listener)?))
             }
-            Some(path) => Ok(Listener::Unix {
-                listener: bind_unix(path).map_err(|error| {
-                    let hint = "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there";
-                    Failure::usage(format!("cannot listen on {}: {error}", path.display()), hint)
-                })?,
-                path: Some(path.clone()),
-            }),
+            Bound::Unix(listener, path) => {
+                listener.set_nonblocking(true)?;
+                Ok(Listener::Unix { listener: UnixListener::from_std(listener)?, path })
+            }
         }
     }
 
@@ -126,13 +137,13 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::Unix { path: Some(path), .. } = self {
-            // A remaining file is replaced by the next server.
+            // In a sandbox it remains; the next server replaces it.
             let _ = fs_err::remove_file(path);
         }
     }
 }
 
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     let is_socket = fs_err::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket {
         #[expect(clippy::disallowed_methods, reason = "a server of this machine is asked for")]
@@ -143,7 +154,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
         }
         fs_err::remove_file(path)?;
     }
-    let listener = UnixListener::bind(path)?;
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
     fs_err::set_permissions(path, Permissions::from_mode(SOCKET_MODE))?;
     Ok(listener)
 }
@@ -208,8 +219,8 @@ mod tests {
         let listen = Listen { unix: Some(path.clone()), ..Listen::default() };
         // What a killed server leaves.
         drop(std::os::unix::net::UnixListener::bind(path).unwrap());
-        let running = Listener::bind(&listen).unwrap();
-        let refused = Listener::bind(&listen).err().unwrap().to_string();
+        let running = Listener::of(Bound::new(&listen).unwrap()).unwrap();
+        let refused = Bound::new(&listen).err().unwrap().to_string();
         assert!(refused.ends_with("another server listens on it"), "{refused}");
         assert!(path.exists());
         drop(running);

@@ -19,7 +19,7 @@ use super::connection;
 use super::error::{ApiError, Code};
 use super::guard::{self, Peer};
 use super::keys;
-use super::listener::{self, Accepted, Listener};
+use super::listener::{self, Accepted, Bound, Listener};
 use super::models::{Loaded, Served};
 use super::options::{ServeOptions, refuse_open};
 use super::places::{Place, Places};
@@ -49,17 +49,19 @@ enum End {
     LoadFailed(Failure),
 }
 
-/// Serves the models that `load` returns until a signal ends the server. The socket is bound first; then the process is sealed; and
-/// only then does anybody connect, and are models loaded.
+/// Serves the models that `load` returns until a signal ends the server. The socket is bound first; then the process enters its sandbox;
+/// and only then is anybody's connection taken, and are models loaded.
 ///
 /// # Errors
 /// An address that is in use; keys or certificates that cannot be read; models that cannot be loaded; an engine that died; requests
 /// that were aborted at the end.
 pub fn serve<S: Send + 'static>(
     options: ServeOptions,
-    seal: impl FnOnce() -> Result<S, Failure>,
+    enter: impl FnOnce() -> Result<S, Failure>,
     load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
+    let bound = Bound::new(&options.listen)?;
+    let entered = enter()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING)
@@ -67,7 +69,7 @@ pub fn serve<S: Send + 'static>(
         .on_thread_start(give_way)
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(run(options, seal, load));
+    let ended = runtime.block_on(run(options, bound, move || load(entered)));
     // Work in blocking threads is abandoned.
     runtime.shutdown_background();
     ended
@@ -81,10 +83,10 @@ fn give_way() {
     }
 }
 
-async fn run<S: Send + 'static>(
+async fn run(
     options: ServeOptions,
-    seal: impl FnOnce() -> Result<S, Failure>,
-    load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
+    bound: Bound,
+    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options, None)?);
     let (tls_sender, acceptor) = watch::channel(listener::tls(&options.listen)?);
@@ -92,14 +94,13 @@ async fn run<S: Send + 'static>(
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = Ending::new()?;
     let connections_limit = raise_open_files(options.limits.connections);
-    let listener = Listener::bind(&options.listen)?;
+    let listener = Listener::of(bound)?;
     if let Some(host) = listener.host()? {
         refuse_open(host, options.listen.is_guarded())?;
     }
     console::say(format!("listening on {}", listener.address(options.listen.has_tls())?))?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
-    let sealed = seal()?;
-    let mut loaded = load_beside(&app, move || load(sealed))?;
+    let mut loaded = load_beside(&app, load)?;
     let router = router(&app);
     let mut connections = JoinSet::new();
     let places = Places::default();

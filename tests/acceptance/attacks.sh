@@ -57,7 +57,7 @@ start --keys keys --audit audit
 attack ready left behind
 stop
 
-attack_by files "$encoder" templates tokenizers configurations weights links pipes terminals sandbox widened corpora data
+attack_by files "$encoder" templates tokenizers configurations weights links pipes terminals widened corpora data
 attack_by runs plans pipes links strange_names
 attack_by trail cut rolled_back changed texts key outside links pipes terminals
 attack_by bundles changed modes lists terminals

@@ -199,19 +199,6 @@ def terminals():
 # --- The sandbox -----------------------------------------------------------------------------------------------------------------
 
 
-def sandbox():
-    """Every act of `doctor --sandbox`: on a kernel without Landlock those on files are not to be refused, and it says so."""
-    report, *acts = program.run("doctor", "--sandbox")[1].splitlines()
-    is_lacking = "not enforced: files" in report and not has_landlock()
-    by_files = ("read ", "write elsewhere", "list a directory", "look up a name")
-    acts = [act for act in acts if act.startswith(("allowed  ", "refused  "))]
-    for act in acts:
-        name = act[9:].split("  ")[0]
-        is_wrong = act.endswith("WRONG")
-        yield name, NotTried(report) if is_wrong and is_lacking and name.startswith(by_files) else act if is_wrong else ""
-    yield "doctor tries something", "" if len(acts) > 20 else report
-
-
 def widened():
     """What a corpus says of itself does not let the process read more: another's says that its encoder is the root directory."""
     if not has_landlock():

@@ -168,5 +168,5 @@ unshare -n true 2>/dev/null || alone=(unshare -rn)
 serve "${alone[@]}" env WARDROUND_SANDBOX=require "$wardround" >serve-alone
 cmp off/serve serve-alone
 
-"$wardround" doctor --sandbox
+"$wardround" doctor
 echo "all is well"

@@ -1,6 +1,5 @@
 //! What is durable before a client sees it, while the trail's disk is slow or somebody else writes.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,13 +16,6 @@ fn count(folder: &Path, event: &str) -> usize {
     text.matches(&format!("\"event\":\"{event}\"")).count()
 }
 
-/// The lock of a trail, as another process that writes to it has it: until it is dropped, no line is written.
-fn hold(folder: &Path) -> File {
-    let lock = File::options().append(true).open(folder.join("audit/lock")).unwrap();
-    lock.lock().unwrap();
-    lock
-}
-
 fn chat() -> Value {
     let messages = json!([{"role": "user", "content": "Where does the canary sing?"}]);
     json!({"messages": messages, "max_tokens": 6, "seed": 4})
@@ -35,24 +27,6 @@ fn is_silent_for(pending: &Pending, time: Duration) -> bool {
     let is_silent = pending.stream.peek(&mut [0]).is_err();
     pending.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     is_silent
-}
-
-#[test]
-fn no_byte_of_a_stream_leaves_before_the_line_that_it_was_begun() {
-    let server = Server::one(Family::Qwen3, "--audit audit");
-    let folder = server.folder.path();
-    for round in 1..=2 {
-        let lock = hold(folder);
-        let pending = server.stream(chat());
-        assert!(is_silent_for(&pending, DELAY), "a byte came, and the trail was not written");
-        assert_eq!(count(folder, "begun"), round - 1);
-        drop(lock);
-        pending.wait();
-        // Read when the first byte is here, and not later.
-        assert_eq!(count(folder, "begun"), round);
-        let answer = pending.read();
-        assert!(answer.status == 200 && answer.events().1, "{answer:?}");
-    }
 }
 
 /// The line stands in the file as soon as it is written; what a power cut leaves of it is another matter, until the disk was told.

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::super::options::QuietFlag;
-use super::super::sandboxed::Entered;
 use super::super::synthetic::SyntheticModels;
 use super::execute;
 use serde_json::{Map, Value, json};
@@ -57,7 +56,7 @@ const SETTINGS: [&str; 8] = [
 pub fn run(
     models: &SyntheticModels,
     out: &Path,
-    entered: &Entered,
+    sandbox: Option<String>,
     progress: QuietFlag,
 ) -> Result<(), Failure> {
     let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
@@ -68,7 +67,7 @@ pub fn run(
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
     spec.hub = spec.hub.local();
-    let contents = execute(spec, out, entered, progress)?;
+    let contents = execute(spec, out, sandbox, progress)?;
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
         let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
         let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
