@@ -43,6 +43,7 @@ mod progress;
 mod rate;
 mod reasons;
 mod recipe;
+mod recipes;
 mod replay;
 mod report;
 mod resume;
@@ -89,8 +90,8 @@ enum Verb {
     Demo(demo::Demo),
     /// Run a system on a file of questions or notes
     Run(Box<run::Run>),
-    /// Run every cell of a paper's table or figure, then print it
-    Recipe(Box<recipe::RecipeVerb>),
+    /// Run every cell of a paper's table or figure, then print it (or ls, show, new)
+    Recipe(Box<recipes::Recipes>),
     /// Continue a run or a recipe where it stopped
     Resume(Box<resume::Resume>),
     /// Check one clinical note for an error

@@ -1,13 +1,15 @@
 //! `recipe`: runs the missing cells of a paper's table or figure, then prints it.
 
+mod dry_run;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
+use self::dry_run::announce;
 use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
-use super::forecast::{Outlook, Planned};
 use super::options::ScorerFlags;
 use super::progress::Terminal;
 use super::sandboxed::{Paths, SandboxFlag};
@@ -28,7 +30,7 @@ use crate::experiment::driver::{refuse_failed, refuse_silence};
 use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::built_in::of_paper;
-use crate::experiment::recipe::cells::{Cell, cells, refuse_unused_files};
+use crate::experiment::recipe::cells::{Cell, refuse_unused_files};
 use crate::experiment::recipe::file::Analysis;
 use crate::experiment::recipe::machine::Machine;
 use crate::experiment::recipe::manifest::RecipeManifest;
@@ -39,6 +41,9 @@ use crate::panel::DecodingMode;
 use crate::panel::remote::Address;
 use crate::record::Schema;
 use crate::systems::settings::pairs;
+
+#[cfg(test)]
+pub(super) use self::dry_run::planned;
 
 #[derive(Clone, Debug, Args)]
 pub struct RecipeVerb {
@@ -126,6 +131,9 @@ impl RecipeVerb {
             true => DecodingMode::Grammar,
             false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
+        if !self.start.dry_run {
+            recipe.refuse_missing(&self.name, &self.data_dir)?;
+        }
         if !self.start.panel.panel.is_empty() {
             recipe.panel = list::models(&self.start.panel.panel)?;
         } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
@@ -358,13 +366,6 @@ impl RecipeOutput {
     }
 }
 
-/// Every cell of a recipe, and what it is called.
-pub(super) fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
-    let cells = cells(&recipe.forms)?;
-    let planned = cells.iter().zip(recipe.specs()?);
-    Ok(planned.map(|(cell, spec)| Planned { label: cell.title(), spec }).collect())
-}
-
 /// Does it with one recipe after another: what one of several lacks ends none of those after it.
 ///
 /// # Errors
@@ -388,27 +389,4 @@ fn each(
         }
     }
     first.map_or(Ok(()), Err)
-}
-
-fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
-    for form in &recipe.forms {
-        let Recipe { title, decoding, .. } = &form.manifest.recipe;
-        console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
-    }
-    let mut outlook = Outlook::of(&planned(recipe)?)?;
-    if scorers.keywords.is_none() {
-        let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
-        outlook.optional.extend(absent.map(|path| {
-            format!(
-                "{}; without it KPCS takes the words that gold corrections change",
-                forecast::file(&path)
-            )
-        }));
-    }
-    // What cannot be resolved is told as it would be by the run itself.
-    if outlook.is_whole() {
-        let local = RecipeRun { hub: recipe.hub.local(), ..recipe.clone() };
-        summary::tell_memory(&local.resolve()?.models)?;
-    }
-    outlook.tell()
 }

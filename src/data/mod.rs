@@ -44,6 +44,8 @@ use source::Source;
 
 /// The path that stands for the built-in questions, in [`load`] and in plans.
 pub const DEMO_PATH: &str = "built-in/demo.jsonl";
+/// Their file, as [`Format::Mcq`] reads it.
+pub const DEMO_TEXT: &str = include_str!("demo.jsonl");
 
 /// A file of questions or notes that was read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +137,7 @@ pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Datas
     } else if format == Format::Notes && error::has_extension(path, "txt") {
         return note(path, crate::outside::file(path)?);
     } else if path == Path::new(DEMO_PATH) {
-        (format.reader().read)(&Source::new(path, include_bytes!("demo.jsonl").to_vec())?)?
+        (format.reader().read)(&Source::new(path, DEMO_TEXT.as_bytes().to_vec())?)?
     } else {
         (format.reader().read)(&Source::read(path)?)?
     };

@@ -215,6 +215,55 @@ fn a_cell_of_another_version_is_taken_only_where_that_is_allowed() {
 }
 
 #[test]
+fn a_new_recipe_runs_as_it_stands_and_writes_over_nothing() {
+    let scratch = Scratch::new();
+    let panel = scratch.panel();
+    let told = scratch.wardround("recipe new mine.toml");
+    assert_eq!(told.succeeded().stdout, "wardround recipe mine.toml --data-dir .\n");
+    let run = format!("recipe mine.toml --data-dir . --limit 1 --panel {panel} --out mine");
+    let ran = scratch.wardround(run);
+    let table = &ran.finished().stdout;
+    for label in ["A vote on the first answers", "One round of debate"] {
+        assert!(table.contains(label), "{table}");
+    }
+    assert!(!table.contains("unlike the paper"), "{table}");
+    let digest = |told: &str| {
+        let line = told.lines().find_map(|line| line.strip_prefix("digest "));
+        line.unwrap_or_else(|| panic!("{told}")).trim().to_owned()
+    };
+    let verified = scratch.wardround("verify mine");
+    assert_eq!(digest(&verified.succeeded().stdout), digest(&ran.stderr));
+
+    let written = std::fs::read(scratch.path("mine.toml")).unwrap();
+    scratch.wardround("recipe new mine.toml").refused(2, &["mine.toml is there already"]);
+    scratch.write("taken.jsonl", "mine");
+    scratch.wardround("recipe new taken.toml").refused(2, &["taken.jsonl is there already"]);
+    assert_eq!(std::fs::read(scratch.path("mine.toml")).unwrap(), written);
+    assert!(!scratch.path("taken.toml").exists());
+    scratch.wardround("recipe new notes.toml --data notes.csv --format medec").succeeded();
+    let notes = std::fs::read_to_string(scratch.path("notes.toml")).unwrap();
+    assert!(notes.contains("file = \"notes.csv\"") && notes.contains("\"medguards\""), "{notes}");
+    scratch
+        .wardround("recipe notes.toml --data-dir . --out notes")
+        .refused(2, &["notes.toml, line 16: dataset mine, file: there is no ", "hint: "]);
+}
+
+#[test]
+fn recipes_are_listed_and_shown() {
+    use wardround::experiment::recipe::built_in::{names, text};
+    let scratch = Scratch::new();
+    let listed = scratch.wardround("recipe ls").succeeded().stdout.clone();
+    assert_eq!(listed.lines().count(), names().count());
+    let line = listed.lines().find(|line| line.starts_with("table1 ")).unwrap();
+    assert!(line.contains("medmad-paper") && line.contains("27 cells"), "{line}");
+    assert!(line.ends_with("Table 1, open-source models"), "{line}");
+    let shown = scratch.wardround("recipe show table1").succeeded().stdout.clone();
+    assert_eq!(Some(shown.as_str()), text("table1"));
+    scratch.wardround("recipe show tabel1").refused(2, &["there is no recipe tabel1", "table1, "]);
+    scratch.wardround("recipe").refused(2, &["--data-dir"]);
+}
+
+#[test]
 fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     let scratch = Scratch::new();
     let panel = scratch.panel();

@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use ::toml::Spanned;
+use ::toml::de::DeTable;
 use serde::de::DeserializeOwned;
 
 /// Published configurations and tables of special tokens have a sixth of it. What is made for it becomes fifty times as much in memory, TOML
@@ -152,10 +154,24 @@ pub fn json<T: DeserializeOwned>(path: &Path) -> io::Result<serde_json::Result<T
 /// What is no such TOML, or is longer than any file of it that is read.
 #[expect(clippy::disallowed_methods, reason = "this is where it is bounded")]
 pub fn toml<T: DeserializeOwned>(text: &str) -> Result<T, ::toml::de::Error> {
+    refuse_long(text)?;
+    ::toml::from_str(text)
+}
+
+/// A text of TOML as its keys, each with its place in the text.
+///
+/// # Errors
+/// As [`toml`].
+pub fn toml_keys(text: &str) -> Result<Spanned<DeTable<'_>>, ::toml::de::Error> {
+    refuse_long(text)?;
+    DeTable::parse(text)
+}
+
+fn refuse_long(text: &str) -> Result<(), ::toml::de::Error> {
     let refused = <::toml::de::Error as serde::de::Error>::custom::<String>;
     match text.len() as u64 > LONGEST_JSON {
         true => Err(refused(format!("it is longer than {LONGEST_JSON} bytes"))),
-        false => ::toml::from_str(text),
+        false => Ok(()),
     }
 }
 

@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 
 use super::RecipeError;
-use super::built_in::{self, ids};
+use super::built_in;
 use super::paper::{Paper, PrintedTable, PublishedEntry};
 use super::variant::Variant;
 use crate::data::Format;
 use crate::diagnosis::Failure;
-use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::Which;
+use crate::systems::file::fault::Fault;
+
+/// The page of docs/ on it.
+pub(super) const PAGE: &str = "recipes.md";
 
 /// A table or figure: its cells are every method on every dataset. A file that begins with `like = "NAME"` is that recipe in the binary
 /// but for the keys that it has itself.
@@ -146,19 +151,22 @@ pub struct MethodEntry {
     pub paper: BTreeMap<String, [f64; 2]>,
 }
 
-/// The keys of a file, over those of the recipe that it is `like`.
-fn table(text: &str, path: &str) -> Result<toml::Table, RecipeError> {
-    let own = outside::toml::<toml::Table>(text);
-    let mut own = own.map_err(|error| RecipeError::malformed(path, error.message()))?;
-    let Some(like) = own.remove("like") else {
+/// The keys of a file, each with its place there, over those of the recipe that it is `like`.
+fn keys(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {
+    let mut own = outside::toml_keys(text).map_err(|error| Fault::of_toml(&error, PAGE))?;
+    let Some(like) = own.get_mut().remove("like") else {
         return Ok(own);
     };
-    let other = like.as_str().and_then(|name| Some((name, built_in::text(name)?)));
-    let unknown = || RecipeError::malformed(path, format!("like = {like}: no such recipe"));
-    let (name, other) = other.ok_or_else(unknown)?;
-    let mut table = table(other, name)?;
-    table.extend(own);
-    Ok(table)
+    let name = like.get_ref().as_str().unwrap_or_default();
+    let unknown = || {
+        let problem = format!("like = {name:?}: no such recipe");
+        Fault::new("like", problem, "`wardround recipe ls` lists the recipes")
+    };
+    let other = keys(built_in::text(name).ok_or_else(unknown)?)?;
+    for (key, value) in other.into_inner() {
+        own.get_mut().entry(key).or_insert(value);
+    }
+    Ok(own)
 }
 
 impl Recipe {
@@ -168,17 +176,19 @@ impl Recipe {
     /// A name that no recipe has, or a file that is none.
     pub fn find(name: &str) -> Result<Recipe, Failure> {
         if let Some(text) = built_in::text(name) {
-            return Ok(Recipe::parse(text, name)?);
+            return Recipe::parse(text, name);
         }
         let path = Path::new(name);
         if !path.is_file() {
             return Err(RecipeError::Unknown { name: name.to_owned() }.into());
         }
-        let mut recipe = Recipe::parse(&outside::text(path)?, name)?;
+        let text = outside::text(path)?;
+        let mut recipe = Recipe::parse(&text, name)?;
         for method in &mut recipe.method {
             let read = method.system.read_below(path.parent().unwrap_or(Path::new("")));
             read.map_err(|error| error.about(&method.name))?;
         }
+        recipe.check_systems().map_err(|fault| fault.told(name, &text))?;
         Ok(recipe)
     }
 
@@ -187,12 +197,23 @@ impl Recipe {
         built_in::text(name).is_some()
     }
 
+    /// Whether it quotes a paper, beside whose figures ours stand.
+    pub fn has_paper(&self) -> bool {
+        let quotes = |method: &MethodEntry| !method.paper.is_empty();
+        self.method.iter().any(quotes)
+            || self.paper != Paper::default()
+            || !(self.published.is_empty() && self.printed.is_empty())
+    }
+
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
-    pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
-        let malformed = |error: toml::de::Error| RecipeError::malformed(path, error.message());
-        let table = table(text, path)?;
-        let mut recipe = Recipe::deserialize(table).map_err(malformed)?;
+    pub fn parse(text: &str, path: &str) -> Result<Recipe, Failure> {
+        Recipe::read(text).map_err(|fault| fault.told(path, text))
+    }
+
+    fn read(text: &str) -> Result<Recipe, Fault> {
+        let read = Recipe::deserialize(Deserializer::from(keys(text)?));
+        let mut recipe = read.map_err(|error| Fault::of_toml(&error, PAGE))?;
         for (key, value) in std::mem::take(&mut recipe.settings) {
             for method in &mut recipe.method {
                 method.settings.entry(key.clone()).or_insert_with(|| value.clone());
@@ -200,175 +221,17 @@ impl Recipe {
         }
         for reading in &mut recipe.readings {
             if let Some(name) = reading.strip_prefix('@') {
-                let text = built_in::reading(name);
-                let missing = || RecipeError::malformed(path, format!("no reading @{name}"));
-                *reading = text.ok_or_else(missing)?.trim_end().to_owned();
+                let hint = "write the sentence itself, or the name of a file in recipes/readings";
+                let missing = || Fault::new("readings", format!("no reading @{name}"), hint);
+                let text = built_in::reading(name).ok_or_else(missing)?;
+                *reading = text.trim_end().to_owned();
             }
         }
-        recipe.check().map_err(|problem| RecipeError::malformed(path, problem))?;
+        recipe.check()?;
+        recipe.check_systems()?;
         Ok(recipe)
-    }
-
-    /// Whether datasets, methods and variants have names that folders may be called by, each once.
-    ///
-    /// # Errors
-    /// What is wrong, as a sentence.
-    pub(super) fn check_names(&self) -> Result<(), String> {
-        let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
-        let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
-        let variants: Vec<&str> = self.variants.iter().map(|one| one.name.as_str()).collect();
-        for (what, names) in [("dataset", &datasets), ("method", &methods), ("variant", &variants)]
-        {
-            if names.is_empty() && what != "variant" {
-                return Err(format!("there is no [[{what}]]"));
-            }
-            for (index, name) in names.iter().enumerate() {
-                let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-                if name.is_empty() || !name.chars().all(is_plain) {
-                    return Err(format!(
-                        "a {what} is named \"{name}\": names are lower-case letters, digits and -"
-                    ));
-                }
-                if names[..index].contains(name) {
-                    return Err(format!("two of [[{what}]] are named {name}"));
-                }
-            }
-        }
-        // A recipe may be somebody else's, and what it names may go to an endpoint.
-        let files = self.dataset.iter().flat_map(|one| [Some(&one.file), one.keywords.as_ref()]);
-        let files = files.chain([self.exemplars.as_ref().map(|one| &one.file)]).flatten();
-        for file in files {
-            if !outside::is_below(file) {
-                return Err(format!("{file} is not below --data-dir"));
-            }
-        }
-        if self.runs > MOST_RUNS {
-            return Err(format!("`runs` is {}; {MOST_RUNS} at most are taken", self.runs));
-        }
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.check_names()?;
-        let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
-        let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
-        if self.runs == 0 || self.panel.is_empty() {
-            return Err("`runs` and `panel` may not be empty".to_owned());
-        }
-        if !self.panel_sampling.is_empty() && self.panel_sampling.len() != self.panel.len() {
-            return Err("`panel_sampling` has an entry for each of `panel`, or none".to_owned());
-        }
-        let samplings = self.method.iter().map(|method| method.sampling);
-        for sampling in samplings.chain([self.sampling]).chain(self.panel_sampling.iter().copied())
-        {
-            sampling.check()?;
-        }
-        for dataset in &self.dataset {
-            if let Some(list) = dataset.ids.as_deref().filter(|list| ids(list).is_none()) {
-                return Err(format!("dataset {}: no list of ids {list}", dataset.name));
-            }
-        }
-        for method in &self.method {
-            if let Some(unknown) =
-                method.paper.keys().find(|name| !datasets.contains(&name.as_str()))
-            {
-                return Err(format!("method {}: no dataset {unknown}", method.name));
-            }
-            if let Some(other) = &method.against
-                && !methods.contains(&other.as_str())
-            {
-                return Err(format!("method {}: no method {other}", method.name));
-            }
-        }
-        for row in &self.published {
-            let mut named = row.figures.keys();
-            if let Some(unknown) = named.find(|name| !datasets.contains(&name.as_str())) {
-                return Err(format!("{}: no dataset {unknown}", row.label));
-            }
-            let mut labels = self.published.iter().map(|other| &other.label);
-            if let Some(against) = &row.against
-                && !labels.any(|label| label == against)
-            {
-                return Err(format!("{}: no published row {against}", row.label));
-            }
-        }
-        if let Some(problem) = self.printed.iter().find_map(PrintedTable::problem) {
-            return Err(problem);
-        }
-        Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_recipe_in_the_binary_is_one() {
-        for name in built_in::names() {
-            let recipe = Recipe::find(name).unwrap();
-            assert!(!recipe.title.is_empty() && matches!(recipe.runs, 1 | 3), "{name}");
-            let again = Recipe::parse(&toml::to_string(&recipe).unwrap(), name).unwrap();
-            assert_eq!(again, recipe);
-        }
-    }
-
-    #[test]
-    fn files_lie_below_the_folder_of_the_data_and_runs_are_few() {
-        let problem = |more: &str| {
-            let text = format!("like = \"medguards-table7-api\"\n{more}");
-            Recipe::parse(&text, "own.toml").unwrap_err().to_string()
-        };
-        let recipe = Recipe::find("medguards-table7-api").unwrap();
-        for file in ["../notes.csv", "/etc/passwd"] {
-            let mut recipe = recipe.clone();
-            file.clone_into(&mut recipe.dataset[0].file);
-            assert!(recipe.check().unwrap_err().ends_with("is not below --data-dir"));
-        }
-        assert!(problem("runs = 4294967295\n").contains("10000 at most"));
-        assert!(Recipe::is_built_in("medguards-table7-api") && !Recipe::is_built_in("own.toml"));
-    }
-
-    #[test]
-    fn a_recipe_like_another_has_its_own_keys_alone_instead() {
-        let like =
-            Recipe::parse("like = \"medguards-table7-api\"\nruns = 1\n", "own.toml").unwrap();
-        let other = Recipe::find("medguards-table7-api").unwrap();
-        assert_eq!(like, Recipe { runs: 1, ..other.clone() });
-        // Which is itself like the recipe of open models.
-        assert_eq!(other.dataset, Recipe::find("medguards-table7").unwrap().dataset);
-    }
-
-    #[test]
-    fn table_one_has_the_papers_figures() {
-        let recipe = Recipe::find("table1").unwrap();
-        assert_eq!((recipe.dataset.len(), recipe.method.len()), (3, 9));
-        assert_eq!(recipe.method[8].paper["mmlu-pro"], [0.5967, 0.0289]);
-    }
-
-    #[test]
-    fn a_recipe_that_contradicts_itself_is_refused_by_name() {
-        let good = toml::to_string(&Recipe::find("table4").unwrap()).unwrap();
-        let problem = |from: &str, to: &str| {
-            assert!(good.contains(from), "{good}");
-            let text = good.replacen(from, to, 1);
-            Recipe::parse(&text, "mine.toml").unwrap_err().to_string()
-        };
-        let cases = [
-            ("name = \"medqa\"", "name = \"Med QA\"", "names are lower-case"),
-            ("name = \"medqa\"", "name = \"mmlu-pro\"", "two of [[dataset]] are named mmlu-pro"),
-            ("ids = \"medqa-100\"", "ids = \"medqa-9\"", "no list of ids medqa-9"),
-            ("runs = 3", "runs = 0", "may not be empty"),
-            ("decoding = ", "decodin = ", "unknown field"),
-            ("title = ", "like = \"table77\"\ntitle = ", "like = \"table77\": no such recipe"),
-            ("medqa = [", "medqb = [", "no dataset medqb"),
-            ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number from 0 to 1"),
-        ];
-        for (from, to, expected) in cases {
-            let problem = problem(from, to);
-            assert!(problem.starts_with("mine.toml: ") && problem.contains(expected), "{problem}");
-        }
-        let error = Recipe::find("table9").unwrap_err();
-        assert!(error.hint().unwrap().contains("table1-api, table1, "));
-    }
-}
+mod tests;

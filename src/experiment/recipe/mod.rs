@@ -6,6 +6,7 @@
 
 pub mod built_in;
 pub mod cells;
+mod check;
 mod column;
 pub mod error;
 pub mod file;
@@ -16,6 +17,10 @@ pub mod run;
 pub mod variant;
 
 pub use built_in::text as recipe_text;
+/// What a recipe of one's own on questions begins with; `@RECIPE@`, `@FOLDER@`, `@FILE@` and `@FORMAT@` are filled in.
+pub const NEW_ON_QUESTIONS: &str = include_str!("new_on_questions.toml");
+/// The same on notes.
+pub const NEW_ON_NOTES: &str = include_str!("new_on_notes.toml");
 pub use column::NoteColumn;
 pub use error::RecipeError;
 pub use file::Recipe;

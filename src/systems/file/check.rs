@@ -1,5 +1,6 @@
 //! What a system's file must hold, and what it may not, told before anything is asked.
 
+use super::PAGE;
 use super::fault::Fault;
 use super::schema::Is::{
     Agreed, Answer, Confidence, Correction, Flag, Reason, Sentence, SentenceId,
@@ -45,7 +46,7 @@ impl SystemFile {
     /// # Errors
     /// The first fault.
     pub(super) fn check(&self) -> Checked {
-        self.defaults().map_err(|error| Fault::of_setting(&error))?;
+        self.defaults().map_err(|error| Fault::under("settings", &error.into(), PAGE))?;
         let prompts = self.stages.iter().flat_map(|stage| [&stage.system, &stage.user]);
         let quoted: Vec<&str> = prompts.flat_map(|prompt| placeholders(prompt)).collect();
         for (name, told) in &self.texts {
@@ -58,7 +59,7 @@ impl SystemFile {
         refuse(is_far, "stage", "there are more than 100 of them", "leave some out")?;
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
         for (place, stage) in self.stages.iter().enumerate() {
-            let fault = |fault: Fault| fault.in_stage(&stage.name);
+            let fault = |fault: Fault| fault.within("stage", &stage.name);
             let name = stage.name.as_str();
             let is_taken = names[..place].contains(&name) || self.texts.contains_key(name);
             refuse(is_taken, "name", "another stage or text has this name", "take another")
@@ -73,7 +74,7 @@ impl SystemFile {
                 // Later rounds quote what earlier ones said.
                 let before = if rounds > 1 { group.end } else { place };
                 let stage = &self.stages[place];
-                let fault = |fault: Fault| fault.in_stage(&stage.name);
+                let fault = |fault: Fault| fault.within("stage", &stage.name);
                 self.check_prompts(stage, &names[..before]).map_err(fault)?;
                 let others = (0..before).filter(|other| *other != place);
                 let others: Vec<&Stage> = others.map(|other| &self.stages[other]).collect();

@@ -5,7 +5,7 @@
 
 mod ask;
 mod check;
-mod fault;
+pub mod fault;
 pub mod form;
 mod keys;
 mod prompt;
@@ -34,6 +34,8 @@ include!(concat!(env!("OUT_DIR"), "/system_files.rs"));
 
 /// The end of the name of a system's file.
 pub const EXTENSION: &str = ".toml";
+/// The page of docs/ on it.
+const PAGE: &str = "your-own-system.md";
 /// Bytes of a system's file, and of a prompt beside it, at most.
 const LONGEST: u64 = 1 << 20;
 /// Models of a panel that names none, at most.
@@ -70,7 +72,7 @@ impl SystemFile {
     }
 
     fn parse(source: &SystemText) -> Result<SystemFile, Fault> {
-        outside::toml(&source.text).map_err(|error| Fault::of_toml(&error))
+        outside::toml(&source.text).map_err(|error| Fault::of_toml(&error, PAGE))
     }
 
     /// Whether wardround has no such file.

@@ -1,0 +1,167 @@
+//! Tests of `file.rs` and `check.rs`.
+
+use serde::de::DeserializeOwned;
+
+use super::*;
+use crate::experiment::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS};
+
+#[test]
+fn every_recipe_in_the_binary_is_one() {
+    for name in built_in::names() {
+        let recipe = Recipe::find(name).unwrap();
+        assert!(!recipe.title.is_empty() && matches!(recipe.runs, 1 | 3), "{name}");
+        let again = Recipe::parse(&toml::to_string(&recipe).unwrap(), name).unwrap();
+        assert_eq!(again, recipe);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_and_a_hint() {
+    let good = NEW_ON_QUESTIONS.replace("@FILE@", "\"q.jsonl\"").replace("@FORMAT@", "mcq");
+    Recipe::parse(&good, "mine.toml").unwrap();
+    let notes = NEW_ON_NOTES.replace("@FILE@", "\"n.csv\"").replace("@FORMAT@", "medec");
+    Recipe::parse(&notes, "mine.toml").unwrap();
+    let panel = "panel = [\"smollm2-135m\"]";
+    for (from, to, expected) in [
+        ("runs = 1 ", "run = 1 ", "unknown field `run`"),
+        ("runs = 1 ", "runs = \"one\" ", "invalid type"),
+        ("runs = 1 ", "runs = 0 ", "runs: it may not be 0"),
+        ("\"grammar\" ", "\"grammer\" ", "unknown variant `grammer`"),
+        ("\"mcq\"", "\"mcqs\"", "unknown variant `mcqs`"),
+        ("[\"paired-first\"]", "[\"paired\"]", "unknown variant `paired`"),
+        (panel, "panel = []", "panel: it may not be empty"),
+        (panel, "panel = [\"a\", \"b\"]", "a panel of 2 models, and medmad takes 3"),
+        ("\"medmad\" ", "\"medmud\" ", "method votes, system: there is no system medmud"),
+        ("t_max = 0", "t_mix = 0", "method votes, settings: there is no setting t_mix"),
+        ("t_max = 1", "t_max = -1", "method debate, settings: setting t_max: \"-1\" is not"),
+        ("\"debate\"", "\"De bate\"", "names are lower-case letters, digits and -"),
+        ("\"debate\"", "\"votes\"", "two of [[method]] are named votes"),
+        ("\"q.jsonl\"", "\"../q.jsonl\"", "dataset mine, file: ../q.jsonl is not below"),
+        ("format =", "ids = \"mcq-1\"\nformat =", "dataset mine, ids: no list of ids mcq-1"),
+        ("settings =", "against = \"none\"\nsettings =", "votes, against: no method none"),
+        ("[[dataset]]", "readings = [\"@none\"]\n[[dataset]]", "readings: no reading @none"),
+    ] {
+        let at = good.find(from).unwrap_or_else(|| panic!("{from}"));
+        let text = good.replacen(from, to, 1);
+        let line = match to {
+            // Of two with one name the first is told.
+            "\"votes\"" => 1 + good[..good.find(to).unwrap()].matches('\n').count(),
+            _ => 1 + good[..at].matches('\n').count(),
+        };
+        let error = Recipe::parse(&text, "mine.toml").unwrap_err();
+        let (told, place) = (error.to_string(), format!("mine.toml, line {line}: "));
+        assert!(told.starts_with(&place) && told.contains(expected), "{place}{told}");
+        assert!(error.hint().is_some_and(|hint| !hint.is_empty()), "{told}");
+    }
+    // What a recipe is like is not in its file: a mistake of its own is told at its own line.
+    let like = "like = \"table4\"\nruns = 1\npanel = [\"a\", \"b\"]\n";
+    let told = Recipe::parse(like, "mine.toml").unwrap_err().to_string();
+    assert!(told.starts_with("mine.toml, line 3: "), "{told}");
+}
+
+#[test]
+fn a_dataset_that_is_not_there_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let text = NEW_ON_QUESTIONS.replace("@FILE@", "\"q.jsonl\"").replace("@FORMAT@", "mcq");
+    fs_err::write(&path, &text).unwrap();
+    let name = path.to_str().unwrap();
+    let recipe = Recipe::find(name).unwrap();
+    let told = recipe.refuse_missing(name, folder.path()).unwrap_err().to_string();
+    let line = 1 + text[..text.find("file =").unwrap()].matches('\n').count();
+    assert!(told.contains(&format!("mine.toml, line {line}: dataset mine, file: ")), "{told}");
+    fs_err::write(folder.path().join("q.jsonl"), "").unwrap();
+    recipe.refuse_missing(name, folder.path()).unwrap();
+    Recipe::find("table1").unwrap().refuse_missing("table1", folder.path()).unwrap();
+}
+
+/// The fields of a type, as it tells them where another is given.
+fn fields<T: DeserializeOwned>() -> Vec<String> {
+    let error = outside::toml::<T>("another = 1").err().unwrap();
+    error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_has_every_field() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/recipes.md");
+    let page = fs_err::read_to_string(page).unwrap();
+    let own = page.split("## Your own recipe").nth(1).unwrap();
+    let of = [
+        fields::<Recipe>(),
+        fields::<DatasetEntry>(),
+        fields::<MethodEntry>(),
+        fields::<ExemplarEntry>(),
+        fields::<Variant>(),
+        fields::<SamplingChoice>(),
+        fields::<Paper>(),
+        fields::<PublishedEntry>(),
+        fields::<PrintedTable>(),
+        vec!["like".to_owned()],
+    ];
+    assert!(of.iter().all(|fields| !fields.is_empty()));
+    let is_told = |field: &String| {
+        ["`", "`[", "`[["].iter().any(|open| own.contains(&format!("{open}{field}")))
+    };
+    let untold: Vec<_> = of.concat().into_iter().filter(|field| !is_told(field)).collect();
+    assert!(untold.is_empty(), "docs/recipes.md lacks {untold:?}");
+}
+
+#[test]
+fn files_lie_below_the_folder_of_the_data_and_runs_are_few() {
+    let problem = |more: &str| {
+        let text = format!("like = \"medguards-table7-api\"\n{more}");
+        Recipe::parse(&text, "own.toml").unwrap_err().to_string()
+    };
+    let recipe = Recipe::find("medguards-table7-api").unwrap();
+    for file in ["../notes.csv", "/etc/passwd"] {
+        let mut recipe = recipe.clone();
+        file.clone_into(&mut recipe.dataset[0].file);
+        let fault = recipe.check().unwrap_err().to_string();
+        assert!(fault.ends_with(&format!("file: {file} is not below --data-dir")), "{fault}");
+    }
+    assert!(problem("runs = 4294967295\n").contains("10000 at most"));
+    assert!(Recipe::is_built_in("medguards-table7-api") && !Recipe::is_built_in("own.toml"));
+}
+
+#[test]
+fn a_recipe_like_another_has_its_own_keys_alone_instead() {
+    let like = Recipe::parse("like = \"medguards-table7-api\"\nruns = 1\n", "own.toml").unwrap();
+    let other = Recipe::find("medguards-table7-api").unwrap();
+    assert_eq!(like, Recipe { runs: 1, ..other.clone() });
+    // Which is itself like the recipe of open models.
+    assert_eq!(other.dataset, Recipe::find("medguards-table7").unwrap().dataset);
+}
+
+#[test]
+fn table_one_has_the_papers_figures() {
+    let recipe = Recipe::find("table1").unwrap();
+    assert_eq!((recipe.dataset.len(), recipe.method.len()), (3, 9));
+    assert_eq!(recipe.method[8].paper["mmlu-pro"], [0.5967, 0.0289]);
+}
+
+#[test]
+fn a_recipe_that_contradicts_itself_is_refused_by_name() {
+    let good = toml::to_string(&Recipe::find("table4").unwrap()).unwrap();
+    let problem = |from: &str, to: &str| {
+        assert!(good.contains(from), "{good}");
+        let text = good.replacen(from, to, 1);
+        Recipe::parse(&text, "mine.toml").unwrap_err().to_string()
+    };
+    let cases = [
+        ("name = \"medqa\"", "name = \"Med QA\"", "names are lower-case"),
+        ("name = \"medqa\"", "name = \"mmlu-pro\"", "two of [[dataset]] are named mmlu-pro"),
+        ("ids = \"medqa-100\"", "ids = \"medqa-9\"", "no list of ids medqa-9"),
+        ("runs = 3", "runs = 0", "may not be 0"),
+        ("decoding = ", "decodin = ", "unknown field"),
+        ("title = ", "like = \"table77\"\ntitle = ", "like = \"table77\": no such recipe"),
+        ("medqa = [", "medqb = [", "no dataset medqb"),
+        ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number from 0 to 1"),
+    ];
+    for (from, to, expected) in cases {
+        let problem = problem(from, to);
+        assert!(problem.starts_with("mine.toml, line "), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
+    }
+    let error = Recipe::find("table9").unwrap_err();
+    assert!(error.hint().unwrap().contains("table1-api, table1, "));
+}
