@@ -21,7 +21,7 @@ impl Conditions {
         let prompts = match (&plan.prompts, entry) {
             (Some(folder), _) => format!("those in {folder}"),
             _ if plan.system_file.is_some() => "those of its file".to_owned(),
-            (None, Some(entry)) => entry.wording.to_string(),
+            (None, Some(entry)) => format!("{}{}", entry.wording, ours(plan, entry.prompts)),
             (None, None) => "unknown".to_owned(),
         };
         let examples = entry.and_then(|entry| entry.examples).unwrap_or("none");
@@ -41,6 +41,26 @@ impl Conditions {
                 ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }
+    }
+}
+
+/// The settings of MED-MAD with whose other values its prompts are no longer the paper's alone.
+const OF_THE_PAPER: [(&str, &[&str]); 4] = [
+    ("record", &["full"]),
+    ("counterfactual", &["on", "paper"]),
+    ("peers", &["all"]),
+    ("evidence", &["off"]),
+];
+
+/// What of a paper's prompts a run's settings put in our words.
+fn ours(plan: &Plan, prompts: &str) -> String {
+    let words = OF_THE_PAPER.iter().filter(|_| prompts == "medmad").filter_map(|(name, paper)| {
+        let value = plan.settings.get(*name)?;
+        (!paper.contains(&value.as_str()?)).then(|| format!("{name} = {}", in_words(value)))
+    });
+    match words.collect::<Vec<_>>().join(" and ") {
+        none if none.is_empty() => none,
+        words => format!(", but for what {words} changes"),
     }
 }
 
@@ -79,7 +99,7 @@ pub fn decoding(mode: DecodingMode) -> &'static str {
     match mode {
         DecodingMode::Json => "JSON mode where MedAgentBoard has it, free text elsewhere",
         DecodingMode::Text => "free text",
-        DecodingMode::Grammar => "text under a grammar, unlike the paper's",
+        DecodingMode::Grammar => "text under a grammar",
     }
 }
 
@@ -126,7 +146,7 @@ mod tests {
         for part in [
             "Made with: prompts: ours, after the descriptions in MedAgentBoard",
             "few-shot examples: ours",
-            "decoding: text under a grammar, unlike the paper's",
+            "decoding: text under a grammar;",
             "limits: max_tokens = 4096, record_chars = 240",
             "thinking: off",
             &format!("models: sym {}", plan.panel[0].backbone),
@@ -138,6 +158,10 @@ mod tests {
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: the paper's (MED-MAD, App. C); few-shot examples: none"));
         assert!(said.contains("limits: max_tokens = 4096;"), "{said}");
+        plan.settings = toml::from_str("record = 'short'\npeers = 'all'").unwrap();
+        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        let but = "the paper's (MED-MAD, App. C), but for what record = short changes; few-shot";
+        assert!(said.contains(but), "{said}");
         plan.prompts = Some("mine".to_owned());
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");

@@ -32,6 +32,7 @@ use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
 use crate::outside;
+use crate::panel::DecodingMode;
 use crate::record::Schema;
 
 /// The file's name in the recipe's folder.
@@ -352,7 +353,11 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
             }
         }
     }
-    lines.push(conditions::decoding(recipe.decoding).to_owned());
+    let of_paper = match recipe.decoding {
+        DecodingMode::Grammar if recipe.has_paper() => ", unlike the paper's",
+        _ => "",
+    };
+    lines.push(format!("{}{of_paper}", conditions::decoding(recipe.decoding)));
     if let Some((_, contents)) = cells.first() {
         let plan = &contents.plan;
         let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
