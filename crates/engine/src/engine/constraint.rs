@@ -307,8 +307,7 @@ impl State {
         let words = allowed.as_slice().iter().zip(present);
         self.allowed = words.map(|(allowed, present)| allowed & present).collect();
         self.budget.look(&self.matcher, left);
-        let tokenizer = &self.budget.closers.tokenizer;
-        Some(self.spelling.narrow(tokenizer, &self.matcher, &self.allowed))
+        Some(self.spelling.narrow(&self.budget.closers, &self.matcher, &self.allowed))
     }
 
     /// Whether its tokens come to an end: what was drawn may have to be drawn again.

@@ -36,6 +36,8 @@ pub struct Closers {
     eos_ids: Vec<u32>,
     between: [Vec<u32>; BETWEEN.len()],
     in_text: [Vec<u32>; IN_TEXT.len()],
+    /// Two letters that hardly any words of a grammar both go on with.
+    pub letters: [Vec<u32>; 2],
     /// One for each token of white space, and for each that goes on with a list or opens more than one thing: `", "`, `[{`.
     others: Arc<[u32]>,
 }
@@ -61,6 +63,7 @@ impl Closers {
             eos_ids: eos_ids.to_vec(),
             between: BETWEEN.map(marks),
             in_text: IN_TEXT.map(marks),
+            letters: [b"q", b"Z"].map(|letter| marks(letter)),
             others: only(&others, pieces.len().div_ceil(32)),
             tokenizer,
         }

@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use llguidance::Matcher;
 
-use super::ending::{has, is_over, is_text, only};
-use crate::tokenizer::Tokenizer;
+use super::ending::{Closers, has, is_over, is_text, only};
 
 /// Where a grammar allows more tokens it offers no words, but takes text, which the model spells as it does. A note's forty sentences begin
 /// with less than a hundred.
@@ -48,7 +47,7 @@ impl Spelling {
     /// Of the tokens `allowed` those that spell the grammar's words as the tokenizer does; all, should there be none, and where it takes text.
     pub fn narrow(
         &mut self,
-        tokenizer: &Tokenizer,
+        closers: &Closers,
         matcher: &Matcher,
         allowed: &Arc<[u32]>,
     ) -> Arc<[u32]> {
@@ -57,8 +56,8 @@ impl Spelling {
         let Some(mut kept) = offered.filter(|offered| offered.len() > 1) else {
             return allowed.clone();
         };
-        let mut ahead =
-            Ahead { tokenizer, words: self.words.clone(), matcher: matcher.deep_clone() };
+        // What it learns of the grammar, the sequence's own has learnt, and no other.
+        let mut ahead = Ahead { closers, words: self.words.clone(), matcher: matcher.clone() };
         kept.retain(|token| ahead.is_spelled(*token, AHEAD));
         if kept.is_empty() { allowed.clone() } else { only(&kept, allowed.len()) }
     }
@@ -73,7 +72,7 @@ fn offered(allowed: &[u32]) -> Option<Vec<u32>> {
 }
 
 struct Ahead<'a> {
-    tokenizer: &'a Tokenizer,
+    closers: &'a Closers,
     words: Vec<u32>,
     /// Behind the words.
     matcher: Matcher,
@@ -90,7 +89,7 @@ impl Ahead<'_> {
 
     /// Whether the last of the words is a neighbour of the one before it.
     fn ends_well(&self) -> bool {
-        let bytes = |token: &u32| self.tokenizer.bytes(*token);
+        let bytes = |token: &u32| self.closers.tokenizer.bytes(*token);
         let last = &self.words[self.words.len().saturating_sub(TOGETHER)..];
         // Control tokens and parts of characters are no text, and have no spelling.
         let last = last.rsplit(|token| bytes(token).is_empty()).next().unwrap_or_default();
@@ -106,11 +105,17 @@ impl Ahead<'_> {
     }
 
     fn is_own(&self, text: &str, end: &[u32]) -> bool {
-        self.tokenizer.encode_writing(text).map_or(true, |own| own.ends_with(end))
+        self.closers.tokenizer.encode_writing(text).map_or(true, |own| own.ends_with(end))
     }
 
     fn goes_on(&mut self, token: u32, ahead: usize) -> bool {
-        if self.matcher.consume_token(token).is_err() {
+        // Text takes any letter. Where it follows, its mask is not computed: that takes longer than all else here.
+        let mut takes = |letter: &u32| {
+            self.matcher.validate_tokens(&[token, *letter]).is_ok_and(|taken| taken == 2)
+        };
+        let mut letters = self.closers.letters.iter();
+        let is_text = letters.all(|letter| letter.first().is_some_and(&mut takes));
+        if is_text || self.matcher.consume_token(token).is_err() {
             return true;
         }
         let next = match is_over(&self.matcher) {
@@ -131,6 +136,7 @@ mod tests {
     use super::super::constraint::tests::compiler;
     use super::*;
     use crate::random::SplitMix64;
+    use crate::tokenizer::Tokenizer;
 
     const EOS: u32 = 1;
 
