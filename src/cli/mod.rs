@@ -242,7 +242,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     {
         paths.enter(flag, "cpu", true)?;
     }
-    verb.run()
+    let done = verb.run();
+    sandboxed::remove_empty();
+    done
 }
 
 impl Verb {

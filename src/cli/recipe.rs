@@ -48,10 +48,11 @@ pub(super) use self::dry_run::planned;
 #[derive(Clone, Debug, Args)]
 pub struct RecipeVerb {
     /// The table or figure: table1, figure5, …, or a file; or all of a paper: medmad-paper, medguards-paper, medreact-paper
-    name: String,
+    #[arg(required = true)]
+    name: Option<String>,
     /// Directory of the recipe's datasets, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
-    #[arg(long, value_name = "DIR")]
-    data_dir: PathBuf,
+    #[arg(long, value_name = "DIR", required = true)]
+    data_dir: Option<PathBuf>,
     /// Short for --decoding grammar; recipes decode as their papers do by default
     #[arg(long, conflicts_with_all = ["decoding", "free"])]
     constrained: bool,
@@ -79,8 +80,18 @@ pub struct RecipeVerb {
 }
 
 impl RecipeVerb {
+    /// Absent only beside a subcommand.
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    /// Likewise.
+    fn data_dir(&self) -> &Path {
+        self.data_dir.as_deref().unwrap_or(Path::new("."))
+    }
+
     pub fn run(self) -> Result<(), Failure> {
-        let recipes = match of_paper(&self.name) {
+        let recipes = match of_paper(self.name()) {
             Some(names) => self.paper(names)?,
             None => {
                 let recipe = self.recipe()?;
@@ -98,7 +109,7 @@ impl RecipeVerb {
 
     /// The recipes of a paper, with one store of calls.
     fn paper(&self, names: impl Iterator<Item = &'static str>) -> Result<Vec<RecipeRun>, Failure> {
-        let folder = || PathBuf::from(format!("wardround-{}", self.name));
+        let folder = || PathBuf::from(format!("wardround-{}", self.name()));
         let folder = self.out.clone().unwrap_or_else(folder);
         let mut verb = self.clone();
         verb.start.execution.hardware.calls.directory.get_or_insert(folder.join("calls"));
@@ -112,7 +123,7 @@ impl RecipeVerb {
 
     /// What the flags ask for.
     pub(super) fn recipe(&self) -> Result<RecipeRun, Failure> {
-        let stem = Path::new(&self.name).file_stem().unwrap_or_default();
+        let stem = Path::new(self.name()).file_stem().unwrap_or_default();
         let default = || PathBuf::from(format!("wardround-{}", stem.to_string_lossy()));
         Ok(RecipeRun {
             forms: Form::all(self.manifest()?)?,
@@ -125,37 +136,37 @@ impl RecipeVerb {
     }
 
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
-        let mut recipe = Recipe::find(&self.name)?;
+        let mut recipe = Recipe::find(self.name())?;
         recipe.runs = self.start.runs.unwrap_or(recipe.runs);
         recipe.decoding = match self.constrained {
             true => DecodingMode::Grammar,
             false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
         if !self.start.dry_run {
-            recipe.refuse_missing(&self.name, &self.data_dir)?;
+            recipe.refuse_missing(self.name(), self.data_dir())?;
         }
         if !self.start.panel.panel.is_empty() {
             recipe.panel = list::models(&self.start.panel.panel)?;
         } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
-            && !Recipe::is_built_in(&self.name)
+            && !Recipe::is_built_in(self.name())
         {
             // Whose file it is, is not known: where the items are sent to is for the command to say.
-            let message = format!("{} sends the items to {endpoint}", self.name);
+            let message = format!("{} sends the items to {endpoint}", self.name());
             let hint = format!("where that is meant, name it: --panel {}", recipe.panel.join(","));
             return Err(Failure::usage(message, &hint));
         }
         let set = SetPairs::of(&self.start.panel.set)?;
         let exemplars = recipe.exemplars.as_ref();
-        let exemplars = exemplars.map(|one| (self.data_dir.join(&one.file), one.format));
+        let exemplars = exemplars.map(|one| (self.data_dir().join(&one.file), one.format));
         let absolute =
             |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
             schema: Schema,
-            name: self.name.clone(),
+            name: self.name().to_owned(),
             seed: self.start.panel.seed.unwrap_or(DEFAULT_SEED),
             limit: self.limit,
             shard: self.start.shard,
-            data_dir: absolute(&self.data_dir)?,
+            data_dir: absolute(self.data_dir())?,
             skip_bad_rows: self.start.rows.skip_bad_rows,
             prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
             settings: pairs(&set.settings)?.into_iter().collect(),

@@ -27,7 +27,7 @@ pub struct Recipes {
     #[command(subcommand)]
     verb: Option<About>,
     #[command(flatten)]
-    run: Option<RecipeVerb>,
+    run: RecipeVerb,
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,10 +65,9 @@ struct New {
 
 impl Recipes {
     pub fn run(self) -> Result<(), Failure> {
-        match (self.verb, self.run) {
-            (Some(verb), _) => verb.run(),
-            (None, Some(run)) => run.run(),
-            (None, None) => Err(Failure::usage("no recipe was named", "`recipe ls` lists them")),
+        match self.verb {
+            Some(verb) => verb.run(),
+            None => self.run.run(),
         }
     }
 }

@@ -99,9 +99,9 @@ impl Run {
             None => self.spec()?,
         };
         let mut paths = Paths::default().run(&spec)?;
-        // Made before the process is sealed, which writes nowhere else. A run whose data is not there leaves none.
+        // Made before the process is sealed, which writes nowhere else.
         let out = out.unwrap_or_else(|| default_directory(&spec));
-        if !dry_run && spec.data.exists() {
+        if !dry_run {
             let trail = audit.as_ref().map(|options| &options.directory);
             paths =
                 [&out].into_iter().chain(trail).try_fold(paths, |paths, own| paths.write(own))?;

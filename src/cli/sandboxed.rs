@@ -1,6 +1,7 @@
 //! The sandbox of a command: the files that it may read and write, and its network.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 
@@ -38,6 +39,17 @@ pub struct Paths(pub(super) Policy);
 const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 const MOST_IMAGES: usize = 1 << 16;
 
+/// Directories that were made for the command, which is one a process.
+static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the directories that were made for a command where nothing was written in them: it was refused, or had nothing to do.
+pub fn remove_empty() {
+    for directory in MADE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // Fails if it is not empty.
+        let _ = fs_err::remove_dir(directory);
+    }
+}
+
 impl Paths {
     /// Allows reading files and directories. Links in the directories lead nowhere, unless to what may be read anyway.
     pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
@@ -67,9 +79,17 @@ impl Paths {
         self.read(files).read(blobs_of(directory))
     }
 
-    /// Allows writing to a directory, which is created if it does not exist, and closed to others while it is empty: in the sandbox no
-    /// mode is changed. It stays, empty or not: another process may have taken it by then.
+    /// Allows writing to a directory of the command's own, which is created if it does not exist, and closed to others while it is
+    /// empty: in the sandbox no mode is changed.
     pub fn write(self, directory: &Path) -> Result<Paths, Failure> {
+        if !directory.exists() {
+            MADE.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_owned());
+        }
+        self.write_shared(directory)
+    }
+
+    /// The same of one that other processes may take at any time: it stays.
+    fn write_shared(self, directory: &Path) -> Result<Paths, Failure> {
         let is_empty = || fs_err::read_dir(directory).is_ok_and(|mut all| all.next().is_none());
         if !directory.exists() || is_empty() {
             whole_file::create_private_directory(directory).map_err(RunError::from)?;
@@ -107,7 +127,7 @@ impl Paths {
                     self.0.has_network = true;
                     if let Some(cache) = &cache {
                         // The token lies beside the cache.
-                        self = self.read(cache.parent()).write(cache)?;
+                        self = self.read(cache.parent()).write_shared(cache)?;
                     }
                 }
                 // A missing model is reported when it is loaded.

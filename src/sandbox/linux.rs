@@ -104,7 +104,7 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
         rules = allow(rules, path, plain | AccessFs::ReadFile | AccessFs::ReadDir)?;
     }
     for path in &policy.list {
-        rules = allow(rules, path, AccessFs::ReadDir.into())?;
+        rules = allow(rules, path, AccessFs::ReadDir | AccessFs::RemoveDir)?;
     }
     if cfg!(feature = "cuda") {
         for path in devices() {

@@ -5,7 +5,7 @@ use wardround::experiment::compare::compare;
 use wardround::experiment::contents::Contents;
 use wardround::model::Family;
 
-use crate::binary::{Scratch, assert_equal_runs};
+use crate::binary::Scratch;
 use crate::common::retrieval::write_brief_prompts;
 use crate::corpus::write_corpus;
 use crate::remote::{said, serve};
@@ -81,13 +81,6 @@ fn against_an_endpoint_notes_are_searched_for_reviewed_and_cited() {
             .unwrap();
     assert_eq!(results["notes"]["search"]["shown"]["ward"], 12);
     assert_eq!(results["heads"]["search_lines"], 4);
-
-    // The parts of the run, merged, are the run.
-    for part in 1..=2 {
-        scratch.wardround(format!("{run} --shard {part}/2 --out part{part}")).succeeded();
-    }
-    scratch.wardround("merge merged part1 part2").succeeded();
-    assert_equal_runs(&scratch.path("out"), &scratch.path("merged"));
 }
 
 #[test]

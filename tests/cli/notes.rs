@@ -26,7 +26,7 @@ fn every_structure_runs_verifies_and_replays() {
         let out = format!("with-{agents}");
         scratch
             .wardround(format!(
-                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --set agents={agents} --out {out}"
+                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 {agents} --out {out}"
             ))
             .finished();
         scratch.wardround(format!("verify {out}")).succeeded();
@@ -196,7 +196,7 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
 fn a_changed_figure_of_notes_is_found() {
     let scratch = scratch();
     scratch
-        .wardround("run base-llm --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
+        .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
         .succeeded();
     scratch.wardround("verify out").succeeded();
     let path = scratch.path("out/results.json");
@@ -229,7 +229,7 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     assert!(told.stderr.contains("note: bad rows, left out: 1 of "), "{told:#?}");
     told.succeeded();
     scratch
-        .wardround("run base-llm --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
+        .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
         .finished();
     scratch.wardround("report out --keywords keywords.json --alpha 0.3").succeeded();
     scratch.write("broken.json", "{\"a\": \"one\"}");
@@ -267,10 +267,10 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
 #[test]
 fn runs_on_notes_are_compared_by_their_flags() {
     let scratch = scratch();
-    for (system, out) in [("medguards", "guarded"), ("base-llm", "alone")] {
+    for (agents, out) in [("", "guarded"), ("--set agents=1", "alone")] {
         scratch
             .wardround(format!(
-                "run {system} --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out {out}"
+                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 {agents} --out {out}"
             ))
             .succeeded();
     }

@@ -179,7 +179,7 @@ fn log_probabilities_are_those_of_the_models_own_logits() {
             }
             assert_eq!(alone.usage.completion_tokens, alone.tokens.len());
         }
-        assert!(prompts > 6 && dictated > 30, "{prompts} prompts, {dictated} dictated tokens");
+        assert!(prompts > 6 && dictated > 20, "{prompts} prompts, {dictated} dictated tokens");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The audit trail: chained, without texts unless asked, and nothing is served without it.
 
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
         );
     }
     let copy = tempfile::tempdir().unwrap();
-    std::fs::create_dir(copy.path().join("audit")).unwrap();
+    std::fs::DirBuilder::new().mode(0o700).create(copy.path().join("audit")).unwrap();
     for name in ["trail.jsonl", "trail.head", "key"] {
         std::fs::copy(folder.join(name), copy.path().join("audit").join(name)).unwrap();
     }
@@ -519,8 +519,8 @@ fn a_check_is_logged_as_a_servers_case_is_and_repeated_to_the_byte() {
     let statuses: Vec<&Value> = of(&log, "case").iter().map(|line| &line["status"]).collect();
     assert_eq!(statuses, [&json!("done"), &json!("failed")]);
     assert_eq!(log.last().unwrap()["event"], "stop");
-    for (format, first) in [("--json", "{"), ("", "seq ")] {
-        let (code, said) = run(path, &format!("audit show audit {format}"));
+    for (format, first) in [(" --json", "{"), ("", "seq ")] {
+        let (code, said) = run(path, &format!("audit show audit{format}"));
         assert!(code == Some(0) && said.starts_with(first), "{said}");
     }
     // A server with the same model, settings and prompts has the same fingerprint.

@@ -170,9 +170,9 @@ fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
 fn completions_are_answered_from_the_store_as_they_were_computed() {
     let server = Server::start(&format!("{QUICK} --calls calls"));
     let kept = || {
-        let entries = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
-        let texts = entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
-        texts.map(|text| text.lines().count() - 1).sum::<usize>()
+        let folders = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
+        let files = folders.map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+        files.map(Iterator::count).sum::<usize>()
     };
     let messages = json!([{"role": "user", "content": "Where does the canary sing?"}]);
     let thinking = json!({"enable_thinking": true});
@@ -230,9 +230,9 @@ fn cases_are_kept_in_a_store_of_calls_that_was_not_there_and_answered_from_it() 
     let check = || server.post("/v1/check", &json!({"text": NOTE, "seed": 3})).json();
     let first = check();
     let lines = || {
-        let entries = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
-        let texts = entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
-        texts.map(|text| text.lines().count() - 1).sum::<usize>()
+        let folders = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
+        let files = folders.map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+        files.map(Iterator::count).sum::<usize>()
     };
     let kept = lines();
     assert!(kept > 0);

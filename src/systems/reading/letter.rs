@@ -53,7 +53,7 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
         let letters = text.split(|c: char| !c.is_alphanumeric());
         let letters = letters.filter(|word| matches!(word.as_bytes(), [b'A'..=b'J']));
         let is_one = letters.collect::<BTreeSet<_>>().len() < 2;
-        let line = MARKED.captures(text);
+        let line = MARKED.captures(text).filter(|line| line[2].contains(char::is_alphanumeric));
         let is_own = |one| line.as_ref().is_none_or(|line| is_of(&line[2], one, options));
         let is_alone = |one: &char| is_one && is_own(*one) && !has_others(text, *one, options);
         return vec![found.filter(is_alone)];

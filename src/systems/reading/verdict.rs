@@ -98,6 +98,7 @@ pub fn verdict(text: &str) -> Verdict {
 
 /// The verdict that a sentence is, alone on its line or not, behind a label or none.
 fn of_sentence(sentence: &str, is_alone: bool, label: Option<bool>) -> Option<bool> {
+    /// Before the word; behind it only what may take it back.
     const HEDGES: &str = "not cannot no none nothing never neither nor or if unless whether may might could either except hardly unlikely unclear unsure said says say called returned";
     let words = in_canonical_words(sentence);
     // What is said of one sentence: «2. He has gout. – correct».
@@ -111,8 +112,11 @@ fn of_sentence(sentence: &str, is_alone: bool, label: Option<bool>) -> Option<bo
         return Some(found.get(1).is_none());
     }
     // The word that was asked for, wherever the sentence has it.
-    let is_one = sentence.contains("INCORRECT") && sentence.matches("CORRECT").count() == 1;
-    (is_one && !has(&words, HEDGES) && label != Some(false)).then_some(true)
+    let (before, behind) = sentence.split_once("INCORRECT")?;
+    let is_one = sentence.matches("CORRECT").count() == 1;
+    let is_hedged = has(&in_canonical_words(before), HEDGES)
+        || has(&in_canonical_words(behind), "if unless except or not");
+    (is_one && !is_hedged && label != Some(false)).then_some(true)
 }
 
 /// Whether a text says anywhere that something in a note is wrong.
@@ -134,10 +138,11 @@ fn doubts(sentence: &str) -> bool {
     has(&words, TURNS) || words.starts_with(" but ") || has(&words, "incorrect error") && !is_denied
 }
 
-/// Whether a line with the label of a wrong sentence or its correction gives one, or leaves it empty; `None` of any other line.
+/// Whether a line with the label or tag of a wrong sentence or its correction gives one, or leaves it empty; `None` of any other line.
 fn names_a_sentence(line: &str) -> Option<bool> {
     const NAMES: &str = "incorrect error correct corrected correction revised";
-    let (label, value) = line.split_once([':', '：'])?;
+    let (label, value) = line.split_once([':', '：', '>'])?;
+    let value = value.split_once("</").map_or(value, |(inside, _)| inside);
     let label = in_canonical_words(label);
     let (first, rest) = label.trim().split_once(' ').unwrap_or((label.trim(), ""));
     let is_beside =

@@ -44,23 +44,6 @@ impl Seen<'_> {
     fn lengths(&self) -> u64 {
         if self.shape.both_ways { self.step.lengths } else { 0 }
     }
-
-    /// By one of these kernels, which have a CTA for each chunk of keys.
-    pub fn in_chunks(&self, functions: &[Function], out: &Buffer) -> Option<(Launch, Arguments)> {
-        let Seen { shape, step, layer, .. } = *self;
-        let pages = layer.pages;
-        let slots = step.chunk_slots(shape);
-        let function = for_dim(functions, pages.dim())?;
-        let arguments = self
-            .scores(self.arguments())
-            .int(slots)
-            .address(step.partial_sums)
-            .address(step.partial_stats)
-            .address(step.tickets)
-            .region(&out.region)
-            .int(out.stride);
-        Some((Launch::new(function, [step.rows, pages.kv_heads, slots], 128), arguments))
-    }
 }
 
 impl Cuda {
@@ -76,9 +59,20 @@ impl Cuda {
 
     /// Keys in chunks, a CTA each; a row's last one merges them.
     fn attend_chunks(&self, seen: Seen<'_>, out: &Buffer) {
-        if let Some((launch, arguments)) = seen.in_chunks(&self.kernels.attend_chunks, out) {
-            self.stream.launch(launch, arguments);
-        }
+        let Seen { shape, step, layer, .. } = seen;
+        let pages = layer.pages;
+        let slots = step.chunk_slots(shape);
+        let Some(function) = for_dim(&self.kernels.attend_chunks, pages.dim()) else { return };
+        let arguments = seen
+            .scores(seen.arguments())
+            .int(slots)
+            .address(step.partial_sums)
+            .address(step.partial_stats)
+            .address(step.tickets)
+            .region(&out.region)
+            .int(out.stride);
+        let grid = [step.rows, pages.kv_heads, slots];
+        self.stream.launch(Launch::new(function, grid, 128), arguments);
     }
 
     /// Rows in blocks, a CTA each, over all their keys.

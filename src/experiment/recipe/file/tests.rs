@@ -39,7 +39,7 @@ fn what_is_wrong_is_told_with_its_line_and_a_hint() {
         ("\"q.jsonl\"", "\"../q.jsonl\"", "dataset mine, file: ../q.jsonl is not below"),
         ("format =", "ids = \"mcq-1\"\nformat =", "dataset mine, ids: no list of ids mcq-1"),
         ("settings =", "against = \"none\"\nsettings =", "votes, against: no method none"),
-        ("[[dataset]]", "readings = [\"@none\"]\n[[dataset]]", "readings: no reading @none"),
+        ("[[dataset]]\n", "readings = [\"@none\"]\n[[dataset]]\n", "readings: no reading @none"),
     ] {
         let at = good.find(from).unwrap_or_else(|| panic!("{from}"));
         let text = good.replacen(from, to, 1);
