@@ -114,7 +114,7 @@ impl RecipeVerb {
         let mut verb = self.clone();
         verb.start.execution.hardware.calls.directory.get_or_insert(folder.join("calls"));
         let recipe = |name: &str| {
-            name.clone_into(&mut verb.name);
+            verb.name = Some(name.to_owned());
             verb.out = Some(folder.join(name));
             verb.recipe()
         };
