@@ -49,7 +49,8 @@ fn named(matches: &ArgMatches) -> Vec<PathBuf> {
     let is_given = |id: &&Id| matches.value_source(id.as_str()) != Some(ValueSource::DefaultValue);
     let values =
         matches.ids().filter(is_given).filter_map(|id| matches.try_get_raw(id.as_str()).ok()?);
-    let words = values.flatten().filter_map(OsStr::to_str).flat_map(|text| text.split(','));
+    let texts = values.flatten().filter_map(OsStr::to_str);
+    let words = texts.flat_map(|text| std::iter::once(text).chain(text.split(',')));
     let mut paths: Vec<PathBuf> = words
         .flat_map(|word| [word, word.split_once('=').map_or("", |(_, path)| path)])
         .filter(|word| !word.is_empty())

@@ -130,8 +130,7 @@ fn notes_are_read_as_models_write_of_them() {
             Some(true),
         ),
         ("**Verdict: INCORRECT**, since no test for it was made.", Some(true)),
-        // A denial is not guessed at.
-        ("The note is not correct.", None),
+        ("The note is not correct.", Some(true)),
         ("<think>INCORRECT?</think>CORRECT <confidence>80</confidence>", Some(false)),
         ("No error was found in the note.", Some(false)),
         ("I cannot help with that.", None),

@@ -27,7 +27,7 @@ keywords = "words.json"
 name = "alone"
 label = "Alone"
 group = ""
-system = "base-llm"
+system = "medguards"
 "#;
 const WORDS: &str = "{\"a\": [\"artesunate\"]}\n";
 const RUN: &str = "recipe own.toml --data-dir . --set record_chars=8 --quiet";

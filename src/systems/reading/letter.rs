@@ -145,7 +145,11 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
         return Some(Some(text).filter(|_| !is_other));
     }
     let other = beside(after, options).or_else(|| leading(after.trim_start(), options));
-    let or_else = OTHER.captures(after).is_some_and(|or| or.get(1).is_some() || other.is_none());
+    let is_option = |one: &str| options.iter().any(|option| one.starts_with(option.letter));
+    // «(B), and I would …» names no option I where there is none.
+    let or_else = OTHER.captures(after).is_some_and(|or| {
+        or.get(1).map_or(other.is_none(), |one| options.is_empty() || is_option(one.as_str()))
+    });
     let is_other = or_else || other.is_some_and(|other| other != letter);
     Some(Some(letter).filter(|_| !is_other))
 }
