@@ -26,7 +26,7 @@ fn every_structure_runs_verifies_and_replays() {
         let out = format!("with-{agents}");
         scratch
             .wardround(format!(
-                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 {agents} --out {out}"
+                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --set agents={agents} --out {out}"
             ))
             .finished();
         scratch.wardround(format!("verify {out}")).succeeded();
