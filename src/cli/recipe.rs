@@ -85,11 +85,6 @@ impl RecipeVerb {
         self.name.as_deref().unwrap_or_default()
     }
 
-    /// Likewise.
-    fn data_dir(&self) -> &Path {
-        self.data_dir.as_deref().unwrap_or(Path::new("."))
-    }
-
     pub fn run(self) -> Result<(), Failure> {
         let recipes = match of_paper(self.name()) {
             Some(names) => self.paper(names)?,
@@ -137,13 +132,14 @@ impl RecipeVerb {
 
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
         let mut recipe = Recipe::find(self.name())?;
+        let data_dir = self.data_dir.as_deref().unwrap_or(Path::new("."));
         recipe.runs = self.start.runs.unwrap_or(recipe.runs);
         recipe.decoding = match self.constrained {
             true => DecodingMode::Grammar,
             false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
         if !self.start.dry_run {
-            recipe.refuse_missing(self.name(), self.data_dir())?;
+            recipe.refuse_missing(self.name(), data_dir)?;
         }
         if !self.start.panel.panel.is_empty() {
             recipe.panel = list::models(&self.start.panel.panel)?;
@@ -157,7 +153,7 @@ impl RecipeVerb {
         }
         let set = SetPairs::of(&self.start.panel.set)?;
         let exemplars = recipe.exemplars.as_ref();
-        let exemplars = exemplars.map(|one| (self.data_dir().join(&one.file), one.format));
+        let exemplars = exemplars.map(|one| (data_dir.join(&one.file), one.format));
         let absolute =
             |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
@@ -166,7 +162,7 @@ impl RecipeVerb {
             seed: self.start.panel.seed.unwrap_or(DEFAULT_SEED),
             limit: self.limit,
             shard: self.start.shard,
-            data_dir: absolute(self.data_dir())?,
+            data_dir: absolute(data_dir)?,
             skip_bad_rows: self.start.rows.skip_bad_rows,
             prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
             settings: pairs(&set.settings)?.into_iter().collect(),

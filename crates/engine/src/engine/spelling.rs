@@ -165,7 +165,7 @@ mod tests {
     fn words_that_a_grammar_offers_are_spelled_as_the_tokenizer_does() {
         let compiler = compiler(&[EOS]);
         let tokenizer = compiler.tokenizer.clone();
-        let schema = r#"{"type": "object", "properties": {"answer": {"enum": ["patient", "path", "patience"]}, "score": {"enum": [0.25, 0.5, 1]}}, "required": ["answer", "score"], "x-guidance": {"whitespace_flexible": false}}"#;
+        let schema = r#"{"type": "object", "properties": {"answer": {"enum": ["patient", "path", "patience"]}, "score": {"enum": [0.25, 0.5, 1]}}, "required": ["answer", "score"], "additionalProperties": false, "x-guidance": {"whitespace_flexible": false}}"#;
         for grammar in [
             Grammar::Regex(
                 "(CORRECT|INCORRECT)\n<confidence>(100|[1-9][0-9]?)</confidence>".into(),
