@@ -282,7 +282,7 @@ fn kill_short_pointers() -> Result<(), seccompiler::Error> {
     const RETURN: u16 = 0x06;
     let step = |code: u16, jt: u8, k: u32| sock_filter { code, jt, jf: 0, k };
     // The number of the call is the first word; theirs begin there.
-    apply_filter_all_threads(&vec![
+    apply_filter_all_threads(&[
         step(LOAD, 0, 0),
         step(JUMP_IF_NOT_LESS, 1, 0x4000_0000),
         step(RETURN, 0, SeccompAction::Allow.into()),

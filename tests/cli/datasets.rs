@@ -280,7 +280,7 @@ fn a_file_of_ones_own_is_read_and_what_is_odd_in_it_told() {
     scratch
         .wardround("data verify own.jsonl")
         .refused(2, &["own.jsonl is a file, and its format is not said", "give --format"]);
-    scratch.write("own.jsonl", &row("a", "heparin").repeat(2));
+    scratch.write("own.jsonl", row("a", "heparin").repeat(2));
     scratch.wardround("data verify own.jsonl --format mcq").refused(2, &["own.jsonl:2: ", "`a`"]);
 }
 

@@ -54,6 +54,9 @@ pub struct ResolvedRecipe<'a> {
     pub models: Models,
 }
 
+/// Cells that have finished, each with its run.
+pub type Finished<'a> = Vec<(Cell<'a>, Contents)>;
+
 impl RecipeRun {
     /// What every cell asks for, before anything of it is read.
     ///
@@ -158,7 +161,7 @@ impl RecipeRun {
         observer: Arc<dyn Observer>,
         stop: Arc<AtomicBool>,
         on_cell: impl Fn(&Executed) -> Result<(), Failure>,
-    ) -> Result<(Vec<(Cell<'a>, Contents)>, Option<Failure>), Failure> {
+    ) -> Result<(Finished<'a>, Option<Failure>), Failure> {
         let of_cells = resolved.cells.iter().map(|(cell, _)| cell.directory(&self.out));
         for directory in self.forms.iter().map(|form| form.directory(&self.out)).chain(of_cells) {
             refuse_links(&self.out, &directory)?;

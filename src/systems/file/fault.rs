@@ -12,13 +12,13 @@ pub struct Fault {
     /// A table and its name, as `stage` and `answer`.
     of: Option<(&'static str, String)>,
     key: String,
-    problem: String,
-    hint: String,
+    problem: Box<str>,
+    hint: Box<str>,
 }
 
 impl Fault {
     pub fn new(key: &str, problem: impl Into<String>, hint: impl Into<String>) -> Fault {
-        let (problem, hint) = (problem.into(), hint.into());
+        let (problem, hint) = (problem.into().into(), hint.into().into());
         Fault { key: key.to_owned(), problem, hint, ..Fault::default() }
     }
 
