@@ -233,7 +233,8 @@ class Course:
         mismatch = in_range and plain(self.sentences[named]) != plain(text) and alike is not None and alike != named
         correction = corrected if corrected and not is_none(corrected) else None
         unchanged = correction is not None and place is not None and plain(correction) == plain(self.sentences[place])
-        return True, place, correction, mismatch, unchanged
+        # A sentence as it stands corrects nothing.
+        return True, place, None if unchanged else correction, mismatch, unchanged
 
     def outcome(self):
         """The note's line as it should be."""

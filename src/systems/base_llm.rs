@@ -9,8 +9,9 @@ use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::file::form::CHANGED;
 use crate::systems::reading::correction::{change, corrected};
+use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;
-use crate::systems::reading::{record, said, text as words};
+use crate::systems::reading::{plain, record, said, text as words};
 use crate::text::{Aligner, Pattern, align};
 
 /// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
@@ -52,7 +53,9 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         let correction = change(corrected(words), Some(id), note)?;
         let found = align(&[sentence], &correction, note.language, Aligner::default());
         let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
-        is_like.then_some((id, correction))
+        // In the very form that was asked for a sentence may be quite another, but not about the note.
+        let is_asked = text == format!("{id} {words}") && is_sentence(&correction);
+        (is_like || is_asked).then_some((id, correction))
     });
     let mut changes: Vec<(usize, String)> = numbered.collect();
     changes.extend(labelled(text, note));
@@ -76,6 +79,15 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
     };
     let (sentence_id, correction) = change.unzip();
     (Reading { flag, sentence_id, correction, contradiction }, parse)
+}
+
+/// Whether words are a sentence, and not one about sentences.
+fn is_sentence(words: &str) -> bool {
+    const OF_TEXTS: [&str; 4] = [" sentence ", " statement ", " note ", " text "];
+    let is_small = words.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
+    let least = if words.ends_with(['.', '。', '!', '?']) { 2 } else { 3 };
+    let is_about = OF_TEXTS.iter().any(|one| plain(words).contains(one));
+    !is_small && !is_about && word_count(words) >= least
 }
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.

@@ -20,7 +20,7 @@ pub fn quoted(sentences: &[String], words: &str) -> Option<usize> {
 }
 
 /// Words of a text; where nothing stands between them, two characters are one.
-fn word_count(text: &str) -> usize {
+pub fn word_count(text: &str) -> usize {
     let count = |word: &str| (word.chars().filter(|c| is_unspaced(*c)).count() / 2).max(1);
     text.split_whitespace().map(count).sum()
 }

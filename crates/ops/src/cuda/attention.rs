@@ -1,7 +1,6 @@
 //! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
 
 use super::arguments::Arguments;
-use super::driver::Function;
 use super::kernels::for_dim;
 use super::launch::Launch;
 use super::region::Region;
