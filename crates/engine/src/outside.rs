@@ -161,7 +161,7 @@ pub fn toml<T: DeserializeOwned>(text: &str) -> Result<T, ::toml::de::Error> {
 /// A text of TOML as its keys, each with its place in the text.
 ///
 /// # Errors
-/// As [`toml`].
+/// As [`toml()`].
 pub fn toml_keys(text: &str) -> Result<Spanned<DeTable<'_>>, ::toml::de::Error> {
     refuse_long(text)?;
     DeTable::parse(text)
