@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::experiment::link::Link;
+use crate::experiment::link::{Link, numbered};
 
 /// Something that was done, with the text that is kept of it.
 #[derive(Clone, Debug)]
@@ -76,19 +76,5 @@ impl Link for Line {
         false
     }
 
-    fn seq(&self) -> Option<u64> {
-        Some(self.seq)
-    }
-
-    fn prev(&self) -> &str {
-        &self.prev
-    }
-
-    fn hash(&self) -> &str {
-        &self.hash
-    }
-
-    fn set(&mut self, seq: u64, prev: &str, hash: &str) {
-        (self.seq, self.prev, self.hash) = (seq, prev.to_owned(), hash.to_owned());
-    }
+    numbered!();
 }

@@ -5,9 +5,7 @@ mod texts;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -17,6 +15,7 @@ use super::key::Key;
 use super::survey::{ANCHOR, HEAD, Verified, verify, write_head};
 use super::{AuditContent, AuditOptions, Event, Line, Trail, content, kept};
 use crate::diagnosis::{Blame, Failure};
+use crate::experiment::fixtures::kill_writer;
 use crate::experiment::line::{Hasher, seal};
 use crate::experiment::link::Link;
 
@@ -343,29 +342,18 @@ fn kill(times: u64) {
     let scratch = tempfile::tempdir().unwrap();
     let mut acknowledged = 0;
     for round in 0..times {
-        let mut writer = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "audit::tests::child", "--nocapture"])
-            .env(OUT, scratch.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(200 + 40 * round));
-        writer.kill().unwrap();
-        let said = writer.wait_with_output().unwrap().stdout;
-        let options = options(scratch.path(), AuditContent::Full);
-        if !String::from_utf8_lossy(&said).contains("acknowledged ") {
-            // It was killed before it wrote.
+        let told = kill_writer("audit::tests::child", OUT, scratch.path(), round);
+        if told.is_empty() {
             continue;
         }
+        let options = options(scratch.path(), AuditContent::Full);
         let found = check(&options).unwrap();
         assert_eq!(found.missing, 0);
         let all = lines(&options).concat();
-        let said = String::from_utf8_lossy(&said).into_owned();
-        let told = said.split("acknowledged ").skip(1).filter_map(|text| text.split_once('.'));
-        for (name, _) in told {
+        for name in &told {
             assert!(all.contains(&format!("\"name\":\"{name}\"")), "{name}");
-            acknowledged += 1;
         }
+        acknowledged += told.len();
     }
     assert!(acknowledged > 0);
 }

@@ -1,6 +1,8 @@
 //! A small run for the tests of this module: three items, two runs, two calls each.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -289,4 +291,21 @@ pub fn write_finished(path: &Path) -> Results {
 /// Writes the results of a finished run, without figures.
 pub fn write_results(path: &Path, elapsed_ms: u64) -> Result<Results, RunError> {
     Results::write(&Contents::read(path)?, serde_json::Map::new(), elapsed_ms)
+}
+
+/// Runs a test of this program that writes below `folder`, named by a variable, and says «acknowledged NAME.» of each line, until it is
+/// killed, later in each round; gives the names. None where it was killed before it wrote.
+pub fn kill_writer(test: &str, variable: &str, folder: &Path, round: u64) -> Vec<String> {
+    let mut writer = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200 + 40 * round));
+    writer.kill().unwrap();
+    let said = writer.wait_with_output().unwrap().stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let told = said.split("acknowledged ").skip(1);
+    told.filter_map(|text| Some(text.split_once('.')?.0.to_owned())).collect()
 }

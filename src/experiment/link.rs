@@ -50,6 +50,8 @@ macro_rules! numbered {
     };
 }
 
+pub(crate) use numbered;
+
 impl Link for CallLine {
     type Key = CallKey;
     const FILE: &'static str = "calls.jsonl";

@@ -131,7 +131,7 @@ mod tests {
     use crate::experiment::chain::Chain;
     use crate::experiment::contents::Contents;
     use crate::experiment::fixtures::{
-        ITEMS, call, failed_item, item, plan, start as start_run, texts,
+        ITEMS, call, failed_item, item, kill_writer, plan, start as start_run, texts,
     };
     use crate::experiment::line::Hasher;
     use crate::record::CallKey;
@@ -316,18 +316,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         let mut acknowledged = 0;
         for round in 0..times {
-            let mut writer = Command::new(env::current_exe().unwrap())
-                .args(["--exact", "experiment::log::tests::child", "--nocapture"])
-                .env(KILLED, out.path())
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .unwrap();
-            thread::sleep(std::time::Duration::from_millis(60 + 7 * round));
-            writer.kill().unwrap();
-            let said = writer.wait_with_output().unwrap().stdout;
-            let said = String::from_utf8_lossy(&said).into_owned();
-            let told = said.split("acknowledged ").skip(1);
-            let told: Vec<&str> = told.filter_map(|text| Some(text.split_once('.')?.0)).collect();
+            let told = kill_writer("experiment::log::tests::child", KILLED, out.path(), round);
             if told.is_empty() {
                 continue;
             }
@@ -336,7 +325,7 @@ mod tests {
             let there: HashSet<String> =
                 records.map(|call| format!("{} {}", call.run, call.item)).collect();
             for name in &told {
-                assert!(there.contains(*name), "{name}");
+                assert!(there.contains(name), "{name}");
             }
             acknowledged += told.len();
         }
