@@ -48,7 +48,7 @@ fn with_data_tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     ] {
         let folder = scratch.path(table);
         let run = format!(
-            "recipe {table} --data-dir data --limit 3 --runs 1 --panel {panel} --constrained --set record_chars=60 --quiet --out {table}"
+            "recipe {table} --data-dir data --limit 3 --runs 1 --panel {panel} {TINY} --seed 2 --out {table}"
         );
         let mut child = scratch.command(&run).spawn().unwrap();
         let log = folder.join("cells").join(killed_in).join("calls.jsonl");
