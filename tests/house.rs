@@ -320,7 +320,7 @@ const OF_NO_CLIENT: &str = "pattern::new error::of_needed_rows error::has_extens
     row::get row::require row::word row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
     item::counted source::at_record source::plain_rows reply::get reply::prose reply::field tokenizer::id style::bytes_of_added style::bytes \
     fields::take fields::flag fields::text fields::id fields::number fields::integer fields::count fields::unknown \
-    fields::required fields::wrong_type fields::agreed format::read record::plain_key folder::records";
+    fields::required fields::wrong_type fields::agreed format::read record::plain_key record::is_reasons folder::records";
 
 #[test]
 fn whatever_reads_a_text_is_on_a_list_of_what_is_timed() {

@@ -85,9 +85,8 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
 fn is_sentence(words: &str) -> bool {
     const OF_TEXTS: [&str; 4] = [" sentence ", " statement ", " note ", " text "];
     let is_small = words.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
-    let least = if words.ends_with(['.', '。', '!', '?']) { 2 } else { 3 };
     let is_about = OF_TEXTS.iter().any(|one| plain(words).contains(one));
-    !is_small && !is_about && word_count(words) >= least
+    !is_small && !is_about && word_count(words) > 2
 }
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
@@ -104,11 +103,8 @@ fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
 
 /// The text with ASCII digits in place of Arabic-Indic and full-width ones.
 pub fn with_ascii_digits(text: &str) -> String {
-    let digit = |c: char| match c {
-        '٠'..='٩' => char::from_u32(c as u32 - '٠' as u32 + '0' as u32),
-        '０'..='９' => char::from_u32(c as u32 - '０' as u32 + '0' as u32),
-        _ => None,
-    };
+    let value = |c: char, zero: char| (c as u32).checked_sub(zero as u32).filter(|it| *it < 10);
+    let digit = |c: char| value(c, '٠').or(value(c, '０')).and_then(|it| char::from_digit(it, 10));
     text.chars().map(|c| digit(c).unwrap_or(c)).collect()
 }
 

@@ -242,7 +242,7 @@ impl<'a, T> Case<'a, T> {
         let mut failure = None;
         for answered in self.task.panel.answers(calls) {
             match answered.and_then(|answered| self.read_and_log(answered, &read)) {
-                Ok(one) => asked.push(self.heard(one)),
+                Ok(one) => asked.push(one),
                 Err(error) => {
                     failure.get_or_insert(error);
                 }
@@ -251,7 +251,7 @@ impl<'a, T> Case<'a, T> {
         failure.map_or(Ok(asked), Err)
     }
 
-    /// Reads an answer, and logs the call with what was read.
+    /// Reads an answer, logs the call with what was read, and remembers that one was read.
     fn read_and_log<R: Record>(
         &self,
         answered: Answered,
@@ -260,7 +260,11 @@ impl<'a, T> Case<'a, T> {
         let (messages, answer) = (&answered.call.messages, &answered.answer);
         let Reading { value, record, parse } =
             self.read(messages, &answer.text, answer.finish_reason, read);
-        Ok(Asked { call: self.task.panel.record(answered, record, parse)?, value })
+        let call = self.task.panel.record(answered, record, parse)?;
+        if call.stage != Stage::Aside {
+            self.basis.set(self.basis.get().or(call.basis()));
+        }
+        Ok(Asked { call, value })
     }
 
     /// Makes one call and waits for its answer.
@@ -270,15 +274,7 @@ impl<'a, T> Case<'a, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
         self.calls.set(self.calls.get() + 1);
-        let asked = self.read_and_log(self.task.panel.answer(call)?, &read)?;
-        Ok(self.heard(asked))
-    }
-
-    fn heard<R>(&self, asked: Asked<R>) -> Asked<R> {
-        if asked.call.stage != Stage::Aside {
-            self.basis.set(self.basis.get().or(asked.call.basis()));
-        }
-        asked
+        self.read_and_log(self.task.panel.answer(call)?, read)
     }
 
     /// Searches the panel's corpora: retrieves so many chunks, and returns the best of them as passages.

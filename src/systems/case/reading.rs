@@ -29,26 +29,23 @@ impl<T> Case<'_, T> {
         let is_note = matches!(self.task.item, Item::Note(_));
         // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
         let is_blank = !text.chars().any(char::is_alphanumeric);
-        let said = text;
-        let text = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
-        let (mut value, mut parse) = read(text, finish_reason);
+        let heard = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
+        let (mut value, mut parse) = read(heard, finish_reason);
         if let Some(own) = &self.own {
             if parse == Parse::Fallback && is_echo(text, messages, &own.borrow()) {
                 (value, parse) = (read("", finish_reason).0, Parse::Unread);
             }
-            own.borrow_mut().push(said.to_owned());
+            own.borrow_mut().push(text.to_owned());
         }
         let given = value.answer().cloned().unwrap_or_default();
-        let is_other = match (&self.letters, given.chars().next()) {
-            (Some(letters), Some(letter)) => !letters.contains(&letter),
-            _ => false,
-        };
+        let letters = self.letters.as_ref().zip(given.chars().next());
+        let is_other = letters.is_some_and(|(letters, letter)| !letters.contains(&letter));
         let is_bare = matches!(given.as_str(), "" | "I") && self.letters.is_some();
-        let refuses = is_bare && refuses(text);
-        let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
-        let declines = is_note && parse == Parse::Unread && self::refuses(text);
-        let is_refused =
-            finish_reason == FinishReason::Refusal || (is_prose && refuses) || declines;
+        let may_refuse = match parse {
+            Parse::Unread => is_bare || is_note,
+            parse => is_bare && parse == Parse::Fallback,
+        };
+        let is_refused = finish_reason == FinishReason::Refusal || may_refuse && refuses(text);
         if (is_refused || is_other)
             && let Some(answer) = value.answer()
         {

@@ -30,10 +30,7 @@ pub fn of_field(field: &str, reply: &str, options: &[Choice], parse: Parse) -> (
 
 /// The texts of an object that are its reasons; a character is none.
 fn reasons(object: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    const REASONS: [&str; 7] =
-        ["reasoning", "reason", "explanation", "rationale", "thought", "analysis", "cot"];
-    let is_reason = |key: &str| REASONS.contains(&key.trim().to_lowercase().as_str());
-    let texts = object.iter().filter(move |(key, _)| is_reason(key));
+    let texts = object.iter().filter(|(key, _)| record::is_reasons(key));
     texts.filter_map(|(_, value)| value.as_str().filter(|text| text.trim().len() > 1))
 }
 

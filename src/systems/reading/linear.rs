@@ -54,6 +54,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             keep(answer::contradicts_itself(text, options));
         }),
         ("options::beside", &|text| keep(options::beside(text, options))),
+        ("quotation::word_count", &|text| keep(quotation::word_count(text))),
         ("quotation::quoted", &|text| {
             keep(quotation::quoted(&[format!("Before {text}")], text));
         }),

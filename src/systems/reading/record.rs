@@ -22,8 +22,12 @@ pub fn read<T>(
     let text = said(text);
     let is_cut = finish_reason == FinishReason::Length;
     let whole = if is_cut { Parse::Repaired } else { Parse::Ok };
-    let found = exact(text, &record).map(|found| (found, whole));
-    found.or_else(|| Some((repaired(text, &record)?, Parse::Repaired)))
+    if let Some(found) = exact(text, &record) {
+        return Some((found, whole));
+    }
+    // An object in a string has its quotes escaped.
+    let found = last(text, &record).or_else(|| last(&text.replace("\\\"", "\""), &record))?;
+    Some((found, Parse::Repaired))
 }
 
 /// The same, else [`Parse::Fallback`] by what `record` makes of the reply's lines.
@@ -39,11 +43,6 @@ pub fn read_or_lines<T>(
 /// The record that a whole text is.
 pub(super) fn exact<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
     record(&lower(&serde_json::from_str(text).ok()?))
-}
-
-fn repaired<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
-    // An object in a string has its quotes escaped.
-    last(text, record).or_else(|| last(&text.replace("\\\"", "\""), record))
 }
 
 /// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
@@ -90,10 +89,8 @@ fn within<T>(object: &Value, record: &impl Fn(&Value) -> Option<T>, depth: usize
 /// An object that is an answer under another name, with no more than reasons beside it: `{"option": "C: …"}`, or `{"D": "…"}`.
 fn answer_alone(object: &Map<String, Value>) -> Option<Value> {
     const NAMES: [&str; 4] = ["option", "choice", "letter", "selected_option"];
-    const BESIDE: [&str; 7] =
-        ["explanation", "reasoning", "reason", "rationale", "confidence", "thought", "cot"];
+    let is_beside = |key: &str| is_reasons(key) || plain_key(key) == "confidence";
     let mut fields = object.clone();
-    let is_beside = |key: &str| BESIDE.contains(&key.to_lowercase().as_str());
     let mut others = object.iter().filter(|(key, _)| !is_beside(key));
     let (key, text) = others.next().filter(|_| others.next().is_none())?;
     // `{"D": "E"}` names two.
@@ -126,6 +123,12 @@ pub fn plain_key(key: &str) -> String {
         "confidence_level" | "confidence_score" => "confidence".to_owned(),
         _ => key,
     }
+}
+
+/// Whether a field holds the reasons of an answer.
+pub fn is_reasons(key: &str) -> bool {
+    const NAMES: &str = "reasoning reason explanation rationale thought analysis cot";
+    NAMES.split(' ').any(|name| name == plain_key(key))
 }
 
 /// A reply without the objects in it.
