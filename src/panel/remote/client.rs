@@ -8,19 +8,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use self::forms::LearnedForms;
+use self::failure::{Failure, ServerError};
+use self::forms::{Forms, LearnedForms};
 use self::limit::Limit;
-use self::reply::ReplyError;
-use self::server_error::ServerError;
-use self::transport::{Failure, Transport};
+use self::transport::{Answer, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 use crate::hub::OfflineReason;
-use crate::record::{FinishReason, Message, Usage};
+use crate::record::AnsweredBy;
 use crate::text::ellipsis;
 
 mod body;
+mod failure;
 #[cfg(test)]
 mod fake_server;
 mod forms;
@@ -29,7 +27,6 @@ mod limit;
 mod quotation;
 mod reply;
 mod retry;
-mod server_error;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -60,13 +57,10 @@ impl fmt::Debug for RemoteModel {
     }
 }
 
-/// What all attempts at one request share.
-struct RequestState<'a> {
-    seed: u64,
-    /// Nothing that a server says of them is shown.
-    messages: &'a [Message],
-    stop: &'a AtomicBool,
-    /// Made so far.
+/// What was read, in which forms it was asked for, and the attempts at it.
+struct Answered<T> {
+    read: T,
+    forms: Forms,
     attempts: u32,
 }
 
@@ -101,14 +95,10 @@ impl RemoteModel {
     /// # Errors
     /// An endpoint that denies access or does not answer; one without a list of models is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
-        let mut state = RequestState { seed: 0, messages: &[], stop, attempts: 0 };
-        let read = |value: &Value| Ok(reply::lists_model(value, &self.address.model));
-        let found =
-            self.send_with_retries(&self.address.models(), None, &mut state, read, |_| false)?;
-        match found {
-            Ok(is_listed) => Ok(is_listed),
-            Err(error) if [404, 405, 501].contains(&error.status) => Ok(None),
-            Err(error) => Err(self.to_remote_error(&error, None)),
+        match self.ask(&self.address.models(), None, stop, Answer::json) {
+            Ok(answered) => Ok(reply::lists_model(&answered.read, &self.address.model)),
+            Err(RemoteError::NotFound { status: 404 | 405 | 501, .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -123,60 +113,37 @@ impl RemoteModel {
         stop: &AtomicBool,
     ) -> Result<RemoteCompletion, RemoteError> {
         let started = Instant::now();
-        let image = request.image.as_deref().map(image::url).transpose()?;
-        let (seed, messages) = (request.seed, &*request.messages);
-        let mut state = RequestState { seed, messages, stop, attempts: 0 };
-        let mut forms = self.learned.forms();
-        loop {
-            let body = body::write(&self.address.model, request, image.as_deref(), forms)?;
-            let next_forms = |error: &ServerError| forms.after_rejection(error, request);
-            let answer = self.send_with_retries(
-                &self.address.completions(),
-                Some(&body),
-                &mut state,
-                reply::read,
-                |error| next_forms(error).is_some(),
-            )?;
-            match answer {
-                Ok(reply) => {
-                    let mut notes = self.learned.learn(forms, &self.address);
-                    if reply.is_miscounted && !self.is_miscounting.swap(true, Ordering::Relaxed) {
-                        let address = &self.address;
-                        notes.push(format!("{address} counts more tokens than there can be: such counts are left out"));
-                    }
-                    return Ok(RemoteCompletion {
-                        text: reply.text,
-                        finish_reason: reply.finish_reason,
-                        usage: reply.usage,
-                        is_constrained: forms.constrain(request),
-                        not_sent: forms.not_sent(request),
-                        answered_by: reply.answered_by,
-                        elapsed_ms: started.elapsed().as_millis() as u64,
-                        attempts: state.attempts,
-                        notes,
-                    });
-                }
-                Err(error) => match next_forms(&error) {
-                    Some(next) => forms = next,
-                    // The model was not asked: a refusal without words.
-                    None if error.is_filter() => {
-                        let message = self.message_of(&error, state.messages);
-                        return Ok(RemoteCompletion {
-                            text: String::new(),
-                            finish_reason: FinishReason::Refusal,
-                            usage: Usage::default(),
-                            is_constrained: forms.constrain(request),
-                            not_sent: forms.not_sent(request),
-                            answered_by: None,
-                            elapsed_ms: started.elapsed().as_millis() as u64,
-                            attempts: state.attempts,
-                            notes: vec![format!("{} withheld an answer: {message}", self.address)],
-                        });
-                    }
-                    None => return Err(self.to_remote_error(&error, Some(request))),
-                },
+        let url = self.address.completions();
+        let Answered { read: reply, forms, attempts } =
+            self.ask(&url, Some(request), stop, reply::read)?;
+        let address = &self.address;
+        let mut notes = match &reply.withheld {
+            None => self.learned.learn(forms, address),
+            Some(error) => {
+                let message = self.shown(&error.message, Some(request));
+                vec![format!("{address} withheld an answer: {message}")]
             }
+        };
+        if reply.is_miscounted && !self.is_miscounting.swap(true, Ordering::Relaxed) {
+            notes.push(format!(
+                "{address} counts more tokens than there can be: such counts are left out"
+            ));
         }
+        let redact = |text| self.transport.redact_answer(text);
+        Ok(RemoteCompletion {
+            text: redact(reply.text),
+            finish_reason: reply.finish_reason,
+            usage: reply.usage,
+            is_constrained: forms.constrain(request),
+            not_sent: forms.not_sent(request),
+            answered_by: reply.answered_by.map(|AnsweredBy { model, fingerprint }| AnsweredBy {
+                model: model.map(redact),
+                fingerprint: fingerprint.map(redact),
+            }),
+            elapsed_ms: started.elapsed().as_millis() as u64,
+            attempts,
+            notes,
+        })
     }
 
     /// [`RemoteModel::complete`] on a thread of its own; the returned closure waits for it. A blocked read cannot be cancelled, but the
@@ -203,63 +170,68 @@ impl RemoteModel {
         })
     }
 
-    /// Sends until an answer comes or attempts run out. A server's error is returned without a retry where it is not transient or
-    /// `is_final` says so.
-    fn send_with_retries<T>(
+    /// Sends `request`, or asks for what lies at `url`, until an answer comes or attempts run out. A parameter that the server rejects
+    /// begins them anew, in its next form.
+    fn ask<T>(
         &self,
         url: &str,
-        body: Option<&[u8]>,
-        state: &mut RequestState<'_>,
-        read: impl Fn(&Value) -> Result<T, ReplyError>,
-        is_final: impl Fn(&ServerError) -> bool,
-    ) -> Result<Result<T, ServerError>, RemoteError> {
+        request: Option<&RemoteRequest>,
+        stop: &AtomicBool,
+        read: impl Fn(&Answer) -> Result<T, Failure>,
+    ) -> Result<Answered<T>, RemoteError> {
         let address = || self.address.clone();
-        let mut attempt = 1;
+        let image = request.and_then(|request| request.image.as_deref());
+        let image = image.map(image::url).transpose()?;
+        let mut forms = self.learned.forms();
+        let (mut attempts, mut in_these_forms) = (0, 0);
         loop {
-            state.attempts += 1;
-            let permit = self.limit.enter(state.stop).ok_or(RemoteError::Interrupted)?;
-            let sent = self.transport.send(url, body);
+            let write =
+                |request| body::write(&self.address.model, request, image.as_deref(), forms);
+            let body = request.map(write).transpose()?;
+            (attempts, in_these_forms) = (attempts + 1, in_these_forms + 1);
+            let permit = self.limit.enter(stop).ok_or(RemoteError::Interrupted)?;
+            let answer = self.transport.send(url, body.as_deref());
             drop(permit);
-            let (reason, retry_after) = match sent {
+            let retry_after = answer.as_ref().ok().and_then(|answer| answer.retry_after);
+            let reason = match answer.and_then(|answer| read(&answer)) {
+                Ok(read) => return Ok(Answered { read, forms, attempts }),
                 Err(Failure::TooLong) => {
                     let most_bytes = self.options.most_bytes;
                     return Err(RemoteError::TooLong { address: address(), most_bytes });
                 }
-                Err(Failure::Lost(reason)) => (reason, None),
-                Ok(answer) => match answer.read().and_then(|value| read(&value)) {
-                    Ok(value) => return Ok(Ok(value)),
-                    Err(ReplyError::Malformed(reason)) => (reason, answer.retry_after),
-                    Err(ReplyError::ServerError(error)) => {
-                        if is_final(&error) || !error.is_transient() {
-                            return Ok(Err(error));
-                        }
-                        let message = self.message_of(&error, state.messages);
-                        let reason = format!("HTTP {}: {message}", error.status);
-                        (reason, answer.retry_after)
+                Err(Failure::Lost(reason)) => self.shown(&reason, request),
+                Err(Failure::Refused(error)) => {
+                    let next = request.and_then(|request| forms.after_rejection(&error, request));
+                    if let Some(next) = next {
+                        (forms, in_these_forms) = (next, 0);
+                        continue;
                     }
-                },
+                    if !error.is_transient() {
+                        return Err(self.to_remote_error(&error, request));
+                    }
+                    format!("HTTP {}: {}", error.status, self.shown(&error.message, request))
+                }
             };
             let is_too_long = retry_after.is_some_and(|pause| pause > self.options.longest_pause);
-            if attempt >= self.options.attempts || is_too_long {
-                let attempts = state.attempts;
+            if in_these_forms >= self.options.attempts || is_too_long {
                 return Err(RemoteError::Exhausted { address: address(), attempts, reason });
             }
             if let Some(pause) = retry_after {
                 self.limit.hold_off(pause);
             }
-            let backoff = retry::backoff(state.seed, attempt, self.options.first_pause);
-            let pause = backoff.max(retry_after.unwrap_or_default());
-            if !retry::sleep(pause, state.stop) {
+            let seed = request.map_or(0, |request| request.seed);
+            let backoff = retry::backoff(seed, in_these_forms, self.options.first_pause);
+            if !retry::sleep(backoff.max(retry_after.unwrap_or_default()), stop) {
                 return Err(RemoteError::Interrupted);
             }
-            attempt += 1;
         }
     }
 
-    /// A server's message as errors show it: without the API key and without what was sent, both of which some servers repeat, and cut
-    /// only then, so that no part of them is left at the cut.
-    fn message_of(&self, error: &ServerError, sent: &[Message]) -> String {
-        match quotation::without_quotations(&self.transport.redact(&error.message), sent) {
+    /// What a server or a library says as errors show it: without the API key and without what was sent, both of which some repeat, and
+    /// cut only then, so that no part of them is left at the cut.
+    fn shown(&self, message: &str, request: Option<&RemoteRequest>) -> String {
+        let sent = request.map_or(&[][..], |request| &request.messages);
+        match quotation::without_quotations(&self.transport.redact(message), sent) {
             message if message.is_empty() => "no reason given".to_owned(),
             message => ellipsis(&message, MESSAGE_CHARS),
         }
@@ -268,8 +240,7 @@ impl RemoteModel {
     /// The error of a request that the server refused, naming the sampling parameter of `request` that it rejects, if it names one.
     fn to_remote_error(&self, error: &ServerError, request: Option<&RemoteRequest>) -> RemoteError {
         let (address, status) = (self.address.clone(), error.status);
-        let messages = request.map_or(&[][..], |request| &request.messages);
-        let message = self.message_of(error, messages);
+        let message = self.shown(&error.message, request);
         let mut sent = request.into_iter().flat_map(|request| request.sampling.sent());
         let is_rejected =
             |name: &&str| matches!(status, 400 | 422) && error.names_parameter(&[name]);

@@ -77,23 +77,12 @@ faults! {
 impl RemoteError {
     /// Whether only the current item fails and the run goes on.
     pub fn concerns_item(&self) -> bool {
-        match self {
+        matches!(
+            self,
             RemoteError::Image { .. }
-            | RemoteError::Rejected { .. }
-            | RemoteError::TooLong { .. }
-            | RemoteError::Exhausted { .. } => true,
-            RemoteError::BadAddress { .. }
-            | RemoteError::BadKey { .. }
-            | RemoteError::KeyInTheClear { .. }
-            | RemoteError::NotNamed { .. }
-            | RemoteError::NoFeature { .. }
-            | RemoteError::Forbidden { .. }
-            | RemoteError::Proxy { .. }
-            | RemoteError::Schema { .. }
-            | RemoteError::Denied { .. }
-            | RemoteError::NotFound { .. }
-            | RemoteError::Sampling { .. }
-            | RemoteError::Interrupted => false,
-        }
+                | RemoteError::Rejected { .. }
+                | RemoteError::TooLong { .. }
+                | RemoteError::Exhausted { .. }
+        )
     }
 }

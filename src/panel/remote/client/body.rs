@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::{RemoteError, RemoteRequest};
-use super::forms::{Forms, Parameter};
+use super::forms::{Forms, GRAMMAR, LENGTH, OBJECT, SCHEMA, SEED, THINKING};
 use crate::panel::SamplingChoice;
 use crate::record::Grammar;
 
@@ -62,9 +62,9 @@ pub fn write(
             },
         }
     });
-    let is_first = |parameter| forms.get(parameter) == 0;
-    let (limit, has_old_name) = (request.max_tokens, is_first(Parameter::Length));
-    let thinking = request.thinking.filter(|_| is_first(Parameter::Thinking));
+    let is_first = |parameter| forms.of(parameter) == 0;
+    let (limit, has_old_name) = (request.max_tokens, is_first(LENGTH));
+    let thinking = request.thinking.filter(|_| is_first(THINKING));
     let body = Body {
         model,
         messages: turns.collect(),
@@ -73,17 +73,14 @@ pub fn write(
         max_tokens: limit.filter(|_| has_old_name),
         max_completion_tokens: limit.filter(|_| !has_old_name),
         // Some servers read it as a signed 32-bit integer.
-        seed: (is_first(Parameter::Seed) && !request.omit_seed)
-            .then_some((request.seed & 0x7fff_ffff) as u32),
+        seed: (is_first(SEED) && !request.omit_seed).then_some((request.seed & 0x7fff_ffff) as u32),
         response_format: match &request.grammar {
-            Some(Grammar::JsonObject) if is_first(Parameter::Object) => {
-                Some(json!({"type": "json_object"}))
-            }
+            Some(Grammar::JsonObject) if is_first(OBJECT) => Some(json!({"type": "json_object"})),
             Some(Grammar::JsonSchema(schema)) => format_of(schema, forms)?,
             _ => None,
         },
         structured_outputs: match &request.grammar {
-            _ if !is_first(Parameter::Grammar) => None,
+            _ if !is_first(GRAMMAR) => None,
             Some(Grammar::Regex(regex)) => Some(json!({"regex": regex})),
             Some(Grammar::Lark(lark)) => Some(json!({"grammar": lark})),
             _ => None,
@@ -98,7 +95,7 @@ fn format_of(schema: &str, forms: Forms) -> Result<Option<Value>, RemoteError> {
     if let Value::Object(fields) = &mut schema {
         fields.shift_remove(LLGUIDANCE_KEYWORD);
     }
-    let format = match forms.get(Parameter::Schema) {
+    let format = match forms.of(SCHEMA) {
         0 => json!({"name": SCHEMA_NAME, "strict": true, "schema": schema}),
         1 => json!({"name": SCHEMA_NAME, "schema": schema}),
         2 => return Ok(Some(json!({"type": "json_object", "schema": schema}))),
@@ -113,7 +110,7 @@ fn unsendable(error: serde_json::Error) -> RemoteError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server_error::ServerError;
+    use super::super::failure::ServerError;
     use super::*;
     use crate::record::Message;
 

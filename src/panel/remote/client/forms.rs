@@ -6,99 +6,89 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::super::{Address, RemoteRequest};
-use super::server_error::ServerError;
+use super::failure::ServerError;
 use crate::record::Grammar;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
-    Seed,
-    Schema,
-    Object,
-    Grammar,
-    Length,
-    Thinking,
+pub const SEED: usize = 0;
+pub const SCHEMA: usize = 1;
+pub const OBJECT: usize = 2;
+pub const GRAMMAR: usize = 3;
+pub const LENGTH: usize = 4;
+pub const THINKING: usize = 5;
+
+struct Parameter {
+    /// In a server's error message.
+    names: &'static [&'static str],
+    /// As notes describe them, the preferred one first.
+    forms: &'static [&'static str],
+    is_in: fn(&RemoteRequest) -> bool,
 }
 
-const ALL: [Parameter; 6] = [
-    Parameter::Seed,
-    Parameter::Schema,
-    Parameter::Object,
-    Parameter::Grammar,
-    Parameter::Length,
-    Parameter::Thinking,
+static PARAMETERS: [Parameter; 6] = [
+    Parameter {
+        names: &["seed"],
+        forms: &["`seed`", "no seed"],
+        is_in: |request| !request.omit_seed,
+    },
+    Parameter {
+        names: &["response_format", "json_schema", "schema", "grammar"],
+        forms: &[
+            "a strict `json_schema` as `response_format`",
+            "a `json_schema` that is not strict",
+            "a `json_object` with its schema",
+            "no schema, so that its text is unconstrained",
+        ],
+        is_in: |request| matches!(request.grammar, Some(Grammar::JsonSchema(_))),
+    },
+    Parameter {
+        names: &["response_format", "json_object"],
+        forms: &[
+            "a `json_object` as `response_format`",
+            "nothing, so that its text is unconstrained",
+        ],
+        is_in: |request| request.grammar == Some(Grammar::JsonObject),
+    },
+    Parameter {
+        names: &["structured_outputs", "grammar", "regex"],
+        forms: &["`structured_outputs`", "no grammar, so that its text is unconstrained"],
+        is_in: |request| matches!(request.grammar, Some(Grammar::Regex(_) | Grammar::Lark(_))),
+    },
+    Parameter {
+        names: &["max_tokens"],
+        forms: &["`max_tokens`", "`max_completion_tokens`"],
+        is_in: |request| request.max_tokens.is_some(),
+    },
+    Parameter {
+        names: &["chat_template_kwargs", "enable_thinking"],
+        forms: &["`chat_template_kwargs`", "nothing about thinking"],
+        is_in: |request| request.thinking.is_some(),
+    },
 ];
 
-/// For each parameter, the form it is sent in: an index into [`Parameter::forms`].
+/// Of each parameter, which of its forms it is sent in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Forms([u8; ALL.len()]);
+pub struct Forms([u8; PARAMETERS.len()]);
 
 /// The forms that one endpoint was found to accept.
 #[derive(Debug, Default)]
-pub struct LearnedForms([AtomicU8; ALL.len()]);
+pub struct LearnedForms([AtomicU8; PARAMETERS.len()]);
 
 impl Parameter {
-    /// The forms as notes describe them, the preferred one first.
-    fn forms(self) -> &'static [&'static str] {
-        match self {
-            Parameter::Seed => &["`seed`", "no seed"],
-            Parameter::Schema => &[
-                "a strict `json_schema` as `response_format`",
-                "a `json_schema` that is not strict",
-                "a `json_object` with its schema",
-                "no schema, so that its text is unconstrained",
-            ],
-            Parameter::Object => &[
-                "a `json_object` as `response_format`",
-                "nothing, so that its text is unconstrained",
-            ],
-            Parameter::Grammar => {
-                &["`structured_outputs`", "no grammar, so that its text is unconstrained"]
-            }
-            Parameter::Length => &["`max_tokens`", "`max_completion_tokens`"],
-            Parameter::Thinking => &["`chat_template_kwargs`", "nothing about thinking"],
-        }
-    }
-
-    /// The names of this parameter in a server's error message.
-    fn names(self) -> &'static [&'static str] {
-        match self {
-            Parameter::Seed => &["seed"],
-            Parameter::Schema => &["response_format", "json_schema", "schema", "grammar"],
-            Parameter::Object => &["response_format", "json_object"],
-            Parameter::Grammar => &["structured_outputs", "grammar", "regex"],
-            Parameter::Length => &["max_tokens"],
-            Parameter::Thinking => &["chat_template_kwargs", "enable_thinking"],
-        }
-    }
-
-    fn is_in(self, request: &RemoteRequest) -> bool {
-        match self {
-            Parameter::Seed => !request.omit_seed,
-            Parameter::Schema => matches!(request.grammar, Some(Grammar::JsonSchema(_))),
-            Parameter::Object => request.grammar == Some(Grammar::JsonObject),
-            Parameter::Grammar => {
-                matches!(request.grammar, Some(Grammar::Regex(_) | Grammar::Lark(_)))
-            }
-            Parameter::Length => request.max_tokens.is_some(),
-            Parameter::Thinking => request.thinking.is_some(),
-        }
-    }
-
     /// Whether an error may be about this parameter.
-    fn is_rejected_by(self, error: &ServerError) -> bool {
+    fn is_rejected_by(&self, error: &ServerError) -> bool {
         let is_named = |name: &&str| error.names_parameter(&[name]);
         match error.status {
-            400 | 422 => self.names().iter().any(is_named),
+            400 | 422 => self.names.iter().any(is_named),
             // A validator that crashed: only names that no other error contains count.
-            500 | 501 => self.names().iter().filter(|name| name.contains('_')).any(is_named),
+            500 | 501 => self.names.iter().filter(|name| name.contains('_')).any(is_named),
             _ => false,
         }
     }
 }
 
 impl Forms {
-    pub fn get(self, parameter: Parameter) -> u8 {
-        self.0[parameter as usize]
+    pub fn of(self, parameter: usize) -> usize {
+        usize::from(self.0[parameter])
     }
 
     /// The forms to try after `error`: the first parameter of `request` that it names, in its next form.
@@ -107,29 +97,26 @@ impl Forms {
         error: &ServerError,
         request: &RemoteRequest,
     ) -> Option<Forms> {
-        let has_next =
-            |parameter: Parameter| usize::from(self.get(parameter)) + 1 < parameter.forms().len();
-        let rejected = ALL.into_iter().find(|parameter| {
-            parameter.is_in(request) && has_next(*parameter) && parameter.is_rejected_by(error)
+        let rejected = PARAMETERS.iter().enumerate().position(|(index, parameter)| {
+            let has_next = self.of(index) + 1 < parameter.forms.len();
+            has_next && (parameter.is_in)(request) && parameter.is_rejected_by(error)
         })?;
-        self.0[rejected as usize] += 1;
+        self.0[rejected] += 1;
         Some(self)
     }
 
     /// What a call has and `request` is not sent with in these forms.
     pub fn not_sent(self, request: &RemoteRequest) -> Vec<String> {
-        let is_left_out =
-            |parameter: Parameter| !parameter.is_in(request) || self.get(parameter) > 0;
-        let named = [(Parameter::Seed, "seed"), (Parameter::Thinking, "enable_thinking")];
-        let named = named.into_iter().filter(|(parameter, _)| is_left_out(*parameter));
-        named.map(|(_, name)| name.to_owned()).collect()
+        let mut named = vec![(SEED, "seed"), (THINKING, "enable_thinking")];
+        named.retain(|(index, _)| !(PARAMETERS[*index].is_in)(request) || self.of(*index) > 0);
+        named.into_iter().map(|(_, name)| name.to_owned()).collect()
     }
 
     /// Whether `request` is sent with a grammar in these forms.
     pub fn constrain(self, request: &RemoteRequest) -> bool {
-        [Parameter::Schema, Parameter::Object, Parameter::Grammar].into_iter().any(|parameter| {
-            let last = parameter.forms().len() - 1;
-            parameter.is_in(request) && usize::from(self.get(parameter)) < last
+        [SCHEMA, OBJECT, GRAMMAR].into_iter().any(|index| {
+            let parameter = &PARAMETERS[index];
+            (parameter.is_in)(request) && self.of(index) + 1 < parameter.forms.len()
         })
     }
 }
@@ -141,13 +128,13 @@ impl LearnedForms {
 
     /// Remembers forms that worked; returns a note for the user on each that is new.
     pub fn learn(&self, forms: Forms, address: &Address) -> Vec<String> {
-        let note = |parameter: Parameter| {
-            let (form, names) = (forms.get(parameter), parameter.forms());
-            let is_new = self.0[parameter as usize].fetch_max(form, Ordering::Relaxed) < form;
-            let (preferred, sent) = (names[0], names[usize::from(form)]);
+        let note = |(index, parameter): (usize, &Parameter)| {
+            let form = forms.0[index];
+            let is_new = self.0[index].fetch_max(form, Ordering::Relaxed) < form;
+            let (preferred, sent) = (parameter.forms[0], parameter.forms[forms.of(index)]);
             is_new.then(|| format!("{address} does not support {preferred}; sending {sent}"))
         };
-        ALL.into_iter().filter_map(note).collect()
+        PARAMETERS.iter().enumerate().filter_map(note).collect()
     }
 }
 
@@ -174,7 +161,7 @@ mod tests {
         for step in 1..4 {
             assert!(forms.constrain(&request()));
             forms = forms.after_rejection(&refusal, &request()).unwrap();
-            assert_eq!(forms.get(Parameter::Schema), step);
+            assert_eq!(forms.of(SCHEMA), step);
         }
         assert!(!forms.constrain(&request()));
         assert_eq!(forms.after_rejection(&refusal, &request()), None);

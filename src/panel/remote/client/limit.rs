@@ -1,100 +1,71 @@
 //! Limits of concurrency and rate: how many requests are in flight at once, and the interval between their starts.
-//!
-//! Permits and the schedule travel through channels: whoever has received one owns it until it is sent back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-
-use super::{STOP_POLL_INTERVAL, retry};
+use super::STOP_POLL_INTERVAL;
 
 pub struct Limit {
-    permits: (Sender<()>, Receiver<()>),
-    /// One value, always sent back at once.
-    schedule: (Sender<Schedule>, Receiver<Schedule>),
+    state: Mutex<State>,
+    ended: Condvar,
+    most: usize,
     interval: Duration,
 }
 
-struct Schedule {
-    /// When the next request may begin.
+struct State {
+    in_flight: usize,
+    /// Before this no request begins.
     next: Instant,
-    /// Before this no request begins, not even one whose time was reserved earlier.
-    held_until: Instant,
 }
 
 /// The right to send one request; dropping it lets the next one in.
-#[derive(Debug)]
-pub struct Permit {
-    back: Sender<()>,
-}
+pub struct Permit<'a>(&'a Limit);
 
-impl Drop for Permit {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        // The channel has room for every permit; it fails only once the limit itself was dropped.
-        let _ = self.back.try_send(());
+        self.0.state().in_flight -= 1;
+        self.0.ended.notify_all();
     }
 }
 
 impl Limit {
     pub fn new(max_in_flight: usize, per_minute: Option<u32>) -> Limit {
-        let permits = bounded(max_in_flight.max(1));
-        while permits.0.try_send(()).is_ok() {}
-        let schedule = bounded(1);
-        let now = Instant::now();
-        let _ = schedule.0.try_send(Schedule { next: now, held_until: now });
         let minute = Duration::from_secs(60);
-        let interval = per_minute.map_or(Duration::ZERO, |count| minute / count.max(1));
-        Limit { permits, schedule, interval }
+        Limit {
+            state: Mutex::new(State { in_flight: 0, next: Instant::now() }),
+            ended: Condvar::new(),
+            most: max_in_flight.max(1),
+            interval: per_minute.map_or(Duration::ZERO, |count| minute / count.max(1)),
+        }
     }
 
     /// Waits until a request may begin; `None` if `stop` was set before.
-    pub fn enter(&self, stop: &AtomicBool) -> Option<Permit> {
+    pub fn enter(&self, stop: &AtomicBool) -> Option<Permit<'_>> {
+        let mut state = self.state();
         while !stop.load(Ordering::Relaxed) {
-            match self.permits.1.recv_timeout(STOP_POLL_INTERVAL) {
-                Ok(()) => {
-                    let permit = Permit { back: self.permits.0.clone() };
-                    return self.wait_for_start(stop).map(|()| permit);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
+            let now = Instant::now();
+            let is_full = state.in_flight >= self.most;
+            if !is_full && state.next <= now {
+                state.in_flight += 1;
+                state.next = now + self.interval;
+                return Some(Permit(self));
             }
+            let wait = if is_full { STOP_POLL_INTERVAL } else { state.next - now };
+            let waited = self.ended.wait_timeout(state, wait.min(STOP_POLL_INTERVAL));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         None
     }
 
-    /// Reserves the next start and waits for it, and for the end of any pause that began meanwhile.
-    fn wait_for_start(&self, stop: &AtomicBool) -> Option<()> {
-        let mut start = self.update(|schedule| {
-            let start = schedule.next.max(Instant::now());
-            schedule.next = start + self.interval;
-            start
-        })?;
-        loop {
-            if !retry::sleep(start.saturating_duration_since(Instant::now()), stop) {
-                return None;
-            }
-            start = self.update(|schedule| schedule.held_until)?;
-            if start <= Instant::now() {
-                return Some(());
-            }
-        }
-    }
-
     /// Lets no request begin before `pause` is over, on any thread.
     pub fn hold_off(&self, pause: Duration) {
-        let until = Instant::now() + pause;
-        self.update(|schedule| {
-            schedule.next = schedule.next.max(until);
-            schedule.held_until = schedule.held_until.max(until);
-        });
+        let mut state = self.state();
+        state.next = state.next.max(Instant::now() + pause);
     }
 
-    fn update<T>(&self, change: impl FnOnce(&mut Schedule) -> T) -> Option<T> {
-        let mut schedule = self.schedule.1.recv().ok()?;
-        let result = change(&mut schedule);
-        self.schedule.0.send(schedule).ok()?;
-        Some(result)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,37 +1,23 @@
 //! Cuts from a server's words what they quote of a prompt.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 
 use crate::record::Message;
 
 /// Letters and digits in a row that a server's words have in common with a prompt only where they quote it: about 20 characters.
 const SHARED: usize = 16;
 
-/// A letter or digit, and the bytes that it stands in.
-struct Letter {
-    start: usize,
-    end: usize,
-    letter: char,
-}
-
 /// The text with `…` in place of what it quotes of the messages, whatever became of blanks, signs and escapes in between.
 pub fn without_quotations(text: &str, sent: &[Message]) -> String {
-    let hasher = RandomState::new();
-    let sums = |letters: &[Letter]| -> Vec<u64> {
-        let letters: Vec<char> = letters.iter().map(|one| one.letter).collect();
-        letters.windows(SHARED).map(|window| hasher.hash_one(window)).collect()
-    };
-    let own = letters(text);
-    let said = sums(&own);
-    if said.is_empty() {
-        return text.to_owned();
-    }
-    let sent = sent.iter().flat_map(|message| sums(&letters(&message.content)));
-    let sent: HashSet<u64> = sent.collect();
+    let of = |message: &Message| letters(&message.content).into_iter().map(|(_, letter)| letter);
+    let sent: Vec<Vec<char>> = sent.iter().map(|message| of(message).collect()).collect();
+    let sent: HashSet<&[char]> = sent.iter().flat_map(|letters| letters.windows(SHARED)).collect();
+    let (places, own): (Vec<Range<usize>>, Vec<char>) = letters(text).into_iter().unzip();
     let (mut cut, mut done) = (String::new(), 0);
-    for (place, _) in said.iter().enumerate().filter(|(_, sum)| sent.contains(sum)) {
-        let (start, end) = (own[place].start, own[place + SHARED - 1].end);
+    let windows = own.windows(SHARED).zip(places.windows(SHARED));
+    for (_, places) in windows.filter(|(letters, _)| sent.contains(letters)) {
+        let (start, end) = (places[0].start, places[SHARED - 1].end);
         if start >= done {
             cut += &text[done..start];
             cut.push('…');
@@ -41,18 +27,17 @@ pub fn without_quotations(text: &str, sent: &[Message]) -> String {
     cut + &text[done..]
 }
 
-/// The letters and digits of a text, those that JSON or Python have escaped (`\u60a3`) as they were.
-fn letters(text: &str) -> Vec<Letter> {
+/// The letters and digits of a text, those that JSON or Python have escaped (`\u60a3`) as they were, and the bytes that each stands in.
+fn letters(text: &str) -> Vec<(Range<usize>, char)> {
     let mut letters = Vec::new();
     let mut start = 0;
     while let Some(first) = text[start..].chars().next() {
         let escaped = text[start..].strip_prefix('\\').and_then(escaped);
         let (letter, length) = escaped.unwrap_or((first, first.len_utf8()));
-        let end = start + length;
         if letter.is_alphanumeric() {
-            letters.push(Letter { start, end, letter });
+            letters.push((start..start + length, letter));
         }
-        start = end;
+        start += length;
     }
     letters
 }

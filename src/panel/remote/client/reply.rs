@@ -1,12 +1,14 @@
 //! Reads the JSON of a chat completion: text, finish reason, token usage.
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::server_error::ServerError;
+use super::failure::{Failure, ServerError};
+use super::transport::Answer;
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
 /// A completion as the server gives it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Reply {
     pub text: String,
     pub finish_reason: FinishReason,
@@ -14,153 +16,162 @@ pub struct Reply {
     /// Whether a count of its usage is more than can be, and left out.
     pub is_miscounted: bool,
     pub answered_by: Option<AnsweredBy>,
+    /// Why the model was not asked, where a filter withheld the prompt.
+    pub withheld: Option<ServerError>,
 }
 
-/// Why a response is no completion.
-#[derive(Debug, PartialEq)]
-pub enum ReplyError {
-    /// It is not JSON, lacks a field or broke off; worth another attempt.
-    Malformed(String),
-    ServerError(ServerError),
+#[derive(Deserialize)]
+struct Body {
+    /// Some servers send one with a success status.
+    error: Option<Value>,
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Value,
+    model: Option<String>,
+    system_fingerprint: Option<String>,
 }
 
-/// How a completion ended, by the names that servers have for it, in lower case.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// By itself: `stop`, and any name that is not known, for servers have many for a natural stop.
-    Natural,
-    Length,
-    /// The provider's filter withheld it, or the rest of it.
-    Filtered,
-    /// The server broke off.
-    Broken,
+#[derive(Deserialize)]
+struct Choice {
+    error: Option<Value>,
+    finish_reason: Option<String>,
+    message: Option<Message>,
 }
 
-impl End {
-    fn of(finish_reason: Option<&str>) -> End {
-        match finish_reason.unwrap_or_default().to_lowercase().as_str() {
-            "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
-                End::Length
-            }
-            "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content"
-            | "blocklist" | "spii" | "sensitive" => End::Filtered,
-            "abort"
-            | "aborted"
-            | "cancelled"
-            | "error"
-            | "timeout"
-            | "network_error"
-            | "insufficient_system_resource"
-            | "malformed_function_call" => End::Broken,
-            _ => End::Natural,
+#[derive(Default, Deserialize)]
+struct Message {
+    content: Option<Content>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<Value>>,
+    reasoning_content: Option<String>,
+    reasoning: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "the answer's content is no text")]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part {
+    Text {
+        text: String,
+    },
+    Refusal {
+        refusal: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// How a completion ended, by the names that servers have for it; any that is not known is a natural stop, which has many. `None`: the
+/// server broke off.
+fn end_of(finish_reason: &str) -> Option<FinishReason> {
+    match finish_reason.to_lowercase().as_str() {
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
+            Some(FinishReason::Length)
         }
+        // The provider's filter withheld it, or the rest of it.
+        "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content"
+        | "blocklist" | "spii" | "sensitive" => Some(FinishReason::Refusal),
+        "abort"
+        | "aborted"
+        | "cancelled"
+        | "error"
+        | "timeout"
+        | "network_error"
+        | "insufficient_system_resource"
+        | "malformed_function_call" => None,
+        _ => Some(FinishReason::Stop),
     }
 }
 
 /// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text. What the model or its
 /// provider's filter refused is a refusal; what holds no reply at all is an error, never an empty reply.
-pub fn read(answer: &Value) -> Result<Reply, ReplyError> {
-    let malformed = |reason: &str| ReplyError::Malformed(reason.to_owned());
-    if let Some(error) = ServerError::within(answer) {
-        return Err(ReplyError::ServerError(error));
+pub fn read(answer: &Answer) -> Result<Reply, Failure> {
+    match answer.json().and_then(of) {
+        Err(Failure::Refused(error)) if error.is_filter() => Ok(Reply {
+            text: String::new(),
+            finish_reason: FinishReason::Refusal,
+            usage: Usage::default(),
+            is_miscounted: false,
+            answered_by: None,
+            withheld: Some(error),
+        }),
+        read => read,
     }
-    let choice = answer
-        .get("choices")
-        .and_then(Value::as_array)
-        .ok_or_else(|| malformed("the answer has no choices"))?
-        .first()
-        .ok_or_else(|| malformed("the answer's choices are empty"))?;
-    if let Some(error) = ServerError::within(choice) {
-        return Err(ReplyError::ServerError(error));
+}
+
+fn of(body: Body) -> Result<Reply, Failure> {
+    let lost = |reason: &str| Failure::Lost(reason.to_owned());
+    let mut choice = body.choices.into_iter().flatten().next();
+    let error = body.error.or_else(|| choice.as_mut()?.error.take());
+    if let Some(error) = error {
+        return Err(Failure::Refused(ServerError::within(&error)));
     }
-    let given = choice.get("finish_reason").and_then(Value::as_str);
-    let end = End::of(given);
-    if end == End::Broken {
-        let reason = given.unwrap_or_default();
-        return Err(malformed(&format!("the answer's finish_reason is {reason}")));
-    }
-    // Some providers send no message with what they withheld.
-    let message = match choice.get("message") {
-        Some(message) if message.is_object() => message,
-        _ if end == End::Filtered => &Value::Null,
-        _ => return Err(malformed("the answer's choice has no message")),
+    let choice = choice.ok_or_else(|| lost("the answer has no choices"))?;
+    let given = choice.finish_reason.unwrap_or_default();
+    let end =
+        end_of(&given).ok_or_else(|| lost(&format!("the answer's finish_reason is {given}")))?;
+    let message = match choice.message {
+        Some(message) => message,
+        // Some providers send no message with what they withheld.
+        None if end == FinishReason::Refusal => Message::default(),
+        None => return Err(lost("the answer's choice has no message")),
     };
-    let content = content(message.get("content"))?;
-    let refusal = refusal(message);
-    let is_refused = refusal.is_some() || end == End::Filtered;
-    if content.is_none() && !is_refused {
-        if has_any(message, &["tool_calls", "function_call"]) {
-            return Err(malformed("the answer calls a tool, and none was offered"));
+    let is_some = |text: &String| !text.is_empty();
+    let has_reasoning =
+        message.reasoning_content.or(message.reasoning).is_some_and(|text| is_some(&text));
+    let (content, refused) = message.content.map(Content::texts).unwrap_or_default();
+    let refusal = message.refusal.or(refused).filter(is_some);
+    let finish_reason = if refusal.is_some() { FinishReason::Refusal } else { end };
+    if content.is_none() && finish_reason != FinishReason::Refusal {
+        if message.tool_calls.is_some_and(|calls| !calls.is_empty()) {
+            return Err(lost("the answer calls a tool, and none was offered"));
         }
-        if end == End::Natural && !has_any(message, &["reasoning_content", "reasoning"]) {
-            return Err(malformed("the answer's message has no content"));
+        if finish_reason == FinishReason::Stop && !has_reasoning {
+            return Err(lost("the answer's message has no content"));
         }
     }
-    let content = content.unwrap_or_default();
-    let (usage, is_miscounted) = usage(answer);
+    let (usage, is_miscounted) = usage(&body.usage);
+    let answered_by = AnsweredBy { model: body.model, fingerprint: body.system_fingerprint };
+    let is_known = answered_by.model.is_some() || answered_by.fingerprint.is_some();
     Ok(Reply {
-        finish_reason: match end {
-            _ if is_refused => FinishReason::Refusal,
-            End::Length => FinishReason::Length,
-            _ => FinishReason::Stop,
-        },
-        text: match refusal {
-            Some(refusal) if content.is_empty() => refusal,
-            _ => content,
-        },
+        text: content.filter(is_some).or(refusal).unwrap_or_default(),
+        finish_reason,
         usage,
         is_miscounted,
-        answered_by: answered_by(answer),
+        answered_by: Some(answered_by).filter(|_| is_known),
+        withheld: None,
     })
 }
 
-/// Whether a message has something under one of these keys.
-fn has_any(message: &Value, keys: &[&str]) -> bool {
-    let is_something = |value: &Value| match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        _ => true,
-    };
-    keys.iter().any(|key| message.get(key).is_some_and(is_something))
-}
-
-/// The words of a refusal: in a field of its own, or a part of the content.
-fn refusal(message: &Value) -> Option<String> {
-    let own = message.get("refusal").and_then(Value::as_str);
-    let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
-    let mut all = own.into_iter().chain(parts.filter_map(|part| part.get("refusal")?.as_str()));
-    all.find(|refusal| !refusal.is_empty()).map(str::to_owned)
-}
-
-/// The model and fingerprint that the server reports; `None` where it reports neither.
-fn answered_by(answer: &Value) -> Option<AnsweredBy> {
-    let field = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-    let answered_by =
-        AnsweredBy { model: field("model"), fingerprint: field("system_fingerprint") };
-    (answered_by.model.is_some() || answered_by.fingerprint.is_some()).then_some(answered_by)
-}
-
-/// The text of a message: a string, or a list of parts, of which those of type `text` are joined. `None` where it has none.
-fn content(content: Option<&Value>) -> Result<Option<String>, ReplyError> {
-    match content {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(Value::Array(parts)) => {
-            let is_text = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("text");
-            let mut texts = parts.iter().filter(is_text).peekable();
-            let has_texts = texts.peek().is_some();
-            let text = texts.filter_map(|part| part.get("text")?.as_str()).collect();
-            Ok(Some(text).filter(|_| has_texts))
+impl Content {
+    /// The text, `None` where it has none, and the words of a refusal.
+    fn texts(self) -> (Option<String>, Option<String>) {
+        let parts = match self {
+            Content::Text(text) => return (Some(text), None),
+            Content::Parts(parts) => parts,
+        };
+        let (mut text, mut refused): (Option<String>, Option<String>) = (None, None);
+        for part in parts {
+            match part {
+                Part::Text { text: part } => *text.get_or_insert_default() += &part,
+                Part::Refusal { refusal } => refused = refused.or(Some(refusal)),
+                Part::Other => {}
+            }
         }
-        Some(_) => Err(ReplyError::Malformed("the answer's content is no text".to_owned())),
+        (text, refused)
     }
 }
 
 /// The tokens that it counts, and whether some of these are more than can be.
-fn usage(answer: &Value) -> (Usage, bool) {
+fn usage(counted: &Value) -> (Usage, bool) {
     let mut is_miscounted = false;
-    let mut count = |path: &str| match answer.pointer(path).filter(|number| number.is_number()) {
+    let mut count = |path: &str| match counted.pointer(path).filter(|number| number.is_number()) {
         None => 0,
         Some(number) => {
             let count = number.as_u64().and_then(|number| u32::try_from(number).ok());
@@ -169,9 +180,9 @@ fn usage(answer: &Value) -> (Usage, bool) {
         }
     };
     let usage = Usage {
-        prompt_tokens: count("/usage/prompt_tokens"),
-        cached_tokens: count("/usage/prompt_tokens_details/cached_tokens"),
-        completion_tokens: count("/usage/completion_tokens"),
+        prompt_tokens: count("/prompt_tokens"),
+        cached_tokens: count("/prompt_tokens_details/cached_tokens"),
+        completion_tokens: count("/completion_tokens"),
         forced_tokens: 0,
     };
     (usage, is_miscounted)
@@ -188,6 +199,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn read(answer: &Value) -> Result<Reply, Failure> {
+        let body = answer.to_string().into_bytes();
+        super::read(&Answer { status: 200, retry_after: None, body })
+    }
 
     fn with(message: Value, finish_reason: Value) -> Value {
         json!({"choices": [{"message": message, "finish_reason": finish_reason}]})
@@ -226,6 +242,7 @@ mod tests {
                 model: Some("m-2025".to_owned()),
                 fingerprint: Some("fp_1".to_owned()),
             }),
+            withheld: None,
         };
         assert_eq!(read(&answer).unwrap(), expected);
     }
@@ -287,7 +304,7 @@ mod tests {
             assert_eq!(end(json!(reason)).unwrap().finish_reason, FinishReason::Length);
         }
         for reason in ["abort", "error", "network_error", "insufficient_system_resource"] {
-            assert!(matches!(end(json!(reason)), Err(ReplyError::Malformed(_))), "{reason}");
+            assert!(matches!(end(json!(reason)), Err(Failure::Lost(_))), "{reason}");
         }
     }
 
@@ -301,7 +318,7 @@ mod tests {
             (json!({"content": null, "tool_calls": calls}), "calls a tool"),
         ] {
             match read(&with(message, json!("stop"))) {
-                Err(ReplyError::Malformed(reason)) => assert!(reason.contains(said), "{reason}"),
+                Err(Failure::Lost(reason)) => assert!(reason.contains(said), "{reason}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -313,14 +330,14 @@ mod tests {
     #[test]
     fn what_is_no_completion_is_said() {
         for (answer, said) in [
-            (json!([]), "no choices"),
-            (json!({"choices": {}}), "no choices"),
-            (json!({"choices": []}), "empty"),
+            (json!([]), "cannot be read"),
+            (json!({"choices": {}}), "cannot be read"),
+            (json!({"choices": []}), "no choices"),
             (json!({"choices": [{"text": "B"}]}), "no message"),
             (with(json!({"content": 7}), json!("stop")), "no text"),
         ] {
             match read(&answer) {
-                Err(ReplyError::Malformed(reason)) => assert!(reason.contains(said), "{reason}"),
+                Err(Failure::Lost(reason)) => assert!(reason.contains(said), "{reason}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -328,16 +345,16 @@ mod tests {
 
     #[test]
     fn an_error_within_a_success_is_an_error() {
-        let read = |error: Value| match read(&json!({"error": error})) {
-            Err(ReplyError::ServerError(error)) => (error.status, error.message),
+        let error_of = |error: Value| match read(&json!({"error": error})) {
+            Err(Failure::Refused(error)) => (error.status, error.message),
             other => panic!("{other:?}"),
         };
         let overloaded = json!({"code": 502, "message": "overloaded"});
-        assert_eq!(read(overloaded), (502, "overloaded".to_owned()));
-        assert_eq!(read(json!("odd")), (500, "odd".to_owned()));
+        assert_eq!(error_of(overloaded), (502, "overloaded".to_owned()));
+        assert_eq!(error_of(json!("odd")), (500, "odd".to_owned()));
         let choice = json!({"error": {"code": 429, "message": "slow"}, "finish_reason": "error"});
-        let within = super::read(&json!({"choices": [choice]}));
-        assert!(matches!(within, Err(ReplyError::ServerError(error)) if error.status == 429));
+        let within = read(&json!({"choices": [choice]}));
+        assert!(matches!(within, Err(Failure::Refused(error)) if error.status == 429));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Retries: which statuses are transient, backoff, `Retry-After`, and an interruptible sleep.
+//! Retries: backoff, `Retry-After`, and an interruptible sleep.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,11 +8,6 @@ use super::STOP_POLL_INTERVAL;
 use crate::random::mix;
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-
-/// Whether another attempt may succeed after a response with this status.
-pub fn is_transient(status: u16) -> bool {
-    matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=599)
-}
 
 /// Exponential backoff with jitter: the pause after attempt number `attempt`, counted from 1. `first` doubled for each further attempt, at
 /// most a minute, times a factor from 0.5 to 1 drawn from the call's seed, so that calls that failed together do not retry together.

@@ -115,9 +115,23 @@ fn the_key_is_in_no_error_and_no_debug_form() {
         let shown = format!("{error} {error:?} {:?} {model:?}", error.hint());
         assert!(shown.contains("bad key ***") && !shown.contains(SECRET), "{shown}");
     }
-    let server = FakeServer::play(vec![ok(json!({"error": {"code": 401, "message": SECRET}}))]);
-    let error = ask(&server).unwrap_err();
-    assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
+    for answer in [json!({"error": {"code": 401, "message": SECRET}}), json!({"choices": SECRET})] {
+        let server = FakeServer::play(vec![ok(answer)]);
+        let error = ask(&server).unwrap_err();
+        assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
+    }
+}
+
+#[test]
+fn a_key_that_an_endpoint_repeats_is_in_no_answer() {
+    let answer = json!({
+        "model": format!("m-{SECRET}"),
+        "choices": [{"message": {"content": format!("Your key is {SECRET}.")}}],
+    });
+    let server = FakeServer::play(vec![ok(answer)]);
+    let completion = ask(&server).unwrap();
+    assert_eq!(completion.text, "Your key is ***.");
+    assert!(!format!("{completion:?}").contains(SECRET), "{completion:?}");
 }
 
 #[test]

@@ -3,16 +3,18 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use ureq::http::{Response, header};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::super::{ApiKey, RemoteOptions};
-use super::reply::ReplyError;
+use super::failure::{Failure, ServerError};
 use super::retry;
-use super::server_error::ServerError;
 use crate::hub::proxy::{Proxy, ProxyError};
 use crate::outside;
+
+/// A shorter key is a word, given to an endpoint that asks for none.
+const SHORTEST_SECRET: usize = 12;
 
 /// The HTTP client of one endpoint.
 #[derive(Clone, Debug)]
@@ -31,15 +33,6 @@ pub struct Answer {
     /// How long the server asks to wait before the next request.
     pub retry_after: Option<Duration>,
     pub body: Vec<u8>,
-}
-
-/// Why there is no complete response.
-#[derive(Debug)]
-pub enum Failure {
-    /// The connection failed, timed out or ended early.
-    Lost(String),
-    /// The response exceeds the size limit.
-    TooLong,
 }
 
 impl Transport {
@@ -122,16 +115,22 @@ impl Transport {
             None => text.to_owned(),
         }
     }
+
+    /// The same of what a model says, unless the key is a word that it may mean.
+    pub fn redact_answer(&self, text: String) -> String {
+        let is_word = self.key.as_ref().is_none_or(|key| key.secret().len() < SHORTEST_SECRET);
+        if is_word { text } else { self.redact(&text) }
+    }
 }
 
 impl Answer {
-    /// The JSON of a response with a success status.
-    pub fn read(&self) -> Result<Value, ReplyError> {
+    /// What a response with a success status holds.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         if !(200..300).contains(&self.status) {
-            return Err(ReplyError::ServerError(ServerError::read(self.status, &self.body)));
+            return Err(Failure::Refused(ServerError::read(self.status, &self.body)));
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| ReplyError::Malformed(format!("the answer is not JSON: {error}")))
+            .map_err(|error| Failure::Lost(format!("the answer cannot be read: {error}")))
     }
 }
 

@@ -49,8 +49,8 @@ fn what_does_not_pass_costs_the_item_and_says_why() {
     for (act, said) in [
         (status(500, r#"{"error": {"message": "out of memory"}}"#), "HTTP 500: out of memory"),
         (status(429, "slow down"), "HTTP 429: slow down"),
-        (status(200, "not JSON"), "not JSON"),
-        (ok(json!({"choices": []})), "choices are empty"),
+        (status(200, "not JSON"), "cannot be read"),
+        (ok(json!({"choices": []})), "has no choices"),
         (Act::Close, "3 attempts"),
     ] {
         let (error, requests) = always(act);

@@ -1,8 +1,15 @@
-//! A server's error, read from any of the usual JSON shapes or plain text.
+//! Why an attempt brought no answer; a server's error, read from any of the usual JSON shapes or plain text.
 
 use serde_json::Value;
 
-use super::retry;
+#[derive(Debug, PartialEq)]
+pub enum Failure {
+    /// The connection failed, timed out or ended early, or what came is no whole answer: worth another attempt.
+    Lost(String),
+    /// The answer exceeds the size limit.
+    TooLong,
+    Refused(ServerError),
+}
 
 /// What a server says is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +32,12 @@ impl ServerError {
         }
     }
 
-    /// The error in the body of a response with a success status; its `code` counts as the status where it is one, else 500.
-    pub fn within(value: &Value) -> Option<ServerError> {
-        let error = value.get("error").filter(|error| !error.is_null())?;
+    /// The error in a response with a success status; its `code` counts as the status where it is one, else 500.
+    pub fn within(error: &Value) -> ServerError {
         let code = error.get("code").and_then(Value::as_u64);
         let status = code.and_then(|code| u16::try_from(code).ok());
         let status = status.filter(|status| (400..600).contains(status));
-        Some(ServerError::of(status.unwrap_or(500), value))
+        ServerError::of(status.unwrap_or(500), error)
     }
 
     fn of(status: u16, value: &Value) -> ServerError {
@@ -78,7 +84,8 @@ impl ServerError {
     /// a filter withheld.
     pub fn is_transient(&self) -> bool {
         let is_quota = self.code.as_deref() == Some("insufficient_quota");
-        retry::is_transient(self.status) && !is_quota && !self.is_filter()
+        let may_pass = matches!(self.status, 408 | 409 | 425 | 429 | 500 | 502..=599);
+        may_pass && !is_quota && !self.is_filter()
     }
 
     /// Whether the provider's filter withheld the prompt or its answer.
