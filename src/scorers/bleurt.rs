@@ -11,22 +11,16 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::check_heads;
-use super::sentencepiece::Pieces;
-use super::tokens::{CLS, SEP, SPECIAL, check_room};
+use super::tokens::Tokens;
 use crate::encoder::EncoderError;
 use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
 
 const CARD: &str = "bleurt-20";
-const PIECES: &str = "spm.model";
 
 /// A loaded checkpoint, on the CPU, in f32.
 pub struct Bleurt {
     model: Model,
-    pieces: Pieces,
-    /// Of a whole pair, special tokens included.
-    max_tokens: usize,
-    cls: u32,
-    sep: u32,
+    tokens: Tokens,
 }
 
 impl Bleurt {
@@ -46,31 +40,17 @@ impl Bleurt {
         }
         let config: bert::Config =
             serde_json::from_value(config).map_err(|error| folder.unreadable(CONFIG, &error))?;
-        let unusable = |problem: String| folder.bad_tokenizer(PIECES, &problem);
-        let pieces = Pieces::read(&folder.file(PIECES)?).map_err(unusable)?;
-        if pieces.count() > config.vocab_size {
-            return Err(unusable(format!(
-                "it has {} pieces, but config.json has vocab_size = {}",
-                pieces.count(),
-                config.vocab_size
-            )));
-        }
-        let id = |piece: &str| {
-            let id = pieces.id(piece);
-            id.ok_or_else(|| unusable(format!("it has no {piece}")))
-        };
-        let (cls, sep) = (id(CLS)?, id(SEP)?);
         let max_tokens = folder.max_tokens(&[TOKENIZER_LIMIT], config.max_position_embeddings)?;
-        check_room(&folder, PIECES, max_tokens)?;
+        let tokens = Tokens::of_pieces(&folder, config.vocab_size, max_tokens)?;
         // The head lies beside `bleurt.`, not below it.
         let load = |weights: VarBuilder| Model::load(weights.root(), &config, width);
-        Ok(Self { model: folder.weights("bleurt", load)?, pieces, max_tokens, cls, sep })
+        Ok(Self { model: folder.weights("bleurt", load)?, tokens })
     }
 
     /// A score for each pair of a reference and a candidate, not clipped: about 0 for unrelated texts, 1 for equal ones.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, EncoderError> {
         let score = |(index, (reference, candidate)): (usize, &(String, String))| {
-            let (ids, segments) = self.tokens(reference, candidate);
+            let (ids, segments) = self.tokens(reference, candidate)?;
             let score = self.model.score(&ids, &segments)?;
             match score.is_finite() {
                 true => Ok(score),
@@ -80,43 +60,16 @@ impl Bleurt {
         pairs.par_iter().enumerate().map(score).collect()
     }
 
-    /// `[CLS]` reference `[SEP]` candidate `[SEP]` as token ids, and each token's segment. A pair that is too long loses the
-    /// last token of its longer text, of two as long the candidate's, until it fits.
-    pub fn tokens(&self, reference: &str, candidate: &str) -> (Vec<u32>, Vec<u32>) {
-        let (mut first, mut second) = (self.encode(reference), self.encode(candidate));
-        while first.len() + second.len() > self.max_tokens - 3 {
-            match first.len() > second.len() {
-                true => first.pop(),
-                false => second.pop(),
-            };
-        }
-        let mut ids = vec![self.cls];
-        ids.append(&mut first);
-        ids.push(self.sep);
-        let mut segments = vec![0; ids.len()];
-        ids.append(&mut second);
-        ids.push(self.sep);
-        segments.resize(ids.len(), 1);
-        (ids, segments)
-    }
-
-    /// A special token that is spelt out in a text is that token, and what is between them is a text of its own.
-    fn encode(&self, mut text: &str) -> Vec<u32> {
-        let mut ids = Vec::new();
-        let special = SPECIAL.map(|token| (token, self.pieces.id(token)));
-        loop {
-            let next = special
-                .iter()
-                .filter_map(|&(token, id)| Some((text.find(token)?, token, id?)))
-                .min();
-            let Some((at, token, id)) = next else {
-                ids.append(&mut self.pieces.encode(text));
-                return ids;
-            };
-            ids.append(&mut self.pieces.encode(&text[..at]));
-            ids.push(id);
-            text = &text[at + token.len()..];
-        }
+    /// A pair's token ids, and each token's segment.
+    ///
+    /// # Errors
+    /// What the tokenizer cannot tokenise.
+    pub fn tokens(
+        &self,
+        reference: &str,
+        candidate: &str,
+    ) -> Result<(Vec<u32>, Vec<u32>), EncoderError> {
+        self.tokens.encode_pair(reference, candidate)
     }
 }
 

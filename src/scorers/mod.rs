@@ -11,7 +11,7 @@ mod tokens;
 
 pub use bertscore::{BertScore, BertScoreModel, PrecisionRecallF};
 pub use bleurt::Bleurt;
-pub use sentencepiece::Pieces;
+pub use sentencepiece::sentence_pieces;
 
 /// # Errors
 /// A layer's numbers that do not divide into its attention's heads.

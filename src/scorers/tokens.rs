@@ -1,19 +1,21 @@
-//! Text to token ids between `[CLS]` and `[SEP]`: by a tokenizer.json, or by GPT-2's vocab.json and merges.txt.
+//! Text to token ids between `[CLS]` and `[SEP]`: by a tokenizer.json, by GPT-2's vocab.json and merges.txt, or by SentencePiece's spm.model.
 
 use tokenizers::models::bpe::BPE;
 use tokenizers::normalizers::{NFC, Sequence};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
+use super::sentencepiece::sentence_pieces;
 use crate::encoder::EncoderError;
 use crate::encoder::folder::{Folder, TOKENIZER};
 use crate::tokenizer::Library;
 
 const VOCABULARY: &str = "vocab.json";
 const MERGES: &str = "merges.txt";
-pub(super) const CLS: &str = "[CLS]";
-pub(super) const SEP: &str = "[SEP]";
-pub(super) const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", CLS, SEP, "[MASK]"];
+const PIECES: &str = "spm.model";
+const CLS: &str = "[CLS]";
+const SEP: &str = "[SEP]";
+const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", CLS, SEP, "[MASK]"];
 
 pub(super) struct Tokens {
     tokenizer: Library,
@@ -33,43 +35,76 @@ impl Tokens {
             true => (TOKENIZER, composing(folder.tokenizer()?)),
             false => (VOCABULARY, byte_pairs(folder)?),
         };
+        Self::of(folder, name, tokenizer, rows, max_tokens)
+    }
+
+    /// BLEURT's. A special token that is spelt out in a text is that token, and what is between them is a text of its own.
+    pub(super) fn of_pieces(
+        folder: &Folder,
+        rows: usize,
+        max_tokens: usize,
+    ) -> Result<Self, EncoderError> {
+        let tokenizer = sentence_pieces(&folder.file(PIECES)?, &SPECIAL)
+            .map_err(|problem| folder.bad_tokenizer(PIECES, &problem))?;
+        Self::of(folder, PIECES, tokenizer, rows, max_tokens)
+    }
+
+    fn of(
+        folder: &Folder,
+        name: &str,
+        tokenizer: Tokenizer,
+        rows: usize,
+        max_tokens: usize,
+    ) -> Result<Self, EncoderError> {
         let id = |token: &str| {
             let id = tokenizer.token_to_id(token);
             id.ok_or_else(|| folder.bad_tokenizer(name, &format!("it has no {token}")))
         };
         folder.check_vocabulary(name, &tokenizer, rows)?;
-        check_room(folder, name, max_tokens)?;
+        if max_tokens < 3 {
+            let problem = format!("{max_tokens} tokens leave no room for text");
+            return Err(folder.bad_tokenizer(name, &problem));
+        }
         Ok(Self { cls: id(CLS)?, sep: id(SEP)?, tokenizer: Library::new(tokenizer), max_tokens })
     }
 
     /// `[CLS]`, the text's first tokens, `[SEP]`.
     pub(super) fn encode(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
+        let mut ids = self.ids(text)?;
+        ids.truncate(self.max_tokens - 2);
+        Ok([vec![self.cls], ids, vec![self.sep]].concat())
+    }
+
+    /// `[CLS]` first `[SEP]` second `[SEP]`, and each token's segment. A pair that is too long loses the last token of its longer text,
+    /// of two as long the second's, until it fits.
+    pub(super) fn encode_pair(
+        &self,
+        first: &str,
+        second: &str,
+    ) -> Result<(Vec<u32>, Vec<u32>), EncoderError> {
+        let (mut first, mut second) = (self.ids(first)?, self.ids(second)?);
+        while first.len() + second.len() > self.max_tokens - 3 {
+            match first.len() > second.len() {
+                true => first.pop(),
+                false => second.pop(),
+            };
+        }
+        let mut segments = vec![0; first.len() + 2];
+        segments.resize(first.len() + second.len() + 3, 1);
+        let sep = vec![self.sep];
+        Ok(([vec![self.cls], first, sep.clone(), second, sep].concat(), segments))
+    }
+
+    fn ids(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
         let encoding = self.tokenizer.encode_alone(text);
         let encoding =
             encoding.map_err(|problem| EncoderError::Text { length: text.len(), problem })?;
-        let kept = encoding.get_ids().iter().take(self.max_tokens - 2);
-        let first = std::iter::once(&self.cls);
-        Ok(first.chain(kept).chain([&self.sep]).copied().collect())
+        Ok(encoding.get_ids().to_vec())
     }
 
     /// Whether a token is `[CLS]` or `[SEP]`, wherever it stands.
     pub(super) fn is_mark(&self, id: u32) -> bool {
         id == self.cls || id == self.sep
-    }
-}
-
-/// An error where special tokens alone fill a text.
-pub(super) fn check_room(
-    folder: &Folder,
-    name: &str,
-    max_tokens: usize,
-) -> Result<(), EncoderError> {
-    match max_tokens < 3 {
-        true => {
-            let problem = format!("{max_tokens} tokens leave no room for text");
-            Err(folder.bad_tokenizer(name, &problem))
-        }
-        false => Ok(()),
     }
 }
 
