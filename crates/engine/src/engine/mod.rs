@@ -3,7 +3,6 @@
 //! It knows no prompts. What a sequence's tokens are depends on its request alone: never on the batch, the order
 //! of arrival, a preemption, or what the prefix index held.
 
-mod annotations;
 mod block_pool;
 pub mod constraint;
 mod core;
@@ -24,7 +23,6 @@ mod schema;
 mod sequence;
 mod spelling;
 mod stats;
-mod strictness;
 mod text;
 mod usage;
 

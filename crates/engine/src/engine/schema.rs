@@ -1,112 +1,52 @@
-//! Bounds on JSON schemas: on the time a compiler takes beyond what its fuel bounds, and on whitespace.
+//! What of a JSON schema llguidance 1.9 does not keep to, or may take too long over, is refused by name; and whitespace is bounded.
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use regex_syntax::hir::{Class, Hir, HirKind};
+use serde_json::{Map, Number, Value, json};
 
-use super::strictness::tighten;
-use super::{EngineError, annotations};
+use super::EngineError;
+
+/// The formats that llguidance holds a string to; any other only annotates it (JSON Schema 2020-12, Validation §7).
+const KNOWN_FORMATS: [&str; 10] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"];
+
+/// All but `u`: a name has one spelling then, and is no other beside those that `properties` lists.
+const ESCAPES: &str = r#"nrbtf\""#;
+
+/// From it on a whole number may be another once it was read.
+const MOST_EXACT: f64 = (1_u64 << 53) as f64;
 
 /// Comparisons of two patterns that a compile may take: some 0.1 to 0.4 ms each.
 const MOST_COMPARISONS: u64 = 2000;
 
-/// What of a schema multiplies the comparisons of its `patternProperties`: every two patterns of an object are compared, in
-/// every combination of alternatives that the object is a part of.
-#[derive(Debug, Default)]
-struct Extent {
-    patterns: u64,
-    /// The product of the sizes of all `anyOf` and `oneOf`.
-    alternatives: u64,
-    references: u64,
-    /// Those of `multipleOf`: their digits as a whole number, and how many of them stand behind the point.
-    divisors: BTreeSet<(u64, u32)>,
-}
-
 /// A whole number is a multiple of another by a table of remainders, as many as the least common multiple of all that hold together.
 const MOST_REMAINDERS: u64 = 10_000;
 
-/// # Errors
-/// A schema whose patterns of properties may take longer than a second to compare, or whose divisors a table of remainders that is too
-/// large.
-fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
-    let mut extent = Extent { alternatives: 1, ..Extent::default() };
-    extent.add(schema);
-    if extent.remainders() > MOST_REMAINDERS {
-        let problem = format!("its multipleOf come to more than {MOST_REMAINDERS} together");
-        return Err(EngineError::Grammar(problem));
-    }
-    let pairs = extent.patterns.saturating_mul(extent.patterns.saturating_sub(1)) / 2;
-    let comparisons =
-        pairs.saturating_mul(extent.alternatives).saturating_mul(1 + extent.references);
-    match comparisons > MOST_COMPARISONS {
-        true => Err(EngineError::Grammar(
-            "too many patternProperties for its alternatives and references".to_owned(),
-        )),
-        false => Ok(()),
-    }
-}
-
-impl Extent {
-    /// The least common multiple of all divisors, of as many decimals as the longest has.
-    fn remainders(&self) -> u64 {
-        let decimals = self.divisors.iter().map(|(_, decimals)| *decimals).max().unwrap_or(0);
-        let whole = |(digits, own): &(u64, u32)| {
-            10_u64.checked_pow(decimals - own)?.checked_mul((*digits).max(1))
-        };
-        let mut all = self.divisors.iter().map(whole);
-        all.try_fold(1, |all, one| least_common_multiple(all, one?)).unwrap_or(u64::MAX)
-    }
-
-    fn add(&mut self, schema: &Value) {
-        match schema {
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
-                match (name.as_str(), field) {
-                    ("patternProperties", Value::Object(patterns)) => {
-                        self.patterns += patterns.len() as u64;
-                    }
-                    ("anyOf" | "oneOf", Value::Array(items)) => {
-                        let items = items.len().max(1) as u64;
-                        self.alternatives = self.alternatives.saturating_mul(items);
-                    }
-                    ("$ref", _) => self.references += 1,
-                    ("multipleOf", Value::Number(divisor)) => {
-                        self.divisors.insert(digits(&divisor.to_string()));
-                    }
-                    _ => {}
-                }
-                self.add(field);
-            }),
-            _ => {}
-        }
-    }
-}
-
-/// The digits of a number as a whole one, and how many stand behind the point: 25 and 2 of `0.25`. What is written with an exponent is
-/// beyond all bounds.
-fn digits(number: &str) -> (u64, u32) {
-    let (whole, rest) = number.trim_start_matches('-').split_once('.').unwrap_or((number, ""));
-    let digits = format!("{}{rest}", whole.trim_start_matches('-'));
-    (digits.parse().unwrap_or(u64::MAX), rest.len() as u32)
-}
-
-/// `None`: beyond what can be counted.
-fn least_common_multiple(one: u64, other: u64) -> Option<u64> {
-    let (mut divisor, mut rest) = (one, other);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    one.checked_div(divisor)?.checked_mul(other)
-}
-
-/// A schema as it is compiled: without what only annotates it, and as strict as it says.
+/// A schema as it is compiled: without formats that only annotate it, and with one spelling of each name.
 ///
 /// # Errors
-/// See [`refuse_costly`] and [`tighten`].
+/// What llguidance lets through though the schema forbids it, and what it may compare for longer than a second.
 pub fn prepare(mut schema: Value) -> Result<Value, EngineError> {
-    annotations::strip(&mut schema);
-    refuse_costly(&schema)?;
-    tighten(&mut schema)?;
+    let mut extent = Extent { alternatives: 1, ..Extent::default() };
+    extent.add(&schema);
+    let (mut problem, mut has_open_names) = (None, false);
+    each(&mut schema, &mut |fields| {
+        let is_known =
+            |format: &Value| format.as_str().is_none_or(|name| KNOWN_FORMATS.contains(&name));
+        fields.retain(|name, value| name != "format" || is_known(value));
+        problem = problem.take().or_else(|| not_kept(fields));
+        has_open_names |= fields.contains_key("properties") && !is_closed(fields);
+    });
+    if let Some(problem) = problem.or_else(|| extent.problem()) {
+        return Err(EngineError::Grammar(problem));
+    }
+    if let (true, Value::Object(fields)) = (has_open_names, &mut schema) {
+        let options = fields.entry("x-guidance").or_insert_with(|| json!({}));
+        if let Value::Object(options) = options {
+            options.entry("json_allowed_escapes").or_insert_with(|| json!(ESCAPES));
+        }
+    }
     Ok(schema)
 }
 
@@ -143,70 +83,183 @@ pub fn with_spacing(schema: Value) -> Value {
     schema
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn is_closed(fields: &Map<String, Value>) -> bool {
+    fields.get("additionalProperties") == Some(&Value::Bool(false))
+}
 
-    fn patterns(count: usize) -> Value {
-        let each = (0..count).map(|index| (format!("^a{index}$"), json!({})));
-        json!({"patternProperties": serde_json::Map::from_iter(each)})
+/// What of these fields llguidance does not keep to.
+fn not_kept(fields: &Map<String, Value>) -> Option<String> {
+    let mut given = fields.iter().filter(|(name, value)| match name.as_str() {
+        "const" | "enum" => true,
+        "default" | "examples" => false,
+        _ => value.is_number(),
+    });
+    if let Some((name, number)) = given.find_map(|(name, value)| Some((name, inexact(value)?))) {
+        return Some(format!("{number} in `{name}` has more digits than are kept"));
     }
+    let own = fields.get("pattern").and_then(Value::as_str);
+    let names = fields.get("patternProperties").and_then(Value::as_object);
+    let names = names.into_iter().flat_map(|patterns| patterns.keys().map(String::as_str));
+    let mut patterns = own.into_iter().chain(names);
+    if let Some(pattern) = patterns.find(|pattern| lets_quotes_through(pattern)) {
+        return Some(format!(
+            "`{pattern}` would let quotation marks and backslashes through: write [^\\x00…] for [^…]"
+        ));
+    }
+    let number = |name: &str| fields.get(name).and_then(Value::as_f64);
+    let low = number("exclusiveMinimum").or(number("minimum"));
+    let high = number("exclusiveMaximum").or(number("maximum"));
+    let is_narrow = low.zip(high).is_some_and(|(low, high)| high - low < 1.0);
+    let mut excluded = ["exclusiveMinimum", "exclusiveMaximum"].into_iter();
+    if let Some(name) = excluded.find(|name| is_narrow && fields.contains_key(*name)) {
+        return Some(format!(
+            "a number at its `{name}` would be let through: less than one is between its bounds"
+        ));
+    }
+    let required = fields.get("required").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+    let least = fields.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
+    let is_open = !is_closed(fields) || fields.contains_key("patternProperties");
+    (is_open && least > required + 1).then(|| {
+        format!("a name that comes twice would count twice for `minProperties` {least}: list the names under `required`")
+    })
+}
 
-    #[test]
-    fn comparisons_grow_with_pairs_alternatives_and_references() {
-        let two = |schema: Value| json!({"anyOf": [schema, {}]});
-        let with_reference = json!({"properties": {"a": patterns(60), "b": {"$ref": "#"}}});
-        for (schema, is_cheap) in [
-            (json!({"type": "object"}), true),
-            (patterns(60), true),
-            (patterns(70), false),
-            (two(patterns(40)), true),
-            (two(patterns(60)), false),
-            (two(two(two(two(patterns(12))))), true),
-            (with_reference, false),
-            (json!({"allOf": [patterns(40), patterns(40)]}), false),
-            // Alternatives alone are bounded by the compiler.
-            (json!({"allOf": vec![two(json!({})); 80]}), true),
-        ] {
-            assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
+/// A number in a value that would be written as another.
+fn inexact(value: &Value) -> Option<Number> {
+    match value {
+        Value::Number(number) => {
+            let double = number.as_f64().unwrap_or(f64::NAN);
+            let is_exact = double.abs() < MOST_EXACT || number.to_string() == double.to_string();
+            Some(number.clone()).filter(|_| !is_exact)
+        }
+        Value::Array(items) => items.iter().find_map(inexact),
+        Value::Object(fields) => fields.values().find_map(inexact),
+        _ => None,
+    }
+}
+
+/// Whether a class of characters has a NUL, but not both of those that JSON escapes by themselves: with all control characters llguidance
+/// lets in every escape of one letter. What is no pattern is refused where it is compiled.
+fn lets_quotes_through(pattern: &str) -> bool {
+    fn is_wide(hir: &Hir) -> bool {
+        match hir.kind() {
+            HirKind::Class(Class::Unicode(class)) => {
+                let has = |letter| {
+                    class.ranges().iter().any(|of| (of.start()..=of.end()).contains(&letter))
+                };
+                has('\0') && !(has('"') && has('\\'))
+            }
+            HirKind::Class(Class::Bytes(_)) => true,
+            HirKind::Repetition(repeated) => is_wide(&repeated.sub),
+            HirKind::Capture(captured) => is_wide(&captured.sub),
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(is_wide),
+            HirKind::Empty | HirKind::Literal(_) | HirKind::Look(_) => false,
+        }
+    }
+    regex_syntax::parse(pattern).is_ok_and(|hir| is_wide(&hir))
+}
+
+/// What of a schema multiplies the comparisons of its `patternProperties`: every two patterns of an object are compared, in
+/// every combination of alternatives that the object is a part of.
+#[derive(Debug, Default)]
+struct Extent {
+    patterns: u64,
+    /// The product of the sizes of all `anyOf` and `oneOf`.
+    alternatives: u64,
+    references: u64,
+    /// Those of `multipleOf`: their digits as a whole number, and how many of them stand behind the point.
+    divisors: BTreeSet<(u64, u32)>,
+}
+
+impl Extent {
+    /// Everything, for a `$ref` may lead anywhere.
+    fn add(&mut self, schema: &Value) {
+        match schema {
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
+                match (name.as_str(), field) {
+                    ("patternProperties", Value::Object(patterns)) => {
+                        self.patterns += patterns.len() as u64;
+                    }
+                    ("anyOf" | "oneOf", Value::Array(items)) => {
+                        let items = items.len().max(1) as u64;
+                        self.alternatives = self.alternatives.saturating_mul(items);
+                    }
+                    ("$ref", _) => self.references += 1,
+                    ("multipleOf", Value::Number(divisor)) => {
+                        self.divisors.insert(digits(&divisor.to_string()));
+                    }
+                    _ => {}
+                }
+                self.add(field);
+            }),
+            _ => {}
         }
     }
 
-    #[test]
-    fn divisors_are_bounded_together_and_schemas_inside_of_a_grammar_as_others() {
-        let of = |divisors: &[f64]| {
-            let each = divisors.iter().map(|divisor| json!({"multipleOf": divisor}));
-            json!({"type": "integer", "allOf": each.collect::<Vec<_>>()})
+    fn problem(&self) -> Option<String> {
+        if self.remainders() > MOST_REMAINDERS {
+            return Some(format!("its multipleOf come to more than {MOST_REMAINDERS} together"));
+        }
+        let pairs = self.patterns.saturating_mul(self.patterns.saturating_sub(1)) / 2;
+        let combined = self.alternatives.saturating_mul(1 + self.references);
+        (pairs.saturating_mul(combined) > MOST_COMPARISONS)
+            .then(|| "too many patternProperties for its alternatives and references".to_owned())
+    }
+
+    /// The least common multiple of all divisors, of as many decimals as the longest has.
+    fn remainders(&self) -> u64 {
+        let decimals = self.divisors.iter().map(|(_, decimals)| *decimals).max().unwrap_or(0);
+        let whole = |(digits, own): &(u64, u32)| {
+            10_u64.checked_pow(decimals - own)?.checked_mul((*digits).max(1))
         };
-        let whole = |divisor: u64| json!({"properties": {"a": {"multipleOf": divisor}}});
-        for (schema, is_cheap) in [
-            (whole(1000), true),
-            (whole(99_999_989), false),
-            (of(&[0.01, 0.25, 5.5]), true),
-            (of(&[7.5, 11.5, 13.5, 17.5]), false),
-            // Of four decimals, as the smallest has.
-            (of(&[0.0001, 9999.0]), false),
-            (of(&[0.0, 99_999_989.0]), false),
-            (of(&[100.0, 200.0, 1000.0]), true),
-            (of(&[1e-30]), false),
-        ] {
-            assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
-            let lark = format!("start: \"a\" | %json {schema} | b\nb: \"c\"");
-            assert_eq!(prepare_inside(&lark).is_ok(), is_cheap, "{lark}");
-        }
-        assert!(prepare_inside("start: %json {").is_err());
-        for same in ["start: \"a\"", "start: %json {\"type\":\"null\"} | %json true\nb: \"c\""] {
-            assert_eq!(prepare_inside(same).unwrap(), same);
-        }
+        let mut all = self.divisors.iter().map(whole);
+        all.try_fold(1, |all, one| least_common_multiple(all, one?)).unwrap_or(u64::MAX)
     }
+}
 
-    #[test]
-    fn whitespace_is_bounded_unless_a_schema_says_otherwise() {
-        let own = json!({"type": "object", "x-guidance": {"whitespace_flexible": false}});
-        assert_eq!(with_spacing(own.clone()), own);
-        assert_eq!(with_spacing(json!(false)), json!(false));
-        for any in [json!(true), json!({})] {
-            assert!(with_spacing(any)["x-guidance"]["whitespace_pattern"].is_string());
+/// The digits of a number as a whole one, and how many stand behind the point: 25 and 2 of `0.25`. What is written with an exponent is
+/// beyond all bounds.
+fn digits(number: &str) -> (u64, u32) {
+    let (whole, rest) = number.trim_start_matches('-').split_once('.').unwrap_or((number, ""));
+    let digits = format!("{}{rest}", whole.trim_start_matches('-'));
+    (digits.parse().unwrap_or(u64::MAX), rest.len() as u32)
+}
+
+/// `None`: beyond what can be counted.
+fn least_common_multiple(one: u64, other: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    one.checked_div(divisor)?.checked_mul(other)
+}
+
+/// Visits a schema and those in it, values that only look like schemas left out.
+fn each(schema: &mut Value, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
+    match schema {
+        Value::Object(fields) => {
+            visit(fields);
+            each_inside(fields, visit);
+        }
+        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| each(schema, visit)),
+        _ => {}
+    }
+}
+
+fn each_inside(fields: &mut Map<String, Value>, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
+    for (name, value) in fields {
+        match (name.as_str(), value) {
+            ("const" | "enum" | "default" | "examples" | "x-guidance", _) => {}
+            // The names in it are the user's.
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+                Value::Object(schemas),
+            ) => schemas.values_mut().for_each(|schema| each(schema, visit)),
+            (_, value) => each(value, visit),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
