@@ -45,7 +45,7 @@ for unit in "$root"/deploy/*.service; do
         }
     done
 done
-for flag in $(sed -n 's/^ENTRYPOINT//p' "$root/deploy/Containerfile" | grep -o -- '--[a-z-]*'); do
+for flag in $(sed -n 's/^# *wardround serve //p' "$root/deploy/Containerfile" | grep -o -- '--[a-z-]*'); do
     grep -qE -- "^ +$flag( |\$)" help
 done
 echo "all are there"

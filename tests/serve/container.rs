@@ -1,4 +1,4 @@
-//! The entry point of `deploy/Containerfile`, as a container runs it: its environment, its words, and a model behind them.
+//! The server of `deploy/Containerfile`, as its example runs it: its environment, its words, and a model behind them.
 #![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 
 use std::io::{Read, Write};
@@ -40,21 +40,23 @@ fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its
         let name = within.file_name().unwrap();
         folder.path().join(name).display().to_string()
     };
-    let mut words: Vec<String> = serde_json::from_str(line("ENTRYPOINT")).unwrap();
-    assert_eq!(words.remove(0), "/usr/bin/wardround");
-    let socket = words.last_mut().unwrap();
-    *socket = place(socket);
+    assert_eq!(line("ENTRYPOINT"), r#"["/usr/bin/wardround"]"#);
+    let words = line("#         wardround ").split(' ');
+    let words = words.map(|word| if word.starts_with('/') { place(word) } else { word.to_owned() });
+    let mut words: Vec<String> = words.collect();
+    // The model stands last.
+    words.pop();
     let socket = folder.path().join("http.sock");
     let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
     command.env_clear().current_dir(folder.path()).args(&words);
     let mut names = Vec::new();
-    for pair in line("ENV").split_whitespace() {
+    let given = line("#         -e ").trim_end_matches('\\').split("-e ").map(str::trim);
+    for pair in line("ENV").split_whitespace().chain(given) {
         let (name, value) = pair.split_once('=').unwrap();
         names.push(name);
         command.env(name, if value.starts_with('/') { place(value) } else { value.to_owned() });
     }
     assert!(names.contains(&"WARDROUND_OFFLINE"), "{names:?}");
-    // The model stands last, as in the example of the file.
     command.args(["--context", "1024", "--kv-tokens", "4096", "--threads", "1"]);
     command.arg(common::synthetic(Family::Qwen3));
     let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();

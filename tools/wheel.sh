@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# A wheel of the program, so that `pip install FILE.whl` gives `wardround` without a compiler:
+#
+#     tools/wheel.sh OUT           wardround, for CPUs; for Linux with glibc 2.28 or later
+#     tools/wheel.sh OUT cuda      wardround-cuda; needs CUDA's compiler (tools/cuda-toolchain.sh), and where it runs the driver alone
+#
+# Needs a python3 with venv, and a network for maturin and, on x86-64 and Arm, for the C compiler that knows older glibcs (ziglang).
+set -euo pipefail
+
+if [ $# -lt 1 ]; then
+    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+kind=${2:-cpu}
+cd "$(dirname "$0")/.."
+case $kind in
+cpu) name=wardround features=default ;;
+cuda) name=wardround-cuda features=cuda ;;
+*)
+    echo "$kind: cpu or cuda" >&2
+    exit 2
+    ;;
+esac
+tools=target/wheel-tools
+[ -x "$tools/bin/maturin" ] || { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet maturin==1.16.0 ziglang==0.15.2; }
+mkdir -p "target/wheel-$kind"
+version=$(sed -n '/^\[package\]/,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+cat >"target/wheel-$kind/pyproject.toml" <<TOML
+[build-system]
+requires = ["maturin"]
+build-backend = "maturin"
+
+[project]
+name = "$name"
+version = "$version"
+description = "Panels of small open language models and published medical multi-agent systems, on one machine, offline"
+license = "Apache-2.0 OR MIT"
+requires-python = ">=3.8"
+
+[tool.maturin]
+bindings = "bin"
+manifest-path = "../../Cargo.toml"
+features = ["$features"]
+TOML
+PATH=$PWD/$tools/bin:$PATH CARGO_TARGET_DIR=$PWD/target maturin_dir="target/wheel-$kind"
+export PATH CARGO_TARGET_DIR
+(cd "$maturin_dir" && maturin build --release --locked --zig --compatibility manylinux_2_28 --strip --out "$out")
+ls -l "$out"
