@@ -95,7 +95,7 @@ impl List {
             let files = card.files().count();
             let state = match &self.directory {
                 None => String::new(),
-                Some(directory) => match hub::here(card, directory) {
+                Some(directory) => match card.here(directory) {
                     0 => "not here".to_owned(),
                     here if here == files => format!("all {files} here"),
                     here => format!("{here} of {files} here"),

@@ -55,7 +55,7 @@ impl Doctor {
             None => format!("to {} when a model is missing", options.environment.endpoint),
         };
         rows.push(("network", connections));
-        rows.push(("cache", options.cache()?.root().display().to_string()));
+        rows.push(("cache", options.cache()?.display().to_string()));
         let here = options.local();
         rows.extend(
             Card::all()

@@ -111,7 +111,7 @@ impl Paths {
         options: &HubOptions,
     ) -> Result<Paths, Failure> {
         let here = options.local();
-        let cache = options.cache().ok().map(|cache| cache.root().to_owned());
+        let cache = options.cache().ok();
         for name in names {
             if Address::is_meant_by(name) {
                 self.0.has_network = true;

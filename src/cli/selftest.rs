@@ -59,7 +59,7 @@ fn cached(hub: &HubOptions) -> Result<Vec<String>, Failure> {
     match models.is_empty() {
         false => Ok(models),
         true => Err(Failure::usage(
-            format!("no model of a card is in {}", hub.cache()?.root().display()),
+            format!("no model of a card is in {}", hub.cache()?.display()),
             "name models by --model; HF_HOME names a bundle",
         )),
     }

@@ -4,32 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::{HubError, read_if_there};
 
-/// A directory of cached repositories.
-#[derive(Clone, Debug)]
-pub struct Cache {
-    root: PathBuf,
-}
-
 /// One repository inside a cache; it need not exist.
 #[derive(Clone, Debug)]
 pub struct CachedRepository {
     root: PathBuf,
-}
-
-impl Cache {
-    pub fn new(root: PathBuf) -> Self {
-        Self { root }
-    }
-
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// The place of the repository with this hub id.
-    pub fn repository(&self, id: &str) -> CachedRepository {
-        let folder = format!("models--{}", id.replace('/', "--"));
-        CachedRepository { root: self.root.join(folder) }
-    }
 }
 
 /// The hub id of the repository that a directory is a snapshot of, where it lies in a cache.
@@ -40,6 +18,11 @@ pub fn repository_of(snapshot: &Path) -> Option<String> {
 }
 
 impl CachedRepository {
+    /// The place in a cache of the repository with this hub id.
+    pub fn of(cache: &Path, id: &str) -> Self {
+        Self { root: cache.join(format!("models--{}", id.replace('/', "--"))) }
+    }
+
     /// The commit that a revision stands for here, to be used for all files; `None` where the cache has not seen it.
     ///
     /// # Errors
@@ -83,14 +66,9 @@ impl CachedRepository {
     }
 }
 
-/// Whether a revision is a commit rather than a branch or tag.
+/// Whether a revision is a commit rather than a branch or tag; the sum of a small file looks as one does.
 pub fn is_commit(revision: &str) -> bool {
-    is_hex(revision, 40)
-}
-
-/// Whether `text` is `length` lower-case hexadecimal digits.
-pub fn is_hex(text: &str, length: usize) -> bool {
-    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    revision.len() == 40 && revision.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -102,7 +80,7 @@ mod tests {
     #[test]
     fn a_reference_leads_to_its_commit_and_a_commit_to_itself() {
         let directory = tempfile::tempdir().unwrap();
-        let cached = Cache::new(directory.path().to_owned()).repository("org/name");
+        let cached = CachedRepository::of(directory.path(), "org/name");
         let root = directory.path().join("models--org--name");
         fs_err::create_dir_all(root.join("refs/refs/pr")).unwrap();
         fs_err::write(root.join("refs/main"), format!("{COMMIT}\n")).unwrap();
@@ -120,7 +98,7 @@ mod tests {
     #[test]
     fn a_reference_that_holds_no_commit_counts_as_unseen() {
         let directory = tempfile::tempdir().unwrap();
-        let cached = Cache::new(directory.path().to_owned()).repository("org/name");
+        let cached = CachedRepository::of(directory.path(), "org/name");
         fs_err::create_dir_all(cached.reference("main").parent().unwrap()).unwrap();
         fs_err::write(cached.reference("main"), "../../../etc").unwrap();
         assert_eq!(cached.commit("main").unwrap(), None);

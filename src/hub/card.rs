@@ -136,10 +136,13 @@ impl Card {
         KnownModel { name: &self.name, encoder: self.encoder.as_ref() }
     }
 
+    pub fn file(&self, name: &str) -> Option<&CardFile> {
+        self.files.iter().find(|file| file.name == name)
+    }
+
     /// The sum of a file, where it is known.
     pub fn sha256(&self, file: &str) -> Option<&str> {
-        let file = self.files.iter().find(|entry| entry.name == file)?;
-        file.sha256.as_deref()
+        self.file(file)?.sha256.as_deref()
     }
 
     /// All files together; `None` where the size of one is not known.

@@ -1,11 +1,12 @@
 //! The environment variables that the hub reads, all at once, so that nothing deeper asks the process.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
+
+use regex::{Captures, Regex};
 
 use super::proxy::Proxies;
 use super::{HubError, read_if_there};
@@ -21,8 +22,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Environment {
     /// Where cached repositories lie; `None` without any of the variables and without a home directory.
     pub cache: Option<PathBuf>,
-    /// The hub's address, without a slash at the end.
+    /// The hub's address, without a slash at the end, name and password.
     pub endpoint: String,
+    pub login: Option<Token>,
     /// The variable that forbids connections, where one does.
     pub offline: Option<&'static str>,
     pub progress_bars: bool,
@@ -65,56 +67,56 @@ impl Environment {
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HubError> {
         let raw = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let text = |name: &str| raw(name).map(|value| value.to_string_lossy().trim().to_owned());
-        let home = raw("HOME").or_else(|| raw("USERPROFILE")).map(PathBuf::from);
-        let path = |name: &'static str| match raw(name) {
-            None => Ok(None),
-            Some(value) => expand(&value, home.as_deref(), raw)
-                .filter(|path| path.to_str().is_some())
-                .map(Some)
-                .ok_or_else(|| HubError::BadVariable {
-                    name,
-                    value: value.to_string_lossy().into_owned(),
-                    expected: "a path in UTF-8 that begins with ~/, / or a variable's value",
-                }),
+        let bad = |name, expected| HubError::BadVariable {
+            name,
+            value: text(name).unwrap_or_default(),
+            expected,
         };
-
-        let huggingface = path("HF_HOME")?
-            .or(path("XDG_CACHE_HOME")?.map(|cache| cache.join("huggingface")))
-            .or_else(|| home.as_ref().map(|home| home.join(".cache/huggingface")));
-        let seconds = |name: &'static str| match text(name) {
-            None => Ok(DEFAULT_TIMEOUT),
-            Some(value) => value
-                .parse::<f64>()
-                .ok()
-                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-                .filter(|duration| !duration.is_zero())
-                .ok_or(HubError::BadVariable { name, value, expected: "a number of seconds" }),
+        let home = raw("HOME");
+        let path = |name: &'static str| {
+            let Some(value) = raw(name) else { return Ok(None) };
+            let home = home.as_ref().and_then(|home| home.to_str());
+            let set = |name: &str| raw(name)?.into_string().ok();
+            let path = value.to_str().and_then(|value| expand(value, home, set));
+            let expected = "a path in UTF-8 that begins with ~/, / or a variable's value";
+            path.map(|path| Some(PathBuf::from(path))).ok_or_else(|| bad(name, expected))
+        };
+        let seconds = |name: &'static str| {
+            let Some(value) = text(name) else { return Ok(DEFAULT_TIMEOUT) };
+            let value =
+                value.parse().ok().and_then(|value| Duration::try_from_secs_f64(value).ok());
+            let value = value.filter(|duration| !duration.is_zero());
+            value.ok_or_else(|| bad(name, "a number of seconds"))
         };
         let is_true = |name: &'static str| {
-            let value = text(name).unwrap_or_default();
-            let known = variable::boolean(&value);
-            known.ok_or(HubError::BadVariable { name, value, expected: variable::WORDS })
+            let known = variable::boolean(&text(name).unwrap_or_default());
+            known.ok_or_else(|| bad(name, variable::WORDS))
         };
         let mut offline = None;
         for name in OFFLINE {
             let forbids = is_true(name)?;
             offline = offline.or(forbids.then_some(name));
         }
+        let of_home = || Some(PathBuf::from(home.as_ref()?).join(".cache/huggingface"));
+        let huggingface = path("HF_HOME")?
+            .or(path("XDG_CACHE_HOME")?.map(|cache| cache.join("huggingface")))
+            .or_else(of_home);
+        let below = |name| huggingface.as_ref().map(|folder| folder.join(name));
+        let (endpoint, login) =
+            without_login(text("HF_ENDPOINT").as_deref().unwrap_or(DEFAULT_ENDPOINT));
         Ok(Self {
             cache: path("HF_HUB_CACHE")?
                 .or(path("HUGGINGFACE_HUB_CACHE")?)
-                .or_else(|| huggingface.as_ref().map(|home| home.join("hub"))),
-            endpoint: text("HF_ENDPOINT")
-                .map(|endpoint| endpoint.trim_end_matches('/').to_owned())
-                .unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()),
+                .or_else(|| below("hub")),
+            endpoint,
+            login,
             offline,
             progress_bars: !is_true("HF_HUB_DISABLE_PROGRESS_BARS")?,
             metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
             download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
             proxies: Proxies::from_lookup(&lookup),
             token: text("HF_TOKEN").map(Token),
-            token_path: path("HF_TOKEN_PATH")?
-                .or_else(|| huggingface.as_ref().map(|home| home.join("token"))),
+            token_path: path("HF_TOKEN_PATH")?.or_else(|| below("token")),
         })
     }
 
@@ -123,55 +125,45 @@ impl Environment {
     /// # Errors
     /// The token file is there and cannot be read.
     pub fn token(&self) -> Result<Option<Token>, HubError> {
-        if self.token.is_some() {
+        let (None, Some(path)) = (&self.token, &self.token_path) else {
             return Ok(self.token.clone());
-        }
-        let Some(path) = &self.token_path else {
-            return Ok(None);
         };
         let text = read_if_there(path)?.unwrap_or_default();
         Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Token(text.to_owned())))
     }
 }
 
+/// A server's address without a slash at the end, and apart from it the name and password in it: what an error may show, and what not.
+pub fn without_login(address: &str) -> (String, Option<Token>) {
+    let address = address.trim_end_matches('/');
+    let start = address.find("://").map_or(0, |at| at + 3);
+    // A password may be spelled with what else ends a host.
+    match address[start..].rsplit_once('@') {
+        Some((login, place)) => {
+            (format!("{}{place}", &address[..start]), Some(Token(login.to_owned())))
+        }
+        None => (address.to_owned(), None),
+    }
+}
+
 /// A path as huggingface_hub expands it: `~`, then `$NAME` and `${NAME}`; a variable that is not set stays as it is written. `None`:
 /// the home of another user, which is not looked up.
 fn expand(
-    value: &OsStr,
-    home: Option<&Path>,
-    lookup: impl Fn(&str) -> Option<OsString>,
-) -> Option<PathBuf> {
-    let mut bytes = value.as_bytes();
-    let mut path = Vec::new();
-    if let Some(rest) = bytes.strip_prefix(b"~") {
-        if !rest.is_empty() && !rest.starts_with(b"/") {
-            return None;
-        }
-        path.extend(home?.as_os_str().as_bytes());
-        bytes = rest;
-    }
-    while let Some((&first, rest)) = bytes.split_first() {
-        let braced = rest.strip_prefix(b"{");
-        let name = braced.unwrap_or(rest);
-        let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
-        let length = name.iter().take_while(is_word).count();
-        let end = match braced {
-            Some(_) => name[length..].strip_prefix(b"}"),
-            None => Some(&name[length..]),
-        };
-        let known = str::from_utf8(&name[..length]).ok().filter(|name| !name.is_empty());
-        match (first, end, known.and_then(&lookup)) {
-            (b'$', Some(end), Some(value)) => {
-                path.extend(value.as_bytes());
-                bytes = end;
-            }
-            _ => {
-                path.push(first);
-                bytes = rest;
-            }
-        }
-    }
-    Some(PathBuf::from(OsString::from_vec(path)))
+    value: &str,
+    home: Option<&str>,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let (home, rest) = match value.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => (home?, rest),
+        Some(_) => return None,
+        None => ("", value),
+    };
+    let names = Regex::new(r"\$(?:([0-9A-Za-z_]+)|\{([0-9A-Za-z_]+)\})").ok()?;
+    let value = |found: &Captures<'_>| {
+        let name = found.get(1).or_else(|| found.get(2));
+        name.and_then(|name| lookup(name.as_str())).unwrap_or_else(|| found[0].to_owned())
+    };
+    Some(format!("{home}{}", names.replace_all(rest, value)))
 }
 
 #[cfg(test)]
@@ -263,6 +255,23 @@ mod tests {
         let from_variable = environment(&[("HF_HOME", home), ("HF_TOKEN", "hf_variable\n")]);
         assert_eq!(from_variable.token().unwrap().unwrap().secret(), "hf_variable");
         assert!(!format!("{from_variable:?}").contains("hf_variable"));
+    }
+
+    #[test]
+    fn the_name_and_password_of_a_mirror_are_in_no_address() {
+        for (value, address, login) in [
+            ("https://nurse:secret@mirror:8443/hf/", "https://mirror:8443/hf", "nurse:secret"),
+            ("http://nurse:se/cr@t@mirror", "http://mirror", "nurse:se/cr@t"),
+            ("nurse:secret@mirror", "mirror", "nurse:secret"),
+        ] {
+            let mirror = environment(&[("HF_ENDPOINT", value)]);
+            assert_eq!(
+                (mirror.endpoint.as_str(), mirror.login.as_ref().unwrap().secret()),
+                (address, login)
+            );
+            assert!(!format!("{mirror:?}").contains("secret"));
+        }
+        assert_eq!(environment(&[]).login, None);
     }
 
     #[test]

@@ -43,12 +43,14 @@ faults! {
         Malformed { path: PathBuf, reason: String } => Artefact;
         #[error(transparent)]
         NotCached(lacking: Box<NotCached>) => Artefact, lacking.remedy();
-        #[error("{member} cannot be fetched: {reason}")]
+        #[error("{name} cannot be fetched: {reason}")]
         Forbidden {
+            /// What fetches it: `models` or `data`.
+            verb: &'static str,
             /// As it would be typed.
-            member: String,
+            name: String,
             reason: OfflineReason,
-        } => Artefact, elsewhere(member);
+        } => Artefact, elsewhere(verb, name);
         #[error("the hub refuses access to {repository} (HTTP {status}){}", said(message))]
         Refused {
             repository: String,
@@ -86,22 +88,13 @@ faults! {
         )]
         WrongSize { file: String, expected: u64, actual: u64 } => Artefact,
             "fetch it again; if that fails too, do not trust the source";
-        #[error("{file} has {found} rows, but its card says {expected}; the download was deleted")]
-        WrongRows { file: String, expected: u64, found: u64 } => Artefact,
-            "fetch it again; if that fails too, the source has changed";
-        #[error("{file} cannot be converted: {reason}; the download was deleted")]
-        Unconvertible { file: String, reason: String } => Artefact,
+        /// A dataset's file.
+        #[error("{file} {problem}; the download was deleted")]
+        Changed { file: String, problem: String } => Artefact,
             "fetch it again; if that fails too, the source has changed";
         #[error("no dataset is called `{name}`, and there is no card at that path")]
         UnknownDataset { name: String } => Usage,
             format!("the datasets are {}", joined(DatasetCard::all().iter().map(|card| card.name.as_str())));
-        #[error("{dataset} cannot be fetched: {reason}")]
-        DataForbidden {
-            /// As it would be typed.
-            dataset: String,
-            reason: OfflineReason,
-        } => Artefact,
-            format!("run `wardround data fetch {dataset} --to DIR` on a machine with a network and copy DIR here");
         #[error("there is no directory at {}", path.display())]
         NoDataDirectory { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
         #[error("{} has no file of any dataset", path.display())]
@@ -166,12 +159,11 @@ fn said(message: &Option<String>) -> String {
 
 impl NotCached {
     fn remedy(&self) -> String {
-        let remedy = elsewhere(&self.member);
+        let remedy = elsewhere("models", &self.member);
         let Some(first) = self.known.first() else { return remedy };
+        let (repository, known) = (&self.repository, self.known.join(", "));
         format!(
-            "{remedy}; the cache has other revisions of it: {} (name {}@{first})",
-            self.known.join(", "),
-            self.repository
+            "{remedy}; the cache has other revisions of it: {known} (name {repository}@{first})"
         )
     }
 }
@@ -186,9 +178,9 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn elsewhere(member: &str) -> String {
-    format!(
-        "run `wardround models fetch {member} --to DIR` on a machine with a network, \
-         copy DIR here and name it in place of the model"
-    )
+fn elsewhere(verb: &str, name: &str) -> String {
+    let remedy = format!(
+        "run `wardround {verb} fetch {name} --to DIR` on a machine with a network and copy DIR here"
+    );
+    if verb == "models" { remedy + "; name it in place of the model" } else { remedy }
 }

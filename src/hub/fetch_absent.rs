@@ -16,19 +16,20 @@ pub fn fetch_repository(
     _to: Option<&Path>,
     _options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
-    Err(HubError::Forbidden { member: repository.spelling(), reason: OfflineReason::Build })
+    let (name, reason) = (repository.spelling(), OfflineReason::Build);
+    Err(HubError::Forbidden { verb: "models", name, reason })
 }
 
 /// Refuses.
 ///
 /// # Errors
-/// Always [`HubError::DataForbidden`].
+/// Always [`HubError::Forbidden`].
 pub fn fetch_dataset(
     card: &DatasetCard,
     _to: &Path,
     _mirror: Option<&str>,
     _options: &HubOptions,
 ) -> Result<Vec<PathBuf>, HubError> {
-    let reason = OfflineReason::Build;
-    Err(HubError::DataForbidden { dataset: card.name.clone(), reason })
+    let (name, reason) = (card.name.clone(), OfflineReason::Build);
+    Err(HubError::Forbidden { verb: "data", name, reason })
 }

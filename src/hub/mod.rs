@@ -9,7 +9,6 @@ mod cache;
 mod card;
 mod checkpoint;
 mod dataset;
-mod digest;
 mod environment;
 mod error;
 #[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
@@ -28,21 +27,17 @@ use serde::de::DeserializeOwned;
 
 use crate::outside;
 
-pub use cache::{Cache, CachedRepository};
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
-pub use dataset::{
-    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, Record, here,
-    matches, verify_datasets,
-};
+pub use dataset::{Check, Conversion, DatasetCard, DatasetFile, DatasetSource, Host, matches};
 pub use environment::{Environment, Token};
 pub use error::{HubError, NotCached, OfflineReason};
 pub use fetch::fetch_dataset;
 pub use options::HubOptions;
-pub use provenance::{PROVENANCE, Provenance};
+pub use provenance::{FetchedFile, PROVENANCE, Provenance, Record};
 pub use repository::Repository;
 pub use source::{check, fetch, folder, resolve};
-pub use verify::{Authority, FileCheck, Status, refuse_long, verify};
+pub use verify::{Authority, FileCheck, Status, verify, verify_datasets};
 
 pub use crate::checkpoint::{CheckpointFiles, FilesError};
 pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};

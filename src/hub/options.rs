@@ -1,6 +1,8 @@
 //! How a model is found and fetched.
 
-use super::{Cache, Environment, HubError, OfflineReason, fetch};
+use std::path::PathBuf;
+
+use super::{Environment, HubError, OfflineReason, fetch};
 
 #[derive(Clone, Debug)]
 pub struct HubOptions {
@@ -30,6 +32,15 @@ impl HubOptions {
         self.offline_reason().or(build)
     }
 
+    /// Refuses before any connection where one is forbidden; `name` is what `models` or `data` would fetch.
+    ///
+    /// # Errors
+    /// [`HubError::Forbidden`].
+    pub fn allow_fetch(&self, verb: &'static str, name: &str) -> Result<(), HubError> {
+        let forbidden = |reason| HubError::Forbidden { verb, name: name.to_owned(), reason };
+        self.fetch_refusal().map_or(Ok(()), |reason| Err(forbidden(reason)))
+    }
+
     /// What forbids connections, if anything: the command, or the variable that is set.
     pub fn offline_reason(&self) -> Option<OfflineReason> {
         self.offline.or(self.environment.offline.map(OfflineReason::Variable))
@@ -37,7 +48,7 @@ impl HubOptions {
 
     /// # Errors
     /// [`HubError::NoCache`]: no variable names a place and there is no home directory.
-    pub fn cache(&self) -> Result<Cache, HubError> {
-        self.environment.cache.clone().map(Cache::new).ok_or(HubError::NoCache)
+    pub fn cache(&self) -> Result<PathBuf, HubError> {
+        self.environment.cache.clone().ok_or(HubError::NoCache)
     }
 }

@@ -1,4 +1,4 @@
-//! `provenance.toml`: written beside files fetched into a plain folder, so that they can be verified where no hub is.
+//! `provenance.toml`: written beside fetched files, so that they can be verified where no hub is.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{HubError, read_toml};
 /// The file's name.
 pub const PROVENANCE: &str = "provenance.toml";
 
-/// Where a folder's files came from, and their sums as they arrived.
+/// Where a model's files came from, and their sums as they arrived.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
@@ -28,5 +28,40 @@ impl Provenance {
     /// The file is there and cannot be read or is not a provenance.
     pub fn read(directory: &Path) -> Result<Option<Self>, HubError> {
         read_toml(directory.join(PROVENANCE))
+    }
+}
+
+/// What was fetched into a directory of datasets, by the files' paths in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    #[serde(default)]
+    pub files: BTreeMap<String, FetchedFile>,
+}
+
+/// A file as it was fetched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FetchedFile {
+    /// The card's name.
+    pub dataset: String,
+    pub repository: String,
+    /// The commit.
+    pub revision: String,
+    /// In the repository.
+    pub source: String,
+    /// Of the published file.
+    pub source_sha256: String,
+    /// Of the file here: the same, unless it was converted.
+    pub sha256: String,
+}
+
+impl Record {
+    /// What the directory says; nothing where it says nothing.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read as one.
+    pub fn read(directory: &Path) -> Result<Self, HubError> {
+        Ok(read_toml(directory.join(PROVENANCE))?.unwrap_or_default())
     }
 }

@@ -1,6 +1,6 @@
 //! A model's name on the hub: which repository, at which revision, known by which card.
 
-use super::{Card, HubError};
+use super::{Card, CardFile, HubError};
 
 /// A model of the hub at one revision.
 #[derive(Clone, Debug)]
@@ -28,19 +28,15 @@ impl Repository {
         }
     }
 
-    /// The sum that the card gives for a file at this commit; a card speaks for its own revision alone.
-    pub fn card_sha256(&self, commit: &str, file: &str) -> Option<&'static str> {
-        self.card_at(commit)?.sha256(file)
+    /// Where access is asked for.
+    pub fn access_page(&self) -> String {
+        let accept = self.card.and_then(|card| card.licence.accept.clone());
+        accept.unwrap_or_else(|| format!("https://huggingface.co/{}", self.id))
     }
 
-    /// The size that the card gives for a file at this commit.
-    pub fn card_size(&self, commit: &str, file: &str) -> Option<u64> {
-        let mut files = self.card_at(commit)?.files.iter();
-        files.find(|entry| entry.name == file)?.size_bytes
-    }
-
-    fn card_at(&self, commit: &str) -> Option<&'static Card> {
-        self.card.filter(|card| card.revision == commit)
+    /// What the card says of a file at this commit; a card speaks for its own revision alone.
+    pub fn card_file(&self, commit: &str, file: &str) -> Option<&'static CardFile> {
+        self.card.filter(|card| card.revision == commit)?.file(file)
     }
 
     /// Reads a card's name or a hub id, either of them with `@revision` or with the `revision` asked for; `None` where
@@ -49,27 +45,22 @@ impl Repository {
     /// # Errors
     /// Two revisions, or one that no revision can be called.
     pub fn parse(member: &str, revision: Option<&str>) -> Result<Option<Self>, HubError> {
-        let (name, inline) = match member.split_once('@') {
-            Some((name, revision)) => (name, Some(revision)),
-            None => (member, None),
-        };
+        let inline = member.split_once('@');
+        let (name, inline) = inline.map_or((member, None), |(name, inline)| (name, Some(inline)));
         let card = Card::find(name);
         let id = match card {
             Some(card) => card.repository.clone(),
             None if is_hub_id(name) => name.to_owned(),
             None => return Ok(None),
         };
-        let revision = match (inline, revision) {
-            (Some(inline), Some(option)) if inline != option => {
-                return Err(HubError::RevisionTwice {
-                    member: member.to_owned(),
-                    revision: option.to_owned(),
-                });
-            }
-            (inline, option) => {
-                inline.or(option).unwrap_or_else(|| card.map_or("main", |card| &card.revision))
-            }
-        };
+        if let (Some(inline), Some(revision)) = (inline, revision)
+            && inline != revision
+        {
+            let (member, revision) = (member.to_owned(), revision.to_owned());
+            return Err(HubError::RevisionTwice { member, revision });
+        }
+        let revision = inline.or(revision).or(card.map(|card| card.revision.as_str()));
+        let revision = revision.unwrap_or("main");
         if !is_revision(revision) {
             return Err(HubError::BadRevision { revision: revision.to_owned() });
         }
@@ -113,12 +104,10 @@ mod tests {
             assert_eq!(repository.id, "google/gemma-3-4b-it");
             assert_eq!(repository.revision, card.revision);
             assert_eq!(repository.spelling(), "gemma3-4b");
-            assert_eq!(
-                repository.card_sha256(&card.revision, "config.json"),
-                card.sha256("config.json")
-            );
+            let config = repository.card_file(&card.revision, "config.json").unwrap();
+            assert_eq!(config.sha256.as_deref(), card.sha256("config.json"));
             let other = "0123456789abcdef0123456789abcdef01234567";
-            assert_eq!(repository.card_sha256(other, "config.json"), None);
+            assert!(repository.card_file(other, "config.json").is_none());
         }
         assert_eq!(parse("gemma3-4b@main").unwrap().spelling(), "google/gemma-3-4b-it@main");
     }

@@ -4,18 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::cache::CachedRepository;
 use super::checkpoint::{Checkpoint, find_for};
-use super::provenance::Provenance;
 use super::{
-    Card, FilesError, HubError, HubOptions, Kind, NotCached, Repository, fetch as hub_fetch,
+    Card, FilesError, HubError, HubOptions, Kind, NotCached, Provenance, Repository,
+    fetch as hub_fetch,
 };
 
 #[cfg(test)]
 mod tests;
-
-enum Member {
-    Directory(PathBuf),
-    Repository(Repository),
-}
 
 /// Finds the checkpoint of a panel member, fetching it where the cache has not all of it and fetching is allowed.
 ///
@@ -26,35 +21,38 @@ enum Member {
 /// See [`HubError`]; the first missing file is named.
 pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubError> {
     match identify(member, options)? {
-        Member::Directory(path) => open_directory(&path),
-        Member::Repository(repository) => open_or_fetch(&repository, options),
+        Some(repository) => open_or_fetch(&repository, options),
+        None => open_directory(&std::path::absolute(member)?),
     }
 }
 
 /// Says early why [`resolve`] would fail, as far as nothing need be fetched to know it.
 pub fn check(member: &str, options: &HubOptions) -> Result<(), HubError> {
     match identify(member, options)? {
-        Member::Repository(_) if options.fetch_refusal().is_none() => Ok(()),
+        Some(_) if options.fetch_refusal().is_none() => Ok(()),
         _ => resolve(member, options).map(drop),
     }
 }
 
 fn open_or_fetch(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, HubError> {
     let cache = options.cache()?;
-    let cached = cache.repository(&repository.id);
-    match (look_up(repository, &cached)?, options.fetch_refusal()) {
-        (Cached::Whole(checkpoint), _) => Ok(*checkpoint),
-        (Cached::Lacking(_), None) => hub_fetch::fetch_repository(repository, None, options),
-        (Cached::Lacking(missing), Some(reason)) => Err(HubError::NotCached(Box::new(NotCached {
-            member: repository.spelling(),
-            repository: repository.id.clone(),
-            revision: repository.revision.clone(),
-            missing,
-            cache: cache.root().to_owned(),
-            known: cached.references_besides(&repository.revision),
-            reason,
-        }))),
-    }
+    let cached = CachedRepository::of(&cache, &repository.id);
+    let missing = match look_up(repository, &cached)? {
+        Ok(checkpoint) => return Ok(checkpoint),
+        Err(missing) => missing,
+    };
+    let Some(reason) = options.fetch_refusal() else {
+        return hub_fetch::fetch_repository(repository, None, options);
+    };
+    Err(HubError::NotCached(Box::new(NotCached {
+        member: repository.spelling(),
+        repository: repository.id.clone(),
+        revision: repository.revision.clone(),
+        missing,
+        cache,
+        known: cached.references_besides(&repository.revision),
+        reason,
+    })))
 }
 
 /// Fetches a model, named by its card or hub id, into the cache, or into the folder `to` together with a
@@ -81,32 +79,27 @@ pub fn folder(named: &Path, options: &HubOptions) -> Result<PathBuf, HubError> {
     }
 }
 
-fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
+/// The repository that a user means; `None` is the directory of that name.
+fn identify(member: &str, options: &HubOptions) -> Result<Option<Repository>, HubError> {
     let path = Path::new(member);
     if path.is_dir() {
-        return match &options.revision {
-            None => Ok(Member::Directory(std::path::absolute(path)?)),
-            Some(revision) => Err(HubError::RevisionOfDirectory {
-                member: member.to_owned(),
-                revision: revision.clone(),
-            }),
-        };
+        let Some(revision) = options.revision.clone() else { return Ok(None) };
+        return Err(HubError::RevisionOfDirectory { member: member.to_owned(), revision });
     }
     if path.is_file() {
         return Err(HubError::NotADirectory { path: path.to_owned() });
     }
     if let Some(repository) = Repository::parse(member, options.revision.as_deref())? {
-        return Ok(Member::Repository(repository));
+        return Ok(Some(repository));
     }
     let looks_like_path = path.is_absolute()
         || member.starts_with(['.', '~'])
         || member.ends_with('/')
         || member.contains('\\')
         || path.components().count() > 2;
-    Err(if looks_like_path {
-        HubError::NoDirectory { path: path.to_owned() }
-    } else {
-        HubError::UnknownModel { member: member.to_owned() }
+    Err(match looks_like_path {
+        true => HubError::NoDirectory { path: path.to_owned() },
+        false => HubError::UnknownModel { member: member.to_owned() },
     })
 }
 
@@ -120,32 +113,27 @@ fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
     Ok(Checkpoint { name, directory: path.to_owned(), repository, revision, card, files })
 }
 
-/// What the cache has of a repository.
-enum Cached {
-    Whole(Box<Checkpoint>),
-    /// What it lacks, in words.
-    Lacking(String),
-}
-
-/// Looks a repository up in the cache, resolving its revision once for all files.
-fn look_up(repository: &Repository, cached: &CachedRepository) -> Result<Cached, HubError> {
+/// Looks a repository up in the cache, resolving its revision once for all files; else, in words, what the cache lacks.
+fn look_up(
+    repository: &Repository,
+    cached: &CachedRepository,
+) -> Result<Result<Checkpoint, String>, HubError> {
     let Some(commit) = cached.commit(&repository.revision)? else {
-        return Ok(Cached::Lacking("the revision is unknown there".to_owned()));
+        return Ok(Err("the revision is unknown there".to_owned()));
     };
     let snapshot = cached.snapshot(&commit);
     if !snapshot.is_dir() {
-        return Ok(Cached::Lacking(format!("there is no snapshot of {commit}")));
+        return Ok(Err(format!("there is no snapshot of {commit}")));
     }
-    match open_snapshot(repository, &commit, &snapshot) {
-        Ok(checkpoint) => Ok(Cached::Whole(Box::new(checkpoint))),
+    Ok(match open_snapshot(repository, &commit, &snapshot) {
         Err(HubError::Files(FilesError::Incomplete { file, .. })) => {
-            Ok(Cached::Lacking(format!("{file} is missing")))
+            Err(format!("{file} is missing"))
         }
         Err(HubError::Files(FilesError::NoWeights { .. })) => {
-            Ok(Cached::Lacking("its weights are missing".to_owned()))
+            Err("its weights are missing".to_owned())
         }
-        Err(error) => Err(error),
-    }
+        opened => Ok(opened?),
+    })
 }
 
 /// Opens the files of a commit; a decoder of the hub comes with its tokenizer.json.

@@ -1,16 +1,19 @@
-//! Verification of a checkpoint's files by the SHA-256 sums that are known: the card's, those of provenance.toml, those
-//! in the names of cached blobs.
+//! Verification of the files of a model or of datasets by the sums that are known: the card's, those of provenance.toml, those in the names
+//! of cached blobs.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::cache::is_hex;
-use super::checkpoint::Checkpoint;
-use super::digest::git_sum_of_file;
-use super::provenance::Provenance;
-use super::{FileDigest, HubError, digest_files};
-use crate::outside::LONGEST_FILE;
+use sha1::{Digest, Sha1};
+
+use super::cache::is_commit;
+use super::{Checkpoint, DatasetCard, FileDigest, HubError, Provenance, Record, digest_files};
+use crate::digest::{hex, is_sha256};
+use crate::outside::{self, LONGEST_FILE};
+
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// Where a file's expected sum comes from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,96 +50,136 @@ pub enum Status {
     Missing,
 }
 
-impl Status {
-    /// Of a file with this sum, beside the one that is known.
-    pub fn of(known: Option<(Authority, String)>, actual: &str) -> Status {
-        match known {
-            None => Status::Unknown,
-            Some((authority, expected)) if expected == actual => Status::Ok(authority),
-            Some((authority, expected)) => Status::Mismatch { authority, expected },
-        }
-    }
-}
-
 /// The result of verifying one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCheck {
-    /// Relative to the checkpoint.
+    /// Relative to the directory.
     pub name: String,
     pub status: Status,
     /// The sum of the file as it is; `None` where it is missing.
     pub sha256: Option<String>,
 }
 
-/// Refuses a file that is no weights and longer than any that is read: before a byte of it is summed.
-///
-/// # Errors
-/// The first such file; one that cannot be looked at.
-pub fn refuse_long(checkpoint: &Checkpoint) -> Result<(), HubError> {
-    for (_, path) in checkpoint.named_files() {
-        let bytes = fs_err::metadata(&path)?.len();
-        if bytes > LONGEST_FILE && !checkpoint.files.weights.contains(&path) {
-            let reason = format!("it is longer than {LONGEST_FILE} bytes");
-            return Err(HubError::Malformed { path, reason });
-        }
-    }
-    Ok(())
-}
+/// Every file that should be there, with the sum that it should have, where one is known.
+type Known = BTreeMap<String, Option<(Authority, String)>>;
 
 /// Hashes every file of the checkpoint and compares it with the most trusted sum that is known, in the order of the
 /// names.
 ///
 /// # Errors
-/// A file cannot be read, or the provenance is broken. A mismatch is not an error here: it is in the list.
+/// A file cannot be read, or is no weights and longer than any that is read; the provenance is broken. A mismatch is not an error here: it
+/// is in the list.
 pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
-    refuse_long(checkpoint)?;
-    let known = known_sums(checkpoint)?;
+    let files = checkpoint.named_files();
+    for (_, path) in &files {
+        let is_long = fs_err::metadata(path)?.len() > LONGEST_FILE;
+        if is_long && !checkpoint.files.weights.contains(path) {
+            let reason = format!("it is longer than {LONGEST_FILE} bytes");
+            return Err(HubError::Malformed { path: path.clone(), reason });
+        }
+    }
+    let directory = &checkpoint.directory;
+    let listed = Provenance::read(directory)?.map(|listed| listed.sha256);
+    let mut known = of_provenance(listed.unwrap_or_default());
+    let is_here = |name: &str| directory.join(name).is_file();
+    let card = checkpoint.card.filter(|card| checkpoint.revision.as_ref() == Some(&card.revision));
+    for file in card.into_iter().flat_map(|card| &card.files) {
+        // Where another form serves instead, the first is not missed.
+        if is_here(&file.name) || !file.instead.as_deref().is_some_and(is_here) {
+            expect(&mut known, &file.name, file.sha256.as_deref());
+        }
+    }
+    compare(known, &files)
+}
+
+/// Hashes the files of every dataset of which the directory has one, and of what was fetched into it, and compares them
+/// with what is known, in the order of their paths.
+///
+/// # Errors
+/// A file that cannot be read; a directory without a dataset. A mismatch is not an error here: it is in the list.
+pub fn verify_datasets(directory: &Path) -> Result<Vec<FileCheck>, HubError> {
+    if !directory.is_dir() {
+        return Err(HubError::NoDataDirectory { path: directory.to_owned() });
+    }
+    let Record { files } = Record::read(directory)?;
+    let is_fetched = |card: &&DatasetCard| {
+        card.here(directory) > 0 || card.files().any(|(_, file)| files.contains_key(&file.path))
+    };
+    let cards: Vec<_> = DatasetCard::all().iter().filter(is_fetched).collect();
+    let mut known = of_provenance(files.into_iter().map(|(path, file)| (path, file.sha256)));
+    for (_, file) in cards.into_iter().flat_map(DatasetCard::files) {
+        // A converted file's sum is known once it is here; the card's is of the published one.
+        let own = file.sha256.as_deref().filter(|_| file.convert.is_none());
+        expect(&mut known, &file.path, own);
+    }
+    if known.is_empty() {
+        return Err(HubError::NoDatasets { path: directory.to_owned() });
+    }
+    let here = known.keys().map(|name| (name.clone(), directory.join(name)));
+    let here: Vec<_> = here.filter(|(_, path)| path.is_file()).collect();
+    compare(known, &here)
+}
+
+fn of_provenance(sums: impl IntoIterator<Item = (String, String)>) -> Known {
+    sums.into_iter().map(|(name, sum)| (name, Some((Authority::Provenance, sum)))).collect()
+}
+
+/// A card's file; its sum goes before another.
+fn expect(known: &mut Known, name: &str, sum: Option<&str>) {
+    let entry = known.entry(name.to_owned()).or_default();
+    if let Some(sum) = sum {
+        *entry = Some((Authority::Card, sum.to_owned()));
+    }
+}
+
+fn compare(known: Known, files: &[(String, PathBuf)]) -> Result<Vec<FileCheck>, HubError> {
     let missing =
         |name: &String| FileCheck { name: name.clone(), status: Status::Missing, sha256: None };
-    let mut checks: BTreeMap<String, FileCheck> =
+    let mut checks: BTreeMap<_, _> =
         known.keys().map(|name| (name.clone(), missing(name))).collect();
-    let files = checkpoint.named_files();
-    for (FileDigest { name, sha256 }, (_, path)) in digest_files(&files)?.into_iter().zip(&files) {
+    for (FileDigest { name, sha256 }, (_, path)) in digest_files(files)?.into_iter().zip(files) {
         let expected = known.get(&name).cloned().flatten();
-        let expected = expected.or_else(|| Some((Authority::Hub, blob_sum(path)?)));
-        let actual = match &expected {
-            Some((_, expected)) if is_hex(expected, 40) => git_sum_of_file(path)?,
-            _ => sha256.clone(),
+        let status = match expected.or_else(|| Some((Authority::Hub, blob_sum(path)?))) {
+            None => Status::Unknown,
+            Some((authority, expected)) => match sum_like(&expected, path, &sha256)? == expected {
+                true => Status::Ok(authority),
+                false => Status::Mismatch { authority, expected },
+            },
         };
-        let status = Status::of(expected, &actual);
-        let check = FileCheck { name: name.clone(), status, sha256: Some(sha256) };
-        checks.insert(name, check);
+        checks.insert(name.clone(), FileCheck { name, status, sha256: Some(sha256) });
     }
     Ok(checks.into_values().collect())
 }
 
-/// Every file that the card or the provenance lists, with the sum that it should have: the card's, else the
-/// provenance's.
-fn known_sums(
-    checkpoint: &Checkpoint,
-) -> Result<BTreeMap<String, Option<(Authority, String)>>, HubError> {
-    let provenance = Provenance::read(&checkpoint.directory)?;
-    let listed = provenance.into_iter().flat_map(|listed| listed.sha256);
-    let mut sums: BTreeMap<_, _> =
-        listed.map(|(name, sum)| (name, Some((Authority::Provenance, sum)))).collect();
-    let is_here = |name: &str| checkpoint.directory.join(name).is_file();
-    let card = checkpoint.card.filter(|card| checkpoint.revision.as_ref() == Some(&card.revision));
-    for file in card.into_iter().flat_map(|card| &card.files) {
-        // Where another form serves instead, the first is not missed.
-        if !is_here(&file.name) && file.instead.as_deref().is_some_and(is_here) {
-            continue;
-        }
-        let sum = sums.entry(file.name.clone()).or_default();
-        if let Some(own) = &file.sha256 {
-            *sum = Some((Authority::Card, own.clone()));
-        }
-    }
-    Ok(sums)
+/// The sum of a file with this sha256 by the rule that made `expected`: sha256's or git's.
+pub fn sum_like(expected: &str, path: &Path, sha256: &str) -> Result<String, HubError> {
+    if is_commit(expected) { git_sum_of_file(path) } else { Ok(sha256.to_owned()) }
 }
 
-/// The sum in the name of the blob that a cached file links to: a sha256, or of a small file git's sha1.
+/// Whether a blob's name or an etag is a sum: a sha256, or of a small file git's sha1.
+pub fn is_sum(etag: &str) -> bool {
+    is_sha256(etag) || is_commit(etag)
+}
+
+/// The sum in the name of the blob that a cached file links to.
 fn blob_sum(path: &Path) -> Option<String> {
     let blob: PathBuf = fs_err::read_link(path).ok()?;
     let name = blob.file_name()?.to_str()?;
-    (is_hex(name, 64) || is_hex(name, 40)).then(|| name.to_owned())
+    is_sum(name).then(|| name.to_owned())
+}
+
+/// Git's name of a file's bytes, as 40 lower-case hexadecimal digits: the SHA-1 of `blob LENGTH`, a zero and the bytes.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn git_sum_of_file(path: &Path) -> Result<String, HubError> {
+    let mut file = outside::open(path)?;
+    let mut sum = Sha1::new_with_prefix(format!("blob {}\0", file.metadata()?.len()));
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&sum.finalize())),
+            count => sum.update(&buffer[..count]),
+        }
+    }
 }

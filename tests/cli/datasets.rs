@@ -294,7 +294,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     let parquet = parquet_of(&rows);
     let mut files = Vec::new();
     for (source, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
-        let address = source.url(file, "", Some(""));
+        let address = source.url("", file);
         let bytes = match file.convert {
             // What is not among the data at hand.
             None if file.source.ends_with(".json") && file.rows.is_some() => {

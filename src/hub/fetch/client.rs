@@ -1,17 +1,17 @@
-//! Requests for files: a file's header, its bytes from an offset on; of the hub also a repository's listing.
+//! Requests for a file's header, its bytes from an offset on, or a repository's listing. Errors name addresses without name and password.
 
 use std::time::Duration;
 
-use hf_hub::api::RepoInfo;
-use hf_hub::api::sync::Api;
-use hf_hub::{Repo, RepoType};
-use ureq::http::{HeaderMap, Response, StatusCode, Uri, header};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use ureq::http::{Response, StatusCode, Uri};
 use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
 
-use super::super::cache::{is_commit, is_hex};
+use super::super::cache::is_commit;
 use super::super::proxy::Proxies;
-use super::super::{HubError, Repository, Token};
+use super::super::{Environment, HubError, Repository, Token};
 use crate::outside;
 
 const MOST_REDIRECTS: usize = 5;
@@ -19,37 +19,29 @@ const LONGEST_LISTING_BYTES: u64 = 64 << 20;
 
 /// A client of one host.
 pub struct Client {
-    pub agent: Agent,
-    pub proxies: Proxies,
-    pub token: Option<Token>,
-    pub metadata_timeout: Duration,
+    agent: Agent,
+    proxies: Proxies,
+    /// The header that says to this host who asks.
+    authorization: Option<Token>,
+    metadata_timeout: Duration,
     /// The pause after the first attempt that brings nothing.
     pub pause: Duration,
-    /// Where the host is the hub: whose answers these are.
-    pub gate: Option<Gate>,
-}
-
-/// What the hub's refusals are about.
-pub struct Gate {
-    pub repository: String,
-    /// Where access is asked for.
-    pub page: String,
-    /// Whether the repository is known to exist: the hub hides what a caller may not see behind 401, whether it exists
-    /// or not.
-    pub is_known: bool,
-}
-
-/// The hub and one model's repository.
-pub struct Hub<'a> {
-    pub api: Api,
-    pub client: Client,
-    pub repository: &'a Repository,
+    has_token: bool,
+    /// The model whose files are asked for; of a dataset none.
+    model: Option<Repository>,
 }
 
 /// A repository at one revision.
+#[derive(Deserialize)]
 pub struct Listing {
+    #[serde(rename = "sha")]
     pub commit: String,
-    files: Vec<String>,
+    siblings: Vec<Sibling>,
+}
+
+#[derive(Deserialize)]
+struct Sibling {
+    rfilename: String,
 }
 
 /// A file of the hub, before its download.
@@ -60,131 +52,136 @@ pub struct RemoteFile {
     pub size_bytes: u64,
 }
 
-/// An answer whose body is a file's bytes.
-pub struct Bytes {
-    /// The offset that they begin at: the one asked for, or 0.
-    pub offset: u64,
-    pub body: Body,
-}
-
 impl Listing {
     pub fn has(&self, file: &str) -> bool {
-        self.files.iter().any(|name| name == file)
-    }
-}
-
-impl RemoteFile {
-    /// The sum that the hub gives, where it gives one.
-    pub fn sha256(&self) -> Option<&str> {
-        Some(self.etag.as_str()).filter(|etag| is_hex(etag, 64))
+        self.siblings.iter().any(|sibling| sibling.rfilename == file)
     }
 
-    /// The same of a small file: git's.
-    pub fn git_sum(&self) -> Option<&str> {
-        Some(self.etag.as_str()).filter(|etag| is_hex(etag, 40))
-    }
-}
-
-impl Hub<'_> {
-    /// Resolves the revision and lists its files.
-    pub fn list(&self) -> Result<Listing, HubError> {
-        let repo = self.api.repo(self.address(&self.repository.revision));
-        let url = repo.info_request().uri_ref().map(Uri::to_string).unwrap_or_default();
-        let what = format!("{} at revision {}", self.repository.id, self.repository.revision);
-
-        let response = self.client.get(&url, 0, Some(self.client.metadata_timeout))?;
-        let info = self.client.read_info(&url, &what, response)?;
-        if !is_commit(&info.sha) {
-            let reason = format!("`{}` is not a commit", info.sha);
-            return Err(HubError::BadAnswer { url, reason });
-        }
-        Ok(Listing { commit: info.sha.clone(), files: names_in(info) })
-    }
-
-    /// A file's etag and size.
-    pub fn inspect(&self, commit: &str, file: &str) -> Result<RemoteFile, HubError> {
-        let url = self.api.repo(self.address(commit)).url(file);
-        self.client.inspect(url, &format!("{file} in {} at {commit}", self.repository.id))
-    }
-
-    fn address(&self, revision: &str) -> Repo {
-        Repo::with_revision(self.repository.id.clone(), RepoType::Model, revision.to_owned())
+    pub fn into_files(self) -> Vec<String> {
+        self.siblings.into_iter().map(|sibling| sibling.rfilename).collect()
     }
 }
 
 impl Client {
-    /// Asks for the etag and size of `what`. Only redirects within the host (a renamed repository) are followed: the store
-    /// that the last one leads to knows neither.
-    pub fn inspect(&self, url: String, what: &str) -> Result<RemoteFile, HubError> {
-        let mut place = url.clone();
-        for _ in 0..MOST_REDIRECTS {
-            let request = self.plain(self.agent.head(&place));
-            let response = self.call(&place, request, Some(self.metadata_timeout))?;
-            match redirect(&place, &response).filter(|next| is_same_host(&place, next)) {
-                Some(next) => place = next,
-                None => {
-                    if !response.status().is_redirection() {
-                        self.accept(&place, what, &response)?;
-                    }
-                    return read_header(url, &response);
-                }
-            }
+    /// A client of the hub, for the files of a model.
+    pub fn of_model(environment: &Environment, repository: &Repository) -> Result<Self, HubError> {
+        let client = Self::new(environment, environment.token()?, environment.login.as_ref());
+        Ok(Self { model: Some(repository.clone()), ..client })
+    }
+
+    /// A client that waits as long as the environment says, and says who asks by the token, else by name and password.
+    #[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
+    pub fn new(environment: &Environment, token: Option<Token>, login: Option<&Token>) -> Self {
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            // Each request says which way it goes, and follows its redirects itself: another host may be asked another way.
+            .proxy(None)
+            .max_redirects(0)
+            .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
+            .timeout_resolve(Some(environment.metadata_timeout))
+            .timeout_connect(Some(environment.metadata_timeout))
+            .timeout_recv_response(Some(
+                environment.metadata_timeout.max(environment.download_timeout),
+            ))
+            .timeout_per_read(Some(environment.download_timeout))
+            .build()
+            .new_agent();
+        let has_token = token.is_some();
+        let bearer = token.map(|token| format!("Bearer {}", token.secret()));
+        let basic = login.map(|login| {
+            let (name, password) = login.secret().split_once(':').unwrap_or((login.secret(), ""));
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{name}:{password}")))
+        });
+        Self {
+            agent,
+            proxies: environment.proxies.clone(),
+            authorization: bearer.or(basic).map(Token),
+            metadata_timeout: environment.metadata_timeout,
+            pause: environment.download_timeout / 10,
+            has_token,
+            model: None,
         }
-        Err(HubError::BadAnswer { url, reason: format!("more than {MOST_REDIRECTS} redirects") })
     }
 
-    /// Asks for a file's bytes from `offset` on; a server that cannot give a part gives the whole.
-    pub fn bytes(&self, remote: &RemoteFile, offset: u64) -> Result<Bytes, HubError> {
-        let url = &remote.url;
-        let response = self.get(url, offset, None)?;
+    /// Resolves the revision of `what` and lists its files.
+    pub fn list(&self, url: &str, what: &str) -> Result<Listing, HubError> {
+        let mut response = self.ask(url, Some(0), Some(self.metadata_timeout))?;
+        self.accept(url, what, &response)?;
+        // Unpacked, which ureq's own limit does not see.
+        let text = outside::within(response.body_mut().as_reader(), LONGEST_LISTING_BYTES)
+            .map_err(|error| unreachable(url, error))?
+            .ok_or_else(|| bad(url, format!("it is longer than {LONGEST_LISTING_BYTES} bytes")))?;
+        let listing: Listing =
+            serde_json::from_slice(&text).map_err(|error| bad(url, error.to_string()))?;
+        match is_commit(&listing.commit) {
+            true => Ok(listing),
+            false => Err(bad(url, format!("`{}` is not a commit", listing.commit))),
+        }
+    }
+
+    /// Asks for the etag and size of `what`.
+    pub fn inspect(&self, url: String, what: &str) -> Result<RemoteFile, HubError> {
+        let response = self.ask(&url, None, Some(self.metadata_timeout))?;
+        if !response.status().is_redirection() {
+            self.accept(&url, what, &response)?;
+        }
+        let header = |linked, own| text(&response, linked).or_else(|| text(&response, own));
+        let etag = header("x-linked-etag", "etag").unwrap_or_default();
+        let etag = etag.trim_start_matches("W/").trim_matches('"').to_owned();
+        // It names a file of the cache.
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if !(1..=128).contains(&etag.len()) || !etag.bytes().all(is_part) {
+            return Err(bad(&url, format!("`{etag}` is not an etag")));
+        }
+        let size = header("x-linked-size", "content-length").and_then(|size| size.parse().ok());
+        let size_bytes = size.ok_or_else(|| bad(&url, "it does not give the file's size"))?;
+        Ok(RemoteFile { url, etag, size_bytes })
+    }
+
+    /// Asks for a file's bytes from `offset` on, and says where they begin: a server that cannot give a part gives the whole.
+    pub fn bytes(&self, url: &str, offset: u64) -> Result<(u64, Body), HubError> {
+        let response = self.ask(url, Some(offset), None)?;
         self.accept(url, url, &response)?;
-        let offset = match response.status() {
-            StatusCode::PARTIAL_CONTENT => {
-                let range =
-                    text(response.headers(), header::CONTENT_RANGE.as_str()).unwrap_or_default();
-                if !range.starts_with(&format!("bytes {offset}-")) {
-                    let reason = format!("asked for bytes from {offset} on, got `{range}`");
-                    return Err(HubError::BadAnswer { url: url.clone(), reason });
-                }
-                offset
-            }
-            _ => 0,
-        };
-        Ok(Bytes { offset, body: response.into_body() })
+        if response.status() != StatusCode::PARTIAL_CONTENT {
+            return Ok((0, response.into_body()));
+        }
+        let range = text(&response, "content-range").unwrap_or_default();
+        if !range.starts_with(&format!("bytes {offset}-")) {
+            return Err(bad(url, format!("asked for bytes from {offset} on, got `{range}`")));
+        }
+        Ok((offset, response.into_body()))
     }
 
-    /// The names of a repository's files, from its listing.
-    pub fn names(&self, url: &str) -> Result<Vec<String>, HubError> {
-        let response = self.get(url, 0, Some(self.metadata_timeout))?;
-        Ok(names_in(self.read_info(url, url, response)?))
-    }
-
-    /// Asks for what is at `url`, from `offset` on, wherever it is redirected to; the token goes to the host of `url` alone.
-    fn get(
+    /// Asks for the bytes at `url` as they are, from an offset on, wherever it is redirected to; without an offset for the header, and then only
+    /// redirects within the host (a renamed repository) are followed: the store that the last one leads to knows neither etag nor size. Who
+    /// asks is said to the host of `url` alone.
+    fn ask(
         &self,
         url: &str,
-        offset: u64,
+        offset: Option<u64>,
         timeout: Option<Duration>,
     ) -> Result<Response<Body>, HubError> {
         let mut place = url.to_owned();
         for _ in 0..MOST_REDIRECTS {
-            let request = self.agent.get(&place);
-            let request = match is_same_host(url, &place) {
-                true => self.plain(request),
-                false => request.header(header::ACCEPT_ENCODING, "identity"),
+            let mut request = match offset {
+                Some(_) => self.agent.get(&place),
+                None => self.agent.head(&place),
             };
-            let request = match offset {
-                0 => request,
-                offset => request.header(header::RANGE, format!("bytes={offset}-")),
-            };
-            let response = self.call(&place, request, timeout)?;
-            match redirect(&place, &response) {
+            request = request.header("accept-encoding", "identity");
+            if let Some(offset) = offset.filter(|offset| *offset > 0) {
+                request = request.header("range", format!("bytes={offset}-"));
+            }
+            if let Some(who) = self.authorization.as_ref().filter(|_| is_same_host(url, &place)) {
+                request = request.header("authorization", who.secret());
+            }
+            let response = self.call(&place, request.config().timeout_global(timeout).build())?;
+            let next = redirect(&place, &response);
+            match next.filter(|next| offset.is_some() || is_same_host(&place, next)) {
                 Some(next) => place = next,
                 None => return Ok(response),
             }
         }
-        let reason = format!("more than {MOST_REDIRECTS} redirects");
-        Err(HubError::BadAnswer { url: url.to_owned(), reason })
+        Err(bad(url, format!("more than {MOST_REDIRECTS} redirects")))
     }
 
     /// Sends a request the way that the environment says; errors name the proxy.
@@ -192,91 +189,58 @@ impl Client {
         &self,
         url: &str,
         request: RequestBuilder<WithoutBody>,
-        timeout: Option<Duration>,
     ) -> Result<Response<Body>, HubError> {
         let way = self.proxies.of(url)?;
-        let unreachable = |error: ureq::Error| {
-            let way = way
-                .map(|proxy| format!(" through the proxy of {}", proxy.variable))
-                .unwrap_or_default();
-            HubError::Unreachable { url: url.to_owned(), reason: format!("{error}{way}") }
-        };
-        let proxy = way
-            .map(|proxy| ureq::Proxy::new(proxy.url.secret()))
-            .transpose()
-            .map_err(unreachable)?;
-        let request = request.config().proxy(proxy).timeout_global(timeout).build();
-        request.call().map_err(unreachable)
-    }
-
-    /// The listing in an answer about `what`.
-    fn read_info(
-        &self,
-        url: &str,
-        what: &str,
-        mut response: Response<Body>,
-    ) -> Result<RepoInfo, HubError> {
-        self.accept(url, what, &response)?;
-        let bad = |reason| HubError::BadAnswer { url: url.to_owned(), reason };
-        // Unpacked, which ureq's own limit does not see.
-        let text = outside::within(response.body_mut().as_reader(), LONGEST_LISTING_BYTES)
-            .map_err(|error| HubError::Unreachable {
-                url: url.to_owned(),
-                reason: error.to_string(),
-            })?
-            .ok_or_else(|| bad(format!("it is longer than {LONGEST_LISTING_BYTES} bytes")))?;
-        serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
-    }
-
-    /// Asks for the bytes as they are, with the token where there is one.
-    fn plain(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
-        let request = request.header(header::ACCEPT_ENCODING, "identity");
-        match &self.token {
-            Some(token) => {
-                request.header(header::AUTHORIZATION, format!("Bearer {}", token.secret()))
+        let failed = |error: ureq::Error| match way {
+            Some(proxy) => {
+                unreachable(url, format!("{error} through the proxy of {}", proxy.variable))
             }
-            None => request,
-        }
+            None => unreachable(url, error),
+        };
+        let proxy = way.map(|proxy| ureq::Proxy::new(proxy.url.secret())).transpose();
+        let request = request.config().proxy(proxy.map_err(failed)?).build();
+        request.call().map_err(failed)
     }
 
     /// An error, in the user's terms, for a status that is not success.
     fn accept(&self, url: &str, what: &str, response: &Response<Body>) -> Result<(), HubError> {
-        let status = response.status();
-        if status.is_success() {
+        let status = response.status().as_u16();
+        if response.status().is_success() {
             return Ok(());
         }
-        let code = text(response.headers(), "x-error-code").unwrap_or_default();
-        let message = text(response.headers(), "x-error-message").map(str::to_owned);
-        let Some(gate) = &self.gate else {
-            return Err(HubError::Status { url: url.to_owned(), status: status.as_u16() });
-        };
-        let is_hidden = code == "RepoNotFound" && !gate.is_known;
-        Err(match status {
-            _ if is_hidden => HubError::NotFound { what: what.to_owned(), message },
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => HubError::Refused {
-                repository: gate.repository.clone(),
-                status: status.as_u16(),
+        let message = text(response, "x-error-message").map(str::to_owned);
+        // The hub hides what a caller may not see behind 401, whether it exists or not; a card's repository does.
+        let is_hidden = text(response, "x-error-code") == Some("RepoNotFound");
+        let is_there = |model: &Repository| !is_hidden || model.card.is_some();
+        Err(match (&self.model, status) {
+            (Some(model), 401 | 403) if is_there(model) => HubError::Refused {
+                repository: model.id.clone(),
+                status,
                 message,
-                page: gate.page.clone(),
-                with_token: self.token.is_some(),
+                page: model.access_page(),
+                with_token: self.has_token,
             },
-            StatusCode::NOT_FOUND => HubError::NotFound { what: what.to_owned(), message },
-            status => HubError::Status { url: url.to_owned(), status: status.as_u16() },
+            (Some(_), 401 | 403 | 404) => HubError::NotFound { what: what.to_owned(), message },
+            _ => HubError::Status { url: url.to_owned(), status },
         })
     }
 }
 
-fn names_in(info: RepoInfo) -> Vec<String> {
-    info.siblings.into_iter().map(|sibling| sibling.rfilename).collect()
+pub fn bad(url: &str, reason: impl Into<String>) -> HubError {
+    HubError::BadAnswer { url: url.to_owned(), reason: reason.into() }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
+pub fn unreachable(url: &str, reason: impl ToString) -> HubError {
+    HubError::Unreachable { url: url.to_owned(), reason: reason.to_string() }
+}
+
+fn text<'a>(response: &'a Response<Body>, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
 }
 
 /// Where a response redirects to.
 fn redirect(url: &str, response: &Response<Body>) -> Option<String> {
-    let location = text(response.headers(), header::LOCATION.as_str())?;
+    let location = text(response, "location")?;
     let uri: Uri = url.parse().ok().filter(|_| response.status().is_redirection())?;
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
     Some(match location {
@@ -296,26 +260,6 @@ fn is_same_host(url: &str, other: &str) -> bool {
         Some((uri.scheme_str()?.to_owned(), uri.authority()?.clone()))
     };
     place(url).is_some_and(|own| place(other) == Some(own))
-}
-
-fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, HubError> {
-    let headers = response.headers();
-    let linked = text(headers, "x-linked-etag").or_else(|| text(headers, header::ETAG.as_str()));
-    let etag = linked.unwrap_or_default().trim_start_matches("W/").trim_matches('"').to_owned();
-    // The etag names a file of the cache.
-    let is_name = (1..=128).contains(&etag.len())
-        && etag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    if !is_name {
-        return Err(HubError::BadAnswer { url, reason: format!("`{etag}` is not an etag") });
-    }
-    let size =
-        text(headers, "x-linked-size").or_else(|| text(headers, header::CONTENT_LENGTH.as_str()));
-    match size.and_then(|size| size.parse().ok()) {
-        Some(size_bytes) => Ok(RemoteFile { url, etag, size_bytes }),
-        None => {
-            Err(HubError::BadAnswer { url, reason: "it does not give the file's size".to_owned() })
-        }
-    }
 }
 
 #[cfg(test)]

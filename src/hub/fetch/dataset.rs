@@ -7,21 +7,22 @@ use serde::de::IgnoredAny;
 
 use super::client::{Client, RemoteFile};
 use super::convert::convert;
-use super::progress::Progress;
-use super::{client, incomplete, replace, transfer};
+use super::{Known, bring, incomplete, replace};
 use crate::console;
-use crate::hub::dataset::{
-    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, Record,
+use crate::hub::environment::without_login;
+use crate::hub::{
+    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, HubError,
+    HubOptions, PROVENANCE, Record, if_there, sha256_file,
 };
-use crate::hub::provenance::PROVENANCE;
-use crate::hub::{Authority, HubError, HubOptions, sha256_file};
 use crate::outside;
+
+const GITHUB: &str = "https://raw.githubusercontent.com";
 
 /// Fetches the files of a dataset into the directory `to`; gives their paths. Files that are there and right are kept, an
 /// interrupted download goes on where it stopped; a name with `*` stands for every file of the repository that it fits. `mirror` is the address of a server that has the paths of both hosts.
 ///
 /// # Errors
-/// [`HubError::DataForbidden`] before any connection where one is forbidden; else what a host, the network, a sum or the
+/// [`HubError::Forbidden`] before any connection where one is forbidden; else what a host, the network, a sum or the
 /// file system refused.
 pub fn fetch_dataset(
     card: &DatasetCard,
@@ -29,165 +30,120 @@ pub fn fetch_dataset(
     mirror: Option<&str>,
     options: &HubOptions,
 ) -> Result<Vec<PathBuf>, HubError> {
-    if let Some(reason) = options.fetch_refusal() {
-        return Err(HubError::DataForbidden { dataset: card.name.clone(), reason });
-    }
+    options.allow_fetch("data", &card.name)?;
     let environment = &options.environment;
-    let mirror = mirror.map(|address| address.trim_end_matches('/'));
+    let mirror = mirror.map(without_login);
     let to = std::path::absolute(to)?;
     fs_err::create_dir_all(&to)?;
-    let mut fetch =
-        DatasetFetch { card, record: Record::read(&to)?, to, progress: Progress::new(options) };
+    let mut record = Record::read(&to)?;
     let mut paths = Vec::new();
     for source in &card.sources {
         // The hub's token is for the hub alone.
-        let is_hub = source.host == Host::Hub && mirror.is_none();
-        let token = if is_hub { environment.token()? } else { None };
-        let client = client(environment, token, None);
-        let mut named = Vec::new();
+        let (root, login, token) = match (&mirror, source.host) {
+            (Some((address, login)), _) => (address.as_str(), login.as_ref(), None),
+            (None, Host::Hub) => {
+                (&*environment.endpoint, environment.login.as_ref(), environment.token()?)
+            }
+            (None, Host::Github) => (GITHUB, None, None),
+        };
+        let client = Client::new(environment, token, login);
+        let mut files = Vec::new();
         if source.files.iter().any(DatasetFile::is_pattern) {
-            named = client.names(&source.listing_url(&environment.endpoint, mirror))?;
+            let url = source.listing_url(root);
+            files = client.list(&url, &url)?.into_files();
         }
-        for file in source.files.iter().flat_map(|file| file.expanded(&named)) {
-            let url = source.url(&file, &environment.endpoint, mirror);
-            paths.push(fetch.file(&client, source, &file, url)?);
+        for file in source.files.iter().flat_map(|file| file.expanded(&files)) {
+            let (url, path) = (source.url(root, &file), outside::below(&to, &file.path)?);
+            let wanted = Wanted { card: &card.name, source, file: &file, url, path: &path };
+            let fetched = match wanted.kept(&record)? {
+                Some(fetched) => fetched,
+                None => wanted.download(&client, options)?,
+            };
+            if record.files.insert(file.path.clone(), fetched.clone()) != Some(fetched) {
+                let text = toml::to_string_pretty(&record).map_err(std::io::Error::other)?;
+                replace(&to.join(PROVENANCE), &text)?;
+            }
+            paths.push(path);
         }
     }
     Ok(paths)
 }
 
-struct DatasetFetch<'a> {
-    card: &'a DatasetCard,
-    to: PathBuf,
-    /// What the directory has, of other datasets too.
-    record: Record,
-    progress: Progress,
+/// A file, where it is published and where it belongs.
+struct Wanted<'a> {
+    /// The card's name.
+    card: &'a str,
+    source: &'a DatasetSource,
+    file: &'a DatasetFile,
+    url: String,
+    path: &'a Path,
 }
 
-impl DatasetFetch<'_> {
-    /// Makes sure that one file is there and right.
-    fn file(
-        &mut self,
-        client: &Client,
-        source: &DatasetSource,
-        file: &DatasetFile,
-        url: String,
-    ) -> Result<PathBuf, HubError> {
-        let path = outside::below(&self.to, &file.path)?;
-        let fetched = match self.kept(source, file, &path)? {
-            Some(fetched) => fetched,
-            None => self.download(client, source, file, url)?,
-        };
-        if self.record.files.insert(file.path.clone(), fetched.clone()) != Some(fetched) {
-            let text = toml::to_string_pretty(&self.record).map_err(std::io::Error::other)?;
-            replace(&self.to.join(PROVENANCE), &text)?;
-        }
-        Ok(path)
-    }
-
-    fn download(
-        &self,
-        client: &Client,
-        source: &DatasetSource,
-        file: &DatasetFile,
-        url: String,
-    ) -> Result<FetchedFile, HubError> {
-        let remote = match file.size_bytes {
-            Some(size_bytes) => RemoteFile { url, etag: source.revision.clone(), size_bytes },
-            None => client.inspect(url, &file.path)?,
-        };
-        // A name does not tell one commit's file from another's.
-        let revision = source.revision.replace('/', "-");
-        let path = outside::below(&self.to, &file.path)?.with_added_extension(revision);
-        let part = incomplete(&path);
-        let bar = self.progress.start(&file.path, remote.size_bytes);
-        let downloaded = transfer::download(client, &remote, &part, &bar);
-        if downloaded.is_err() && file.convert == Some(Conversion::Keywords) {
-            // Rows that may not be kept are not kept to go on from either.
-            fs_err::remove_file(&part)?;
-        }
-        let source_sha256 = downloaded?;
-        match self.put(file, &remote, &part, &source_sha256) {
-            Ok(sha256) => {
-                bar.finish();
-                Ok(self.fetched(source, file, source_sha256, sha256))
-            }
-            Err(error) => {
-                fs_err::remove_file(&part)?;
-                Err(error)
-            }
-        }
-    }
-
+impl Wanted<'_> {
     /// What is known of the file, where it is there and as it should be.
-    fn kept(
-        &self,
-        source: &DatasetSource,
-        file: &DatasetFile,
-        path: &Path,
-    ) -> Result<Option<FetchedFile>, HubError> {
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let sha256 = sha256_file(path)?;
-        if file.convert.is_none() && file.sha256.as_ref() == Some(&sha256) {
-            return Ok(Some(self.fetched(source, file, sha256.clone(), sha256)));
-        }
+    fn kept(&self, record: &Record) -> Result<Option<FetchedFile>, HubError> {
+        let recorded = record.files.get(&self.file.path);
+        let published = self.file.sha256.as_ref().or(recorded.map(|file| &file.source_sha256));
+        let Some(published) = published.filter(|_| self.path.is_file()) else { return Ok(None) };
+        let found = self.fetched(published.clone(), sha256_file(self.path)?);
         // What was converted, or has no known sum, is right where it is as this very published file left it.
-        let fetched = self.record.files.get(&file.path).filter(|fetched| {
-            let source_sha256 = fetched.source_sha256.clone();
-            file.sha256.as_ref().is_none_or(|sum| *sum == source_sha256)
-                && (file.convert.is_some() || file.sha256.is_none())
-                && **fetched == self.fetched(source, file, source_sha256, sha256)
-        });
-        Ok(fetched.cloned())
+        let is_right = match self.file.convert.is_none() && self.file.sha256.is_some() {
+            true => found.sha256 == found.source_sha256,
+            false => recorded == Some(&found),
+        };
+        Ok(is_right.then_some(found))
     }
 
-    fn fetched(
-        &self,
-        source: &DatasetSource,
-        file: &DatasetFile,
-        source_sha256: String,
-        sha256: String,
-    ) -> FetchedFile {
+    fn fetched(&self, source_sha256: String, sha256: String) -> FetchedFile {
         FetchedFile {
-            dataset: self.card.name.clone(),
-            repository: source.repository.clone(),
-            revision: source.revision.clone(),
-            source: file.source.clone(),
+            dataset: self.card.to_owned(),
+            repository: self.source.repository.clone(),
+            revision: self.source.revision.clone(),
+            source: self.file.source.clone(),
             source_sha256,
             sha256,
         }
     }
 
-    /// Checks a whole download and puts what comes of it in its place; gives that file's sum.
-    fn put(
-        &self,
-        file: &DatasetFile,
-        remote: &RemoteFile,
-        part: &Path,
-        sha256: &str,
-    ) -> Result<String, HubError> {
-        let name = || format!("{} from {}", file.path, remote.url);
-        if let Some(expected) = file.sha256.as_ref().filter(|expected| *expected != sha256) {
-            return Err(HubError::WrongSum {
-                file: name(),
-                expected: expected.clone(),
-                actual: sha256.to_owned(),
-                authority: Authority::Card,
-            });
+    fn download(&self, client: &Client, options: &HubOptions) -> Result<FetchedFile, HubError> {
+        let (file, url) = (self.file, self.url.clone());
+        let remote = match file.size_bytes {
+            // Its card says what an etag would.
+            Some(size_bytes) => RemoteFile { url, etag: String::new(), size_bytes },
+            None => client.inspect(url, &file.path)?,
+        };
+        // A name does not tell one commit's file from another's.
+        let revision = self.source.revision.replace('/', "-");
+        let part = incomplete(&self.path.with_added_extension(revision));
+        let put = |source_sha256: &str| {
+            let sha256 = self.put(&part, source_sha256)?;
+            Ok(self.fetched(source_sha256.to_owned(), sha256))
+        };
+        let fetched = bring(client, options, &file.path, &remote, &part, put);
+        if fetched.is_err() && file.convert == Some(Conversion::Keywords) {
+            // Rows that may not be kept are not kept to go on from either.
+            if_there(fs_err::remove_file(&part))?;
         }
-        let path = outside::below(&self.to, &file.path)?;
-        let unreadable = |reason| HubError::Unconvertible { file: name(), reason };
+        fetched
+    }
+
+    /// Checks a whole download and puts what comes of it in its place; gives that file's sum.
+    fn put(&self, part: &Path, sha256: &str) -> Result<String, HubError> {
+        let file = self.file;
+        let name = format!("{} from {}", file.path, self.url);
+        let of_card = file.sha256.as_deref();
+        Known { name: &name, of_card, of_hub: None }.check(part, sha256)?;
+        let changed = |problem| HubError::Changed { file: name.clone(), problem };
         let converted = file.convert.map(|conversion| convert(conversion, part)).transpose();
-        let converted = converted.map_err(unreadable)?;
+        let converted =
+            converted.map_err(|reason| changed(format!("cannot be converted: {reason}")))?;
         if let Some(expected) = file.rows {
             let found = match &converted {
                 Some(converted) => converted.rows,
                 None => rows(file, part)?,
             };
             if found != expected {
-                return Err(HubError::WrongRows { file: name(), expected, found });
+                return Err(changed(format!("has {found} rows, but its card says {expected}")));
             }
         }
         if file.check == Check::Rows {
@@ -195,21 +151,19 @@ impl DatasetFetch<'_> {
                 Some(rows) => format!("it was checked by its {rows} rows alone"),
                 None => "it was taken as it came".to_owned(),
             };
-            console::note(format!(
-                "note: {}: the sum of the published file is not known; {checked}",
-                file.path
-            ));
+            let unknown = "the sum of the published file is not known";
+            console::note(format!("note: {}: {unknown}; {checked}", file.path));
         }
         let Some(converted) = converted else {
-            fs_err::rename(part, &path)?;
+            fs_err::rename(part, self.path)?;
             return Ok(sha256.to_owned());
         };
         if let Some(notice) = &converted.notice {
             console::note(format!("note: {}: {notice}", file.path));
         }
-        replace(&path, &converted.text)?;
+        replace(self.path, &converted.text)?;
         fs_err::remove_file(part)?;
-        Ok(sha256_file(&path)?)
+        Ok(sha256_file(self.path)?)
     }
 }
 

@@ -8,8 +8,8 @@ use std::thread;
 use fs_err::File;
 
 use super::super::HubError;
-use super::client::{Client, RemoteFile};
-use super::progress::FileProgress;
+use super::client::{Client, RemoteFile, bad, unreachable};
+use super::progress::Progress;
 use crate::digest::Sum;
 use crate::outside;
 
@@ -26,33 +26,30 @@ pub fn download(
     client: &Client,
     remote: &RemoteFile,
     path: &Path,
-    progress: &FileProgress,
+    progress: &Progress,
 ) -> Result<String, HubError> {
     let mut part = Part::open(path)?;
     if part.length > remote.size_bytes {
         part.clear()?;
     }
     let mut fruitless = 0;
-    while part.length < remote.size_bytes {
+    loop {
+        progress.position(part.length);
+        if part.length == remote.size_bytes {
+            return part.close();
+        }
         let before = part.length;
-        progress.position(before);
-        let outcome = append(client, remote, &mut part, progress);
+        let ended = append(client, remote, &mut part, progress);
         fruitless = if part.length > before { 0 } else { fruitless + 1 };
-        match outcome {
-            Ok(()) if fruitless < FRUITLESS_ATTEMPTS => {}
-            Err(error) if is_passing(&error) && fruitless < FRUITLESS_ATTEMPTS => {}
-            Ok(()) => {
-                let (url, reason) = (remote.url.clone(), "the answers end too early".to_owned());
-                return Err(HubError::Unreachable { url, reason });
-            }
-            Err(error) => return Err(error),
+        let early = || unreachable(&remote.url, "the answers end too early");
+        let error = ended.err().unwrap_or_else(early);
+        if fruitless == FRUITLESS_ATTEMPTS || !is_passing(&error) {
+            return Err(error);
         }
         if fruitless > 0 {
             thread::sleep(client.pause * 2u32.pow(fruitless - 1));
         }
     }
-    progress.position(part.length);
-    part.close()
 }
 
 /// Whether another attempt may succeed.
@@ -69,28 +66,25 @@ fn append(
     client: &Client,
     remote: &RemoteFile,
     part: &mut Part,
-    progress: &FileProgress,
+    progress: &Progress,
 ) -> Result<(), HubError> {
-    let bytes = client.bytes(remote, part.length)?;
-    if bytes.offset != part.length {
+    let (offset, body) = client.bytes(&remote.url, part.length)?;
+    if offset != part.length {
         part.clear()?;
         progress.position(0);
     }
     // One byte more than there should be tells a file that is too long from one that is whole.
-    let mut reader = bytes.body.into_reader().take(remote.size_bytes - part.length + 1);
+    let mut reader = body.into_reader().take(remote.size_bytes - part.length + 1);
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let count = reader.read(&mut buffer).map_err(|error| HubError::Unreachable {
-            url: remote.url.clone(),
-            reason: error.to_string(),
-        })?;
+        let count = reader.read(&mut buffer).map_err(|error| unreachable(&remote.url, error))?;
         if count == 0 {
             return Ok(());
         }
         if part.length + count as u64 > remote.size_bytes {
             part.clear()?;
             let reason = format!("more than the {} bytes it announced", remote.size_bytes);
-            return Err(HubError::BadAnswer { url: remote.url.clone(), reason });
+            return Err(bad(&remote.url, reason));
         }
         part.write(&buffer[..count])?;
         progress.position(part.length);

@@ -126,28 +126,33 @@ fn llama3(gguf: &Gguf, config: &Config) -> Result<Value, Failure> {
 /// `generation_config.json`: what ends turns, and how the makers draw where the file says so.
 pub fn generation(gguf: &Gguf, tokens: &Tokens<'_>) -> Result<Value, Failure> {
     let named = ["eos", "eot", "eom"].into_iter().filter_map(|name| Some(tokens.named(name)?.0));
-    let mut ends: Vec<usize> = named.collect();
     let is_end = |word: &str| ENDS.split(' ').any(|end| end == word);
     let more = tokens.used().filter(|(_, word, kind)| *kind == CONTROL && is_end(word));
-    ends.extend(more.map(|(id, ..)| id));
-    ends.sort_unstable();
-    ends.dedup();
+    let ends: BTreeSet<usize> = named.chain(more.map(|(id, ..)| id)).collect();
     if ends.is_empty() {
         return Err(gguf.refused("it names no token that ends a text"));
     }
-    let named = [("temperature", "temp"), ("repetition_penalty", "penalty_repeat")];
-    let named = named.into_iter().chain(["top_k", "top_p", "min_p"].map(|name| (name, name)));
-    let sampling = |key: &'_ String| key.strip_prefix(SAMPLING).map(str::to_owned);
-    let unknown: BTreeSet<String> = gguf.content.metadata.keys().filter_map(sampling).collect();
-    for name in unknown.iter().filter(|name| named.clone().all(|(_, known)| known != **name)) {
-        let name: String = name.chars().take(60).collect();
-        console::note(format!("note: {SAMPLING}{name} has no counterpart here and is left out"));
+    let mut generation = Map::new();
+    let metadata: BTreeMap<_, _> = gguf.content.metadata.iter().collect();
+    for (key, value) in metadata {
+        let Some(name) = key.strip_prefix(SAMPLING) else { continue };
+        let own = match name {
+            "temp" => "temperature",
+            "penalty_repeat" => "repetition_penalty",
+            "top_k" | "top_p" | "min_p" => name,
+            _ => {
+                let key: String = key.chars().take(80).collect();
+                console::note(format!("note: {key} has no counterpart here and is left out"));
+                continue;
+            }
+        };
+        // A field that is null is off, and one that is not there has a default.
+        if let Some(value) = Some(super::as_json(value)).filter(|value| !value.is_null()) {
+            generation.insert(own.to_owned(), value);
+        }
     }
-    let draw = |name: &str| gguf.json(&format!("{SAMPLING}{name}"));
-    let said = named.map(|(own, name)| (own.to_owned(), draw(name)));
-    // A field that is null is off, and one that is not there has a default.
-    let mut generation: Map<String, Value> = said.filter(|(_, value)| !value.is_null()).collect();
-    generation.insert("do_sample".to_owned(), json!(!generation.is_empty()));
+    let samples = !generation.is_empty();
+    generation.insert("do_sample".to_owned(), json!(samples));
     generation.insert("eos_token_id".to_owned(), json!(ends));
     Ok(generation.into())
 }

@@ -8,7 +8,7 @@ mod described;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{BufWriter, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -85,15 +85,17 @@ impl Import {
 
     /// Says where the files are from, by which they can be verified.
     fn record(&self, building: &Path) -> Result<(), Failure> {
-        let mut sha256 = BTreeMap::new();
-        for entry in fs_err::read_dir(building)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            sha256.insert(name.clone(), sha256_file(&building.join(&name))?);
-        }
+        let sums = fs_err::read_dir(building)?.map(|entry| {
+            let entry = entry?;
+            Ok((entry.file_name().to_string_lossy().into_owned(), sha256_file(&entry.path())?))
+        });
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-        // No card and no hub id has a colon.
-        let repository = format!("gguf:{name}");
-        let provenance = Provenance { repository, revision: sha256_file(&self.file)?, sha256 };
+        let provenance = Provenance {
+            // No card and no hub id has a colon.
+            repository: format!("gguf:{name}"),
+            revision: sha256_file(&self.file)?,
+            sha256: sums.collect::<std::io::Result<_>>()?,
+        };
         let text = toml::to_string_pretty(&provenance).map_err(std::io::Error::other)?;
         Ok(outside::write_public(building.join(PROVENANCE), text)?)
     }

@@ -1,6 +1,7 @@
 //! What a user may type, and what comes of it without a connection.
 
-use super::super::{Cache, Environment, Status, verify};
+use super::super::verify::git_sum_of_file;
+use super::super::{Environment, Status, verify};
 use super::*;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::digest::Sum;
@@ -36,7 +37,7 @@ fn git_sum_of(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text");
     fs_err::write(&path, text).unwrap();
-    crate::hub::digest::git_sum_of_file(&path).unwrap()
+    git_sum_of_file(&path).unwrap()
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn gits_sum_is_that_of_git() {
 
 /// Lays a repository out as the hub's own tools do, with links to blobs or with the files themselves.
 fn lay_out(cache: &Path, id: &str, commit: &str, links: bool) -> PathBuf {
-    let cached = Cache::new(cache.to_owned()).repository(id);
+    let cached = CachedRepository::of(cache, id);
     let snapshot = cached.snapshot(commit);
     fs_err::create_dir_all(&snapshot).unwrap();
     fs_err::create_dir_all(cached.blob("")).unwrap();
@@ -126,7 +127,7 @@ fn a_card_pins_its_commit_and_checks_its_sums() {
         assert_eq!(status("model-00001-of-00003.safetensors"), Some(&Status::Missing));
     }
     // Another commit of the same repository is not the card's business.
-    let cached = Cache::new(cache.path().to_owned()).repository(&card.repository);
+    let cached = CachedRepository::of(cache.path(), &card.repository);
     fs_err::rename(cached.snapshot(&card.revision), cached.snapshot(COMMIT)).unwrap();
     let found = resolve(&format!("qwen3-4b@{COMMIT}"), &offline(cache.path())).unwrap();
     let checks = verify(&found).unwrap();
@@ -162,7 +163,7 @@ fn what_the_cache_lacks_is_named_with_everything_that_leads_there() {
 fn a_link_to_a_blob_that_is_gone_counts_as_missing() {
     let cache = tempfile::tempdir().unwrap();
     lay_out(cache.path(), "org/name", COMMIT, true);
-    let cached = Cache::new(cache.path().to_owned()).repository("org/name");
+    let cached = CachedRepository::of(cache.path(), "org/name");
     let blob = cached.blob(&sum_of("1"));
     if blob.exists() {
         fs_err::remove_file(blob).unwrap();

@@ -8,7 +8,7 @@ use super::{leftovers, options};
 use crate::diagnosis::Diagnosis;
 use crate::digest::sha256;
 use crate::hub::{
-    Conversion, DatasetCard, HubError, HubOptions, OfflineReason, Status, fetch_dataset, here,
+    Conversion, DatasetCard, HubError, HubOptions, OfflineReason, Status, fetch_dataset,
     verify_datasets,
 };
 
@@ -130,7 +130,7 @@ fn files_are_fetched_converted_and_kept() {
     });
     assert_eq!(keywords, expected);
     assert_eq!(leftovers(fetched.folder.path(), ".incomplete"), 0);
-    assert_eq!(here(&card, &fetched.to()), 3);
+    assert_eq!(card.here(&fetched.to()), 3);
     // No token for hosts that are not the hub.
     let requests = fetched.hub.requests();
     assert!(requests.iter().all(|request| request.header("authorization").is_none()));

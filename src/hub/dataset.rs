@@ -1,14 +1,15 @@
 //! Cards of datasets: where the published files lie, what they are and where they go, `datasets/NAME.toml` embedded in the
 //! binary.
 
-use std::path::{Component, Path};
+use std::path::Path;
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::Deserialize;
 
-use super::pattern::matches;
-use crate::hub::cache::is_hex;
-use crate::hub::{HubError, Licence};
+use super::cache::is_commit;
+use super::{HubError, Licence};
+use crate::digest::is_sha256;
 use crate::outside;
 
 // `DATASETS`: every file of `datasets/` by its name, in the order of the names.
@@ -136,13 +137,12 @@ impl DatasetCard {
         let card: Self =
             outside::toml(text).map_err(|error| malformed(error.message().to_owned()))?;
         for source in &card.sources {
-            if !is_hex(&source.revision, 40) {
+            if !is_commit(&source.revision) {
                 return Err(malformed(format!("`{}` is not a commit", source.revision)));
             }
             for file in &source.files {
-                file.refuse().map_or(Ok(()), |problem| {
-                    Err(malformed(format!("{}: {problem}", file.path)))
-                })?;
+                let refused = |problem| malformed(format!("{}: {problem}", file.path));
+                file.check().map_err(refused)?;
             }
         }
         Ok(card)
@@ -151,6 +151,11 @@ impl DatasetCard {
     /// Every file with its source.
     pub fn files(&self) -> impl Iterator<Item = (&DatasetSource, &DatasetFile)> {
         self.sources.iter().flat_map(|source| source.files.iter().map(move |file| (source, file)))
+    }
+
+    /// How many of its files a directory has.
+    pub fn here(&self, directory: &Path) -> usize {
+        self.files().filter(|(_, file)| directory.join(&file.path).is_file()).count()
     }
 
     /// All published files together; `None` where the size of one is not known.
@@ -177,51 +182,44 @@ impl DatasetFile {
             ..self.clone()
         };
         let fitting = names.iter().filter(|name| matches(&self.source, name)).map(file);
-        fitting.filter(DatasetFile::is_inside).collect()
+        fitting.filter(|file| outside::is_below(&file.path)).collect()
     }
 
-    fn is_inside(&self) -> bool {
-        let mut parts = Path::new(&self.path).components();
-        parts.all(|part| matches!(part, Component::Normal(_)))
-    }
-
+    /// # Errors
     /// What is wrong with the entry.
-    fn refuse(&self) -> Option<&'static str> {
-        let is_inside = self.is_inside();
-        let has_sum = self.sha256.as_deref().is_some_and(|sum| is_hex(sum, 64));
+    fn check(&self) -> Result<(), &'static str> {
+        let has_sum = self.sha256.as_deref().is_some_and(is_sha256);
         match self.check {
-            _ if self.path.is_empty() || !is_inside => Some("`path` leads out of the directory"),
+            _ if !outside::is_below(&self.path) => Err("`path` leads out of the directory"),
             Check::Sum if !has_sum => {
-                Some("give `sha256`, or say `check = \"rows\"` and give `rows`")
+                Err("give `sha256`, or say `check = \"rows\"` and give `rows`")
             }
             Check::Rows if self.sha256.is_some() || self.rows.is_none() => {
-                Some("`check = \"rows\"` goes with `rows`, and with no `sha256`")
+                Err("`check = \"rows\"` goes with `rows`, and with no `sha256`")
             }
-            _ => None,
+            _ => Ok(()),
         }
     }
 }
 
+/// Whether a name is what a pattern says, in which each `*` stands for any characters.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let pattern = regex::escape(pattern).replace(r"\*", ".*");
+    Regex::new(&format!("(?s)^{pattern}$")).is_ok_and(|pattern| pattern.is_match(name))
+}
+
 impl DatasetSource {
-    /// The address of the list of its files on the hub, or on a mirror of it.
-    pub fn listing_url(&self, hub: &str, mirror: Option<&str>) -> String {
-        let Self { repository, revision, .. } = self;
-        format!("{}/api/datasets/{repository}/revision/{revision}", mirror.unwrap_or(hub))
+    /// The address of the list of its files, below that of the hub or of a mirror of it.
+    pub fn listing_url(&self, root: &str) -> String {
+        format!("{root}/api/datasets/{}/revision/{}", self.repository, self.revision)
     }
 
-    /// The address of one of its files, on its host or on a mirror that serves both hosts.
-    pub fn url(&self, file: &DatasetFile, hub: &str, mirror: Option<&str>) -> String {
+    /// The address of one of its files, below that of its host or of a mirror that serves both hosts.
+    pub fn url(&self, root: &str, file: &DatasetFile) -> String {
         let Self { host, repository, revision, .. } = self;
-        let name = &file.source;
         match host {
-            Host::Hub => {
-                let root = mirror.unwrap_or(hub);
-                format!("{root}/datasets/{repository}/resolve/{revision}/{name}")
-            }
-            Host::Github => {
-                let root = mirror.unwrap_or("https://raw.githubusercontent.com");
-                format!("{root}/{repository}/{revision}/{name}")
-            }
+            Host::Hub => format!("{root}/datasets/{repository}/resolve/{revision}/{}", file.source),
+            Host::Github => format!("{root}/{repository}/{revision}/{}", file.source),
         }
     }
 }
