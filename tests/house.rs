@@ -109,7 +109,7 @@ const CAPS: &[(&str, usize)] = &[
     ("encoder", 1870),
     ("selftest", 285),
     ("record", 1320),
-    ("scorers", 915),
+    ("scorers", 925),
     ("bench", 1050),
     ("candle", 640),
     ("retrieval", 950),

@@ -115,10 +115,16 @@ pub fn sentence_pieces(path: &Path, special: &[&str]) -> Result<Tokenizer, Strin
 fn steps(normalizer: &Normalizer) -> Result<Vec<NormalizerWrapper>, tokenizers::Error> {
     let pattern = |pattern: &str| ReplacePattern::Regex(pattern.to_owned());
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
-    if !normalizer.precompiled_charsmap.is_empty() {
+    let table = &normalizer.precompiled_charsmap;
+    if !table.is_empty() {
+        // The library makes room for as much as the table says that it has.
+        let length = table.first_chunk().map(|length| u32::from_le_bytes(*length) as usize);
+        if length.is_none_or(|length| length > table.len()) {
+            return Err("its precompiled_charsmap is damaged".into());
+        }
         // Both are one grapheme, of which the library would replace the first character and drop the second.
         steps.push(Replace::new("\r\n", "\n\n")?.into());
-        steps.push(Precompiled::from(&normalizer.precompiled_charsmap)?.into());
+        steps.push(Precompiled::from(table)?.into());
     }
     if normalizer.remove_extra_whitespaces.unwrap_or(true) {
         steps.push(Replace::new(pattern("^ +| +$"), "")?.into());

@@ -174,6 +174,28 @@ fn pieces_equal_sentencepiece() {
 }
 
 #[test]
+fn a_table_of_characters_that_is_damaged_is_refused_or_costs_its_text() {
+    let copy = copy("tiny-bleurt");
+    let path = copy.path().join("spm.model");
+    let whole = fs::read(&path).unwrap();
+    // The last field of bytes that is more than a kilobyte long: how long its trie is, the trie, replacements.
+    let table = whole.windows(2).rposition(|pair| pair == b"\x12\xfa").unwrap() + 3;
+    assert_eq!(whole[table..table + 4], 1024_u32.to_le_bytes());
+    let damaged = |at: usize, word: u32| {
+        let mut damaged = whole.clone();
+        damaged[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        fs::write(&path, damaged).unwrap();
+        Bleurt::load(copy.path())
+    };
+    let error = damaged(table, u32::MAX).err().unwrap().to_string();
+    assert!(error.contains("precompiled_charsmap is damaged"), "{error}");
+    let astray = damaged(table + 4, u32::MAX >> 1).unwrap();
+    for text in ["a", "the spleen is enlarged"] {
+        assert!(astray.tokens(text, "b").is_err(), "{text}");
+    }
+}
+
+#[test]
 fn no_bit_depends_on_the_pairs_beside() {
     let pairs = pairs();
     let scorer = open("tiny-deberta");

@@ -1,6 +1,7 @@
 //! The library's tokenizer of a file from outside: read and used under a ceiling, and refused once it was stopped there.
 
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,12 +86,15 @@ impl Library {
         length: usize,
         work: impl FnOnce(&Inner) -> T + Send + 'static,
     ) -> Result<T, CeilingError> {
+        const WHAT: &str = "tokenising";
         if self.growth.saturating_mul(length as u64) <= SHORT {
-            return Ok(work(&self.inner));
+            // A table of characters that is damaged makes the library panic.
+            let done = catch_unwind(AssertUnwindSafe(|| work(&self.inner)));
+            return done.map_err(|_| CeilingError::Panicked { what: WHAT });
         }
         let factor = u32::try_from(length).unwrap_or(u32::MAX);
         let ceiling = Ceiling::new(
-            "tokenising",
+            WHAT,
             USING + length.saturating_mul(USING_OF_A_BYTE),
             USING_TIME + USING_TIME_OF_A_BYTE.saturating_mul(factor),
         );
