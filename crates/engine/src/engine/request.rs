@@ -37,6 +37,8 @@ pub struct Request {
     /// Whose pages of keys and values may be found again: requests of one salt share them, and with no other. It has no
     /// effect on the completion.
     pub salt: Option<[u8; 16]>,
+    /// Who asks: callers take turns. It has no effect on the completion.
+    pub caller: u64,
     /// Whether the text is also given piece by piece, as it comes.
     pub pieces: bool,
 }

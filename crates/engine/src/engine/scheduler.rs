@@ -1,8 +1,7 @@
 //! Which sequences run in the next step, and with how many rows: decode rows first, then chunks of prompts, under a budget.
 
-use std::collections::VecDeque;
-
 use super::block_pool::BlockPool;
+use super::rotation::Rotation;
 use super::sequence::Sequence;
 use super::{EngineOptions, draft};
 use crate::ops::PAGE;
@@ -12,7 +11,7 @@ use crate::ops::PAGE;
 pub const DECODE_ROWS: usize = 32;
 
 pub struct Scheduler {
-    waiting: VecDeque<Sequence>,
+    waiting: Rotation<Sequence>,
     /// By age, oldest first.
     pub running: Vec<Sequence>,
     pub pool: BlockPool,
@@ -52,7 +51,7 @@ pub struct ScheduledRows {
 impl Scheduler {
     pub fn new(options: EngineOptions) -> Scheduler {
         Scheduler {
-            waiting: VecDeque::new(),
+            waiting: Rotation::default(),
             running: Vec::new(),
             pool: BlockPool::new(options.pages),
             counts: Counts::default(),
@@ -68,7 +67,7 @@ impl Scheduler {
     }
 
     pub fn add(&mut self, sequence: Sequence) {
-        self.waiting.push_back(sequence);
+        self.waiting.push(sequence.request.caller, sequence);
     }
 
     /// Decides the next step. The pages of all its rows are allocated when this returns.
@@ -82,7 +81,7 @@ impl Scheduler {
                     return scheduled;
                 }
                 // Out of pages: the youngest makes room, and the step is divided anew.
-                Err(OutOfPages) => self.preempt(),
+                Err(OutOfPages) => self.preempt(self.running.len() - 1),
             }
         }
     }
@@ -117,34 +116,59 @@ impl Scheduler {
         all.map(|sequence| sequence.prompt_tokens().saturating_sub(sequence.computed)).sum()
     }
 
-    /// Moves waiting sequences to the running ones, in order, while there is room; one whose prefix is being
-    /// computed by another waits for it without holding up the rest.
+    /// Moves waiting sequences to the running ones while there is room: first of callers of whom none runs, then in rotation. Where the batch
+    /// is full, the youngest of whoever has most makes room for a caller who has none of it.
     fn admit(&mut self) {
-        let mut next = 0;
-        while self.running.len() < self.max_batch && next < self.waiting.len() {
-            let sequence = &mut self.waiting[next];
-            find_prefix(&mut self.pool, sequence);
-            if shares_next_page(&self.running, sequence) {
-                forget_prefix(&mut self.pool, sequence);
-                next += 1;
-                continue;
+        while !self.waiting.is_empty() {
+            let is_full = self.running.len() >= self.max_batch;
+            let giving = if is_full { self.giving() } else { None };
+            let next = match is_full {
+                true if giving.is_none() => return,
+                true => self.next(true),
+                false => self.next(true).or_else(|| self.next(false)),
+            };
+            let Some(mut sequence) = next else { return };
+            if let Some(index) = giving {
+                self.preempt(index);
             }
-            let wanted = (sequence.tokens.len() + 1).div_ceil(PAGE) - sequence.pages.len();
-            if wanted > self.pool.available() && !self.running.is_empty() {
-                forget_prefix(&mut self.pool, sequence);
-                return;
+            let found = sequence.computed.min(sequence.prompt_tokens());
+            if sequence.admit(found) {
+                self.counts.admitted += 1;
+                self.counts.prompt_tokens += sequence.prompt_tokens() as u64;
+                self.counts.cached_tokens += found as u64;
             }
-            if let Some(mut sequence) = self.waiting.remove(next) {
-                let found = sequence.computed.min(sequence.prompt_tokens());
-                if sequence.admit(found) {
-                    self.counts.admitted += 1;
-                    self.counts.prompt_tokens += sequence.prompt_tokens() as u64;
-                    self.counts.cached_tokens += found as u64;
-                }
-                let at = self.running.partition_point(|other| other.age < sequence.age);
-                self.running.insert(at, sequence);
-            }
+            let at = self.running.partition_point(|other| other.age < sequence.age);
+            self.running.insert(at, sequence);
         }
+    }
+
+    /// The next that waits, with the pages of its prefix. One whose prefix is being computed by another waits for it without holding up the
+    /// rest; one for which pages are missing holds up all.
+    fn next(&mut self, of_new_callers: bool) -> Option<Sequence> {
+        let (running, pool, mut is_full) = (&self.running, &mut self.pool, false);
+        self.waiting.take(|sequence| {
+            let caller = sequence.request.caller;
+            let is_new = || running.iter().all(|other| other.request.caller != caller);
+            if is_full || (of_new_callers && !is_new()) {
+                return false;
+            }
+            find_prefix(pool, sequence);
+            let waits = shares_next_page(running, sequence);
+            let wanted = (sequence.tokens.len() + 1).div_ceil(PAGE) - sequence.pages.len();
+            is_full = !waits && wanted > pool.available() && !running.is_empty();
+            if waits || is_full {
+                forget_prefix(pool, sequence);
+            }
+            !waits && !is_full
+        })
+    }
+
+    /// The youngest of the caller that has most of the batch, and more than one.
+    fn giving(&self) -> Option<usize> {
+        let count = |caller| self.running.iter().filter(|one| one.request.caller == caller).count();
+        let counts = self.running.iter().map(|one| count(one.request.caller)).enumerate();
+        let several = counts.filter(|(_, count)| *count > 1);
+        several.max_by_key(|(_, count)| *count).map(|(index, _)| index)
     }
 
     /// Shares the step's rows: all decoding sequences, then prompts, oldest first.
@@ -202,15 +226,13 @@ impl Scheduler {
         }
     }
 
-    /// The youngest goes back to the head of the queue. What it computed stays in the index while room lasts.
-    fn preempt(&mut self) {
-        if let Some(mut youngest) = self.running.pop() {
-            self.counts.preemptions += 1;
-            forget_prefix(&mut self.pool, &mut youngest);
-            youngest.preemptions += 1;
-            let at = self.waiting.partition_point(|other| other.age < youngest.age);
-            self.waiting.insert(at, youngest);
-        }
+    /// It goes back before what its caller has waiting. What it computed stays in the index while room lasts.
+    fn preempt(&mut self, index: usize) {
+        let mut sequence = self.running.remove(index);
+        self.counts.preemptions += 1;
+        forget_prefix(&mut self.pool, &mut sequence);
+        sequence.preemptions += 1;
+        self.waiting.push_first(sequence.request.caller, sequence);
     }
 
     /// Enters the pages that this step filled.

@@ -24,7 +24,11 @@ fn prompt(seed: u32, length: usize) -> Vec<u32> {
 }
 
 fn add(scheduler: &mut Scheduler, age: u64, tokens: Vec<u32>) {
-    let request = Request { tokens, max_tokens: 50, ..Request::default() };
+    add_of(scheduler, 0, age, tokens);
+}
+
+fn add_of(scheduler: &mut Scheduler, caller: u64, age: u64, tokens: Vec<u32>) {
+    let request = Request { tokens, max_tokens: 50, caller, ..Request::default() };
     let (events, handle) = Events::new(Box::new(|_| {}), Default::default());
     // Wanted to the end of the test.
     std::mem::forget(handle);
@@ -75,6 +79,25 @@ fn no_more_run_than_a_batch_holds() {
     assert_eq!(step(&mut scheduler), [(0, 10), (1, 10)]);
     scheduler.remove(0);
     assert_eq!(step(&mut scheduler), [(2, 10)]);
+}
+
+/// One request of 256 sequences kept the two tokens of another caller waiting until sixteen of them were through.
+#[test]
+fn a_full_batch_of_one_caller_keeps_no_other_waiting_for_a_step() {
+    let mut scheduler = scheduler(1000, 4, 0);
+    (0..256).for_each(|age| add_of(&mut scheduler, 1, age, prompt(age as u32, 5)));
+    assert_eq!(step(&mut scheduler), [(0, 5), (1, 5), (2, 5), (3, 5)]);
+    add_of(&mut scheduler, 2, 256, prompt(256, 5));
+    add_of(&mut scheduler, 2, 257, prompt(257, 5));
+    assert_eq!(step(&mut scheduler), [(256, 5)]);
+    assert_eq!(scheduler.counts.preemptions, 1);
+    // It has its place, and no more of the others is taken for its second.
+    assert!(step(&mut scheduler).is_empty());
+    scheduler.remove(0);
+    // Then both have their turns: what made room of the one, the second of the other.
+    assert_eq!(step(&mut scheduler), [(3, 5)]);
+    scheduler.remove(0);
+    assert_eq!(step(&mut scheduler), [(257, 5)]);
 }
 
 #[test]
