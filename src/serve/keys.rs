@@ -1,8 +1,8 @@
 //! API keys: a file of names, roles and hashes. The keys themselves are not stored.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,11 +11,9 @@ use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use thiserror::Error;
 
-use crate::diagnosis::{Blame, Diagnosis};
-use crate::outside;
-use crate::{console, digest};
+use crate::diagnosis::Failure;
+use crate::{console, digest, outside};
 
 /// The prefix of every key.
 const PREFIX: &str = "wr_";
@@ -25,6 +23,8 @@ const MOST_BYTES: u64 = 16 << 20;
 /// The bits of a mode by which others than the owner write, and read.
 const WRITE: u32 = 0o022;
 const READ: u32 = 0o004;
+/// What a file of keys holds.
+const LINE: &str = "a line is NAME ROLE sha256:HEX, as `wardround keys add` writes it";
 
 /// The access that a key gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,58 +73,11 @@ impl Key {
     }
 }
 
-#[derive(Debug, Error)]
-pub enum KeyError {
-    #[error("{path}: there is no such file of API keys")]
-    Missing { path: PathBuf },
-    #[error("{path}: others than its owner may write it (mode {mode:03o})")]
-    Writable { path: PathBuf, mode: u32 },
-    #[error("{path}, line {line}: {problem}")]
-    Line { path: PathBuf, line: usize, problem: &'static str },
-    #[error("`{name}` is no name of a key")]
-    Name { name: String },
-    #[error("{path} has a key named {name} already")]
-    Taken { path: PathBuf, name: String },
-    #[error("{path} has no key named {name}")]
-    Unknown { path: PathBuf, name: String },
-    #[error("no random numbers: {0}")]
-    Random(String),
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
-impl Diagnosis for KeyError {
-    fn blame(&self) -> Blame {
-        match self {
-            KeyError::Io(error) => error.blame(),
-            KeyError::Random(_) => Blame::Machine,
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            KeyError::Line { .. } => {
-                "a line is NAME ROLE sha256:HEX, as `wardround keys add` writes it"
-            }
-            KeyError::Writable { .. } => {
-                "whoever writes it decides who is let in: take the right away, as with `chmod go-w FILE`"
-            }
-            KeyError::Missing { .. } => "make it with `wardround keys add FILE NAME`",
-            KeyError::Name { .. } => "use up to 64 letters, digits, dots, dashes and underscores",
-            KeyError::Taken { .. } => "revoke it first, or choose another name",
-            KeyError::Unknown { .. } => "list them with `wardround keys ls`",
-            KeyError::Random(_) | KeyError::Io(_) => return None,
-        };
-        Some(hint.to_owned())
-    }
-}
-
 /// The keys of a file, in its order.
 ///
 /// # Errors
 /// A file that cannot be read, or that others may write; a malformed line.
-pub fn read(path: &Path) -> Result<Vec<Key>, KeyError> {
+pub fn read(path: &Path) -> Result<Vec<Key>, Failure> {
     // Half of a change is no file of keys. What cannot be opened is told below, and where there are no locks nobody waits.
     let there = outside::open(path).ok();
     let _ = there.as_ref().map(|file| file.lock_shared());
@@ -132,35 +85,56 @@ pub fn read(path: &Path) -> Result<Vec<Key>, KeyError> {
 }
 
 /// Makes a key, appends its hash to the file, and returns the key, which is stored nowhere. A new file is readable by its owner alone.
-pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
+///
+/// # Errors
+/// A name that is none, or taken; those of [`read`].
+pub fn add(path: &Path, name: &str, role: Role) -> Result<String, Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
-        return Err(KeyError::Name { name: crate::text::ellipsis(name, MOST_NAME_CHARS) });
+        let name = crate::text::ellipsis(name, MOST_NAME_CHARS);
+        let hint = "use up to 64 letters, digits, dots, dashes and underscores";
+        return Err(Failure::usage(format!("`{name}` is no name of a key"), hint));
     }
     let mut random = [0; 32];
-    getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
+    getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
     let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
     let line = format!("{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
-    change(path, true, |keys, text| match keys.iter().any(|key| key.name == name) {
-        true => Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() }),
+    change(path, true, |keys, text| {
+        if keys.iter().any(|key| key.name == name) {
+            let message = format!("{} has a key named {name} already", path.display());
+            return Err(Failure::usage(message, "revoke it first, or choose another name"));
+        }
         // An editor may have left the last line without its end.
-        false if text.is_empty() || text.ends_with('\n') => Ok(format!("{text}{line}")),
-        false => Ok(format!("{text}\n{line}")),
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        Ok(format!("{text}{end}{line}"))
     })?;
     Ok(key)
+}
+
+/// Removes a key from the file.
+///
+/// # Errors
+/// A name that no key has; those of [`read`].
+pub fn revoke(path: &Path, name: &str) -> Result<(), Failure> {
+    change(path, false, |keys, text| {
+        if !keys.iter().any(|key| key.name == name) {
+            let message = format!("{} has no key named {name}", path.display());
+            return Err(Failure::usage(message, "list them with `wardround keys ls`"));
+        }
+        let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
+        Ok(text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect())
+    })
 }
 
 /// Writes a file of keys again in its place, while nobody else does: a server in a sandbox reads this file alone, by whatever it has there.
 fn change(
     path: &Path,
     is_new: bool,
-    changed: impl FnOnce(&[Key], &str) -> Result<String, KeyError>,
-) -> Result<(), KeyError> {
-    if path.exists() {
+    changed: impl FnOnce(&[Key], &str) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    if path.exists() || !is_new {
         // What is no file would be waited for.
         read_text(path)?;
-    } else if !is_new {
-        return Err(KeyError::Missing { path: path.to_owned() });
     }
     let mut file =
         OpenOptions::new().read(true).write(true).create(is_new).mode(0o600).open(path)?;
@@ -172,42 +146,29 @@ fn change(
     Ok(file.sync_all()?)
 }
 
-/// Removes a key from the file.
-pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
-    change(path, false, |keys, text| {
-        if !keys.iter().any(|key| key.name == name) {
-            return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
-        }
-        let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
-        Ok(text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect())
-    })
-}
-
-fn read_text(path: &Path) -> Result<String, KeyError> {
-    let bytes = read_private(path).map_err(|error| match error {
-        KeyError::Io(error) if error.kind() == ErrorKind::NotFound => {
-            KeyError::Missing { path: path.to_owned() }
-        }
-        error => error,
-    })?;
-    String::from_utf8(bytes).map_err(|_| {
-        let message = format!("{}: it is not UTF-8", path.display());
-        io::Error::new(ErrorKind::InvalidData, message).into()
-    })
+fn read_text(path: &Path) -> Result<String, Failure> {
+    if !path.exists() {
+        let message = format!("{}: there is no such file of API keys", path.display());
+        return Err(Failure::usage(message, "make it with `wardround keys add FILE NAME`"));
+    }
+    let text = String::from_utf8(read_private(path)?);
+    text.map_err(|_| Failure::usage(format!("{}: it is not UTF-8", path.display()), LINE))
 }
 
 /// The bytes of a file that its owner alone should read and write. Notes it where others may read it.
 ///
 /// # Errors
 /// A file that cannot be read, or that others may write; what is no file, such as a pipe, which may never end.
-pub fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
+pub fn read_private(path: &Path) -> Result<Vec<u8>, Failure> {
     let mode = fs_err::metadata(path)?.permissions().mode() & 0o777;
     let bytes = outside::bytes(path, MOST_BYTES)?;
+    let path = path.display();
     if mode & WRITE != 0 {
-        return Err(KeyError::Writable { path: path.to_owned(), mode });
+        let message = format!("{path}: others than its owner may write it (mode {mode:03o})");
+        let hint = "whoever writes it decides who is let in: take the right away, as with `chmod go-w FILE`";
+        return Err(Failure::usage(message, hint));
     }
     if mode & READ != 0 {
-        let path = path.display();
         console::note(format!(
             "note: {path}: others than its owner and group may read it (mode {mode:03o}); `chmod o-r` takes the right away"
         ));
@@ -215,34 +176,28 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
     Ok(bytes)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<Key>, KeyError> {
+fn parse(path: &Path, text: &str) -> Result<Vec<Key>, Failure> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let keys = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let key = |(number, text)| {
-        let wrong = |problem| KeyError::Line { path: path.to_owned(), line: number, problem };
-        parse_line(text).map_err(wrong)
+    let key = |(number, line): (usize, &str)| {
+        let wrong =
+            |problem| Failure::usage(format!("{}, line {number}: {problem}", path.display()), LINE);
+        parse_line(line).map_err(wrong)
     };
     keys.map(key).collect()
 }
 
 fn parse_line(line: &str) -> Result<Key, &'static str> {
-    let mut words = line.split_whitespace();
-    let (Some(name), Some(role), Some(sum), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Err("it has not three words");
-    };
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, role, sum] = words[..] else { return Err("it has not three words") };
     let role =
         Role::from_str(role, false).map_err(|_| "the role is none of api, metrics, admin")?;
     let hex = sum.strip_prefix("sha256:").ok_or("the sum does not begin with sha256:")?;
-    let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if !digest::is_sha256(hex) {
         return Err("the sum has not 64 hexadecimal digits");
     }
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap_or_default();
-    }
-    Ok(Key { name: name.to_owned(), role, sum: bytes })
+    let byte = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap_or_default();
+    Ok(Key { name: name.to_owned(), role, sum: std::array::from_fn(byte) })
 }
 
 #[cfg(test)]
@@ -281,9 +236,9 @@ mod tests {
         for mode in [0o620, 0o602, 0o666] {
             fs_err::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             for refused in [read(&path).map(drop), revoke(&path, "ward")] {
-                let error = refused.unwrap_err();
-                assert!(matches!(error, KeyError::Writable { .. }), "{error}");
-                assert!(error.to_string().ends_with(&format!("(mode {mode:03o})")), "{error}");
+                let error = refused.unwrap_err().to_string();
+                let said = format!("others than its owner may write it (mode {mode:03o})");
+                assert!(error.ends_with(&said), "{error}");
             }
         }
         // Hashes may be read.
@@ -293,8 +248,8 @@ mod tests {
         let pipe = folder.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         assert!(read(&pipe).unwrap_err().to_string().contains("it is no file"));
-        let missing = read(&folder.path().join("none")).unwrap_err();
-        assert!(matches!(missing, KeyError::Missing { .. }), "{missing}");
+        let missing = read(&folder.path().join("none")).unwrap_err().to_string();
+        assert!(missing.ends_with("there is no such file of API keys"), "{missing}");
     }
 
     #[test]
@@ -309,16 +264,39 @@ mod tests {
         assert!(keys.len() == 2 && keys[0].is(&first) && keys[1].is(&second));
     }
 
+    /// Revoked keys stayed in force where a file was read, changed and written without a lock.
+    #[test]
+    fn changes_side_by_side_lose_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        (0..8).for_each(|number| drop(add(&path, &format!("old-{number}"), Role::Api).unwrap()));
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = &path;
+                scope.spawn(move || add(path, &format!("new-{number}"), Role::Api).unwrap());
+                scope.spawn(move || revoke(path, &format!("old-{number}")).unwrap());
+                scope.spawn(move || assert!(read(path).unwrap().len() <= 16));
+            }
+        });
+        let mut names: Vec<String> = read(&path).unwrap().into_iter().map(|key| key.name).collect();
+        names.sort();
+        let expected: Vec<String> = (0..8).map(|number| format!("new-{number}")).collect();
+        assert_eq!(names, expected);
+    }
+
     #[test]
     fn names_and_lines_that_are_none_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         for name in ["", "a b", "a\nb", "ä"] {
-            assert!(matches!(add(&path, name, Role::Api), Err(KeyError::Name { .. })));
+            let error = add(&path, name, Role::Api).unwrap_err().to_string();
+            assert!(error.ends_with("is no name of a key"), "{error}");
         }
         add(&path, "a", Role::Api).unwrap();
-        assert!(matches!(add(&path, "a", Role::Api), Err(KeyError::Taken { .. })));
-        assert!(matches!(revoke(&path, "b"), Err(KeyError::Unknown { .. })));
+        let taken = add(&path, "a", Role::Api).unwrap_err().to_string();
+        assert!(taken.ends_with("has a key named a already"), "{taken}");
+        let unknown = revoke(&path, "b").unwrap_err().to_string();
+        assert!(unknown.ends_with("has no key named b"), "{unknown}");
         for sum in ["12".to_owned(), "+f".repeat(32)] {
             fs_err::write(&path, format!("# keys\n\na api sha256:{sum}\n")).unwrap();
             let error = read(&path).unwrap_err().to_string();
