@@ -1,42 +1,21 @@
 //! Metrics in Prometheus' text format, with vLLM's names behind a prefix.
 
+use std::collections::BTreeMap;
 use std::fmt::Error;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use super::error::Code;
 use crate::engine::{Completion, EngineSnapshot, EngineStats};
 use crate::record::FinishReason;
-
-/// vLLM's histogram buckets, in seconds and in numbers.
-const FIRST_TOKEN_S: [f64; 22] = [
-    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
-    20.0, 40.0, 80.0, 160.0, 640.0, 2560.0,
-];
-const INTER_TOKEN_S: [f64; 19] = [
-    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0,
-    40.0, 80.0,
-];
-const REQUEST_S: [f64; 21] = [
-    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0,
-    480.0, 960.0, 1920.0, 7680.0,
-];
-const TOKENS: [f64; 16] = [
-    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0, 20000.0,
-    50000.0, 100000.0,
-];
-const CHOICES: [f64; 5] = [1.0, 2.0, 5.0, 10.0, 20.0];
 
 /// Labels of a metric and their values.
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -44,7 +23,7 @@ type Labels<const N: usize> = [(&'static str, String); N];
 /// Metrics by model.
 type Gauges = Family<Labels<2>, Gauge<f64, AtomicU64>>;
 type Counters = Family<Labels<2>, Counter>;
-type Histograms = Family<Labels<2>, Histogram, Buckets>;
+type Histograms = Family<Labels<2>, Histogram>;
 
 /// A metric's name, its help text, and its value in `T`.
 type Definition<T, V> = (&'static str, &'static str, fn(&T) -> V);
@@ -70,43 +49,38 @@ const COUNTERS: [Definition<EngineStats, u64>; 7] = [
     ("requests_cancelled", "Sequences whose client went away", |stats| stats.counts.cancelled),
 ];
 
-/// The upper bounds of a histogram's buckets.
-#[derive(Clone)]
-struct Buckets(&'static [f64]);
+/// What is observed of requests, and its buckets.
+const HISTOGRAMS: [(&str, &str, fn() -> Histogram); 10] = [
+    (FIRST_TOKEN, "From a request to its first token", seconds),
+    (INTER_TOKEN, "From a token to the next", seconds),
+    (REQUEST, "From a request to its end", seconds),
+    (QUEUE, "Until the batch took a sequence", seconds),
+    (PREFILL, "From there to the first token", seconds),
+    (DECODE, "From there to the end", seconds),
+    (PROMPT, "Tokens of a prompt", numbers),
+    (GENERATION, "Tokens of a completion", numbers),
+    (CHOICES, "Choices that a request asks for", numbers),
+    (MAX_TOKENS, "Tokens that a request allows", numbers),
+];
+const FIRST_TOKEN: &str = "time_to_first_token_seconds";
+const INTER_TOKEN: &str = "inter_token_latency_seconds";
+const REQUEST: &str = "e2e_request_latency_seconds";
+const QUEUE: &str = "request_queue_time_seconds";
+const PREFILL: &str = "request_prefill_time_seconds";
+const DECODE: &str = "request_decode_time_seconds";
+const PROMPT: &str = "request_prompt_tokens";
+const GENERATION: &str = "request_generation_tokens";
+const CHOICES: &str = "request_params_n";
+const MAX_TOKENS: &str = "request_params_max_tokens";
 
-impl MetricConstructor<Histogram> for Buckets {
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(self.0.iter().copied())
-    }
+/// Buckets from a millisecond to half an hour.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 22))
 }
 
-/// What is observed of requests, in the order of [`Observed`].
-const HISTOGRAMS: [(&str, &str, &[f64]); 10] = [
-    ("time_to_first_token_seconds", "From a request to its first token", &FIRST_TOKEN_S),
-    ("inter_token_latency_seconds", "From a token to the next", &INTER_TOKEN_S),
-    ("e2e_request_latency_seconds", "From a request to its end", &REQUEST_S),
-    ("request_queue_time_seconds", "Until the batch took a sequence", &REQUEST_S),
-    ("request_prefill_time_seconds", "From there to the first token", &REQUEST_S),
-    ("request_decode_time_seconds", "From there to the end", &REQUEST_S),
-    ("request_prompt_tokens", "Tokens of a prompt", &TOKENS),
-    ("request_generation_tokens", "Tokens of a completion", &TOKENS),
-    ("request_params_n", "Choices that a request asks for", &CHOICES),
-    ("request_params_max_tokens", "Tokens that a request allows", &TOKENS),
-];
-
-/// The index of each of [`HISTOGRAMS`].
-#[derive(Clone, Copy)]
-enum Observed {
-    FirstToken,
-    InterToken,
-    Request,
-    Queue,
-    Prefill,
-    Decode,
-    PromptTokens,
-    GeneratedTokens,
-    Choices,
-    MaxTokens,
+/// Buckets from 1 to 131,072.
+fn numbers() -> Histogram {
+    Histogram::new(exponential_buckets(1.0, 2.0, 18))
 }
 
 pub struct Metrics {
@@ -121,40 +95,11 @@ pub struct Metrics {
 
 /// The metrics by model.
 struct Families {
-    /// In the order of [`GAUGES`], [`COUNTERS`] and [`HISTOGRAMS`].
+    /// In the order of [`GAUGES`] and [`COUNTERS`].
     gauges: [Gauges; 3],
     counters: [Counters; 7],
     succeeded: Family<Labels<3>, Counter>,
-    histograms: [Histograms; 10],
-    step_tokens: Family<Labels<2>, StepTokens>,
-}
-
-/// The tokens per step, which the engine counts in buckets of powers of two.
-#[derive(Clone, Debug, Default)]
-struct StepTokens {
-    sum: Arc<AtomicU64>,
-    buckets: Arc<[AtomicU64; 16]>,
-}
-
-impl TypedMetric for StepTokens {
-    const TYPE: MetricType = MetricType::Histogram;
-}
-
-impl EncodeMetric for StepTokens {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), Error> {
-        let counts = self.buckets.iter().map(|count| count.load(Relaxed));
-        let mut buckets: Vec<(f64, u64)> =
-            (0..).map(|power| 2_f64.powi(power)).zip(counts).collect();
-        if let Some((bound, _)) = buckets.last_mut() {
-            *bound = f64::INFINITY;
-        }
-        let count = buckets.iter().map(|(_, count)| count).sum();
-        encoder.encode_histogram::<NoLabelSet>(self.sum.load(Relaxed) as f64, count, &buckets, None)
-    }
-
-    fn metric_type(&self) -> MetricType {
-        Self::TYPE
-    }
+    histograms: BTreeMap<&'static str, Histograms>,
 }
 
 pub struct ModelMetrics {
@@ -170,8 +115,8 @@ impl Metrics {
             counters: Default::default(),
             succeeded: Family::default(),
             histograms: HISTOGRAMS
-                .map(|(_, _, bounds)| Histograms::new_with_constructor(Buckets(bounds))),
-            step_tokens: Family::default(),
+                .map(|(name, _, made)| (name, Histograms::new_with_constructor(made)))
+                .into(),
         };
         let mut registry = Registry::default();
         let f = &families;
@@ -182,11 +127,9 @@ impl Metrics {
         for ((name, help, _), family) in COUNTERS.iter().zip(&f.counters) {
             registry.register(named(name), *help, family.clone());
         }
-        let help = "Tokens of prompts and completions that a step computes";
-        registry.register(named("iteration_tokens_total"), help, f.step_tokens.clone());
         registry.register(named("request_success"), "Sequences that ended", f.succeeded.clone());
-        for ((name, help, _), family) in HISTOGRAMS.iter().zip(&f.histograms) {
-            registry.register(named(name), *help, family.clone());
+        for (name, help, _) in HISTOGRAMS {
+            registry.register(named(name), help, f.histograms[name].clone());
         }
         let (connections, cases) = (Gauge::default(), Gauge::default());
         registry.register(named("connections"), "Open connections", connections.clone());
@@ -234,23 +177,23 @@ impl Metrics {
 
 impl ModelMetrics {
     pub fn first_token(&self, after: Duration) {
-        self.observe(Observed::FirstToken, after.as_secs_f64());
+        self.observe(FIRST_TOKEN, after.as_secs_f64());
     }
 
     /// Records the time between the previous tokens and these.
     pub fn inter_token(&self, after: Duration, tokens: usize) {
         let each = after.as_secs_f64() / tokens.max(1) as f64;
-        (0..tokens.max(1)).for_each(|_| self.observe(Observed::InterToken, each));
+        (0..tokens.max(1)).for_each(|_| self.observe(INTER_TOKEN, each));
     }
 
     /// Records the parameters of a request.
     pub fn asked(&self, choices: usize, max_tokens: usize) {
-        self.observe(Observed::Choices, choices as f64);
-        self.observe(Observed::MaxTokens, max_tokens as f64);
+        self.observe(CHOICES, choices as f64);
+        self.observe(MAX_TOKENS, max_tokens as f64);
     }
 
-    fn observe(&self, what: Observed, value: f64) {
-        self.families.histograms[what as usize].get_or_create(&self.labels).observe(value);
+    fn observe(&self, what: &str, value: f64) {
+        self.families.histograms[what].get_or_create(&self.labels).observe(value);
     }
 
     /// Counts a completion that ended.
@@ -266,12 +209,12 @@ impl ModelMetrics {
             .succeeded
             .get_or_create(&[model, engine, ("finished_reason", finished_reason.to_owned())])
             .inc();
-        self.observe(Observed::Request, after.as_secs_f64());
-        self.observe(Observed::Queue, timings.queued.as_secs_f64());
-        self.observe(Observed::Prefill, timings.prefill.as_secs_f64());
-        self.observe(Observed::Decode, timings.decode.as_secs_f64());
-        self.observe(Observed::PromptTokens, completion.usage.prompt_tokens as f64);
-        self.observe(Observed::GeneratedTokens, completion.usage.completion_tokens as f64);
+        self.observe(REQUEST, after.as_secs_f64());
+        self.observe(QUEUE, timings.queued.as_secs_f64());
+        self.observe(PREFILL, timings.prefill.as_secs_f64());
+        self.observe(DECODE, timings.decode.as_secs_f64());
+        self.observe(PROMPT, completion.usage.prompt_tokens as f64);
+        self.observe(GENERATION, completion.usage.completion_tokens as f64);
     }
 
     /// Counts a request whose texts were encoded.
@@ -280,8 +223,8 @@ impl ModelMetrics {
         let labels = [model, engine, ("finished_reason", "stop".to_owned())];
         self.families.succeeded.get_or_create(&labels).inc();
         self.families.counters[0].get_or_create(&self.labels).inc_by(tokens as u64);
-        self.observe(Observed::Request, after.as_secs_f64());
-        self.observe(Observed::PromptTokens, tokens as f64);
+        self.observe(REQUEST, after.as_secs_f64());
+        self.observe(PROMPT, tokens as f64);
     }
 
     /// Copies the state of the engine.
@@ -292,11 +235,6 @@ impl ModelMetrics {
         }
         for ((_, _, of), family) in COUNTERS.iter().zip(&families.counters) {
             family.get_or_create(labels).inner().store(of(stats), Relaxed);
-        }
-        let step_tokens = families.step_tokens.get_or_create(labels);
-        step_tokens.sum.store(stats.prefill.rows + stats.decode.rows, Relaxed);
-        for (bucket, count) in step_tokens.buckets.iter().zip(stats.steps_by_rows) {
-            bucket.store(count, Relaxed);
         }
     }
 }
