@@ -98,6 +98,6 @@ fn leave_secrets() -> std::io::Result<()> {
 /// The files that the listener reads. Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever
 /// renews them.
 fn paths(listen: &Listen) -> Paths {
-    let certificates = [&listen.tls_cert, &listen.tls_key, &listen.tls_client_ca];
+    let certificates = [&listen.tls_cert, &listen.tls_key];
     Paths::default().read(&listen.keys).read_beside(certificates.into_iter().flatten())
 }

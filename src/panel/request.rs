@@ -103,6 +103,11 @@ impl Panel {
             },
             max_tokens: self.limit(call).map_or(room, |limit| limit.min(room)),
             salt: self.salt,
+            caller: self
+                .salt
+                .as_ref()
+                .and_then(|salt| salt.first_chunk().copied())
+                .map_or(0, u64::from_le_bytes),
             expected: self.recorder.expected(&call.key).unwrap_or_default().to_vec(),
             ..Request::default()
         })

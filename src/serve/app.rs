@@ -5,17 +5,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
-use super::admission::{Admission, KeyLoad};
 use super::audit::Audit;
-use super::budget::{Budget, Turns};
+use super::budget::Budget;
 use super::case::pool::Cases;
 use super::error::{ApiError, Code};
-use super::failures::Failures;
-use super::guard::Caller;
 use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
+use super::pool::Pool;
+use super::queue::Queue;
 use crate::diagnosis::Failure;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,34 +26,19 @@ pub enum Phase {
     Cut,
 }
 
-/// The holders of the current keys.
-#[derive(Debug, Default)]
-pub struct KeyRing {
-    callers: Vec<Caller>,
-}
+/// The current keys; `None` if no key is needed.
+pub type Keys = Option<Arc<Vec<Key>>>;
 
-impl KeyRing {
-    /// A key that was there before goes on with its load.
-    pub fn new(keys: Vec<Key>, before: Option<&KeyRing>) -> KeyRing {
-        let load_of = |key: &Key| {
-            let mut callers = before.into_iter().flat_map(|ring| &ring.callers);
-            let old = callers.find(|old| old.key().sum() == key.sum());
-            old.map_or_else(KeyLoad::default, Caller::load)
-        };
-        let caller = |key: Key| Caller::new(load_of(&key), key);
-        KeyRing { callers: keys.into_iter().map(caller).collect() }
-    }
+/// Threads that read requests: templates, tokenizers and grammars.
+const READERS: usize = 4;
+/// Of the threads that read requests and write answers: they get a tenth of an engine's share of a core that both want.
+const NICENESS: i32 = 10;
 
-    /// The holder of this key. All keys are compared, so that the time tells nothing.
-    pub fn find(&self, given: &str) -> Option<&Caller> {
-        self.callers.iter().fold(None, |found, caller| match caller.key().is(given) {
-            true => Some(caller),
-            false => found,
-        })
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.callers.iter().map(Caller::name)
+/// Lets the engines' threads go first where cores are few: texts of one client, however long, slow no other's completions by much.
+pub fn give_way() {
+    // Where the whole process gives way more, it stays so.
+    if cfg!(target_os = "linux") {
+        let _ = rustix::process::setpriority_process(None, NICENESS);
     }
 }
 
@@ -62,26 +46,23 @@ impl KeyRing {
 pub struct App {
     pub options: ServeOptions,
     pub phase: watch::Receiver<Phase>,
-    /// `None` if no key is needed.
-    pub keys: watch::Receiver<Option<Arc<KeyRing>>>,
-    pub failures: Failures,
+    pub keys: watch::Receiver<Keys>,
     pub metrics: Metrics,
     pub audit: Audit,
     /// Of bodies in flight.
     pub budget: Budget,
-    /// Of what their texts need while they are tokenised.
-    pub turns: Turns,
+    pub readers: Arc<Pool>,
     pub cases: Cases,
     /// When the process started, in seconds since 1970.
     pub created: u64,
-    served: OnceLock<(Served, Arc<Admission>)>,
+    served: OnceLock<(Served, Arc<Queue>)>,
 }
 
 impl App {
     pub fn new(
         options: ServeOptions,
         phase: watch::Receiver<Phase>,
-        keys: watch::Receiver<Option<Arc<KeyRing>>>,
+        keys: watch::Receiver<Keys>,
     ) -> Result<App, Failure> {
         let metrics = Metrics::new(&options.metrics_prefix);
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
@@ -89,12 +70,11 @@ impl App {
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Ok(App {
             budget: Budget::new(options.limits.bodies_bytes),
-            turns: Turns::new(options.limits.bodies_bytes),
+            readers: Pool::start("serve", READERS, give_way)?,
             cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
             options,
             phase,
             keys,
-            failures: Failures::default(),
             metrics,
             audit,
             created,
@@ -104,9 +84,9 @@ impl App {
 
     /// Starts to serve these models and systems.
     pub fn begin(&self, served: Served) {
-        let admission = Admission::new(&self.options.limits, served.kv_tokens());
+        let queue = Queue::new(&self.options.limits, served.kv_tokens());
         self.audit.served(&served, &self.options.arguments);
-        let _ = self.served.set((served, Arc::new(admission)));
+        let _ = self.served.set((served, Arc::new(queue)));
     }
 
     /// The models and systems.
@@ -131,8 +111,8 @@ impl App {
         self.served.get().map(|(served, _)| served)
     }
 
-    pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
-        self.served.get().map(|(_, admission)| admission).ok_or_else(loading)
+    pub fn queue(&self) -> Result<&Arc<Queue>, ApiError> {
+        self.served.get().map(|(_, queue)| queue).ok_or_else(loading)
     }
 }
 

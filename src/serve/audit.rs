@@ -1,6 +1,7 @@
 //! The server's audit trail: each request, its client and its result. No byte of an answer is sent before the line that it was begun is
 //! durable, and no last one before the line of its end.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::Extensions;
@@ -8,11 +9,12 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-use super::app::KeyRing;
+use super::app::Keys;
 use super::case::{Ask, words};
 use super::completion::CHAT;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
+use super::keys::Key;
 use super::models::Served;
 use crate::audit::case::{of_calls, usage, without_text};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
@@ -138,8 +140,9 @@ impl Audit {
     }
 
     /// Tells of the names of the current keys.
-    pub fn keys(&self, keys: Option<&KeyRing>) {
-        let names = keys.map(|keys| keys.names().collect::<Vec<_>>());
+    pub fn keys(&self, keys: &Keys) {
+        let names = |keys: &Arc<Vec<Key>>| keys.iter().map(|key| key.name.clone()).collect();
+        let names: Option<Vec<String>> = keys.as_ref().map(names);
         self.note(Event::new("config").with("keys", json!(names)));
     }
 

@@ -1,4 +1,4 @@
-//! Request bodies: read under the server's limit and budget, and parsed on blocking threads alone.
+//! Request bodies: taken under the server's limit and budget, and read by threads of their own alone, in rotation by caller.
 
 use std::sync::Arc;
 
@@ -6,11 +6,10 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::app::App;
-use super::budget::{Reserved, VALUE_BYTES};
+use super::budget::Reserved;
 use super::error::{ApiError, Code};
 use super::guard;
 use super::request::fields::quoted;
@@ -24,8 +23,8 @@ pub struct Sent {
     pub kind: String,
     bytes: Bytes,
     reserved: Reserved,
-    /// Of the caller's readings; `None` for a caller without a name.
-    reading: Option<OwnedSemaphorePermit>,
+    /// Whose turn it is when it is read.
+    caller: u64,
     app: Arc<App>,
 }
 
@@ -35,7 +34,7 @@ impl FromRequest<Arc<App>> for Sent {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent, ApiError> {
         let limits = &app.options.limits;
         let most = limits.body_bytes;
-        let load = guard::caller(&request).map(|caller| caller.load());
+        let caller = guard::turn(guard::caller(&request).as_ref());
         let (parts, mut body) = request.into_parts();
         let kind = kind_of(&parts.headers)?;
         let too_large =
@@ -46,17 +45,7 @@ impl FromRequest<Arc<App>> for Sent {
         if length > most {
             return Err(too_large());
         }
-        let reading = match &load {
-            None => None,
-            Some(load) => match timeout(limits.body_timeout, load.reading()).await {
-                Ok(reading) => reading,
-                Err(_) => {
-                    let message = "this key's other requests are still being read";
-                    return Err(ApiError::new(Code::KeyLimit, message).retry_after(2));
-                }
-            },
-        };
-        let mut reserved = app.budget.open(load);
+        let mut reserved = app.budget.open();
         let collect = async {
             let mut bytes = Vec::with_capacity(length.min(64 << 10));
             while let Some(frame) = body.frame().await {
@@ -76,7 +65,7 @@ impl FromRequest<Arc<App>> for Sent {
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
         let app = app.clone();
-        Ok(Sent { kind, bytes: bytes.into(), reserved, reading, app })
+        Ok(Sent { kind, bytes: bytes.into(), reserved, caller, app })
     }
 }
 
@@ -88,18 +77,14 @@ impl Sent {
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Reserved), ApiError> {
         let is_json = is_json(&self.kind);
-        let Sent { bytes, mut reserved, reading, app, .. } = self;
-        let longest = app.served().map_or(0, super::models::Served::longest_text);
-        let turn = app.turns.take(bytes.len().min(longest)).await;
-        blocking(move || {
+        let Sent { bytes, reserved, caller, app, .. } = self;
+        let read = move || {
             if is_json {
-                reserved.grow(VALUE_BYTES * count_values(&bytes)?)?;
+                count_values(&bytes)?;
             }
-            let made = work(bytes)?;
-            drop((reading, turn));
-            Ok((made, reserved))
-        })
-        .await
+            Ok((work(bytes)?, reserved))
+        };
+        app.readers.run(caller, read).await
     }
 
     /// The same of a body of JSON.
@@ -162,6 +147,9 @@ fn is_json(kind: &str) -> bool {
 }
 
 /// The values of a JSON body, or a few more: what opens a list or an object, and what separates.
+///
+/// # Errors
+/// More than a body may have.
 pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
     let (mut count, mut in_string, mut is_escaped) = (1, false, false);
     for byte in body {

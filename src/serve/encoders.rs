@@ -1,7 +1,6 @@
-//! The served encoders and rerankers. Each has a thread, which computes what waits for it a step at a time: requests take turns at the steps,
+//! The served encoders and rerankers. Each has a thread, which computes what waits for it a step at a time: callers take turns at the steps,
 //! and texts of several requests share one, of which no bit of a vector depends.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::digest::sha256;
 use crate::encoder::{
     Encoder, EncoderError, EncoderIdentity, EncoderOptions, Reranker, Sequence, Side, output_of,
 };
+use crate::engine::Rotation;
 
 /// What turns texts into numbers.
 pub enum Reader {
@@ -50,6 +50,7 @@ pub struct Asked {
 
 /// Texts of one request that are computed in one go.
 pub struct Job {
+    pub caller: u64,
     pub asked: Asked,
     pub texts: Vec<Sequence>,
     /// The field that the texts came in, and the place of the first among them.
@@ -160,19 +161,23 @@ impl ServedEncoder {
 
 /// Until nobody can ask any more.
 fn compute_all(reader: &Reader, step_tokens: usize, waiting: &Receiver<Job>) {
-    let mut queue = VecDeque::new();
-    while let Some(first) = queue.pop_front().or_else(|| waiting.recv().ok()) {
-        queue.extend(waiting.try_iter());
-        let mut tokens = first.tokens();
-        let mut batch = vec![first];
-        while let Some(next) = queue.pop_front_if(|next: &mut Job| {
-            next.asked == batch[0].asked && tokens + next.tokens() <= step_tokens
+    let mut queue = Rotation::default();
+    loop {
+        if queue.is_empty() {
+            let Ok(first) = waiting.recv() else { return };
+            queue.push(first.caller, first);
+        }
+        waiting.try_iter().for_each(|job| queue.push(job.caller, job));
+        // Of those whose clients are gone nothing is computed.
+        queue.retain(|job: &Job| !job.reply.is_closed());
+        let (mut tokens, mut batch) = (0, Vec::<Job>::new());
+        while let Some(next) = queue.take(|next| match batch.first() {
+            None => true,
+            Some(first) => next.asked == first.asked && tokens + next.tokens() <= step_tokens,
         }) {
             tokens += next.tokens();
             batch.push(next);
         }
-        // Of those whose clients are gone nothing is computed.
-        batch.retain(|job| !job.reply.is_closed());
         answer(reader, batch);
     }
 }

@@ -9,14 +9,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::admission::Permit;
 use super::app::App;
 use super::audit::{About, Pending, Told, Who};
 use super::completion::with_ignored;
 use super::encoders::{Asked, Job, ServedEncoder, lost};
 use super::error::{ApiError, Code};
-use super::guard::Caller;
+use super::guard::{Caller, turn};
 use super::models::LONGEST_TOKEN;
+use super::queue::Place;
 use super::request::fields::listed;
 use super::response::events::cut;
 use crate::audit::Input;
@@ -30,7 +30,7 @@ pub const MOST_TOKENS: usize = 300_000;
 const MOST_BYTES: usize = MOST_TOKENS * LONGEST_TOKEN;
 
 /// Bytes of the longest text that is tokenised for an encoder that reads so many tokens.
-pub fn longest_text(max_tokens: usize) -> usize {
+fn longest_text(max_tokens: usize) -> usize {
     max_tokens.saturating_mul(LONGEST_TOKEN).max(64 << 10)
 }
 
@@ -48,7 +48,9 @@ pub struct Encoding {
     /// The places of texts that were cut.
     cut: Vec<usize>,
     sum: Sum,
-    permit: Option<Permit>,
+    place: Option<Place>,
+    /// Whose turn it is.
+    caller: u64,
     /// What came out, for the audit trail.
     output: Value,
 }
@@ -79,7 +81,8 @@ impl Encoding {
             tokens: 0,
             cut: Vec::new(),
             sum,
-            permit: None,
+            place: None,
+            caller: 0,
             output: Value::Null,
         }
     }
@@ -145,7 +148,8 @@ impl Encoding {
 
     /// Takes a place in the queue.
     pub fn admit(mut self, app: &App, caller: Option<&Caller>) -> Result<Encoding, ApiError> {
-        self.permit = Some(app.admission()?.admit(1, self.tokens, caller.map(Caller::load))?);
+        self.place = Some(app.queue()?.enter(1, self.tokens, caller)?);
+        self.caller = turn(caller);
         Ok(self)
     }
 
@@ -181,21 +185,19 @@ impl Encoding {
         let mut texts = std::mem::take(&mut self.texts).into_iter().peekable();
         let mut computed = Vec::with_capacity(texts.len());
         while let Some(first) = texts.next() {
-            let (at, mut tokens, mut step) = (Instant::now(), first.tokens().len(), vec![first]);
+            let (mut tokens, mut step) = (first.tokens().len(), vec![first]);
             let most = self.model.step_tokens;
             while let Some(next) = texts.next_if(|next| tokens + next.tokens().len() <= most) {
                 tokens += next.tokens().len();
                 step.push(next);
             }
             let (reply, numbers) = oneshot::channel();
-            let (asked, field, first) = (self.asked, self.field, computed.len());
-            self.model.submit(Job { asked, texts: step, field, first, reply })?;
+            let Encoding { asked, field, caller, .. } = *self;
+            let first = computed.len();
+            self.model.submit(Job { caller, asked, texts: step, field, first, reply })?;
             tokio::select! {
                 numbers = numbers => computed.extend(numbers.map_err(|_| lost())??),
                 () = cut(&mut phase) => return Err(ApiError::draining()),
-            }
-            if let Some(permit) = &mut self.permit {
-                permit.computed(tokens, at.elapsed());
             }
         }
         app.metrics.of_model(&self.model.id).encoded(self.tokens, began.elapsed());

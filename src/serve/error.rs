@@ -64,13 +64,10 @@ codes! {
     UnsupportedEncoding = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_encoding",
     QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
     BudgetFull = TOO_MANY_REQUESTS "rate_limit_error" "budget_full",
-    KeyLimit = TOO_MANY_REQUESTS "rate_limit_error" "key_limit",
-    TooManyFailures = TOO_MANY_REQUESTS "rate_limit_error" "too_many_failures",
     Internal = INTERNAL_SERVER_ERROR "server_error" "internal",
     Loading = SERVICE_UNAVAILABLE "unavailable_error" "loading",
     Draining = SERVICE_UNAVAILABLE "unavailable_error" "draining",
     EngineFailed = SERVICE_UNAVAILABLE "unavailable_error" "engine_failed",
-    TooManyConnections = SERVICE_UNAVAILABLE "unavailable_error" "too_many_connections",
     AuditFailed = SERVICE_UNAVAILABLE "unavailable_error" "audit_failed",
 }
 

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::admission::Permit;
 use super::app::App;
 use super::error::{ApiError, Code, too_long};
-use super::guard::Caller;
+use super::guard::{Caller, turn};
 use super::models::ServedModel;
+use super::queue::Place;
 use super::request::decoding::{Decoding, SEED_BITS};
 use super::request::format::Format;
 use crate::calls::{Kept, Key, Store};
@@ -47,7 +47,7 @@ pub struct Generation {
     pub format_field: String,
     pub begun_at: Instant,
     events: UnboundedReceiver<ChoiceEvent>,
-    permit: Permit,
+    _place: Place,
     /// What the completions that are computed are kept under, where there is a store.
     keys: Vec<(usize, Key)>,
     _handles: Vec<RequestHandle>,
@@ -73,7 +73,6 @@ impl Generation {
         let lengths = prompts.iter().map(Vec::len);
         let tokens: usize = lengths.sum::<usize>() * decoding.n;
         wanted.refuse_many_logprobs()?;
-        let load = caller.map(Caller::load);
         let seed = match decoding.seed.or(app.options.default_seed) {
             Some(seed) => seed,
             None => random_seed()?,
@@ -88,12 +87,13 @@ impl Generation {
             compiled.map_err(|error| ApiError::from(error).at(field))?;
         }
         // Before anything is made for each of them.
-        let permit = app.admission()?.admit(prompts.len() * decoding.n, tokens, load)?;
+        let place = app.queue()?.enter(prompts.len() * decoding.n, tokens, caller)?;
+        let turn = turn(caller);
         let mut requests = Vec::with_capacity(prompts.len() * decoding.n);
         for prompt in prompts {
             for sample in 0..decoding.n {
                 let mut request = wanted.request(prompt, Decoding::seed_of_choice(seed, sample))?;
-                request.salt = salt;
+                (request.salt, request.caller) = (salt, turn);
                 request.expected = wanted.expected.get(requests.len()).cloned().unwrap_or_default();
                 requests.push(request);
             }
@@ -138,7 +138,7 @@ impl Generation {
             format_field,
             begun_at: Instant::now(),
             events,
-            permit,
+            _place: place,
             keys,
             _handles: handles,
         })
@@ -164,11 +164,6 @@ impl Generation {
     /// The next event, if it has already arrived.
     pub fn next_at_hand(&mut self) -> Option<ChoiceEvent> {
         self.events.try_recv().ok()
-    }
-
-    /// Records that a choice's prompt was prefilled in this time.
-    pub fn prompt_computed(&mut self, choice: usize, prefill: Duration) {
-        self.permit.computed(self.prompt_tokens[choice], prefill);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Who asks is decided here alone.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,8 +14,7 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use self::origin::check_origin;
-use super::admission::KeyLoad;
+use self::origin::refuse_other_sites;
 use super::app::App;
 use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
@@ -29,7 +27,6 @@ mod origin;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The client's address; or of a Unix socket its user.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +36,7 @@ pub struct Peer(pub Option<IpAddr>, pub Option<u32>);
 pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Arc<App>> {
     router
         .layer(from_fn_with_state(app.clone(), hold))
-        .layer(from_fn_with_state((app.clone(), access), check_key))
-        .layer(from_fn_with_state(app.clone(), check_origin))
+        .layer(from_fn_with_state((app.clone(), access), check))
 }
 
 /// All routes behind what every response gets.
@@ -90,13 +86,15 @@ pub fn is_plain_id(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.len() <= MOST_ID_BYTES && bytes.iter().all(is_plain)
 }
 
-/// Refuses requests without a key whose role allows them.
-async fn check_key(
+/// Refuses requests from web pages of others, and those without a key whose role allows them.
+async fn check(
     State((app, access)): State<(Arc<App>, Access)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    match admitted(&app, access, &request) {
+    let admitted =
+        refuse_other_sites(&app, &request).and_then(|()| admitted(&app, access, &request));
+    match admitted {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -109,41 +107,25 @@ async fn check_key(
 
 /// Who asks; `None` where nobody needs a key.
 fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Caller>, ApiError> {
-    let headers = request.headers();
-    let mut names = [header::AUTHORIZATION, API_KEY].into_iter();
-    if let Some(name) = names.find(|name| headers.get_all(name).iter().count() > 1) {
-        let message = format!("the request has more than one header {name}: who asks is not clear");
-        return Err(ApiError::invalid(name.as_str(), message));
-    }
-    let given = given_keys(headers);
-    if given.len() > 1 {
-        let message = "the request has two keys: who asks is not clear";
-        return Err(ApiError::new(Code::InvalidValue, message));
-    }
+    let given = given_key(request.headers())?;
     if access == Access::Public {
         return Ok(None);
     }
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
-    let given = given.first();
-    let who = || Who::of(request.extensions());
+    let refuse = |why, message| {
+        app.audit.refused(&Who::of(request.extensions()), why);
+        Err(ApiError::new(Code::InvalidApiKey, message))
+    };
     let Some(given) = given else {
         // A missing key is no guess.
-        app.audit.refused(&who(), "no key");
-        let message = "this needs an API key: send it as `Authorization: Bearer KEY`";
-        return Err(ApiError::new(Code::InvalidApiKey, message));
+        return refuse("no key", "this needs an API key: send it as `Authorization: Bearer KEY`");
     };
-    let Some(caller) = keys.find(given) else {
-        app.audit.refused(&who(), "wrong key");
-        if app.failures.count(peer(request)) {
-            let message = "too many wrong keys from this address";
-            return Err(ApiError::new(Code::TooManyFailures, message).retry_after(60));
-        }
-        let message = "the API key is unknown, or was revoked";
-        return Err(ApiError::new(Code::InvalidApiKey, message));
-    };
-    match may(caller.role(), access) {
-        true => Ok(Some(caller.clone())),
-        false => Err(ApiError::new(Code::Forbidden, "this key has another role")),
+    // All keys are compared, so that the time tells nothing.
+    let found = keys.iter().fold(None, |found, key| if key.is(given) { Some(key) } else { found });
+    match found {
+        None => refuse("wrong key", "the API key is unknown, or was revoked"),
+        Some(key) if may(key.role, access) => Ok(Some(Caller::new(key.clone()))),
+        Some(_) => Err(ApiError::new(Code::Forbidden, "this key has another role")),
     }
 }
 
@@ -160,16 +142,11 @@ fn may(role: Role, access: Access) -> bool {
 #[derive(Clone, Debug)]
 pub struct Caller {
     key: Key,
-    load: KeyLoad,
 }
 
 impl Caller {
-    pub fn new(load: KeyLoad, key: Key) -> Caller {
-        Caller { key, load }
-    }
-
-    pub fn key(&self) -> &Key {
-        &self.key
+    pub fn new(key: Key) -> Caller {
+        Caller { key }
     }
 
     /// For people to read: another caller may have the same.
@@ -186,9 +163,9 @@ impl Caller {
         format!("key:{}", digest::hex(&self.key.sum()[..8]))
     }
 
-    /// The counter of its sequences that wait or run.
-    pub fn load(&self) -> KeyLoad {
-        self.load.clone()
+    /// A number that no other caller has, for turns at what all want.
+    pub fn number(&self) -> u64 {
+        self.salt(None).first_chunk().copied().map_or(0, u64::from_le_bytes)
     }
 
     /// A salt for the prefix cache that no other caller has; `own` is the request's own salt.
@@ -201,14 +178,24 @@ impl Caller {
     }
 }
 
-/// The keys of `Authorization: Bearer` and of `x-api-key`.
-fn given_keys(headers: &HeaderMap) -> BTreeSet<&str> {
-    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text(header::AUTHORIZATION).and_then(|value| {
+/// Whose turn a request takes. Without keys each request is a caller of its own.
+pub fn turn(caller: Option<&Caller>) -> u64 {
+    caller.map_or_else(new_request_id, Caller::number)
+}
+
+/// The key of `Authorization: Bearer`.
+fn given_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let mut given = headers.get_all(header::AUTHORIZATION).into_iter();
+    let first = given.next().and_then(|value| value.to_str().ok());
+    if given.next().is_some() {
+        let message = "the request has more than one key: who asks is not clear";
+        return Err(ApiError::invalid("authorization", message));
+    }
+    let key = first.and_then(|value| {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
-    [bearer, text(API_KEY)].into_iter().flatten().filter(|key| !key.is_empty()).collect()
+    Ok(key.filter(|key| !key.is_empty()))
 }
 
 /// The client's address; `None` for a Unix socket.
@@ -251,24 +238,25 @@ mod tests {
 
     #[test]
     fn equal_names_are_not_one_caller() {
-        let caller = |secret| Caller::new(KeyLoad::default(), Key::new("ward", Role::Api, secret));
+        let caller = |secret| Caller::new(Key::new("ward", Role::Api, secret));
         let (old, new) = (caller("wr_a"), caller("wr_b"));
         assert_ne!(old.identity(), new.identity());
+        assert_ne!(old.number(), new.number());
+        assert_ne!(turn(None), turn(None));
         assert_ne!(old.salt(None), new.salt(None));
         assert_ne!(old.salt(None), old.salt(Some([0; 16])));
         assert_eq!(old.salt(None), caller("wr_a").salt(None));
     }
 
     #[test]
-    fn a_key_is_taken_from_either_header_and_an_empty_one_is_none() {
-        let key = |name: &'static str, value: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, HeaderValue::from_static(value));
-            given_keys(&headers).first().map(|key| (*key).to_owned())
+    fn a_key_is_what_follows_bearer_and_an_empty_one_is_none() {
+        let key = |value: &'static str| {
+            let value = HeaderValue::from_static(value);
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value)]);
+            given_key(&headers).unwrap().map(str::to_owned)
         };
-        assert_eq!(key("authorization", "bearer wr_a").as_deref(), Some("wr_a"));
-        assert_eq!(key("authorization", "Bearer "), None);
-        assert_eq!(key("authorization", "Basic wr_a"), None);
-        assert_eq!(key("x-api-key", "wr_a").as_deref(), Some("wr_a"));
+        assert_eq!(key("bearer wr_a").as_deref(), Some("wr_a"));
+        assert_eq!(key("Bearer "), None);
+        assert_eq!(key("Basic wr_a"), None);
     }
 }

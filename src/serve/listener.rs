@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener as BoundUnix;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +14,9 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::ServerConfig;
 
+use super::guard::Peer;
 use super::keys::read_private;
 use super::options::Listen;
 use crate::diagnosis::Failure;
@@ -26,32 +27,23 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// The mode of a Unix socket: for its owner and group.
 const SOCKET_MODE: u32 = 0o660;
 
-/// A bound socket.
+/// A socket that is bound, and that nobody is accepted on yet.
+pub enum Bound {
+    Tcp(std::net::TcpListener),
+    Unix(BoundUnix, Option<PathBuf>),
+}
+
+/// A socket that takes connections.
 pub enum Listener {
     Tcp(TcpListener),
-    Unix { listener: UnixListener, path: Option<PathBuf> },
+    /// With the file that goes with it.
+    Unix(UnixListener, Option<PathBuf>),
 }
 
 /// A connection that was accepted.
 pub enum Accepted {
-    Tcp { stream: TcpStream, peer: IpAddr },
+    Tcp(TcpStream),
     Unix(UnixStream),
-}
-
-impl Accepted {
-    /// The client's address; `None` for a Unix socket.
-    pub fn peer(&self) -> Option<IpAddr> {
-        match self {
-            Accepted::Tcp { peer, .. } => Some(*peer),
-            Accepted::Unix(_) => None,
-        }
-    }
-}
-
-/// A socket that is bound, and that nobody is accepted on yet.
-pub enum Bound {
-    Tcp(std::net::TcpListener),
-    Unix(std::os::unix::net::UnixListener, Option<PathBuf>),
 }
 
 impl Bound {
@@ -64,19 +56,21 @@ impl Bound {
         if let Ok(Some(listener)) = handed.take_unix_listener(0) {
             return Ok(Bound::Unix(listener, None));
         }
-        let Some(path) = &listen.unix else {
-            let address = SocketAddr::new(listen.host, listen.port);
-            let bound = std::net::TcpListener::bind(address).map_err(|error| {
-                let hint = "choose another --port, or 0 for any that is free";
-                Failure::usage(format!("cannot listen on {address}: {error}"), hint)
-            });
-            return bound.map(Bound::Tcp);
+        let (address, hint) = match &listen.unix {
+            None => {
+                let address = SocketAddr::new(listen.host, listen.port).to_string();
+                (address, "choose another --port, or 0 for any that is free")
+            }
+            Some(path) => (
+                path.display().to_string(),
+                "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there",
+            ),
         };
-        let bound = bind_unix(path).map_err(|error| {
-            let hint = "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there";
-            Failure::usage(format!("cannot listen on {}: {error}", path.display()), hint)
-        });
-        Ok(Bound::Unix(bound?, Some(path.clone())))
+        let bound = match &listen.unix {
+            None => std::net::TcpListener::bind(&address).map(Bound::Tcp),
+            Some(path) => bind_unix(path).map(|bound| Bound::Unix(bound, Some(path.clone()))),
+        };
+        bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}"), hint))
     }
 }
 
@@ -90,7 +84,7 @@ impl Listener {
             }
             Bound::Unix(listener, path) => {
                 listener.set_nonblocking(true)?;
-                Ok(Listener::Unix { listener: UnixListener::from_std(listener)?, path })
+                Ok(Listener::Unix(UnixListener::from_std(listener)?, path))
             }
         }
     }
@@ -100,12 +94,8 @@ impl Listener {
         let scheme = if is_tls { "https" } else { "http" };
         Ok(match self {
             Listener::Tcp(listener) => format!("{scheme}://{}", listener.local_addr()?),
-            Listener::Unix { path: Some(path), .. } => {
-                format!("{scheme}+unix://{}", path.display())
-            }
-            Listener::Unix { path: None, .. } => {
-                format!("{scheme}+unix: a socket that was handed over")
-            }
+            Listener::Unix(_, Some(path)) => format!("{scheme}+unix://{}", path.display()),
+            Listener::Unix(_, None) => format!("{scheme}+unix: a socket that was handed over"),
         })
     }
 
@@ -113,12 +103,12 @@ impl Listener {
     pub fn host(&self) -> io::Result<Option<IpAddr>> {
         match self {
             Listener::Tcp(listener) => Ok(Some(listener.local_addr()?.ip())),
-            Listener::Unix { .. } => Ok(None),
+            Listener::Unix(..) => Ok(None),
         }
     }
 
-    /// The next connection. Cancel-safe.
-    pub async fn accept(&self) -> io::Result<Accepted> {
+    /// The next connection, and whose it is. Cancel-safe.
+    pub async fn accept(&self) -> io::Result<(Accepted, Peer)> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
@@ -127,23 +117,27 @@ impl Listener {
                 let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
                 let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
                 // A socket of both IP versions gives IPv4 addresses as IPv6.
-                Ok(Accepted::Tcp { stream, peer: peer.ip().to_canonical() })
+                Ok((Accepted::Tcp(stream), Peer(Some(peer.ip().to_canonical()), None)))
             }
-            Listener::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
+            Listener::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                let user = stream.peer_cred().ok().map(|peer| peer.uid());
+                Ok((Accepted::Unix(stream), Peer(None, user)))
+            }
         }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix { path: Some(path), .. } = self {
+        if let Listener::Unix(_, Some(path)) = self {
             // In a sandbox it remains; the next server replaces it.
             let _ = fs_err::remove_file(path);
         }
     }
 }
 
-fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+fn bind_unix(path: &Path) -> io::Result<BoundUnix> {
     let is_socket = fs_err::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket {
         #[expect(clippy::disallowed_methods, reason = "a server of this machine is asked for")]
@@ -154,7 +148,7 @@ fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
         }
         fs_err::remove_file(path)?;
     }
-    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    let listener = BoundUnix::bind(path)?;
     fs_err::set_permissions(path, Permissions::from_mode(SOCKET_MODE))?;
     Ok(listener)
 }
@@ -167,43 +161,20 @@ pub fn tls(listen: &Listen) -> Result<Option<TlsAcceptor>, Failure> {
     let hint = "give PEM files: --tls-cert with the chain, --tls-key with its key";
     let (chain_file, key_file) = match (&listen.tls_cert, &listen.tls_key) {
         (Some(chain), Some(key)) => (chain, key),
-        (None, None) if listen.tls_client_ca.is_none() => return Ok(None),
+        (None, None) => return Ok(None),
         // Half of it must not be a server without TLS.
         _ => return Err(Failure::usage("a part of what TLS needs is not given", hint)),
     };
     let refuse = |path: &Path, problem: String| {
         Failure::usage(format!("{}: {problem}", path.display()), hint)
     };
-    let certificates = |path: &Path| -> Result<Vec<CertificateDer<'static>>, Failure> {
-        let bytes = outside::file(path).map_err(|error| refuse(path, error.to_string()))?;
-        match CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>() {
-            Ok(list) if Vec::is_empty(&list) => {
-                Err(refuse(path, "it holds no certificate".to_owned()))
-            }
-            Ok(list) => Ok(list),
-            Err(error) => Err(refuse(path, error.to_string())),
-        }
-    };
-    let chain = certificates(chain_file)?;
-    let key = read_private(key_file)?;
-    let key =
-        PrivateKeyDer::from_pem_slice(&key).map_err(|error| refuse(key_file, error.to_string()))?;
-    let builder = ServerConfig::builder();
-    let builder = match &listen.tls_client_ca {
-        None => builder.with_no_client_auth(),
-        Some(path) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|error| refuse(path, error.to_string()))?;
-            }
-            let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build();
-            let verifier = verifier.map_err(|error| refuse(path, error.to_string()))?;
-            builder.with_client_cert_verifier(verifier)
-        }
-    };
-    let mut config = builder
-        .with_single_cert(chain, key)
-        .map_err(|error| refuse(chain_file, error.to_string()))?;
+    let chain = outside::file(chain_file).map_err(|error| refuse(chain_file, error.to_string()))?;
+    let chain: Result<Vec<CertificateDer>, _> = CertificateDer::pem_slice_iter(&chain).collect();
+    let chain = chain.map_err(|error| refuse(chain_file, error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&read_private(key_file)?);
+    let key = key.map_err(|error| refuse(key_file, error.to_string()))?;
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key);
+    let mut config = config.map_err(|error| refuse(chain_file, error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Some(TlsAcceptor::from(Arc::new(config))))
 }
@@ -211,14 +182,15 @@ pub fn tls(listen: &Listen) -> Result<Option<TlsAcceptor>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::options::ServeOptions;
 
     #[tokio::test]
     async fn a_socket_file_is_replaced_only_if_nobody_listens_on_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = &folder.path().join("socket");
-        let listen = Listen { unix: Some(path.clone()), ..Listen::default() };
+        let listen = Listen { unix: Some(path.clone()), ..ServeOptions::alone().listen };
         // What a killed server leaves.
-        drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+        drop(BoundUnix::bind(path).unwrap());
         let running = Listener::of(Bound::new(&listen).unwrap()).unwrap();
         let refused = Bound::new(&listen).err().unwrap().to_string();
         assert!(refused.ends_with("another server listens on it"), "{refused}");
@@ -229,30 +201,22 @@ mod tests {
 
     #[test]
     fn half_of_what_tls_needs_is_no_server_without_it() {
-        assert!(tls(&Listen::default()).unwrap().is_none());
-        let file = || Some("chain.pem".into());
-        for half in [
-            Listen { tls_cert: file(), ..Listen::default() },
-            Listen { tls_key: file(), ..Listen::default() },
-            Listen { tls_client_ca: file(), ..Listen::default() },
-        ] {
-            let error = tls(&half).err().unwrap().to_string();
-            assert_eq!(error, "a part of what TLS needs is not given");
-        }
+        let mut listen = ServeOptions::alone().listen;
+        assert!(tls(&listen).unwrap().is_none());
+        listen.tls_cert = Some("chain.pem".into());
+        let error = tls(&listen).err().unwrap().to_string();
+        assert_eq!(error, "a part of what TLS needs is not given");
     }
 
     #[tokio::test]
     async fn a_client_has_its_ipv4_address_on_a_socket_of_both_versions() {
         let socket = std::net::TcpListener::bind("[::]:0").unwrap();
-        socket.set_nonblocking(true).unwrap();
         let port = socket.local_addr().unwrap().port();
-        let listener = Listener::Tcp(TcpListener::from_std(socket).unwrap());
+        let listener = Listener::of(Bound::Tcp(socket)).unwrap();
         #[expect(clippy::disallowed_methods, reason = "the test is the client")]
         let connecting = TcpStream::connect(("127.0.0.1", port));
         let (accepted, _client) = tokio::join!(listener.accept(), connecting);
-        let Accepted::Tcp { peer, .. } = accepted.unwrap() else {
-            panic!("not a TCP connection");
-        };
-        assert_eq!(peer.to_string(), "127.0.0.1");
+        let Peer(address, _) = accepted.unwrap().1;
+        assert_eq!(address.unwrap().to_string(), "127.0.0.1");
     }
 }

@@ -3,13 +3,12 @@
 //! The path of a request:
 //!
 //! ```text
-//! listener → connection → guard → router → completion → request → generation → engine
-//! and back: events → response → connection
+//! listener → server → guard → router → completion → request → generation → engine
+//! and back: events → response → server
 //! ```
 //!
 //! tokio is used only here; an engine is a thread that reports the events of a request through a callback.
 
-mod admission;
 mod app;
 pub mod audit;
 mod body;
@@ -17,12 +16,10 @@ mod budget;
 mod case;
 mod check;
 mod completion;
-mod connection;
 mod embeddings;
 mod encoders;
 mod encoding;
 mod error;
-mod failures;
 mod generation;
 mod guard;
 pub mod keys;
@@ -32,7 +29,8 @@ mod listener;
 mod metrics;
 mod models;
 pub mod options;
-mod places;
+mod pool;
+mod queue;
 pub mod replay;
 mod request;
 mod rerank;

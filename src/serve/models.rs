@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::encoders::ServedEncoder;
-use super::encoding::{MOST_TOKENS, longest_text};
+use super::encoding::MOST_TOKENS;
 use super::error::{ApiError, Code, too_long};
 use super::metrics::{Metrics, ModelMetrics};
 use super::request::fields::quoted;
@@ -91,17 +91,6 @@ pub struct LoadedModel {
     pub backbone: Arc<Backbone>,
     pub device_kind: String,
     pub pages: usize,
-}
-
-impl Served {
-    /// Bytes of the longest text that any model tokenises.
-    pub fn longest_text(&self) -> usize {
-        let contexts = self.models.iter().map(|model| model.context());
-        let longest = contexts.max().unwrap_or_default().saturating_mul(LONGEST_TOKEN);
-        let encoders = self.encoders.iter();
-        let limits = encoders.map(|encoder| longest_text(encoder.reader.max_tokens()));
-        limits.fold(longest, usize::max)
-    }
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.

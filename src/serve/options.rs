@@ -1,6 +1,6 @@
 //! The options of a server: its address, access control and limits.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,39 +60,12 @@ pub struct Listen {
     /// TLS private key, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Certificate authority of client certificates, PEM: clients without one are refused (mutual TLS)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_client_ca: Option<PathBuf>,
     /// Allow listening on non-loopback addresses without keys and TLS
     #[arg(long)]
     pub insecure: bool,
     /// Accepted host name, besides IP addresses and localhost; may be repeated
     #[arg(long, value_name = "NAME")]
     pub allow_host: Vec<String>,
-    #[arg(
-        long,
-        value_name = "ORIGIN",
-        value_parser = origin,
-        help = "Allowed CORS origin, such as https://chat.example; may be repeated"
-    )]
-    pub cors_origin: Vec<String>,
-}
-
-impl Default for Listen {
-    fn default() -> Listen {
-        Listen {
-            host: Ipv4Addr::LOCALHOST.into(),
-            port: 8000,
-            unix: None,
-            keys: None,
-            tls_cert: None,
-            tls_key: None,
-            tls_client_ca: None,
-            insecure: false,
-            allow_host: Vec::new(),
-            cors_origin: Vec::new(),
-        }
-    }
 }
 
 impl Listen {
@@ -106,19 +79,17 @@ impl Listen {
     }
 }
 
+/// Options where nothing is said of them.
+#[derive(Parser)]
+struct Unsaid {
+    #[command(flatten)]
+    options: ServeOptions,
+}
+
 impl ServeOptions {
     /// The options of a server for requests in process, which nobody reaches.
     pub fn alone() -> ServeOptions {
-        ServeOptions {
-            default_seed: None,
-            strict: false,
-            share_prefixes: false,
-            metrics_prefix: "wardround:".to_owned(),
-            listen: Listen::default(),
-            limits: Limits::default(),
-            audit: None,
-            arguments: Value::Null,
-        }
+        Unsaid::parse_from([""]).options
     }
 }
 
@@ -142,25 +113,19 @@ pub fn refuse_open(host: IpAddr, is_guarded: bool) -> Result<(), Failure> {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Maximum sequences queued or running; a request counts its prompts times n
-    #[arg(long = "max-queue", value_name = "N", default_value = "512", value_parser = number())]
+    /// Maximum sequences queued or running; a request counts its prompts times n, and a key has half of them
+    #[arg(long = "max-queue", value_name = "N", default_value = "512", value_parser = above_zero())]
     pub queued_sequences: usize,
-    /// Maximum prompt tokens queued for prefill [default: 8 times the KV cache, and 2400000 for each encoder]
+    /// Maximum prompt tokens queued or running [default: 8 times the KV cache, and 2400000 for each encoder]
     #[arg(long = "max-queue-tokens", value_name = "TOKENS")]
     pub queued_tokens: Option<usize>,
-    /// Maximum sequences per API key [default: half of --max-queue]
-    #[arg(long = "max-per-key", value_name = "N", value_parser = number())]
-    pub sequences_per_key: Option<usize>,
     /// Maximum concurrent cases of systems
     #[arg(long = "max-cases", value_name = "N", default_value = "8", value_parser = above_zero())]
     pub cases: usize,
-    /// Maximum open connections
-    #[arg(long = "max-connections", value_name = "N", default_value = "2048", value_parser = above_zero())]
-    pub connections: usize,
     /// Maximum size of a request body in bytes
     #[arg(long = "max-body", value_name = "BYTES", default_value_t = 8 << 20)]
     pub body_bytes: usize,
-    /// Maximum memory for all request bodies in progress and all answers not yet read, in bytes; a caller has half of it
+    /// Maximum memory for all request bodies in progress and all answers not yet read, in bytes
     #[arg(long = "max-bodies", value_name = "BYTES", default_value_t = 256 << 20)]
     pub bodies_bytes: usize,
     /// Timeout for a request's headers in seconds; idle connections are closed after it too
@@ -177,10 +142,6 @@ pub struct Limits {
     pub drain_timeout: Duration,
 }
 
-fn number() -> impl TypedValueParser<Value = usize> {
-    clap::value_parser!(u32).map(|number| number as usize)
-}
-
 fn above_zero() -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u32).range(1..).map(|number| number as usize)
 }
@@ -188,29 +149,6 @@ fn above_zero() -> impl TypedValueParser<Value = usize> {
 fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {
     let seconds = clap::value_parser!(u32).range(least..);
     seconds.map(|seconds| Duration::from_secs(seconds.into()))
-}
-
-/// Limits where nothing is said of them.
-#[derive(Parser)]
-struct Unsaid {
-    #[command(flatten)]
-    limits: Limits,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Unsaid::parse_from([""]).limits
-    }
-}
-
-/// An origin as browsers send it.
-fn origin(text: &str) -> Result<String, String> {
-    let authority = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
-    match authority.is_some_and(|name| !name.is_empty() && name.chars().all(is_plain)) {
-        true => Ok(text.to_owned()),
-        false => Err("expected a scheme and a host alone, such as https://chat.example".to_owned()),
-    }
 }
 
 fn host(text: &str) -> Result<IpAddr, String> {

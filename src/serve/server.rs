@@ -6,33 +6,38 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::Request;
 use hyper::body::Incoming;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::{interval, sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use super::app::{App, KeyRing, Phase};
-use super::connection;
-use super::error::{ApiError, Code};
-use super::guard::{self, Peer};
+use super::app::{App, Keys, Phase, give_way};
+use super::guard::Peer;
 use super::keys;
 use super::listener::{self, Accepted, Bound, Listener};
 use super::models::{Loaded, Served};
 use super::options::{ServeOptions, refuse_open};
-use super::places::{Place, Places};
 use super::router::router;
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
 
-/// Of the threads that read requests and write answers: they get a tenth of an engine's share of a core that both want.
-const NICENESS: i32 = 10;
 /// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
-/// The number of threads for templates, tokenizers and grammars.
-const BLOCKING: usize = 8;
+/// The number of threads that write long answers.
+const BLOCKING: usize = 4;
+/// The most open connections; more wait to be accepted. Some files are left for models and logs.
+const CONNECTIONS: u64 = 2048;
+const OTHER_FILES: u64 = 128;
+/// The largest head of a request.
+const MOST_HEAD_BYTES: usize = 32 << 10;
+const MOST_HEADERS: usize = 100;
 /// The pause after a failed accept, which means that a resource is exhausted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time to send final errors to aborted connections.
@@ -75,25 +80,16 @@ pub fn serve<S: Send + 'static>(
     ended
 }
 
-/// Lets the engines' threads go first where cores are few: texts of one client, however long, slow no other's completions by much.
-fn give_way() {
-    // Where the whole process gives way more, it stays so.
-    if cfg!(target_os = "linux") {
-        let _ = rustix::process::setpriority_process(None, NICENESS);
-    }
-}
-
 async fn run(
     options: ServeOptions,
     bound: Bound,
     load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
-    let (key_sender, keys) = watch::channel(read_keys(&options, None)?);
+    let (key_sender, keys) = watch::channel(read_keys(&options)?);
     let (tls_sender, acceptor) = watch::channel(listener::tls(&options.listen)?);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = Ending::new()?;
-    let connections_limit = raise_open_files(options.limits.connections);
     let listener = Listener::of(bound)?;
     if let Some(host) = listener.host()? {
         refuse_open(host, options.listen.is_guarded())?;
@@ -102,27 +98,23 @@ async fn run(
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
     let mut loaded = load_beside(&app, load)?;
     let router = router(&app);
-    let mut connections = JoinSet::new();
-    let places = Places::default();
+    let (open, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(most_connections())));
     let mut watch = interval(WATCH);
     let mut is_loaded = false;
     let end = loop {
+        let accepting = async {
+            let place = places.clone().acquire_owned().await;
+            (listener.accept().await, place.ok())
+        };
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(accepted) => match places.take(accepted.peer(), connections_limit) {
-                    Some(place) => {
-                        let (app, router) = (app.clone(), router.clone());
-                        let acceptor = acceptor.borrow().clone();
-                        connections.spawn(answer(app, router, accepted, acceptor, place));
-                    }
-                    None => {
-                        app.metrics.rejected(Code::TooManyConnections);
-                        tokio::spawn(turn_away(accepted));
-                    }
-                },
-                Err(_) => sleep(ACCEPT_PAUSE).await,
+            accepted = accepting => match accepted {
+                (Ok((accepted, peer)), place) => {
+                    let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
+                    let acceptor = acceptor.borrow().clone();
+                    tokio::spawn(answer(app, router, accepted, peer, acceptor, watcher, place));
+                }
+                (Err(_), _) => sleep(ACCEPT_PAUSE).await,
             },
-            Some(_) = connections.join_next() => {}
             _ = watch.tick() => {
                 if let Some(error) = app.loaded().and_then(Served::failure) {
                     break End::EngineDied(error.to_string());
@@ -141,7 +133,7 @@ async fn run(
             },
             _ = hangup.recv() => {
                 reload(&app.options, &key_sender, &tls_sender);
-                app.audit.keys(app.keys.borrow().as_deref());
+                app.audit.keys(&app.keys.borrow());
             }
             () = ending.next() => break End::Signal,
         }
@@ -154,7 +146,7 @@ async fn run(
             Err(Failure::machine(reason, "see the log; the service manager may restart it"))
         }
     };
-    let cut = drain(&app, &phase_sender, connections, &mut ending).await?;
+    let cut = drain(&app, &phase_sender, open, &mut ending).await?;
     if let Err(error) = app.audit.stop() {
         console::note(error.to_string());
     }
@@ -172,13 +164,14 @@ async fn run(
 async fn drain(
     app: &App,
     phase: &watch::Sender<Phase>,
-    mut connections: JoinSet<()>,
+    open: GracefulShutdown,
     ending: &mut Ending,
 ) -> Result<usize, Failure> {
+    let connections = || app.metrics.connections.get() as usize;
     let _ = phase.send(Phase::Draining);
-    console::note(format!("draining: {} connections", connections.len()));
+    console::note(format!("draining: {} connections", connections()));
     let all = async {
-        while connections.join_next().await.is_some() {}
+        open.shutdown().await;
         // What clients have left has its end in the audit trail too.
         while app.cases.open() > 0 {
             sleep(CASES_WATCH).await;
@@ -190,11 +183,14 @@ async fn drain(
         },
         () = ending.next() => return Err(InterruptedTwice.into()),
     }
-    let cut = connections.len() + app.cases.open();
+    let cut = connections() + app.cases.open();
     let _ = phase.send(Phase::Cut);
-    let all = async { while connections.join_next().await.is_some() {} };
+    let all = async {
+        while connections() > 0 {
+            sleep(CASES_WATCH).await;
+        }
+    };
     let _ = timeout(FAREWELL, all).await;
-    connections.abort_all();
     Ok(cut)
 }
 
@@ -230,88 +226,69 @@ async fn answer(
     app: Arc<App>,
     router: Router,
     accepted: Accepted,
+    peer: Peer,
     acceptor: Option<TlsAcceptor>,
-    _place: Place,
+    watcher: Watcher,
+    _place: Option<OwnedSemaphorePermit>,
 ) {
     app.metrics.connections.inc();
-    match accepted {
-        Accepted::Unix(stream) => {
-            let user = stream.peer_cred().ok().map(|peer| peer.uid());
-            speak(&app, router, stream, Peer(None, user), None).await
-        }
-        Accepted::Tcp { stream, peer } => {
-            speak(&app, router, stream, Peer(Some(peer), None), acceptor).await
+    match (accepted, acceptor) {
+        (Accepted::Unix(stream), _) => speak(&app, router, stream, peer, watcher).await,
+        (Accepted::Tcp(stream), None) => speak(&app, router, stream, peer, watcher).await,
+        (Accepted::Tcp(stream), Some(acceptor)) => {
+            let accepting = acceptor.accept(stream);
+            // The client sees a failed handshake.
+            if let Ok(Ok(stream)) = timeout(app.options.limits.header_timeout, accepting).await {
+                speak(&app, router, stream, peer, watcher).await;
+            }
         }
     }
     app.metrics.connections.dec();
 }
 
-async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
+/// Answers requests until the client or the server closes the connection, or the client is too slow with its headers or with reading.
+async fn speak<S: AsyncRead + AsyncWrite + 'static>(
     app: &App,
     router: Router,
     stream: S,
     peer: Peer,
-    acceptor: Option<TlsAcceptor>,
+    watcher: Watcher,
 ) {
-    let (limits, phase) = (app.options.limits, app.phase.clone());
+    let limits = &app.options.limits;
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(limits.stall_timeout));
     let service = router.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request
     });
-    match acceptor {
-        None => connection::serve(stream, service, limits, phase).await,
-        Some(acceptor) => {
-            // The client sees a failed handshake.
-            if let Ok(Ok(stream)) = timeout(limits.header_timeout, acceptor.accept(stream)).await {
-                connection::serve(stream, service, limits, phase).await;
-            }
-        }
-    }
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(MOST_HEAD_BYTES)
+        .max_headers(MOST_HEADERS)
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
+    // After an error the client is gone, or has received it.
+    let _ = watcher.watch(connection).await;
 }
 
-/// Responds that there are too many connections, without reading the request.
-async fn turn_away(accepted: Accepted) {
-    let error = ApiError::new(Code::TooManyConnections, "too many connections");
-    let (body, id) = (error.json().to_string(), guard::new_request_id());
-    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\nretry-after: 5\r\n";
-    let text = format!("{head}x-request-id: {id}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    let tell = async {
-        // The client may be gone.
-        let _ = match accepted {
-            Accepted::Tcp { mut stream, .. } => stream.write_all(text.as_bytes()).await,
-            Accepted::Unix(mut stream) => stream.write_all(text.as_bytes()).await,
-        };
-    };
-    let _ = timeout(FAREWELL, tell).await;
+/// Raises the soft limit on open files to the hard one. Returns how many connections fit.
+fn most_connections() -> usize {
+    let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(CONNECTIONS + OTHER_FILES);
+    CONNECTIONS.min(files.saturating_sub(OTHER_FILES)).max(1) as usize
 }
 
-/// Raises the soft limit on open files to the hard one. Returns how many connections fit, with some files left for models and logs.
-fn raise_open_files(wanted: usize) -> usize {
-    const KEPT: u64 = 128;
-    match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(files) => wanted.min(files.saturating_sub(KEPT) as usize).max(1),
-        Err(_) => wanted,
-    }
-}
-
-/// `before` are the keys so far.
-fn read_keys(
-    options: &ServeOptions,
-    before: Option<&KeyRing>,
-) -> Result<Option<Arc<KeyRing>>, Failure> {
+fn read_keys(options: &ServeOptions) -> Result<Keys, Failure> {
     let keys = options.listen.keys.as_deref().map(keys::read).transpose()?;
-    Ok(keys.map(|keys| Arc::new(KeyRing::new(keys, before))))
+    Ok(keys.map(Arc::new))
 }
 
 /// Reads keys and certificates again; if they cannot be read, the old ones stay.
 fn reload(
     options: &ServeOptions,
-    keys: &watch::Sender<Option<Arc<KeyRing>>>,
+    keys: &watch::Sender<Keys>,
     tls: &watch::Sender<Option<TlsAcceptor>>,
 ) {
-    let before = keys.borrow().clone();
-    let read = read_keys(options, before.as_deref());
-    let keys = read.map(|read| drop(keys.send_replace(read)));
+    let keys = read_keys(options).map(|read| drop(keys.send_replace(read)));
     let tls = listener::tls(&options.listen).map(|read| drop(tls.send_replace(read)));
     for (what, read) in [("keys", keys), ("certificates", tls)] {
         console::note(match read {

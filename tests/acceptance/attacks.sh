@@ -51,7 +51,7 @@ attack_by() { # attack_by KIND NAME…: those of attacks_KIND.py, in a folder of
     (cd "$1" && python3 "$here/attacks_$1.py" "$wardround" "${@:2}") | tee -a results || failed=1
 }
 
-start --keys keys --max-connections 40
+start --keys keys
 attack ready texts live bodies values hosts headers identity cached share logprobs grammars twice key_files connections
 start --keys keys --audit audit
 attack ready left behind

@@ -28,7 +28,7 @@ start() { # start AUDIT FLAGS…
     local audit=$1
     shift
     rm -f address
-    "$wardround" serve llama --port 0 --offline --kv-tokens 65536 --max-connections 256 --audit "$audit" --audit-content full \
+    "$wardround" serve llama --port 0 --offline --kv-tokens 65536 --audit "$audit" --audit-content full \
         --system medguards --set medguards.agents=1 --set medguards.max_tokens=8 "$@" >address 2>>heads &
     server=$!
     until [ -s address ]; do sleep 0.05; done

@@ -15,7 +15,6 @@ use wardround::experiment::models::Models;
 use wardround::hub::{Environment, HubOptions};
 use wardround::model::Family;
 use wardround::panel::memory::{AuxiliaryModels, KvBudget};
-use wardround::serve::options::Listen;
 use wardround::serve::{Loaded, LoadedModel, ServeOptions, serve};
 
 use crate::client::{Answer, Server};
@@ -190,10 +189,8 @@ fn loaded() -> Loaded {
 fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let options = ServeOptions {
-        listen: Listen { unix: Some(path.clone()), ..Listen::default() },
-        ..ServeOptions::alone()
-    };
+    let mut options = ServeOptions::alone();
+    options.listen.unix = Some(path.clone());
     let (sender, engines) = channel();
     let load = move |()| {
         let loaded = loaded();

@@ -50,7 +50,7 @@ fn a_key_made_anew_under_an_old_name_is_another_caller() {
         std::thread::sleep(Duration::from_millis(200));
     };
     assert_eq!(cached(&first), 0);
-    assert!([401, 429].contains(&ask(&server, &old).status));
+    assert_eq!(ask(&server, &old).status, 401);
     // The trail tells them apart, and reveals no key.
     let text = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
     assert!(!text.contains(&old) && !text.contains(&new));
@@ -66,14 +66,9 @@ fn who_asks_is_said_once() {
     let folder = tempfile::tempdir().unwrap();
     let key = format!("Bearer {}", add_key(folder.path(), "ward", "api"));
     let server = serve(folder, "");
-    for headers in [
-        [("authorization", &*key), ("authorization", "Bearer wr_other")],
-        [("authorization", &*key), ("x-api-key", "wr_other")],
-        [("x-api-key", "wr_one"), ("x-api-key", "wr_other")],
-    ] {
-        let asked = Ask { method: "GET", path: "/v1/models", headers: &headers, body: "" };
-        assert_eq!(server.ask(&asked).code(), (400, "invalid_value".to_owned()));
-    }
+    let headers = [("authorization", &*key), ("authorization", "Bearer wr_other")];
+    let asked = Ask { method: "GET", path: "/v1/models", headers: &headers, body: "" };
+    assert_eq!(server.ask(&asked).code(), (400, "invalid_value".to_owned()));
     let refused = |headers: &[(&str, &str)]| {
         let asked = server.ask(&Ask { method: "GET", path: "/v1/models", headers, body: "" });
         assert_eq!(asked.code(), (401, "invalid_api_key".to_owned()));

@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use self::pool::Job;
 use super::app::App;
 use super::audit::Who;
-use super::budget::Reserved;
 use super::error::ApiError;
-use super::guard::Caller;
+use super::guard::{Caller, turn};
+use super::queue::Place;
 use super::system::ServedSystem;
 use crate::data::Item;
 use crate::digest::sha256;
@@ -67,56 +68,37 @@ pub enum CaseEvent {
     Ended(Result<Worked, ApiError>),
 }
 
-impl CaseEvent {
-    /// About how many bytes it takes in memory: the calls once, and once more in the outcome.
-    fn bytes(&self) -> usize {
-        match self {
-            CaseEvent::Begun => 0,
-            CaseEvent::Ended(outcome) => {
-                let searches = outcome.iter().flat_map(|worked| &worked.searches);
-                let passages = searches.flat_map(|search| &search.shown);
-                passages.map(|passage| passage.text.as_ref().map_or(0, String::len) + 256).sum()
-            }
-            CaseEvent::Call(call) => {
-                let CallLine { messages, text, tokens, .. } = call;
-                let prompt: usize = messages.iter().map(|message| message.content.len()).sum();
-                // What was read of the reply is in its record once more.
-                2 * (prompt + 2 * text.len() + 4 * tokens.len()) + 1024
-            }
-        }
-    }
-}
-
-/// Cases that a request waits for. Dropping them stops the work.
+/// Cases that a request waits for. Dropping them stops the work. Whoever does not read keeps a place in the queue until then.
 pub struct Running {
-    /// Each event counts in the budget until it is taken: whoever does not read must not fill the memory.
-    events: UnboundedReceiver<(usize, CaseEvent, Reserved)>,
+    events: UnboundedReceiver<(usize, CaseEvent)>,
     stop: Arc<AtomicBool>,
+    _place: Arc<Place>,
 }
 
 impl Running {
-    /// Queues the cases.
+    /// Queues the cases, each as a sequence.
     pub fn begin(app: &App, asks: Vec<Ask>, caller: Option<&Caller>) -> Result<Running, ApiError> {
+        app.audit.check()?;
+        let place = Arc::new(app.queue()?.enter(asks.len(), 0, caller)?);
+        let salt = caller.filter(|_| !app.options.share_prefixes).map(|caller| caller.salt(None));
+        let turn = turn(caller);
         let (sender, events) = unbounded_channel();
-        let running = Running { events, stop: Arc::default() };
+        let running = Running { events, stop: Arc::default(), _place: place.clone() };
         for (index, ask) in asks.into_iter().enumerate() {
             let sender = sender.clone();
-            let (budget, load) = (app.budget.clone(), caller.map(Caller::load));
             let on_event = Arc::new(move |event: CaseEvent| {
-                let mut reserved = budget.open(load.clone());
-                reserved.grow_beyond(event.bytes());
                 // If the receiver is gone, so is the client.
-                let _ = sender.send((index, event, reserved));
+                let _ = sender.send((index, event));
             });
-            app.cases.submit(app, ask, running.stop.clone(), on_event, caller)?;
+            let stop = running.stop.clone();
+            app.cases.submit(turn, Job { ask, stop, on_event, salt, _place: place.clone() });
         }
         Ok(running)
     }
 
     /// The next event and the index of its case; `None` if the cases were lost. Cancel-safe.
     pub async fn next(&mut self) -> Option<(usize, CaseEvent)> {
-        let (index, event, _reserved) = self.events.recv().await?;
-        Some((index, event))
+        self.events.recv().await
     }
 }
 

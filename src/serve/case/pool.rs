@@ -1,76 +1,57 @@
-//! The thread pool that works on cases.
+//! The threads that work on cases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
 use prometheus_client::metrics::gauge::Gauge;
 
 use super::{Ask, CaseEvent};
 use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
 use crate::record::CallLine;
-use crate::serve::admission::Permit;
-use crate::serve::app::App;
 use crate::serve::audit::Audit;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::guard::Caller;
+use crate::serve::pool::Pool;
+use crate::serve::queue::Place;
 
 pub type OnEvent = Arc<dyn Fn(CaseEvent) + Send + Sync>;
 
 /// A case that waits for a thread.
-struct Job {
-    ask: Ask,
-    stop: Arc<AtomicBool>,
-    on_event: OnEvent,
-    /// Its place in the server's queue.
-    _permit: Permit,
+pub struct Job {
+    pub ask: Ask,
+    pub stop: Arc<AtomicBool>,
+    pub on_event: OnEvent,
     /// The salt of its prefix cache, unless callers share it.
-    salt: Option<[u8; 16]>,
-    /// Shared by all that wait or run.
-    _open: Arc<()>,
+    pub salt: Option<[u8; 16]>,
+    /// Its request's place in the server's queue.
+    pub _place: Arc<Place>,
 }
 
-/// The threads that work on cases.
+/// The cases that wait or run.
 pub struct Cases {
-    jobs: Sender<Job>,
+    pool: Arc<Pool>,
+    running: Gauge,
+    audit: Audit,
+    /// Shared by all of them.
     open: Arc<()>,
 }
 
 impl Cases {
     pub fn start(threads: usize, running: &Gauge, audit: &Audit) -> std::io::Result<Cases> {
-        let (jobs, waiting) = unbounded::<Job>();
-        for _ in 0..threads {
-            let (waiting, running, audit) = (waiting.clone(), running.clone(), audit.clone());
-            let work = move || work(&waiting, &running, &audit);
-            std::thread::Builder::new().name("serve-case".to_owned()).spawn(work)?;
-        }
-        Ok(Cases { jobs, open: Arc::default() })
+        let pool = Pool::start("serve-case", threads, || {})?;
+        let (running, audit) = (running.clone(), audit.clone());
+        Ok(Cases { pool, running, audit, open: Arc::default() })
     }
 
-    /// Queues a case. Until its end it counts as one sequence of the server's queue.
-    pub fn submit(
-        &self,
-        app: &App,
-        ask: Ask,
-        stop: Arc<AtomicBool>,
-        on_event: OnEvent,
-        caller: Option<&Caller>,
-    ) -> Result<(), ApiError> {
-        app.audit.check()?;
-        let isolated = caller.filter(|_| !app.options.share_prefixes);
-        let job = Job {
-            ask,
-            stop,
-            on_event,
-            _permit: app.admission()?.admit(1, 0, caller.map(Caller::load))?,
-            salt: isolated.map(|caller| caller.salt(None)),
-            _open: self.open.clone(),
-        };
-        let lost = |_| ApiError::new(Code::Internal, "no thread works on cases any more");
-        self.jobs.send(job).map_err(lost)
+    /// Has a case worked on when it is its caller's turn.
+    pub fn submit(&self, caller: u64, job: Job) {
+        let (running, audit, open) = (self.running.clone(), self.audit.clone(), self.open.clone());
+        self.pool.add(caller, move || {
+            work(&job, &running, &audit);
+            drop(open);
+        });
     }
 
     /// The number of cases that wait or run.
@@ -79,34 +60,28 @@ impl Cases {
     }
 }
 
-/// Works on queued cases until the server ends.
-fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
-    while let Ok(job) = waiting.recv() {
-        // The client is gone.
-        if job.stop.load(Relaxed) {
-            continue;
-        }
-        let call = match audit.begin_case(&job.ask) {
-            Ok(call) => call,
-            Err(error) => {
-                (job.on_event)(CaseEvent::Ended(Err(error)));
-                continue;
-            }
-        };
-        running.inc();
-        (job.on_event)(CaseEvent::Begun);
-        let began = Instant::now();
-        let worked = catch_unwind(AssertUnwindSafe(|| worked(&job)));
-        let failed = |_| Err(ApiError::new(Code::Internal, "the case failed; the server goes on"));
-        let mut outcome = worked.unwrap_or_else(failed);
-        let elapsed_ms = began.elapsed().as_millis() as u64;
-        // Nothing is sent that is not in the audit trail.
-        if let Err(error) = audit.case(&call, &job.ask, &outcome, elapsed_ms) {
-            outcome = Err(error);
-        }
-        running.dec();
-        (job.on_event)(CaseEvent::Ended(outcome));
+fn work(job: &Job, running: &Gauge, audit: &Audit) {
+    // The client is gone.
+    if job.stop.load(Relaxed) {
+        return;
     }
+    let call = match audit.begin_case(&job.ask) {
+        Ok(call) => call,
+        Err(error) => return (job.on_event)(CaseEvent::Ended(Err(error))),
+    };
+    running.inc();
+    (job.on_event)(CaseEvent::Begun);
+    let began = Instant::now();
+    let worked = catch_unwind(AssertUnwindSafe(|| worked(job)));
+    let failed = |_| Err(ApiError::new(Code::Internal, "the case failed; the server goes on"));
+    let mut outcome = worked.unwrap_or_else(failed);
+    let elapsed_ms = began.elapsed().as_millis() as u64;
+    // Nothing is sent that is not in the audit trail.
+    if let Err(error) = audit.case(&call, &job.ask, &outcome, elapsed_ms) {
+        outcome = Err(error);
+    }
+    running.dec();
+    (job.on_event)(CaseEvent::Ended(outcome));
 }
 
 fn worked(job: &Job) -> Result<Worked, ApiError> {

@@ -1,12 +1,10 @@
-//! Where a request comes from: the host name that it asks, and the web page that sent it.
+//! Where a request comes from: the host name that it asks, and the web page that sent it. A page of another site can reach a server on
+//! this machine, which no proxy stands before.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, Method, header};
 
 use super::peer;
 use crate::serve::app::App;
@@ -17,84 +15,39 @@ use crate::serve::request::fields::quoted;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses unknown host names, against DNS rebinding, and web pages of other origins.
-pub(super) async fn check_origin(
-    State(app): State<Arc<App>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(super) fn refuse_other_sites(app: &App, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
     if headers.get_all(header::HOST).iter().count() > 1 {
-        let message = "the request has more than one Host header";
-        return ApiError::invalid("host", message).into_response();
+        return Err(ApiError::invalid("host", "the request has more than one Host header"));
     }
     // A header that is not text is an unknown name.
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     // Browsers cannot connect to Unix sockets.
-    let is_tcp = peer(&request).is_some();
-    if let Some(host) =
-        host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.listen.allow_host))
-    {
+    let is_tcp = peer(request).is_some();
+    let listen = &app.options.listen;
+    if let Some(host) = host.filter(|host| is_tcp && !is_allowed_host(host, &listen.allow_host)) {
         let host = quoted(host);
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
-        return ApiError::new(Code::HostNotAllowed, message).into_response();
+        return Err(ApiError::new(Code::HostNotAllowed, message));
     }
-    let is_allowed = |origin: &HeaderValue| {
-        app.options.listen.cors_origin.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
+    let is_own = |origin: &str| {
+        origin.split_once("://").is_some_and(|(scheme, authority)| {
+            Some(authority) == host && (scheme == "https" || !listen.has_tls())
+        })
     };
-    let may_post = headers.get(header::ORIGIN).is_some_and(is_allowed);
-    if request.method() == Method::POST && !may_post && is_of_another_site(headers) {
-        let message = "a page of another site sent this; only the server's own, and those of --cors-origin, may";
-        return ApiError::new(Code::OriginNotAllowed, message).into_response();
+    let origin = headers.get(header::ORIGIN);
+    let is_foreign = origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_own));
+    if is_foreign || (request.method() == Method::POST && is_of_another_site(headers)) {
+        let message = "a page of another site sent this; a proxy may let it, and take off Origin and Sec-Fetch-Site";
+        return Err(ApiError::new(Code::OriginNotAllowed, message));
     }
-    let Some(origin) = headers.get(header::ORIGIN).cloned() else {
-        return next.run(request).await;
-    };
-    let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    let has_tls = app.options.listen.has_tls();
-    let is_own = own.is_some_and(|(scheme, authority)| {
-        Some(authority) == host && (scheme == "https" || !has_tls)
-    });
-    if is_own {
-        return next.run(request).await;
-    }
-    if !is_allowed(&origin) {
-        let message = "web pages of this origin may not ask; --cors-origin allows one";
-        return ApiError::new(Code::OriginNotAllowed, message).into_response();
-    }
-    let mut response = match is_preflight(&request) {
-        true => preflight(request.headers()),
-        false => next.run(request).await,
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(
-        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("retry-after, x-request-id, x-wardround-ignored"),
-    );
-    headers.append(header::VARY, HeaderValue::from_static("Origin"));
-    response
+    Ok(())
 }
 
 /// Whether a browser says that a request comes from a page of another site.
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all(FETCH_SITE).into_iter();
     sites.any(|site| site != "same-origin" && site != "none")
-}
-
-fn is_preflight(request: &Request) -> bool {
-    let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    request.method() == Method::OPTIONS && asks
-}
-
-/// Allows whatever headers are asked for: the origin is trusted, and clients such as openai-node send a dozen of their own.
-fn preflight(asked: &HeaderMap) -> Response {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
-    }
-    (StatusCode::NO_CONTENT, headers).into_response()
 }
 
 /// IP addresses, `localhost` and the names in `allowed`, with or without a port: DNS rebinding needs another name.

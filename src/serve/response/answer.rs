@@ -91,7 +91,7 @@ impl Answer {
         Answer { heading, choices, samples }
     }
 
-    /// Applies an event, and updates metrics and admission control.
+    /// Applies an event, and updates metrics.
     pub fn take(
         &mut self,
         told: ChoiceEvent,
@@ -113,8 +113,6 @@ impl Answer {
                     Some(last) => metrics.inter_token(at - last, tokens.len()),
                     None => {
                         metrics.first_token(at - generation.begun_at);
-                        let began = choice.admitted_at.unwrap_or(generation.begun_at);
-                        generation.prompt_computed(index, at - began);
                     }
                 }
                 let delta = choice.text.take(&text, &tokens, logprobs);

@@ -15,7 +15,6 @@ use hyper::body::{Frame, SizeHint};
 use crate::serve::app::App;
 use crate::serve::budget::Reserved;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::guard;
 
 /// What a connection takes at once; a shorter answer is not counted.
 const PART: usize = 64 << 10;
@@ -23,14 +22,13 @@ const PART: usize = 64 << 10;
 /// Middleware. Where the budget is used up, what can be asked for again is refused; what was worked for is sent, and nothing new is taken
 /// meanwhile. Streams have no length: those of completions keep their place in the queue, those of systems count what waits.
 pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let mut reserved = app.budget.open(guard::caller(&request).map(|caller| caller.load()));
+    let mut reserved = app.budget.open();
     let is_repeatable = matches!(*request.method(), Method::GET | Method::HEAD);
     let response = next.run(request).await;
     let length =
         response.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let Some(length) = length.filter(|length| *length > PART) else { return response };
-    // One that is larger than a caller's half is sent by itself.
-    match reserved.grow(length.min(app.budget.of_caller())) {
+    match reserved.grow(length) {
         Err(error) if is_repeatable => return error.into_response(),
         Err(_) => reserved.grow_beyond(length),
         Ok(()) => {}
@@ -81,29 +79,19 @@ mod tests {
     async fn an_answer_counts_until_its_last_part_is_taken_and_arrives_whole() {
         let budget = Budget::new(300 << 10);
         let answer: Vec<u8> = (0..200 << 10).map(|n: u32| n as u8).collect();
-        let mut reserved = budget.open(None);
+        let mut reserved = budget.open();
         reserved.grow(answer.len()).unwrap();
         let mut body = Held { rest: answer.clone().into(), _reserved: reserved };
         let mut read = Vec::new();
         for _ in 0..3 {
             read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
-            assert!(budget.open(None).grow(200 << 10).is_err());
+            assert!(budget.open().grow(200 << 10).is_err());
         }
         assert_eq!(body.size_hint().exact(), Some(8 << 10));
         read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
         assert!(body.is_end_stream() && body.frame().await.is_none());
         drop(body);
         assert_eq!(read, answer);
-        budget.open(None).grow(300 << 10).unwrap();
-    }
-
-    #[test]
-    fn what_was_made_already_keeps_others_out() {
-        let budget = Budget::new(100);
-        let mut made = budget.open(None);
-        made.grow_beyond(150);
-        assert_eq!(budget.open(None).grow(1).unwrap_err().code, Code::BudgetFull);
-        drop(made);
-        budget.open(None).grow(100).unwrap();
+        budget.open().grow(300 << 10).unwrap();
     }
 }
