@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Query, State};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,9 +17,10 @@ use super::completion::unknown_field;
 use super::error::{ApiError, Code};
 use super::guard::{Asking, Caller};
 use super::request::address::Address;
-use super::request::fields::{Fields, quoted, required};
+use super::request::fields::{Fields, Seed, Whole, quoted, request};
 use super::response::events::cut;
-use super::system_chat::{run_seed, usage};
+use super::response::reply::Usage;
+use super::system_chat::run_seed;
 use crate::experiment::case::Worked;
 use crate::record::Language;
 
@@ -27,8 +29,18 @@ use crate::record::Language;
 #[serde(deny_unknown_fields)]
 pub struct Chosen {
     system: Option<String>,
-    seed: Option<u64>,
+    seed: Option<i64>,
     language: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct CheckRequest {
+    text: String,
+    system: Option<String>,
+    seed: Option<Seed>,
+    language: Option<String>,
+    #[serde(flatten)]
+    rest: Fields,
 }
 
 /// A note as plain text or as JSON.
@@ -47,54 +59,36 @@ pub async fn check(
 }
 
 fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
-    match kind {
+    let CheckRequest { text, system, seed, language, rest } = match kind {
         "text/plain" => {
             let invalid = |_| ApiError::new(Code::InvalidValue, "the note is not UTF-8");
-            note_of(app, str::from_utf8(&bytes).map_err(invalid)?, chosen)
+            let text = str::from_utf8(&bytes).map_err(invalid)?.to_owned();
+            let Chosen { system, seed, language } = chosen;
+            CheckRequest { text, system, seed: seed.map(Whole), language, rest: Fields::new() }
         }
-        "application/json" if chosen == Chosen::default() => note_of_json(app, &bytes),
+        "application/json" if chosen == Chosen::default() => request(&bytes)?,
         "application/json" => {
             let message =
                 "the body is JSON, which has these fields itself: leave out what follows `?`";
-            Err(ApiError::new(Code::InvalidValue, message))
+            return Err(ApiError::new(Code::InvalidValue, message));
         }
         other => {
-            let message = format!(
-                "the content type is {}; expected text/plain or application/json",
-                quoted(other)
-            );
-            Err(ApiError::new(Code::UnsupportedMediaType, message))
+            let other = quoted(other);
+            let message =
+                format!("the content type is {other}; expected text/plain or application/json");
+            return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
-    }
-}
-
-fn note_of_json(app: &App, bytes: &[u8]) -> Result<Ask, ApiError> {
-    let mut fields = Fields::parse(bytes)?;
-    let chosen = Chosen {
-        system: fields.text("system")?,
-        seed: fields.seed()?,
-        language: fields.text("language")?,
     };
-    let text = required(fields.text("text")?, "text")?;
     // Unknown fields are mistakes at an endpoint of our own.
-    match fields.rest().first() {
-        None => note_of(app, &text, chosen),
-        Some(name) => Err(unknown_field(name)),
+    if let Some(name) = rest.keys().next() {
+        return Err(unknown_field(name));
     }
-}
-
-fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
-    let language = chosen.language.as_deref().map(language).transpose()?;
-    let system = app.served()?.note_system(chosen.system.as_deref())?.clone();
-    system.refuse_length(text, "text")?;
-    let item = question::note(text, language, "text")?;
-    Ask::new(system, item, run_seed(app, chosen.seed)?, "text")
-}
-
-fn language(name: &str) -> Result<Language, ApiError> {
-    name.parse().map_err(|_| {
+    let language = language.map(|name| name.parse::<Language>()).transpose().map_err(|_| {
         ApiError::invalid("language", format!("language is not one of {}", Language::names()))
-    })
+    })?;
+    let system = app.served()?.note_system(system.as_deref())?.clone();
+    let item = question::note(&text, language, "text")?;
+    Ask::new(system, item, run_seed(app, seed.map(|seed| seed.0 as u64))?, "text")
 }
 
 /// What becomes of a case.
@@ -125,7 +119,7 @@ fn result(ask: &Ask, worked: &Worked) -> Value {
         "seed": ask.seed as i64,
         "request": ask.digest(),
         "item": ask.item.id(),
-        "usage": usage(std::iter::once(worked.usage)),
+        "usage": Usage::of(worked.usage, 0),
         "record": words::record(&worked.line),
     });
     value

@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::audit::Told;
 use super::body::{Sent, blocking};
-use super::completion::{check, refuse_ignored};
+use super::completion::{begun, refuse_ignored};
 use super::encoders::{Asked, Reader, lost};
-use super::encoding::{Client, Encoding, respond};
+use super::encoding::{Client, Encoding, MOST_TEXTS};
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::models::Kind;
-use super::request::completions::TextPrompt;
-use super::request::embeddings::EmbeddingRequest;
+use super::request::completions::{TextPrompt, Texts};
+use super::request::fields::{self, Fields, MOST, Whole};
 use crate::digest::Sum;
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, Side};
 
 pub const PATH: &str = "/v1/embeddings";
 
@@ -30,6 +29,44 @@ pub const PATH: &str = "/v1/embeddings";
 const MOST_NUMBERS: usize = 1 << 22;
 /// What a number takes until it is sent: itself, and its digits.
 const NUMBER_BYTES: usize = 4 + 21;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EmbeddingRequest {
+    model: Option<String>,
+    input: Texts,
+    #[serde(default)]
+    input_type: InputType,
+    /// The numbers of a vector, if they are not all of the model's.
+    dimensions: Option<Whole<1, MOST>>,
+    #[serde(default)]
+    encoding_format: EncodingFormat,
+    /// Whether texts that are too long are cut.
+    #[serde(default)]
+    truncate: bool,
+    /// Taken, without effect.
+    user: Option<Value>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+/// Which side of a search the texts are on, as the clients of several services write it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum InputType {
+    #[default]
+    #[serde(alias = "passage", alias = "search_document")]
+    Document,
+    #[serde(alias = "search_query")]
+    Query,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum EncodingFormat {
+    #[default]
+    Float,
+    Base64,
+}
 
 /// A request whose texts are read.
 pub struct Begun {
@@ -39,29 +76,24 @@ pub struct Begun {
     ignored: Vec<String>,
 }
 
-/// The body of a response.
-#[derive(Serialize)]
-struct Body {
-    object: &'static str,
+#[derive(Serialize, JsonSchema)]
+pub struct Embeddings {
     data: Vec<Entry>,
-    model: String,
-    usage: Value,
-    system_fingerprint: String,
-    wardround: Value,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Entry {
     object: &'static str,
     index: usize,
     embedding: Embedding,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Embedding {
     Base64(String),
     #[serde(serialize_with = "exactly")]
+    #[schemars(with = "Vec<f32>")]
     Numbers(Vec<f32>),
 }
 
@@ -75,13 +107,7 @@ pub async fn embed(
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    check(&app)?;
-    let reading = app.clone();
-    let read = move |bytes: Bytes| {
-        let begun = begin(&reading, &bytes, caller.as_ref())?;
-        Ok((begun, reading.audit.input(&bytes)))
-    };
-    let ((begun, input), mut reserved) = sent.parse_json(read).await?;
+    let (begun, input, mut reserved) = begun(&app, caller, sent, begin).await?;
     let Begun { mut encoding, is_base64, numbers, ignored } = begun;
     reserved.grow(numbers * NUMBER_BYTES)?;
     let vectors = encoding.told(&app, Client { who, path: PATH, input }, output).await?;
@@ -93,15 +119,7 @@ pub async fn embed(
             };
             Entry { object: "embedding", index, embedding }
         });
-        let body = Body {
-            object: "list",
-            data: data.collect(),
-            model: encoding.model.id.clone(),
-            usage: encoding.usage(),
-            system_fingerprint: encoding.model.fingerprint.clone(),
-            wardround: encoding.own_fields(&ignored),
-        };
-        let response = respond(&body, &ignored);
+        let response = encoding.respond(Embeddings { data: data.collect() }, &ignored);
         drop(reserved);
         response
     };
@@ -110,21 +128,26 @@ pub async fn embed(
 
 /// Reads a request, and takes its place in the queue.
 pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
-    let request = EmbeddingRequest::read(body)?;
-    refuse_ignored(app, &request.ignored)?;
+    let request: EmbeddingRequest = fields::request(body)?;
+    let mut ignored = fields::names(&request.rest);
+    refuse_ignored(app, &ignored)?;
     let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
     let Reader::Encoder(encoder) = &*model.reader else { return Err(lost()) };
-    let dims = dims_of(encoder, &model.id, request.dims)?;
-    let numbers = request.inputs.len() * dims;
+    let dims = dims_of(encoder, &model.id, request.dimensions.map(Whole::count))?;
+    let inputs = request.input.list("input", MOST_TEXTS)?;
+    let numbers = inputs.len() * dims;
     if numbers > MOST_NUMBERS {
         let message = format!(
             "the response would have {numbers} numbers; at most {MOST_NUMBERS} are sent: ask for fewer inputs or dimensions at a time"
         );
         return Err(ApiError::invalid("input", message));
     }
-    let side = request.side;
-    let mut encoding = Encoding::new(model, Asked { side, dims }, "input", request.truncates);
-    for input in request.inputs {
+    let side = match request.input_type {
+        InputType::Document => Side::Document,
+        InputType::Query => Side::Query,
+    };
+    let mut encoding = Encoding::new(model, Asked { side, dims }, "input", request.truncate);
+    for input in inputs {
         match input {
             TextPrompt::Text(text) => {
                 let bytes = if text.trim().is_empty() { 0 } else { text.len() };
@@ -135,13 +158,15 @@ pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, A
             }
         }
     }
-    request.without_effect.iter().for_each(|name| app.metrics.ignored(name));
-    let without_effect = request.without_effect.iter().map(ToString::to_string);
+    if request.user.is_some() {
+        app.metrics.ignored("user");
+        ignored.push("user".to_owned());
+    }
     Ok(Begun {
         encoding: encoding.admit(app, caller)?,
-        is_base64: request.is_base64,
+        is_base64: request.encoding_format == EncodingFormat::Base64,
         numbers,
-        ignored: request.ignored.into_iter().chain(without_effect).collect(),
+        ignored,
     })
 }
 
@@ -165,13 +190,41 @@ fn dims_of(encoder: &Encoder, id: &str, wanted: Option<usize>) -> Result<usize, 
         Some(dims) => {
             let known: Vec<String> = widths.iter().map(usize::to_string).collect();
             let known = known.join(", ");
-            let problem = match widths.len() {
-                1 => format!(
-                    "{id} makes vectors of {known} numbers, and is not made for shorter ones"
-                ),
-                _ => format!("{id} makes vectors of {known} numbers"),
-            };
-            Err(ApiError::invalid("dimensions", format!("dimensions is {dims}; {problem}")))
+            let message = format!("dimensions is {dims}; {id} makes vectors of {known} numbers");
+            Err(ApiError::invalid("dimensions", message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(mut body: Value) -> Result<EmbeddingRequest, ApiError> {
+        body["input"] = "a".into();
+        fields::request(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name_or_listed() {
+        let request = read(json!({
+            "model": "m", "encoding_format": "base64", "dimensions": 8, "user": "u", "input_type": "query", "zeta": 1
+        }));
+        let request = request.unwrap();
+        assert!(request.encoding_format == EncodingFormat::Base64 && !request.truncate);
+        assert!(matches!(request.input_type, InputType::Query));
+        assert_eq!(request.dimensions, Some(Whole(8)));
+        assert_eq!(fields::names(&request.rest), ["zeta"]);
+        for (name, value) in [
+            ("encoding_format", json!("int8")),
+            ("input_type", json!("clustering")),
+            ("dimensions", json!(0)),
+            ("dimensions", json!("8")),
+            ("truncate", json!("END")),
+        ] {
+            assert_eq!(read(json!({name: value})).unwrap_err().param.as_deref(), Some(name));
         }
     }
 }

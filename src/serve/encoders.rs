@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::error::{ApiError, Code};
-use super::models::Kind;
+use super::models::{Kind, ModelEntry, name_of};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::{
@@ -112,13 +112,12 @@ impl ServedEncoder {
         let owned = reader.clone();
         let work = move || compute_all(&owned, step_tokens, &waiting);
         std::thread::Builder::new().name("encoder".to_owned()).spawn(work)?;
-        let root = options.directory.file_name();
         Ok(ServedEncoder {
             id,
             reader,
             identity,
             fingerprint: format!("wr_{}", &sum[..16]),
-            root: root.map(|name| name.to_string_lossy().into_owned()),
+            root: name_of(&options.directory),
             is_synthetic: false,
             notice: None,
             step_tokens,
@@ -132,10 +131,10 @@ impl ServedEncoder {
     }
 
     /// The entry in the list of models.
-    pub fn entry(&self, created: u64) -> Value {
+    pub fn entry(&self) -> ModelEntry {
         let ServedEncoder { id, reader, identity, root, .. } = self;
         let mut own = json!({
-            "kind": reader.kind().name(),
+            "kind": reader.kind(),
             "output": identity.output,
             "document": identity.document,
             "weights_sha256": identity.weights_sha256,
@@ -152,10 +151,7 @@ impl ServedEncoder {
             own["normalised"] = identity.normalised.into();
             own["query"] = identity.query.as_str().into();
         }
-        json!({
-            "id": id, "object": "model", "created": created, "owned_by": "wardround", "root": root, "parent": null,
-            "max_model_len": reader.max_tokens(), "permission": [], "wardround": own,
-        })
+        ModelEntry::new(id, root.clone(), Some(reader.max_tokens()), own)
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::http::{HeaderValue, header};
+use axum::Json;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -53,6 +54,32 @@ pub struct Encoding {
     caller: u64,
     /// What came out, for the audit trail.
     output: Value,
+}
+
+/// What texts become, and what every response says of it.
+#[derive(Serialize, JsonSchema)]
+pub struct OfTexts<T> {
+    object: &'static str,
+    #[serde(flatten)]
+    own: T,
+    model: String,
+    usage: UsageOfTexts,
+    system_fingerprint: String,
+    wardround: OwnOfTexts,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct UsageOfTexts {
+    prompt_tokens: usize,
+    total_tokens: usize,
+}
+
+/// What no other server's responses have: the request's digest, the texts that were cut, and the fields without effect.
+#[derive(Serialize, JsonSchema)]
+struct OwnOfTexts {
+    request: String,
+    truncated: Vec<usize>,
+    ignored: Vec<String>,
 }
 
 /// A request's client, and what it sent, for the audit trail.
@@ -204,22 +231,27 @@ impl Encoding {
         Ok(computed)
     }
 
-    /// What no other server's responses have: the request's digest, the texts that were cut, and the fields without effect.
-    pub fn own_fields(&self, ignored: &[String]) -> Value {
-        json!({"request": self.digest(), "truncated": self.cut, "ignored": listed(ignored)})
+    fn used(&self) -> UsageOfTexts {
+        UsageOfTexts { prompt_tokens: self.tokens, total_tokens: self.tokens }
+    }
+
+    /// The response, with the headers that every response has.
+    pub fn respond(&self, own: impl Serialize, ignored: &[String]) -> Result<Response, ApiError> {
+        let (request, truncated) = (self.digest(), self.cut.clone());
+        let body = OfTexts {
+            object: "list",
+            own,
+            model: self.model.id.clone(),
+            usage: self.used(),
+            system_fingerprint: self.model.fingerprint.clone(),
+            wardround: OwnOfTexts { request, truncated, ignored: listed(ignored) },
+        };
+        Ok(with_ignored(Json(body).into_response(), ignored))
     }
 
     fn digest(&self) -> String {
         self.sum.clone().finish()
     }
-}
-
-/// A response of JSON, with the headers that every response has.
-pub fn respond(body: &impl Serialize, ignored: &[String]) -> Result<Response, ApiError> {
-    let text = serde_json::to_vec(body);
-    let text = text.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
-    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    Ok(with_ignored((kind, text).into_response(), ignored))
 }
 
 impl Told for Encoding {
@@ -237,6 +269,6 @@ impl Told for Encoding {
     }
 
     fn usage(&self) -> Value {
-        json!({"prompt_tokens": self.tokens, "total_tokens": self.tokens})
+        json!(self.used())
     }
 }

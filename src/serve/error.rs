@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::engine::EngineError;
@@ -81,6 +83,20 @@ pub struct ApiError {
     pub retry_after_s: Option<u64>,
 }
 
+#[derive(Serialize, JsonSchema)]
+pub struct ErrorBody {
+    error: ErrorObject,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ErrorObject {
+    message: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    param: Option<String>,
+    code: &'static str,
+}
+
 /// The code of an [`ApiError`], attached to its response for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Rejected(pub Code);
@@ -122,8 +138,9 @@ impl ApiError {
 
     /// The error object of a body or an event.
     pub fn json(&self) -> Value {
-        let (kind, name) = (self.code.kind(), self.code.name());
-        json!({"error": {"message": self.message, "type": kind, "param": self.param, "code": name}})
+        let ApiError { code, message, param, .. } = self.clone();
+        let error = ErrorObject { message, kind: code.kind(), param, code: code.name() };
+        json!(ErrorBody { error })
     }
 }
 

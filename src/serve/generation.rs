@@ -71,15 +71,15 @@ impl Generation {
     ) -> Result<Generation, ApiError> {
         let Wanted { model, prompts, decoding, .. } = &wanted;
         let lengths = prompts.iter().map(Vec::len);
-        let tokens: usize = lengths.sum::<usize>() * decoding.n;
+        let tokens: usize = lengths.sum::<usize>() * decoding.n();
         wanted.refuse_many_logprobs()?;
-        let seed = match decoding.seed.or(app.options.default_seed) {
+        let seed = match decoding.seed().or(app.options.default_seed) {
             Some(seed) => seed,
             None => random_seed()?,
         };
         let salt = match caller.filter(|_| !app.options.share_prefixes) {
-            Some(caller) => Some(caller.salt(decoding.salt)),
-            None => decoding.salt,
+            Some(caller) => Some(caller.salt(decoding.salt())),
+            None => decoding.salt(),
         };
         if let Some(Format { field, grammar }) = &decoding.format {
             // The grammar is compiled before a place in the queue is taken.
@@ -87,11 +87,11 @@ impl Generation {
             compiled.map_err(|error| ApiError::from(error).at(field))?;
         }
         // Before anything is made for each of them.
-        let place = app.queue()?.enter(prompts.len() * decoding.n, tokens, caller)?;
+        let place = app.queue()?.enter(prompts.len() * decoding.n(), tokens, caller)?;
         let turn = turn(caller);
-        let mut requests = Vec::with_capacity(prompts.len() * decoding.n);
+        let mut requests = Vec::with_capacity(prompts.len() * decoding.n());
         for prompt in prompts {
-            for sample in 0..decoding.n {
+            for sample in 0..decoding.n() {
                 let mut request = wanted.request(prompt, Decoding::seed_of_choice(seed, sample))?;
                 (request.salt, request.caller) = (salt, turn);
                 request.expected = wanted.expected.get(requests.len()).cloned().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Generation {
             }
         }
         let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
-        model.metrics.asked(decoding.n, most);
+        model.metrics.asked(decoding.n(), most);
         for name in &decoding.without_effect {
             app.metrics.ignored(name);
         }
@@ -197,10 +197,10 @@ impl Wanted {
         let Wanted { model, prompts, decoding, .. } = self;
         let count = |prompt: &Vec<u32>| {
             let room = model.context().saturating_sub(prompt.len());
-            let generated = decoding.max_tokens.unwrap_or(room).min(room);
+            let generated = decoding.max_tokens().unwrap_or(room).min(room);
             let of_completion = self.logprobs.map_or(0, |top| generated * (top + 1));
             let of_prompt = self.prompt_logprobs.map_or(0, |top| prompt.len() * (top + 1));
-            decoding.n * (of_completion + of_prompt)
+            decoding.n() * (of_completion + of_prompt)
         };
         let entries: usize = prompts.iter().map(count).sum();
         match entries <= MOST_LOGPROB_ENTRIES {
@@ -218,8 +218,9 @@ impl Wanted {
     fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
         let Wanted { model, decoding, .. } = self;
         let vocabulary = model.backbone.description.config.vocab_size;
-        let biased = decoding.logit_bias.iter().map(|(id, _)| ("logit_bias", *id));
-        let stops = decoding.stop.later_ids.iter().map(|id| ("stop_token_ids", *id));
+        let logit_bias = decoding.biases()?;
+        let biased = logit_bias.iter().map(|(id, _)| ("logit_bias", *id));
+        let stops = decoding.stop_token_ids.iter().map(|id| ("stop_token_ids", *id));
         if let Some((name, id)) = biased.chain(stops).find(|(_, id)| *id as usize >= vocabulary) {
             let message =
                 format!("{name} has token {id}; the model's tokens end at {}", vocabulary - 1);
@@ -227,12 +228,12 @@ impl Wanted {
         }
         let context = model.context();
         let room = context.saturating_sub(prompt.len());
-        if room == 0 && decoding.max_tokens != Some(0) {
-            return Err(too_long(prompt.len(), decoding.max_tokens.unwrap_or(1), context));
+        if room == 0 && decoding.max_tokens() != Some(0) {
+            return Err(too_long(prompt.len(), decoding.max_tokens().unwrap_or(1), context));
         }
-        let asked = decoding.max_tokens.unwrap_or(room);
+        let asked = decoding.max_tokens().unwrap_or(room);
         let generation = &model.backbone.description.generation;
-        let Stop { strings, later_ids: own, .. } = decoding.stop.clone();
+        let (strings, own) = (decoding.stops().to_vec(), decoding.stop_token_ids.clone());
         // Where a model thinks first, what the request names ends the answer; the model's own tokens end the whole.
         let after = self.constrain_after.filter(|_| !strings.is_empty() || !own.is_empty());
         let (mut ids, later_ids) = match after {
@@ -252,8 +253,8 @@ impl Wanted {
                 .map(|format| Constraint { grammar: format.grammar, after: self.constrain_after }),
             stop: Stop { ids, strings, later_ids, after },
             max_tokens: asked.min(room),
-            logit_bias: decoding.logit_bias.clone(),
-            min_tokens: decoding.min_tokens,
+            logit_bias,
+            min_tokens: decoding.min_tokens(),
             logprobs: self.logprobs,
             forced_logprobs: self.logprobs.is_some(),
             prompt_logprobs: self.prompt_logprobs,

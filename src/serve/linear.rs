@@ -3,36 +3,24 @@
 use serde_json::json;
 
 use super::case::{question, words};
+use super::embeddings::EmbeddingRequest;
 use super::request::chat::ChatRequest;
-use super::request::completions::{CompletionRequest, texts};
-use super::request::embeddings::EmbeddingRequest;
-use super::request::fields::{self, Fields, listed, quoted};
-use super::request::rerank::RerankRequest;
+use super::request::completions::CompletionRequest;
+use super::request::fields::{listed, parse, quoted, read, request};
+use super::rerank::RerankRequest;
 use crate::data::ItemKind;
 use crate::linear::{self, keep};
 
 #[test]
 fn what_reads_a_body_takes_time_in_proportion_to_it() {
     linear::check(&[
-        ("fields::parse", &|text| keep(Fields::parse(text.as_bytes()))),
+        ("fields::parse", &|text| keep(parse(text.as_bytes()))),
         ("fields::parse, a field", &|text| {
-            keep(Fields::parse(json!({"a": text}).to_string().as_bytes()));
+            keep(parse(json!({"a": text}).to_string().as_bytes()));
         }),
-        ("fields::parse, a name", &|text| {
-            let mut fields = Fields::parse(json!({text: text}).to_string().as_bytes()).unwrap();
-            keep((fields.take("a"), fields.rest()));
-        }),
-        ("fields::inner", &|text| {
-            let body = json!({"a": {"b": text}}).to_string();
-            keep(Fields::parse(body.as_bytes()).unwrap().inner("a"));
-        }),
-        ("fields::inner_flag", &|text| {
-            let mut inner = serde_json::Map::from_iter([("b".to_owned(), text.into())]);
-            keep(fields::inner_flag("a", &mut inner, "b"));
-        }),
-        ("fields::object", &|text| keep(fields::object("a", text.into()))),
-        ("fields::ids", &|text| {
-            keep(fields::ids("a", &text.bytes().map(u32::from).collect::<Vec<_>>().into()));
+        ("fields::parse, a name", &|text| keep(parse(json!({text: text}).to_string().as_bytes()))),
+        ("fields::read", &|text| {
+            keep(read::<bool>("", text.into()).map_err(|error| error.message));
         }),
         ("fields::quoted", &|text| keep(quoted(text))),
         ("fields::listed", &|text| keep(listed(&[text.to_owned()]))),
@@ -56,22 +44,15 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             let ids: Vec<u32> = text.bytes().map(u32::from).collect();
             keep(CompletionRequest::read(json!({"prompt": ids}).to_string().as_bytes()));
         }),
-        ("completions::texts", &|text| {
-            let list = vec![text.to_owned(); text.len().min(8)];
-            keep(texts("a", Some(list.into()), 8));
-        }),
-        ("embeddings::read", &|text| {
+        ("fields::request", &|text| {
             let body = json!({"input": [text, text], "user": text, "encoding_format": text});
-            keep(EmbeddingRequest::read(body.to_string().as_bytes()));
+            keep(request::<EmbeddingRequest>(body.to_string().as_bytes()).is_ok());
         }),
-        ("rerank::read", &|text| {
-            let body = json!({"query": text, "documents": [text, {"text": text, "a": text}]});
-            keep(RerankRequest::read(body.to_string().as_bytes()));
-        }),
-        ("rerank::read, documents", &|text| {
-            let documents = vec![json!({"text": "a", "b": 1}); text.len() / 32];
-            let body = json!({"query": "a", "documents": documents});
-            keep(RerankRequest::read(body.to_string().as_bytes()));
+        ("fields::request, documents", &|text| {
+            let mut documents = vec![json!({"text": "a", "b": 1}); text.len() / 32];
+            documents.push(json!({"text": text, "a": text}));
+            let body = json!({"query": text, "documents": documents});
+            keep(request::<RerankRequest>(body.to_string().as_bytes()).is_ok());
         }),
         ("question::item, a note", &|text| keep(question::item(ItemKind::Notes, text))),
         ("question::item, a question", &|text| {

@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
+use axum::Json;
+use axum::extract::{Path, State};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::app::App;
 use super::encoders::ServedEncoder;
 use super::encoding::MOST_TOKENS;
 use super::error::{ApiError, Code, too_long};
 use super::metrics::{Metrics, ModelMetrics};
+use super::request::address::Address;
 use super::request::fields::quoted;
 use super::system::{LoadedSystem, ServedSystem};
-use super::{completion, embeddings, rerank};
 use crate::diagnosis::Failure;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
@@ -19,40 +24,14 @@ use crate::panel::backbone::Backbone;
 /// Bytes that a token of a text has at most, on average: three or four are usual, and of rows of spaces some more.
 pub const LONGEST_TOKEN: usize = 16;
 
-/// What a name in the API stands for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a name in the API stands for, as the list of models has it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     Model,
     System,
     Encoder,
     Reranker,
-}
-
-impl Kind {
-    /// As the list of models has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Model => "model",
-            Kind::System => "system",
-            Kind::Encoder => "encoder",
-            Kind::Reranker => "reranker",
-        }
-    }
-
-    fn one(self) -> String {
-        let article = if self == Kind::Encoder { "an" } else { "a" };
-        format!("{article} {}", self.name())
-    }
-
-    /// What it takes.
-    fn takes(self) -> &'static str {
-        match self {
-            Kind::Model => "chats and completions",
-            Kind::System => completion::CHAT,
-            Kind::Encoder => embeddings::PATH,
-            Kind::Reranker => rerank::PATH,
-        }
-    }
 }
 
 /// The served models and systems.
@@ -130,46 +109,114 @@ impl ServedModel {
     }
 
     /// The entry in the list of models.
-    pub fn entry(&self, created: u64) -> Value {
+    fn entry(&self) -> ModelEntry {
         let description = &self.backbone.description;
         let sampling = &description.generation.sampling;
         let root = description.checkpoint.repository.clone();
-        let folder = || {
-            let name = description.checkpoint.directory.file_name();
-            name.map(|name| name.to_string_lossy().into_owned())
-        };
-        json!({
-            "id": self.id,
-            "object": "model",
-            "created": created,
-            "owned_by": "wardround",
-            "root": root.or_else(folder),
-            "parent": null,
-            "max_model_len": self.context(),
-            "permission": [],
-            "wardround": {
-                "kind": "model",
-                "family": description.config.family.name(),
-                "weights_sha256": description.weights_sha256,
-                "tokenizer_sha256": description.tokenizer_sha256,
-                "template_sha256": description.chat.sha256,
-                "config_sha256": description.config_sha256,
-                "dtype": description.precision.stored.to_string(),
-                "quantisation": description.precision.quantisation.to_string(),
-                "kv_dtype": description.precision.kv.to_string(),
-                "device_kind": self.device_kind,
-                "sampling": {
-                    "temperature": sampling.temperature,
-                    "top_k": sampling.top_k,
-                    "top_p": sampling.top_p,
-                    "min_p": sampling.min_p,
-                    "repetition_penalty": sampling.repetition_penalty,
-                },
-                "fingerprint": self.fingerprint,
-                "synthetic": description.is_synthetic,
-                "notice": self.notice(),
+        let own = json!({
+            "kind": "model",
+            "family": description.config.family.name(),
+            "weights_sha256": description.weights_sha256,
+            "tokenizer_sha256": description.tokenizer_sha256,
+            "template_sha256": description.chat.sha256,
+            "config_sha256": description.config_sha256,
+            "dtype": description.precision.stored.to_string(),
+            "quantisation": description.precision.quantisation.to_string(),
+            "kv_dtype": description.precision.kv.to_string(),
+            "device_kind": self.device_kind,
+            "sampling": {
+                "temperature": sampling.temperature,
+                "top_k": sampling.top_k,
+                "top_p": sampling.top_p,
+                "min_p": sampling.min_p,
+                "repetition_penalty": sampling.repetition_penalty,
             },
-        })
+            "fingerprint": self.fingerprint,
+            "synthetic": description.is_synthetic,
+            "notice": self.notice(),
+        });
+        let root = root.or_else(|| name_of(&description.checkpoint.directory));
+        ModelEntry::new(&self.id, root, Some(self.context()), own)
+    }
+}
+
+/// The name of a model's directory.
+pub fn name_of(directory: &std::path::Path) -> Option<String> {
+    directory.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// What the list of models says of a model, a system, an encoder or a reranker.
+#[derive(Serialize, JsonSchema)]
+pub struct ModelEntry {
+    id: String,
+    object: &'static str,
+    /// When the server started.
+    created: u64,
+    owned_by: &'static str,
+    root: Option<String>,
+    parent: Option<String>,
+    max_model_len: Option<usize>,
+    permission: Vec<Value>,
+    wardround: Value,
+}
+
+impl ModelEntry {
+    pub fn new(
+        id: &str,
+        root: Option<String>,
+        max_model_len: Option<usize>,
+        wardround: Value,
+    ) -> ModelEntry {
+        ModelEntry {
+            id: id.to_owned(),
+            object: "model",
+            created: 0,
+            owned_by: "wardround",
+            root,
+            parent: None,
+            max_model_len,
+            permission: Vec::new(),
+            wardround,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ModelList {
+    object: &'static str,
+    data: Vec<ModelEntry>,
+    wardround: OfServer,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OfServer {
+    sandbox: Option<String>,
+}
+
+/// All that answers.
+pub async fn list(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
+    let served = app.served()?;
+    let wardround = OfServer { sandbox: served.sandbox.clone() };
+    Ok(Json(ModelList { object: "list", data: served.entries(app.created), wardround }))
+}
+
+/// One of them.
+pub async fn one(
+    State(app): State<Arc<App>>,
+    Address(Path(id)): Address<Path<String>>,
+) -> Result<Json<ModelEntry>, ApiError> {
+    let served = app.served()?;
+    let found = served.entries(app.created).into_iter().find(|entry| entry.id == id);
+    found.map(Json).ok_or_else(|| served.missing(Kind::Model, Some(&id)))
+}
+
+impl Served {
+    fn entries(&self, created: u64) -> Vec<ModelEntry> {
+        let models = self.models.iter().map(|model| model.entry());
+        let systems = self.systems.iter().map(|system| system.entry());
+        let encoders = self.encoders.iter().map(|encoder| encoder.entry());
+        let all = models.chain(systems).chain(encoders);
+        all.map(|entry| ModelEntry { created, ..entry }).collect()
     }
 }
 
@@ -212,43 +259,28 @@ impl Served {
         name: Option<&str>,
     ) -> Result<T, ApiError> {
         let mut own: Vec<(&str, T)> = own.collect();
-        let place = match name {
-            None => (own.len() == 1).then_some(0),
-            Some(name) => own.iter().position(|(id, _)| *id == name),
+        let found = match name {
+            None if own.len() == 1 => own.pop(),
+            None => None,
+            Some(name) => own.into_iter().find(|(id, _)| *id == name),
         };
-        match place {
-            Some(place) => Ok(own.swap_remove(place).1),
-            None => Err(self.missing(kind, !own.is_empty(), name)),
-        }
+        found.map(|(_, one)| one).ok_or_else(|| self.missing(kind, name))
     }
 
     /// The error for a request whose model is not there, or of another kind; it says what there is.
-    fn missing(&self, wanted: Kind, has_any: bool, name: Option<&str>) -> ApiError {
-        let models = self.models.iter().map(|model| (&*model.id, Kind::Model));
-        let systems = self.systems.iter().map(|system| (&*system.id, Kind::System));
-        let encoders = self.encoders.iter().map(|encoder| (&*encoder.id, encoder.reader.kind()));
-        let all: Vec<(&str, Kind)> = models.chain(systems).chain(encoders).collect();
-        let named = |(id, kind): &(&str, Kind)| match kind {
-            Kind::Model | Kind::System => (*id).to_owned(),
-            kind => format!("{id} ({})", kind.name()),
+    fn missing(&self, wanted: Kind, name: Option<&str>) -> ApiError {
+        let entries = self.entries(0).into_iter();
+        let kind =
+            |entry: &ModelEntry| entry.wardround["kind"].as_str().unwrap_or_default().to_owned();
+        let names = entries.map(|entry| format!("{} ({})", entry.id, kind(&entry)));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let wanted = json!(wanted);
+        let wanted = wanted.as_str().unwrap_or_default();
+        let problem = match name {
+            Some(name) => format!("there is no {wanted} {}", quoted(name)),
+            None => format!("`model` must name the {wanted} that is meant"),
         };
-        let names = all.iter().map(named).collect::<Vec<_>>().join(", ");
-        let found = name.and_then(|name| all.iter().find(|(id, _)| *id == name));
-        let (code, problem) = match (name, found) {
-            (None, _) if has_any => (Code::MissingParameter, "model is missing".to_owned()),
-            (None, _) => {
-                let problem = format!("this takes {}, and none is served", wanted.one());
-                (Code::ModelNotFound, problem)
-            }
-            (Some(_), Some((id, kind))) => {
-                let problem = format!("{id} is {}, which takes {} alone", kind.one(), kind.takes());
-                (Code::ModelNotFound, problem)
-            }
-            (Some(name), None) => {
-                (Code::ModelNotFound, format!("there is no model {}", quoted(name)))
-            }
-        };
-        ApiError::of(code, "model", format!("{problem}; there are {names}"))
+        ApiError::of(Code::ModelNotFound, "model", format!("{problem}; there are {names}"))
     }
 
     /// The size of all KV caches in tokens; of an encoder, which has none, the most tokens of a request.

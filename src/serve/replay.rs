@@ -6,10 +6,11 @@ use tokio::sync::watch;
 use super::app::{App, Phase};
 use super::audit::Told;
 use super::case::words;
-use super::completion::{self, StartedCompletion};
+use super::completion;
 use super::error::{ApiError, Code};
 use super::models::{Loaded, Served};
 use super::options::ServeOptions;
+use super::response::events::finish;
 use super::{embeddings, rerank};
 use crate::audit::kept::Kept;
 use crate::data::{Item, Note};
@@ -71,10 +72,9 @@ async fn request(app: &App, kept: &Kept, by_prefill: bool) -> Result<(Value, Str
         true => tokens_of(&kept.texts["output"]),
         false => Vec::new(),
     };
-    let begun = begin(app, bytes.as_bytes(), None, expected)?;
-    let StartedCompletion { mut generation, mut answer, .. } = begun;
-    completion::finish(app, &mut generation, &mut answer).await?;
-    Ok((answer.outputs(), answer.heading.model.fingerprint.clone()))
+    let mut answer = begin(app, bytes.as_bytes(), None, expected)?.answering;
+    finish(app, &mut answer).await?;
+    Ok((answer.outputs(), answer.about().fingerprint))
 }
 
 /// What an encoder or a reranker gives; `None`: it was asked for by another path.

@@ -3,24 +3,106 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::audit::Told;
 use super::body::{Sent, blocking};
-use super::completion::{check, new_id, refuse_ignored};
+use super::completion::{begun, new_id, refuse_ignored};
 use super::encoders::{Asked, Reader, lost};
-use super::encoding::{Client, Encoding, respond};
+use super::encoding::{Client, Encoding, MOST_TEXTS};
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::models::Kind;
-use super::request::rerank::RerankRequest;
+use super::request::fields::{self, Fields, MOST, Whole};
 use crate::encoder::{Pair, Side, between_0_and_1};
 
 pub const PATH: &str = "/v1/rerank";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RerankRequest {
+    model: Option<String>,
+    query: String,
+    documents: Vec<Document>,
+    /// The best ones that are wanted; all where it is not said.
+    top_n: Option<Whole<1, MOST>>,
+    return_documents: Option<bool>,
+    /// Whether pairs that are too long are cut.
+    #[serde(default)]
+    truncate: bool,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "is of another type; expected a string, or an object with `text`")]
+enum Document {
+    Text(String),
+    Object {
+        text: String,
+        #[serde(flatten)]
+        rest: Fields,
+    },
+}
+
+impl Document {
+    fn text(&self) -> &str {
+        match self {
+            Document::Text(text) | Document::Object { text, .. } => text,
+        }
+    }
+}
+
+impl RerankRequest {
+    fn read(body: &[u8]) -> Result<RerankRequest, ApiError> {
+        let request: RerankRequest = fields::request(body)?;
+        if request.query.trim().is_empty() {
+            return Err(ApiError::invalid("query", "query is empty"));
+        }
+        let count = request.documents.len();
+        if !(1..=MOST_TEXTS).contains(&count) {
+            let message = format!("documents has {count} entries; expected 1 to {MOST_TEXTS}");
+            return Err(ApiError::invalid("documents", message));
+        }
+        Ok(request)
+    }
+
+    /// Unknown fields.
+    fn ignored(&self) -> Vec<String> {
+        let numbered = self.documents.iter().enumerate();
+        let inside = numbered.flat_map(|(index, document)| match document {
+            Document::Text(_) => Vec::new(),
+            Document::Object { rest, .. } => {
+                fields::unknown(&format!("documents[{index}]"), rest).collect()
+            }
+        });
+        fields::names(&self.rest).into_iter().chain(inside).collect()
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Ranking {
+    id: String,
+    results: Vec<Ranked>,
+    /// The tokens where Cohere has them.
+    meta: Value,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Ranked {
+    index: usize,
+    relevance_score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<DocumentText>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DocumentText {
+    text: String,
+}
 
 /// A request whose pairs are read.
 pub struct Begun {
@@ -33,38 +115,24 @@ pub async fn rerank(
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    check(&app)?;
-    let reading = app.clone();
-    let read = move |bytes: Bytes| {
-        let begun = begin(&reading, &bytes, caller.as_ref())?;
-        Ok((begun, reading.audit.input(&bytes)))
-    };
-    let ((begun, input), reserved) = sent.parse_json(read).await?;
+    let (begun, input, reserved) = begun(&app, caller, sent, begin).await?;
     let Begun { mut encoding, request } = begun;
     let client = Client { who, path: PATH, input };
+    let ignored = request.ignored();
     let ranked = ranked(&encoding.told(&app, client, output).await?);
-    let results = ranked.into_iter().take(request.top_n.unwrap_or(usize::MAX));
-    let results = results.map(|(index, score)| {
-        let mut result = entry(index, score);
-        if request.returns_documents {
-            result["document"] = json!({"text": request.documents[index]});
-        }
-        result
+    let wanted = ranked.into_iter().take(request.top_n.map_or(usize::MAX, Whole::count));
+    let shown = |index: usize| DocumentText { text: request.documents[index].text().to_owned() };
+    let returns = request.return_documents != Some(false);
+    let results = wanted.map(|(index, score)| Ranked {
+        index,
+        relevance_score: f64::from(score),
+        document: returns.then(|| shown(index)),
     });
-    let results: Vec<Value> = results.collect();
     let (id, _) = new_id("rerank", None);
-    let body = json!({
-        "id": id,
-        "object": "list",
-        "model": encoding.model.id,
-        "results": results,
-        "usage": encoding.usage(),
-        "meta": {"tokens": {"input_tokens": encoding.tokens}},
-        "system_fingerprint": encoding.model.fingerprint,
-        "wardround": encoding.own_fields(&request.ignored),
-    });
+    let meta = json!({"tokens": {"input_tokens": encoding.tokens}});
+    let own = Ranking { id, results: results.collect(), meta };
     let response = move || {
-        let response = respond(&body, &request.ignored);
+        let response = encoding.respond(own, &ignored);
         drop(reserved);
         response
     };
@@ -74,12 +142,12 @@ pub async fn rerank(
 /// Reads a request, and takes its place in the queue.
 pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
     let request = RerankRequest::read(body)?;
-    refuse_ignored(app, &request.ignored)?;
+    refuse_ignored(app, &request.ignored())?;
     let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
     let Reader::Reranker(reranker) = &*model.reader else { return Err(lost()) };
     let asked = Asked { side: Side::Document, dims: 1 };
-    let mut encoding = Encoding::new(model, asked, "documents", request.truncates);
-    for text in &request.documents {
+    let mut encoding = Encoding::new(model, asked, "documents", request.truncate);
+    for text in request.documents.iter().map(Document::text) {
         let bytes = if text.trim().is_empty() { 0 } else { text.len() + request.query.len() };
         encoding
             .add(bytes, || reranker.sequence(&Pair { query: &request.query, title: "", text }))?;
@@ -89,11 +157,8 @@ pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, A
 
 /// What the audit trail has of scores.
 pub fn output(scores: &[Vec<f32>]) -> Value {
-    ranked(scores).into_iter().map(|(index, score)| entry(index, score)).collect()
-}
-
-fn entry(index: usize, score: f32) -> Value {
-    json!({"index": index, "relevance_score": score})
+    let ranked = ranked(scores).into_iter();
+    ranked.map(|(index, score)| json!({"index": index, "relevance_score": score})).collect()
 }
 
 /// The places of documents and their scores from 0 to 1, the best first, of equal ones the first. The order is that of the model's own numbers,
@@ -102,4 +167,35 @@ fn ranked(scores: &[Vec<f32>]) -> Vec<(usize, f32)> {
     let mut ranked: Vec<(usize, f32)> = scores.iter().flatten().copied().enumerate().collect();
     ranked.sort_by(|(_, one), (_, other)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
     ranked.into_iter().map(|(index, score)| (index, between_0_and_1(score))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(change: Value) -> Result<RerankRequest, ApiError> {
+        let mut body = json!({"query": "a", "documents": ["b", {"text": "c", "title": "d"}]});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        RerankRequest::read(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn documents_are_texts_or_objects_with_one() {
+        let request = read(json!({"top_n": 1, "zeta": 2})).unwrap();
+        let texts: Vec<&str> = request.documents.iter().map(Document::text).collect();
+        assert_eq!(texts, ["b", "c"]);
+        assert_eq!((request.return_documents, request.top_n), (None, Some(Whole(1))));
+        assert_eq!(request.ignored(), ["zeta", "documents[1].title"]);
+        for (change, param) in [
+            (json!({"query": " "}), "query"),
+            (json!({"query": null}), "query"),
+            (json!({"documents": []}), "documents"),
+            (json!({"documents": "b"}), "documents"),
+            (json!({"documents": ["b", 3]}), "documents[1]"),
+            (json!({"documents": [{"title": "b"}]}), "documents[0]"),
+            (json!({"top_n": 0}), "top_n"),
+        ] {
+            assert_eq!(read(change).unwrap_err().param.as_deref(), Some(param));
+        }
+    }
 }

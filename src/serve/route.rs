@@ -7,10 +7,12 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::app::App;
-use super::error::{ApiError, Code};
+use super::error::{ApiError, Code, ErrorBody};
 use super::guard;
 use super::request::fields::quoted;
 
@@ -28,8 +30,16 @@ pub enum Access {
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
 
-/// A body by its media type, and the name of its schema; `None` where it has none.
-type Content = (&'static str, Option<&'static str>);
+/// Makes the schema of a type.
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The schema of a type in the description.
+pub fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// A body by its media type, with what it holds; nothing where that is not described.
+type Content = (&'static str, &'static [SchemaOf]);
 
 /// A path with its handlers, for those who may ask it; and what the description says of it.
 pub struct Route {
@@ -91,12 +101,12 @@ impl Route {
         self
     }
 
-    pub fn takes(mut self, media: &'static str, schema: Option<&'static str>) -> Route {
+    pub fn takes(mut self, media: &'static str, schema: &'static [SchemaOf]) -> Route {
         self.takes.push((media, schema));
         self
     }
 
-    pub fn gives(mut self, media: &'static str, schema: Option<&'static str>) -> Route {
+    pub fn gives(mut self, media: &'static str, schema: &'static [SchemaOf]) -> Route {
         self.gives.push((media, schema));
         self
     }
@@ -111,51 +121,72 @@ impl Route {
     }
 
     /// Its path and what the description says of it.
-    fn described(&self) -> Option<(String, Value)> {
-        let mut described = json!({"summary": self.summary, "responses": self.responses()});
+    fn described(&self, generators: &mut [SchemaGenerator; 2]) -> Option<(String, Value)> {
+        let [taken, given] = generators;
+        let error = contents(&[(JSON, &[of::<ErrorBody>])], given);
+        let mut answer = json!({"description": "OK"});
+        if !self.gives.is_empty() {
+            answer["content"] = contents(&self.gives, given);
+        }
+        let responses =
+            json!({"200": answer, "default": {"description": "An error", "content": error}});
+        let mut described = json!({"summary": self.summary, "responses": responses});
         if self.access == Access::Public {
             described["security"] = json!([]);
         }
         if !self.takes.is_empty() {
-            described["requestBody"] = json!({"required": true, "content": contents(&self.takes)});
+            let content = contents(&self.takes, taken);
+            described["requestBody"] = json!({"required": true, "content": content});
         }
         let path = self.paths.first()?.replace("{*", "{");
         let mut methods = json!({self.method: described});
-        let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
-        let parameters: Vec<Value> = names
-            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
-            .collect();
-        if !parameters.is_empty() {
-            methods["parameters"] = parameters.into();
+        if path.contains("{id}") {
+            let id =
+                json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+            methods["parameters"] = json!([id]);
         }
         Some((path, methods))
     }
-
-    fn responses(&self) -> Value {
-        let mut given = json!({"description": "OK"});
-        if !self.gives.is_empty() {
-            given["content"] = contents(&self.gives);
-        }
-        let error = contents(&[(JSON, Some("Error"))]);
-        json!({"200": given, "default": {"description": "An error", "content": error}})
-    }
 }
 
-fn contents(contents: &[Content]) -> Value {
-    contents.iter().map(|content| (content.0.to_owned(), body(content))).collect()
+fn contents(contents: &[Content], generator: &mut SchemaGenerator) -> Value {
+    let mut body = |(media, schemas): &Content| {
+        let parts: Vec<Schema> = schemas.iter().map(|schema| schema(generator)).collect();
+        let schema = match parts.as_slice() {
+            [] if media.ends_with("json") => json!({"type": "object"}),
+            [] => json!({"type": "string"}),
+            [one] => json!(one),
+            several => json!({"allOf": several}),
+        };
+        ((*media).to_owned(), json!({"schema": schema}))
+    };
+    contents.iter().map(&mut body).collect()
 }
 
-fn body((media, schema): &Content) -> Value {
-    match schema {
-        Some(name) => json!({"schema": {"$ref": format!("#/components/schemas/{name}")}}),
-        None if media.ends_with("json") => json!({"schema": {"type": "object"}}),
-        None => json!({"schema": {"type": "string"}}),
-    }
-}
-
-/// The OpenAPI paths of routes, in their order.
+/// The OpenAPI document of routes, whose schemas are those of the types that are read and written.
 pub fn described<'a>(routes: impl IntoIterator<Item = &'a Route>) -> Value {
-    routes.into_iter().filter_map(Route::described).collect::<Map<String, Value>>().into()
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    let mut generators =
+        [settings.clone().into_generator(), settings.for_serialize().into_generator()];
+    let described = routes.into_iter().filter_map(|route| route.described(&mut generators));
+    let paths: Map<String, Value> = described.collect();
+    let schemas = generators.iter_mut().flat_map(|one| one.take_definitions(true));
+    let schemas: Map<String, Value> = schemas.collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "wardround",
+            "version": "1",
+            "description": "An OpenAI-compatible interface: equal requests to servers of one fingerprint get equal bytes.",
+        },
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
+        },
+    })
 }
 
 /// The router adds the header `allow`, which names the methods of the path.

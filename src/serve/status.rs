@@ -1,10 +1,10 @@
-//! The endpoints about the server: health, version, metrics, models.
+//! The endpoints about the server: health, version, metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use tokio::time::timeout;
 use super::app::App;
 use super::error::{ApiError, Code};
 use super::models::ServedModel;
-use super::request::address::Address;
 
 /// How long to wait for an engine's state between two steps; after that its last figures are used.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
@@ -30,30 +29,6 @@ pub async fn live() -> StatusCode {
 
 pub async fn version() -> Json<Value> {
     Json(json!({"version": env!("CARGO_PKG_VERSION")}))
-}
-
-pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
-    let served = app.served()?;
-    let models = served.models.iter().map(|model| model.entry(app.created));
-    let systems = served.systems.iter().map(|system| system.entry(app.created));
-    let encoders = served.encoders.iter().map(|encoder| encoder.entry(app.created));
-    let data: Vec<Value> = models.chain(systems).chain(encoders).collect();
-    let more = json!({"sandbox": served.sandbox});
-    Ok(Json(json!({"object": "list", "data": data, "wardround": more})))
-}
-
-pub async fn model(
-    State(app): State<Arc<App>>,
-    Address(Path(id)): Address<Path<String>>,
-) -> Result<Json<Value>, ApiError> {
-    let served = app.served()?;
-    if let Some(system) = served.system(&id) {
-        return Ok(Json(system.entry(app.created)));
-    }
-    if let Some(encoder) = served.encoders.iter().find(|encoder| encoder.id == id) {
-        return Ok(Json(encoder.entry(app.created)));
-    }
-    Ok(Json(served.find(Some(&id))?.entry(app.created)))
 }
 
 pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::models::{Served, refuse_length};
+use super::models::{ModelEntry, Served, refuse_length};
 use super::request::fields::quoted;
 use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
@@ -65,16 +65,12 @@ impl ServedSystem {
         })
     }
 
-    /// Refuses a text that cannot fit into a context, by its length alone.
-    pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
-        self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
-    }
-
     /// Refuses an item whose text alone leaves no room in the context of a model.
     pub fn refuse_longer(&self, item: &Item, param: &str) -> Result<(), ApiError> {
         let text = text_of(item);
-        self.refuse_length(&text, param)?;
         let Some(context) = self.context else { return Ok(()) };
+        // By its length alone, before it is tokenised.
+        refuse_length(text.len(), context, param)?;
         for seat in &self.seated.seats {
             let tokens = seat.backbone.description.tokenizer.encode_writing(&text);
             let tokens = tokens.map_err(PanelError::from)?.len();
@@ -96,26 +92,17 @@ impl ServedSystem {
     }
 
     /// The entry in the list of models.
-    pub fn entry(&self, created: u64) -> Value {
-        json!({
-            "id": self.id,
-            "object": "model",
-            "created": created,
-            "owned_by": "wardround",
-            "root": self.id,
-            "parent": null,
-            "max_model_len": self.context,
-            "permission": [],
-            "wardround": {
-                "kind": "system",
-                "takes": self.takes().to_string(),
-                "seats": self.seats(),
-                "settings": self.seated.config.table,
-                "prompts_sha256": self.seated.prompts_sha256,
-                "fingerprint": self.fingerprint,
-                "synthetic": self.is_synthetic,
-            },
-        })
+    pub fn entry(&self) -> ModelEntry {
+        let own = json!({
+            "kind": "system",
+            "takes": self.takes().to_string(),
+            "seats": self.seats(),
+            "settings": self.seated.config.table,
+            "prompts_sha256": self.seated.prompts_sha256,
+            "fingerprint": self.fingerprint,
+            "synthetic": self.is_synthetic,
+        });
+        ModelEntry::new(&self.id, Some(self.id.clone()), self.context, own)
     }
 }
 
@@ -130,22 +117,15 @@ impl Served {
     /// An unknown system, one for other items, or none for notes.
     pub fn note_system(&self, name: Option<&str>) -> Result<&Arc<ServedSystem>, ApiError> {
         let fitting = || self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
-        let names: Vec<&str> = fitting().map(|system| system.id.as_str()).collect();
-        let refuse = |message| Err(ApiError::of(Code::ModelNotFound, "system", message));
-        match (name, fitting().next()) {
-            (_, None) => refuse(
-                "no system that takes notes is served; start the server with --system medguards"
-                    .to_owned(),
-            ),
-            (None, Some(first)) => Ok(first),
-            (Some(name), Some(_)) => match fitting().find(|system| system.id == name) {
-                Some(system) => Ok(system),
-                None => refuse(format!(
-                    "no system {} takes notes here; there are {}",
-                    quoted(name),
-                    names.join(", ")
-                )),
-            },
-        }
+        let found = fitting().find(|system| name.is_none_or(|name| system.id == name));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = fitting().map(|system| system.id.as_str()).collect();
+            let name = name.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
+            let message = format!(
+                "no system{name} takes notes here; there are [{}], and `serve --system medguards` serves one",
+                names.join(", ")
+            );
+            ApiError::of(Code::ModelNotFound, "system", message)
+        })
     }
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::app::App;
 use super::body::Sent;
@@ -15,12 +14,42 @@ use super::completion::{refuse_ignored, with_ignored};
 use super::error::{ApiError, Code};
 use super::models::{ServedModel, refuse_length};
 use super::request::address::Address;
-use super::request::chat::{Messages, messages, turn};
-use super::request::fields::{Fields, ids, required};
+use super::request::chat::{SentMessage, Turn, messages};
+use super::request::fields::{Fields, names, parse, take};
 use crate::chat::Prompt;
 use crate::panel::PanelError;
 
-const ADDS: &str = "add_special_tokens";
+/// A text, or the messages of a chat with the fields of [`Turn`].
+#[derive(Deserialize, JsonSchema)]
+pub struct TokenizeRequest {
+    model: Option<String>,
+    prompt: Option<String>,
+    content: Option<String>,
+    #[serde(default)]
+    messages: Vec<SentMessage>,
+    add_special_tokens: Option<bool>,
+    #[serde(default)]
+    return_token_strs: bool,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct DetokenizeRequest {
+    model: Option<String>,
+    tokens: Vec<u32>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+/// Messages with the fields of [`Turn`].
+#[derive(Deserialize, JsonSchema)]
+pub struct TemplateRequest {
+    model: Option<String>,
+    messages: Vec<SentMessage>,
+    #[serde(flatten)]
+    rest: Fields,
+}
 
 /// The model of the query.
 #[derive(Deserialize)]
@@ -29,87 +58,99 @@ pub struct Named {
     model: Option<String>,
 }
 
-/// The response to a body, made by `work` of its model and fields.
-async fn answer(
+#[derive(Serialize, JsonSchema)]
+pub struct Tokens {
+    count: usize,
+    max_model_len: usize,
+    tokens: Vec<u32>,
+    token_strs: Option<Vec<String>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Text {
+    prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct TokenizerInfo {
+    tokenizer_class: &'static str,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+    pad_token: Option<String>,
+    add_bos_token: bool,
+    chat_template: String,
+    model_max_length: usize,
+}
+
+/// The response to a body, made by `work` of its fields. It lists unknown fields in a header; under `--strict` they are an error.
+async fn answer<T: Serialize + 'static>(
     app: Arc<App>,
     sent: Sent,
-    work: fn(&App, &ServedModel, Fields) -> Result<Response, ApiError>,
+    work: fn(&App, &mut Fields, &mut Vec<String>) -> Result<T, ApiError>,
 ) -> Result<Response, ApiError> {
     app.served()?;
-    let read = move |bytes: Bytes| {
-        let mut fields = Fields::parse(&bytes)?;
-        let name = fields.text("model")?;
-        work(&app, app.served()?.find(name.as_deref())?, fields)
+    let read = move |bytes: axum::body::Bytes| {
+        let (mut fields, mut inside) = (parse(&bytes)?, Vec::new());
+        let made = work(&app, &mut fields, &mut inside)?;
+        let ignored: Vec<String> = names(&fields).into_iter().chain(inside).collect();
+        refuse_ignored(&app, &ignored)?;
+        Ok(with_ignored(Json(made).into_response(), &ignored))
     };
     Ok(sent.parse_json(read).await?.0)
 }
 
-struct Chat {
-    prompt: Prompt,
-    /// Unknown fields of inner objects.
-    ignored: Vec<String>,
-}
-
-fn chat(model: &ServedModel, fields: &mut Fields) -> Result<Chat, ApiError> {
-    let Messages { list, mut ignored } = messages(fields.take("messages"))?;
+fn chat(
+    model: &ServedModel,
+    list: Vec<SentMessage>,
+    fields: &mut Fields,
+    ignored: &mut Vec<String>,
+) -> Result<Prompt, ApiError> {
+    let list = messages(list, ignored)?;
     let bytes = list.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;
-    let turn = turn(fields)?;
+    let turn = Turn::take(fields)?;
+    ignored.extend(turn.ignored().chain(turn.without_effect().map(str::to_owned)));
     let description = &model.backbone.description;
     let options = turn.of(model.thinks());
     let prompt = description.chat.prompt_with(&description.tokenizer, &list, options);
-    ignored.extend(turn.ignored.into_iter().chain(turn.without_effect.map(str::to_owned)));
-    Ok(Chat { prompt: prompt.map_err(PanelError::from)?, ignored })
-}
-
-/// A response that lists unknown fields in a header; under `--strict` they are an error.
-fn respond(
-    app: &App,
-    value: Value,
-    fields: Fields,
-    inside: Vec<String>,
-) -> Result<Response, ApiError> {
-    let ignored: Vec<String> = fields.rest().into_iter().chain(inside).collect();
-    refuse_ignored(app, &ignored)?;
-    Ok(with_ignored(Json(value).into_response(), &ignored))
+    Ok(prompt.map_err(PanelError::from)?)
 }
 
 pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    answer(app, sent, |app, model, mut fields| {
+    answer(app, sent, |app, fields, ignored| {
+        let asked = take(fields, |own: &mut TokenizeRequest| &mut own.rest)?;
+        let model = app.served()?.find(asked.model.as_deref())?;
         let tokenizer = &model.backbone.description.tokenizer;
-        let prompt = match fields.text("prompt")? {
-            None => fields.text("content")?,
-            given => given,
-        };
-        let adds = fields.flag(ADDS)?;
-        let (tokens, inside) = match prompt {
+        let tokens = match asked.prompt.or(asked.content) {
             Some(text) => {
                 refuse_length(text.len(), model.context(), "prompt")?;
-                let tokens = tokenizer.encode_with(&text, adds.unwrap_or(true));
-                (tokens.map_err(PanelError::from)?, Vec::new())
+                ignored.extend((!asked.messages.is_empty()).then(|| "messages".to_owned()));
+                let adds = asked.add_special_tokens.unwrap_or(true);
+                tokenizer.encode_with(&text, adds).map_err(PanelError::from)?
             }
             None => {
-                let Chat { prompt, mut ignored } = chat(model, &mut fields)?;
                 // A template writes its own.
-                ignored.extend(adds.filter(|adds| *adds).map(|_| ADDS.to_owned()));
-                (prompt.tokens, ignored)
+                let adds = asked.add_special_tokens == Some(true);
+                let prompt = chat(model, asked.messages, fields, ignored)?;
+                ignored.extend(adds.then(|| "add_special_tokens".to_owned()));
+                prompt.tokens
             }
         };
-        let strings = match fields.flag("return_token_strs")?.unwrap_or(false) {
-            true => json!(tokens.iter().map(|id| tokenizer.shown(*id)).collect::<Vec<_>>()),
-            false => Value::Null,
-        };
-        let value = json!({
-            "count": tokens.len(), "max_model_len": model.context(), "tokens": tokens, "token_strs": strings
-        });
-        respond(app, value, fields, inside)
+        let strings = asked.return_token_strs;
+        let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
+        let (count, max_model_len) = (tokens.len(), model.context());
+        Ok(Tokens { count, max_model_len, tokens, token_strs: strings })
     })
     .await
 }
 
 pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    answer(app, sent, |app, model, mut fields| {
-        let tokens = ids("tokens", &required(fields.take("tokens"), "tokens")?)?;
+    answer(app, sent, |app, fields, _| {
+        let DetokenizeRequest { model, tokens, .. } =
+            take(fields, |own: &mut DetokenizeRequest| &mut own.rest)?;
+        let model = app.served()?.find(model.as_deref())?;
         if tokens.len() > model.context() {
             let (given, most) = (tokens.len(), model.context());
             let message = format!("tokens has {given} tokens, and the model takes {most}");
@@ -121,15 +162,18 @@ pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respo
             return Err(ApiError::invalid("tokens", message));
         }
         let text = model.backbone.description.tokenizer.decode_shown(&tokens);
-        respond(app, json!({"prompt": text, "content": text}), fields, Vec::new())
+        Ok(Text { prompt: text.clone(), content: Some(text) })
     })
     .await
 }
 
 pub async fn apply_template(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    answer(app, sent, |app, model, mut fields| {
-        let Chat { prompt, ignored } = chat(model, &mut fields)?;
-        respond(app, json!({"prompt": prompt.text}), fields, ignored)
+    answer(app, sent, |app, fields, ignored| {
+        let TemplateRequest { model, messages, .. } =
+            take(fields, |own: &mut TemplateRequest| &mut own.rest)?;
+        let model = app.served()?.find(model.as_deref())?;
+        let prompt = chat(model, messages, fields, ignored)?.text;
+        Ok(Text { prompt, content: None })
     })
     .await
 }
@@ -137,17 +181,17 @@ pub async fn apply_template(State(app): State<Arc<App>>, sent: Sent) -> Result<R
 pub async fn info(
     State(app): State<Arc<App>>,
     Address(Query(named)): Address<Query<Named>>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<TokenizerInfo>, ApiError> {
     let model = app.served()?.find(named.model.as_deref())?;
     let description = &model.backbone.description;
     let chat = &description.chat;
-    Ok(Json(json!({
-        "tokenizer_class": description.config.family.name(),
-        "bos_token": chat.token("bos_token"),
-        "eos_token": chat.token("eos_token"),
-        "pad_token": chat.token("pad_token"),
-        "add_bos_token": description.tokenizer.adds_bos(),
-        "chat_template": chat.source,
-        "model_max_length": model.context(),
-    })))
+    Ok(Json(TokenizerInfo {
+        tokenizer_class: description.config.family.name(),
+        bos_token: chat.token("bos_token").map(str::to_owned),
+        eos_token: chat.token("eos_token").map(str::to_owned),
+        pad_token: chat.token("pad_token").map(str::to_owned),
+        add_bos_token: description.tokenizer.adds_bos(),
+        chat_template: chat.source.clone(),
+        model_max_length: model.context(),
+    }))
 }

@@ -12,8 +12,17 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
         let at_least = |found: usize| found >= wanted.as_u64().unwrap() as usize;
         let at_most = |found: usize| found <= wanted.as_u64().unwrap() as usize;
         match keyword.as_str() {
-            "type" => is_of_type(wanted.as_str().unwrap(), value),
-            "anyOf" => wanted.as_array().unwrap().iter().any(|schema| is_valid(schema, value)),
+            "type" => match wanted {
+                Value::Array(types) => {
+                    types.iter().any(|wanted| is_of_type(wanted.as_str().unwrap(), value))
+                }
+                one => is_of_type(one.as_str().unwrap(), value),
+            },
+            "minimum" => value.as_f64() >= wanted.as_f64() || !value.is_number(),
+            "maximum" => value.as_f64() <= wanted.as_f64() || !value.is_number(),
+            "anyOf" | "oneOf" => {
+                wanted.as_array().unwrap().iter().any(|schema| is_valid(schema, value))
+            }
             "const" => wanted == value,
             "enum" => wanted.as_array().unwrap().contains(value),
             "minLength" => value.as_str().is_none_or(|text| at_least(text.chars().count())),
@@ -40,12 +49,13 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
                 pairs.into_iter().all(|(schema, field)| is_valid(schema, field))
             }),
             "additionalProperties" => value.as_object().is_none_or(|fields| {
-                let known = schema["properties"].as_object().unwrap();
-                let others = fields.iter().filter(|(name, _)| !known.contains_key(*name));
+                let known = schema.get("properties").and_then(Value::as_object);
+                let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
+                let others = fields.iter().filter(|(name, _)| !is_known(name.as_str()));
                 others.into_iter().all(|(_, field)| is_valid(wanted, field))
             }),
-            // Lark's own, and none of the value's business.
-            "x-guidance" => true,
+            // Lark's own, and words for people: none of the value's business.
+            "x-guidance" | "title" | "description" | "default" | "format" => true,
             other => panic!("keyword {other} is not known here"),
         }
     })

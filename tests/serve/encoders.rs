@@ -84,7 +84,7 @@ fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
         embed(&server, &body)
     };
     let whole = ask(json!({"user": "ward", "zeta": 1}));
-    check(&document, "EmbeddingList", &whole.json());
+    check(&document, "/v1/embeddings", &whole.json());
     assert_eq!(whole.header("x-wardround-ignored"), "zeta,user");
     let read = library.sequence(Side::Document, TEXTS[0]).unwrap();
     let ids: Vec<Vec<u32>> = TEXTS
@@ -134,7 +134,7 @@ fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
     let why = ask("cut", json!({"dimensions": 5}));
     refused(&why, (400, "invalid_value"), "dimensions", &["is 5", "4, 8, 16 numbers"]);
     let why = ask("mean", json!({"dimensions": 8}));
-    refused(&why, (400, "invalid_value"), "dimensions", &["16 numbers, and is not made"]);
+    refused(&why, (400, "invalid_value"), "dimensions", &["vectors of 16 numbers"]);
     refused(&ask("mean", json!({"dimensions": 17})), (400, "invalid_value"), "dimensions", &[]);
 
     // Queries have their own prompt.
@@ -156,7 +156,7 @@ fn what_is_not_embedded_is_refused_by_name_and_place() {
     let server = serve(&models, "--context 1024");
     let document = server.get("/openapi.json").json();
     check(&document, "ModelList", &server.get("/v1/models").json());
-    check(&document, "Model", &server.get("/v1/models/mean").json());
+    check(&document, "ModelEntry", &server.get("/v1/models/mean").json());
     let ask = |input: Value| embed(&server, &json!({"input": input}));
     let long = "the ".repeat(30);
     let says = ["input[1] has 32 tokens", "mean reads 24"];
@@ -190,26 +190,18 @@ fn what_is_not_embedded_is_refused_by_name_and_place() {
     refused(&embed(&server, &json!({})), (400, "missing_parameter"), "input", &[]);
 
     // A model of another kind, and one that is not there.
-    let all = "there are qwen3, mean (encoder), cross (reranker)";
+    let all = "there are qwen3 (model), mean (encoder), cross (reranker)";
     let chat = json!([{"role": "user", "content": "a"}]);
     for (path, body, says) in [
-        (
-            "/v1/embeddings",
-            json!({"input": "a", "model": "qwen3"}),
-            "qwen3 is a model, which takes chats and completions alone",
-        ),
-        ("/v1/embeddings", json!({"input": "a", "model": "cross"}), "cross is a reranker"),
-        ("/v1/embeddings", json!({"input": "a", "model": "zeta"}), "there is no model `zeta`"),
-        (
-            "/v1/chat/completions",
-            json!({"messages": chat, "model": "mean"}),
-            "mean is an encoder, which takes /v1/embeddings alone",
-        ),
-        ("/v1/completions", json!({"prompt": "a", "model": "cross"}), "/v1/rerank alone"),
+        ("/v1/embeddings", json!({"input": "a", "model": "qwen3"}), "no encoder `qwen3`"),
+        ("/v1/embeddings", json!({"input": "a", "model": "cross"}), "no encoder `cross`"),
+        ("/v1/embeddings", json!({"input": "a", "model": "zeta"}), "no encoder `zeta`"),
+        ("/v1/chat/completions", json!({"messages": chat, "model": "mean"}), "no model `mean`"),
+        ("/v1/completions", json!({"prompt": "a", "model": "cross"}), "no model `cross`"),
         (
             "/v1/rerank",
             json!({"query": "a", "documents": ["b"], "model": "mean"}),
-            "/v1/embeddings alone",
+            "no reranker `mean`",
         ),
     ] {
         let says = [says, all];
@@ -240,7 +232,7 @@ fn documents_are_ranked_by_the_rerankers_own_score() {
     // Stable: of two equal ones the first comes first.
     expected.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
     let whole = rerank(json!({}));
-    check(&document, "Ranking", &whole.json());
+    check(&document, "/v1/rerank", &whole.json());
     let results = whole.json()["results"].as_array().unwrap().clone();
     assert_eq!(results.len(), 4);
     for (result, index) in results.iter().zip(&expected) {
@@ -267,7 +259,7 @@ fn documents_are_ranked_by_the_rerankers_own_score() {
     let answer = rerank(json!({"documents": long, "truncate": true}));
     assert_eq!(answer.json()["wardround"]["truncated"], json!([1]));
     refused(&rerank(json!({"documents": ["a", ""]})), (400, "invalid_value"), "documents[1]", &[]);
-    let says = ["this takes an encoder, and none is served", "cross (reranker)"];
+    let says = ["must name the encoder", "cross (reranker)"];
     let answer = embed(&server, &json!({"input": "a"}));
     refused(&answer, (404, "model_not_found"), "model", &says);
 }

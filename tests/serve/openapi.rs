@@ -24,8 +24,16 @@ fn resolved(schema: &Value, document: &Value) -> Value {
     }
 }
 
+/// Whether a value is of the schema of this name, or what is posted to this path gives it.
 pub fn check(document: &Value, name: &str, value: &Value) {
-    let schema = resolved(&document["components"]["schemas"][name], document);
+    let schema = match name.starts_with('/') {
+        true => {
+            let answer = &document["paths"][name]["post"]["responses"]["200"];
+            &answer["content"]["application/json"]["schema"]
+        }
+        false => &document["components"]["schemas"][name],
+    };
+    let schema = resolved(schema, document);
     assert!(is_valid(&schema, value), "no {name}: {value:#}");
 }
 
@@ -34,19 +42,16 @@ fn responses_are_as_described() {
     let server = Server::one(Family::Qwen3, "");
     let document = server.get("/openapi.json").json();
     let check_one = |name: &str, reply: &Answer| check(&document, name, &reply.json());
-    for path in ["/health", "/v1/health"] {
-        check_one("Status", &server.get(path));
-    }
-    check_one("Version", &server.get("/version"));
+    assert_eq!(server.get("/v1/health").json(), json!({"status": "ok"}));
     check_one("ModelList", &server.get("/v1/models"));
-    check_one("Model", &server.get("/v1/models/qwen3"));
+    check_one("ModelEntry", &server.get("/v1/models/qwen3"));
     check_one("TokenizerInfo", &server.get("/tokenizer_info"));
     check_one("Tokens", &server.post("/tokenize", &json!({"prompt": "a"})));
     check_one("Text", &server.post("/detokenize", &json!({"tokens": [5]})));
     let messages = json!([{"role": "user", "content": "Hello"}]);
     check_one("Text", &server.post("/apply-template", &json!({"messages": messages})));
-    check_one("Error", &server.get("/nothing"));
-    check_one("Error", &server.post("/v1/chat/completions", &json!({})));
+    check_one("ErrorBody", &server.get("/nothing"));
+    check_one("ErrorBody", &server.post("/v1/chat/completions", &json!({})));
     for extra in [
         json!({}),
         json!({"logprobs": true, "top_logprobs": 2, "prompt_logprobs": 1, "return_token_ids": true, "n": 2}),
@@ -54,12 +59,12 @@ fn responses_are_as_described() {
     ] {
         let mut body = json!({"messages": messages, "max_tokens": 6});
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        check_one("ChatCompletion", &server.post("/v1/chat/completions", &body));
+        check_one("Reply", &server.post("/v1/chat/completions", &body));
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true, "continuous_usage_stats": true});
         let (events, is_whole) = server.post("/v1/chat/completions", &body).events();
         assert!(is_whole);
-        events.iter().for_each(|event| check(&document, "ChatChunk", event));
+        events.iter().for_each(|event| check(&document, "Reply", event));
     }
     for extra in [
         json!({}),
@@ -68,10 +73,10 @@ fn responses_are_as_described() {
     ] {
         let mut body = json!({"prompt": ["Hello", "You"], "max_tokens": 4});
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        check_one("TextCompletion", &server.post("/v1/completions", &body));
+        check_one("Reply", &server.post("/v1/completions", &body));
         body["stream"] = json!(true);
         let (events, _) = server.post("/v1/completions", &body).events();
-        events.iter().for_each(|event| check(&document, "TextCompletion", event));
+        events.iter().for_each(|event| check(&document, "Reply", event));
     }
 }
 
@@ -81,23 +86,38 @@ fn responses_of_systems_are_as_described() {
     let document = server.get("/openapi.json").json();
     let check_one = |name: &str, answer: &Answer| check(&document, name, &answer.json());
     check_one("ModelList", &server.get("/v1/models"));
-    check_one("Model", &server.get("/v1/models/medguards"));
+    check_one("ModelEntry", &server.get("/v1/models/medguards"));
     for (model, text) in
         [("cot-sc", "Which?\nA) one\nB) two"), ("medguards", "Malaria is treated with aspirin.")]
     {
         let mut body =
             json!({"model": model, "messages": [{"role": "user", "content": text}], "n": 2});
-        check_one("ChatCompletion", &server.post("/v1/chat/completions", &body));
+        check_one("Reply", &server.post("/v1/chat/completions", &body));
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true, "continuous_usage_stats": true});
         let (events, is_whole) = server.post("/v1/chat/completions", &body).events();
         assert!(is_whole);
-        events.iter().for_each(|event| check(&document, "ChatChunk", event));
+        events.iter().for_each(|event| check(&document, "Reply", event));
     }
-    let note = json!({"text": "Fever. Malaria is treated with aspirin."});
-    check_one("Finding", &server.post("/v1/check", &note));
-    check_one("Error", &server.post("/v1/check", &json!({})));
-    check_one("Error", &server.post_text("/v1/check", "text/csv", "a"));
+    check_one("ErrorBody", &server.post("/v1/check", &json!({})));
+    check_one("ErrorBody", &server.post_text("/v1/check", "text/csv", "a"));
+}
+
+/// What a request may hold stands there by name, with its bounds.
+#[test]
+fn requests_are_described_by_their_fields() {
+    let server = Server::one(Family::Qwen3, "");
+    let document = server.get("/openapi.json").json();
+    let chat = &document["paths"]["/v1/chat/completions"]["post"]["requestBody"];
+    let parts = chat["content"]["application/json"]["schema"]["allOf"].as_array().unwrap();
+    let whole = resolved(&parts.clone().into(), &document);
+    let properties = |name: &str| {
+        let mut parts = whole.as_array().unwrap().iter();
+        parts.find_map(|part| part["properties"].get(name)).cloned()
+    };
+    assert!(properties("messages").is_some() && properties("response_format").is_some());
+    let n = properties("n").unwrap().to_string();
+    assert!(n.contains("\"minimum\":1") && n.contains("\"maximum\":16"), "{n}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn what_a_system_cannot_honour_is_refused_and_what_it_ignores_is_listed() {
         "response_format": {"type": "text"},
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]});
     let answer = server.post("/v1/chat/completions", &body);
-    assert_eq!(answer.header("x-wardround-ignored"), "messages[0],user,temperature,zeta");
+    assert_eq!(answer.header("x-wardround-ignored"), "messages[0],temperature,user,zeta");
     let answer = answer.json();
     let records = answer["wardround"]["records"].as_array().unwrap();
     assert_eq!((&records[0]["run"], &records[1]["run"]), (&json!(1), &json!(2)));

@@ -1,5 +1,6 @@
 //! Parses the item that a client sends to a system: a note, or a question as JSON or as a text whose last lines are the options.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::data::{Item, ItemKind, json};
@@ -7,7 +8,6 @@ use crate::experiment::case;
 use crate::record::Language;
 use crate::serve::body::count_values;
 use crate::serve::error::ApiError;
-use crate::serve::request::fields::{kind, quoted};
 
 /// The field that a chat's last message is in.
 const PARAM: &str = "messages";
@@ -43,30 +43,27 @@ fn question(question: &str, options: &Value) -> Result<Item, ApiError> {
     case::question(question, options).map_err(|error| ApiError::invalid(PARAM, error.problem()))
 }
 
+/// A question as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    question: String,
+    options: Value,
+}
+
 /// Of a question's JSON: its options are a few.
 const MOST_VALUES: usize = 1000;
 
 fn of_json(text: &str) -> Result<Item, ApiError> {
     let refuse = |what: String| ApiError::invalid(PARAM, format!("{what}; {FORMS}"));
-    let invalid =
-        |problem: String| refuse(format!("the question begins as JSON and is none: {problem}"));
     // More than any body may have is an error of its own.
     if count_values(text.as_bytes()).map_or(true, |values| values > MOST_VALUES) {
         return Err(refuse(format!("the question has more than {MOST_VALUES} values")));
     }
-    let fields = match json::parse(text).map_err(|error| invalid(error.to_string()))? {
-        Value::Object(fields) => fields,
-        other => return Err(invalid(format!("it is {}", kind(&other)))),
-    };
-    if let Some(name) = fields.keys().find(|name| !["question", "options"].contains(&name.as_str()))
-    {
-        let name = quoted(name);
-        return Err(refuse(format!("the question has a field {name}")));
-    }
-    match (fields.get("question"), fields.get("options")) {
-        (Some(Value::String(asked)), Some(options)) => question(asked, options),
-        _ => Err(refuse("the question lacks `question` or `options`".to_owned())),
-    }
+    let asked: Asked = json::read(text.as_bytes()).map_err(|_| {
+        refuse("the question begins as JSON, and is no object of these two fields".to_owned())
+    })?;
+    question(&asked.question, &asked.options)
 }
 
 fn of_text(text: &str) -> Result<Item, ApiError> {

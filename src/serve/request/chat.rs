@@ -1,209 +1,253 @@
-//! Parses chat completion requests.
+//! Chat completion requests.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
 use super::fields::{
-    Fields, agreed, asks_for_nothing, inner_flag, object, quoted, required, text, unknown,
-    wrong_type,
+    Fields, TextOrList, Whole, agreed, asks_for_nothing, names, parse, take, unknown,
 };
 use crate::chat::TurnOptions;
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
-#[derive(Clone, Debug)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct ChatRequest {
     pub model: Option<String>,
-    pub messages: Vec<Message>,
-    pub decoding: Decoding,
-    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
-    pub logprobs: Option<usize>,
+    messages: Vec<SentMessage>,
+    #[serde(default)]
+    logprobs: bool,
+    top_logprobs: Option<Whole<0, MOST_LOGPROBS>>,
+    #[serde(flatten)]
+    rest: Fields,
+    #[serde(skip)]
     pub turn: Turn,
+    #[serde(skip)]
+    pub decoding: Decoding,
+    /// The messages as models read them.
+    #[serde(skip)]
+    pub texts: Vec<Message>,
     /// Known fields whose value asks for something.
+    #[serde(skip)]
     pub given: Vec<String>,
     /// Unknown fields.
+    #[serde(skip)]
     pub ignored: Vec<String>,
 }
 
 impl ChatRequest {
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
-        let mut fields = Fields::parse(body)?;
-        let model = fields.text("model")?;
-        let Messages { list: messages, ignored } = messages(fields.take("messages"))?;
-        let mut decoding = Decoding::read(&mut fields)?;
-        let wanted = fields.flag("logprobs")?.unwrap_or(false);
-        let top = fields.count("top_logprobs", MOST_LOGPROBS)?;
-        if top.is_some_and(|top| top > 0) && !wanted {
+        let mut fields = parse(body)?;
+        let is_asking = |name: &String, value: &Value| {
+            !asks_for_nothing(value) || ON_UNTIL_FALSE.contains(&name.as_str())
+        };
+        let given = fields.iter().filter(|(name, value)| is_asking(name, value));
+        let mut given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
+        let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
+        request.turn = Turn::take(&mut fields)?;
+        request.decoding = Decoding::take(&mut fields)?;
+        if request.top_logprobs.is_some_and(|top| top.0 > 0) && !request.logprobs {
             let message = "top_logprobs is given without logprobs: true";
             return Err(ApiError::invalid("top_logprobs", message));
         }
-        let turn = turn(&mut fields)?;
-        decoding.without_effect.extend(turn.without_effect);
-        let known = ignored.into_iter().chain(decoding.ignored.iter().cloned());
-        let inside: Vec<String> = known.chain(turn.ignored.iter().cloned()).collect();
-        Ok(ChatRequest {
-            model,
-            messages,
-            decoding,
-            logprobs: wanted.then(|| top.unwrap_or(0)),
-            turn,
-            given: std::mem::take(&mut fields.given),
-            ignored: fields.rest().into_iter().chain(inside).collect(),
-        })
+        given.retain(|name| !fields.contains_key(name));
+        let mut ignored = names(&fields);
+        request.texts = messages(std::mem::take(&mut request.messages), &mut ignored)?;
+        ignored.append(&mut request.decoding.ignored);
+        ignored.extend(request.turn.ignored());
+        request.decoding.without_effect.extend(request.turn.without_effect());
+        Ok(ChatRequest { given, ignored, ..request })
+    }
+
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
+    pub fn logprobs(&self) -> Option<usize> {
+        self.logprobs.then(|| self.top_logprobs.map_or(0, Whole::count))
     }
 }
 
-pub struct Messages {
-    pub list: Vec<Message>,
-    /// Unknown fields of messages, each once.
-    pub ignored: Vec<String>,
-}
+/// Flags that ask for something where they are false.
+const ON_UNTIL_FALSE: [&str; 2] = ["add_generation_prompt", "enable_thinking"];
 
 /// How the model's turn begins.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Turn {
-    /// `None` for the default of the model's card.
-    pub thinking: Option<bool>,
-    opens: Option<bool>,
+    enable_thinking: Option<bool>,
+    chat_template_kwargs: TemplateArguments,
+    add_generation_prompt: Option<bool>,
     /// Whether the completion continues the last message.
-    pub continues_last: bool,
-    /// Unknown template arguments.
-    pub ignored: Vec<String>,
-    /// An effort other than none.
-    pub without_effect: Option<&'static str>,
+    pub continue_final_message: bool,
+    reasoning_effort: Option<Effort>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct TemplateArguments {
+    enable_thinking: Option<bool>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    #[serde(rename = "xhigh")]
+    VeryHigh,
 }
 
 impl Turn {
+    /// # Errors
+    /// A value of another type; fields that contradict each other.
+    pub fn take(fields: &mut Fields) -> Result<Turn, ApiError> {
+        let mut turn = take(fields, |own: &mut Turn| &mut own.rest)?;
+        turn.enable_thinking = agreed([
+            ("chat_template_kwargs.enable_thinking", turn.chat_template_kwargs.enable_thinking),
+            ("enable_thinking", turn.enable_thinking),
+            ("reasoning_effort", (turn.reasoning_effort == Some(Effort::None)).then_some(false)),
+        ])?;
+        if turn.continue_final_message && turn.add_generation_prompt == Some(true) {
+            let name = "continue_final_message";
+            let message = format!("{name} and add_generation_prompt are both true; give one");
+            return Err(ApiError::invalid(name, message));
+        }
+        Ok(turn)
+    }
+
     /// Of a model that thinks where nobody says.
     pub fn of(&self, thinks: bool) -> TurnOptions {
         TurnOptions {
-            thinking: self.thinking.unwrap_or(thinks),
-            opens_turn: self.opens.unwrap_or(!self.continues_last),
-            continues_last: self.continues_last,
+            thinking: self.enable_thinking.unwrap_or(thinks),
+            opens_turn: self.add_generation_prompt.unwrap_or(!self.continue_final_message),
+            continues_last: self.continue_final_message,
         }
+    }
+
+    /// Unknown template arguments.
+    pub fn ignored(&self) -> impl Iterator<Item = String> {
+        self.chat_template_kwargs.rest.keys().map(|name| format!("chat_template_kwargs.{name}"))
+    }
+
+    /// An effort other than none.
+    pub fn without_effect(&self) -> Option<&'static str> {
+        let effort = self.reasoning_effort.filter(|effort| *effort != Effort::None);
+        effort.map(|_| "reasoning_effort")
     }
 }
 
+/// A message of a chat.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SentMessage {
+    role: Role,
+    content: Option<TextOrList<Part>>,
+    #[serde(default)]
+    tool_calls: Value,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    #[serde(alias = "developer")]
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Part {
+    #[serde(rename = "type")]
+    kind: PartKind,
+    text: Option<String>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PartKind {
+    #[serde(alias = "input_text", alias = "output_text")]
+    Text,
+    #[serde(alias = "input_image", alias = "input_audio", alias = "file", alias = "input_file")]
+    ImageUrl,
+}
+
+/// The messages as models read them; `ignored` gets their unknown fields, each once.
+///
 /// # Errors
-/// A value of another type; fields that contradict each other.
-pub fn turn(fields: &mut Fields) -> Result<Turn, ApiError> {
-    const OPENS: &str = "add_generation_prompt";
-    const CONTINUES: &str = "continue_final_message";
-    const KWARGS: &str = "chat_template_kwargs";
-    const EFFORT: &str = "reasoning_effort";
-    let effort = fields.text(EFFORT)?;
-    let by_effort = match effort.as_deref() {
-        Some("none") => Some(false),
-        None | Some("minimal" | "low" | "medium" | "high" | "xhigh") => None,
-        Some(other) => {
-            let message = format!(
-                "{EFFORT} is {}; expected none, minimal, low, medium, high, xhigh",
-                quoted(other)
-            );
-            return Err(ApiError::invalid(EFFORT, message));
-        }
-    };
-    let plain = fields.flag("enable_thinking")?;
-    let mut kwargs = fields.inner(KWARGS)?.unwrap_or_default();
-    let inner = inner_flag(KWARGS, &mut kwargs, "enable_thinking")?;
-    let opens = fields.flag(OPENS)?;
-    let continues_last = fields.flag(CONTINUES)?.unwrap_or(false);
-    if continues_last && opens == Some(true) {
-        let message = format!("{CONTINUES} and {OPENS} are both true; give one");
-        return Err(ApiError::invalid(CONTINUES, message));
+/// No messages; one without content; what is no text.
+pub fn messages(
+    list: Vec<SentMessage>,
+    ignored: &mut Vec<String>,
+) -> Result<Vec<Message>, ApiError> {
+    if list.is_empty() {
+        return Err(ApiError::invalid("messages", "messages is empty; at least one is needed"));
     }
-    Ok(Turn {
-        thinking: agreed([
-            ("chat_template_kwargs.enable_thinking", inner),
-            ("enable_thinking", plain),
-            (EFFORT, by_effort),
-        ])?,
-        opens,
-        continues_last,
-        ignored: kwargs.into_iter().map(|(name, _)| format!("{KWARGS}.{name}")).collect(),
-        without_effect: effort.filter(|_| by_effort.is_none()).map(|_| EFFORT),
-    })
-}
-
-/// # Errors
-/// No messages; a malformed message, or an unsupported role or content.
-pub fn messages(value: Option<Value>) -> Result<Messages, ApiError> {
-    let list = match required(value, "messages")? {
-        Value::Array(list) if list.is_empty() => {
-            return Err(ApiError::invalid("messages", "messages is empty; at least one is needed"));
+    let mut inside = Vec::new();
+    let mut read = Vec::with_capacity(list.len());
+    for (index, SentMessage { role, content, tool_calls, rest }) in list.into_iter().enumerate() {
+        let place = format!("messages[{index}]");
+        if !tool_calls.is_null() && !asks_for_nothing(&tool_calls) {
+            let message = format!("{place}.tool_calls: tools are not supported");
+            let param = format!("{place}.tool_calls");
+            return Err(ApiError::of(Code::UnsupportedParameter, &param, message));
         }
-        Value::Array(list) => list,
-        other => return Err(wrong_type("messages", &other, "an array")),
-    };
-    let mut ignored = Vec::new();
-    let numbered = list.into_iter().enumerate();
-    let read =
-        numbered.map(|(index, value)| message(&format!("messages[{index}]"), value, &mut ignored));
-    let list = read.collect::<Result<_, _>>()?;
-    ignored.sort();
-    ignored.dedup();
-    Ok(Messages { list, ignored })
-}
-
-fn message(place: &str, value: Value, ignored: &mut Vec<String>) -> Result<Message, ApiError> {
-    let mut fields = object(place, value)?;
-    let param = format!("{place}.role");
-    let role = text(&param, required(fields.shift_remove("role"), &param)?)?;
-    let role = match role.as_str() {
-        "developer" => "system".to_owned(),
-        "system" | "user" | "assistant" | "tool" => role,
-        other => {
-            let message = format!(
-                "{param} is {}; expected system, developer, user, assistant or tool",
-                quoted(other)
-            );
-            return Err(ApiError::invalid(&param, message));
-        }
-    };
-    let calls = fields.shift_remove("tool_calls").unwrap_or_default();
-    if !calls.is_null() && !asks_for_nothing(&calls) {
-        let param = format!("{place}.tool_calls");
-        let message = format!("{param}: tools are not supported");
-        return Err(ApiError::of(Code::UnsupportedParameter, &param, message));
+        let place = format!("{place}.content");
+        let content = match content {
+            Some(TextOrList::Text(text)) => text,
+            Some(TextOrList::List(parts)) => text_of_parts(&place, parts, &mut inside)?,
+            None if role == Role::Assistant => String::new(),
+            None => {
+                let message = format!("{place} is missing");
+                return Err(ApiError::of(Code::MissingParameter, &place, message));
+            }
+        };
+        inside.extend(unknown("messages[]", &rest));
+        let role = match role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        };
+        read.push(Message::new(role, content));
     }
-    let param = format!("{place}.content");
-    let content = match fields.shift_remove("content") {
-        Some(Value::String(text)) => text,
-        Some(Value::Array(parts)) => text_of_parts(&param, parts, ignored)?,
-        None | Some(Value::Null) if role == "assistant" => String::new(),
-        None | Some(Value::Null) => return required(None, &param),
-        Some(other) => return Err(wrong_type(&param, &other, "a string or an array of parts")),
-    };
-    ignored.extend(unknown("messages[]", fields));
-    Ok(Message::new(role, content))
+    inside.sort();
+    inside.dedup();
+    ignored.extend(inside);
+    Ok(read)
 }
 
 /// The texts of the parts, joined with newlines.
 fn text_of_parts(
     place: &str,
-    parts: Vec<Value>,
+    parts: Vec<Part>,
     ignored: &mut Vec<String>,
 ) -> Result<String, ApiError> {
     let mut texts = Vec::with_capacity(parts.len());
-    for (index, part) in parts.into_iter().enumerate() {
+    for (index, Part { kind, text, rest }) in parts.into_iter().enumerate() {
         let param = format!("{place}[{index}]");
-        let mut part = object(&param, part)?;
-        match part.get("type").and_then(Value::as_str) {
-            Some("text" | "input_text" | "output_text") => {
-                let value = part.shift_remove("text").unwrap_or_default();
-                texts.push(text(&format!("{param}.text"), value)?);
-                part.shift_remove("type");
-                ignored.extend(unknown("messages[].content[]", part));
+        match (kind, text) {
+            (PartKind::Text, Some(text)) => texts.push(text),
+            (PartKind::Text, None) => {
+                let message = format!("{param}.text is missing");
+                let param = format!("{param}.text");
+                return Err(ApiError::of(Code::MissingParameter, &param, message));
             }
-            Some("image_url" | "input_image" | "input_audio" | "file" | "input_file") => {
+            (PartKind::ImageUrl, _) => {
                 let message = format!("{param}: the models here read text alone");
                 return Err(ApiError::of(Code::ImageUnsupported, &param, message));
             }
-            _ => {
-                let param = format!("{param}.type");
-                return Err(ApiError::invalid(&param, format!("{param} is not `text`")));
-            }
         }
+        ignored.extend(unknown("messages[].content[]", &rest));
     }
     Ok(texts.join("\n"))
 }
@@ -225,8 +269,7 @@ mod tests {
             {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]},
             {"role": "assistant", "content": null, "tool_calls": []},
         ]}));
-        let read: Vec<_> =
-            read.unwrap().messages.into_iter().map(|m| (m.role, m.content)).collect();
+        let read: Vec<_> = read.unwrap().texts.into_iter().map(|m| (m.role, m.content)).collect();
         let text = |role: &str, content: &str| (role.to_owned(), content.to_owned());
         assert_eq!(read, [text("system", "a"), text("user", "b\nc"), text("assistant", "")]);
     }
@@ -253,7 +296,7 @@ mod tests {
                 "messages[0].tool_calls",
             ),
             (user(json!([{"type": "image_url"}])), "image_unsupported", "messages[0].content[0]"),
-            (user(json!([{"type": "text"}])), "invalid_type", "messages[0].content[0].text"),
+            (user(json!([{"type": "text"}])), "missing_parameter", "messages[0].content[0].text"),
         ];
         for (body, code, param) in cases {
             let error = chat(body.clone()).unwrap_err();
@@ -268,14 +311,20 @@ mod tests {
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
             chat(body)
         };
-        assert_eq!(with(json!({})).unwrap().turn.thinking, None);
-        assert_eq!(with(json!({"enable_thinking": true})).unwrap().turn.thinking, Some(true));
-        assert_eq!(with(json!({"reasoning_effort": "none"})).unwrap().turn.thinking, Some(false));
+        assert_eq!(with(json!({})).unwrap().turn.enable_thinking, None);
+        assert_eq!(
+            with(json!({"enable_thinking": true})).unwrap().turn.enable_thinking,
+            Some(true)
+        );
+        assert_eq!(
+            with(json!({"reasoning_effort": "none"})).unwrap().turn.enable_thinking,
+            Some(false)
+        );
         let inner = with(
             json!({"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": false, "tone": 1}, "zeta": 1}),
         );
         let inner = inner.unwrap();
-        assert_eq!(inner.turn.thinking, Some(false));
+        assert_eq!(inner.turn.enable_thinking, Some(false));
         assert_eq!(inner.ignored, ["zeta", "chat_template_kwargs.tone"]);
         for two in [
             json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false}}),
@@ -284,7 +333,7 @@ mod tests {
             assert!(with(two).unwrap_err().message.contains("contradict"));
         }
         assert!(with(json!({"top_logprobs": 3})).is_err());
-        assert_eq!(with(json!({"logprobs": true})).unwrap().logprobs, Some(0));
+        assert_eq!(with(json!({"logprobs": true})).unwrap().logprobs(), Some(0));
         let goes_on = with(json!({"continue_final_message": true})).unwrap().turn.of(false);
         assert!(goes_on.continues_last && !goes_on.opens_turn);
         assert!(

@@ -1,125 +1,226 @@
-//! Parses the fields shared by chat and text completions: sampling, stopping, log-probabilities and streaming.
+//! The fields shared by chat and text completions: sampling, stopping, log-probabilities and streaming.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{from_value, json};
 use sha2::{Digest, Sha256};
 
 use super::fields::{
-    Fields, agreed, asks_for_nothing, ids, inner_flag, number, text, unknown, wrong_type,
+    Fields, MOST, Real, Seed, TextOrList, Whole, agreed, asks_for_nothing, take, unknown,
 };
 use super::format::{self, Format};
-use crate::engine::{Sampling, Stop};
+use crate::engine::Sampling;
 use crate::serve::error::{ApiError, Code};
+use crate::serve::guard::is_plain_id;
 
-/// The most completions of one prompt.
-const MOST_CHOICES: i64 = 16;
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
 const MOST_BIASED: usize = 1024;
 /// The most top log-probabilities of each token.
-pub const MOST_LOGPROBS: usize = 20;
-
-/// Fields that are accepted and have no effect.
-const WITHOUT_EFFECT: [&str; 6] =
-    ["user", "metadata", "store", "service_tier", "parallel_tool_calls", "prediction"];
+pub const MOST_LOGPROBS: i64 = 20;
 
 /// The parameters of a completion; `None` if the request does not have the field.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Decoding {
-    pub temperature: Option<f32>,
-    pub top_p: Option<f32>,
-    /// `Some(0)` switches it off.
-    pub top_k: Option<u32>,
-    pub min_p: Option<f32>,
-    pub repetition_penalty: Option<f32>,
-    pub frequency_penalty: f32,
-    pub presence_penalty: f32,
-    /// Sorted by token id.
-    pub logit_bias: Vec<(u32, f32)>,
-    pub min_tokens: usize,
-    pub seed: Option<u64>,
+    temperature: Option<Real<0, MOST>>,
+    top_p: Option<Real<0, 1>>,
+    /// 0 and -1 switch it off.
+    top_k: Option<Whole<-1, MOST>>,
+    min_p: Option<Real<0, 1>>,
+    repetition_penalty: Option<Real<0, MOST>>,
+    frequency_penalty: Option<Real<-2, 2>>,
+    presence_penalty: Option<Real<-2, 2>>,
+    /// By token ids, as texts; from -100 to 100.
+    logit_bias: Fields,
+    min_tokens: Option<Whole<0, MOST>>,
+    seed: Option<Seed>,
     /// The number of completions of each prompt.
-    pub n: usize,
-    pub stop: Stop,
+    n: Option<Whole<1, 16>>,
+    stop: Option<TextOrList<String>>,
+    pub stop_token_ids: Vec<u32>,
     pub ignore_eos: bool,
-    pub max_tokens: Option<usize>,
-    pub prompt_logprobs: Option<usize>,
-    pub format: Option<Format>,
-    pub stream: Option<Streaming>,
+    pub max_tokens: Option<Whole<0, MOST>>,
+    max_completion_tokens: Option<Whole<0, MOST>>,
+    prompt_logprobs: Option<Whole<0, MOST_LOGPROBS>>,
+    stream: bool,
+    stream_options: Option<Streaming>,
     pub return_token_ids: bool,
-    /// Derived from `cache_salt`.
-    pub salt: Option<[u8; 16]>,
+    cache_salt: Option<String>,
     /// The client's own id of the request.
     pub request_id: Option<String>,
+    #[serde(skip)]
+    pub format: Option<Format>,
     /// Unknown fields of inner objects.
+    #[serde(skip)]
     pub ignored: Vec<String>,
     /// Given fields that are known and have no effect.
+    #[serde(skip)]
     pub without_effect: Vec<&'static str>,
+    #[serde(flatten)]
+    rest: Fields,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Streaming {
     /// Whether a last chunk has the usage.
-    pub include_usage: bool,
+    pub include_usage: Option<bool>,
     /// Whether every chunk has the usage so far.
-    pub continuous_usage: bool,
+    pub continuous_usage_stats: Option<bool>,
+    #[serde(flatten)]
+    rest: Fields,
 }
 
 impl Decoding {
-    pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
-        let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
-        let mut without_effect = refuse_unsupported(fields, n)?;
-        let mut ignored = Vec::new();
-        without_effect
-            .extend(WITHOUT_EFFECT.into_iter().filter(|name| fields.take(name).is_some()));
-        let float = |value: Option<f64>| value.map(|value| value as f32);
-        let top_p = float(fields.number("top_p", 0.0..=1.0)?);
-        let penalty = float(fields.number("repetition_penalty", 0.0..=f64::MAX)?);
+    /// # Errors
+    /// What is known and not supported; values that no model can be asked for.
+    pub fn take(fields: &mut Fields) -> Result<Decoding, ApiError> {
+        let mut decoding = take(fields, |own: &mut Decoding| &mut own.rest)?;
+        decoding.format = format::take_only(fields, &mut decoding.ignored)?;
+        decoding.refuse_unsupported(fields)?;
+        let newer = decoding.max_completion_tokens;
+        decoding.max_tokens =
+            agreed([("max_completion_tokens", newer), ("max_tokens", decoding.max_tokens)])?;
+        decoding.check()?;
+        if let Some(options) = &decoding.stream_options {
+            decoding.ignored.extend(unknown("stream_options", &options.rest));
+        }
+        Ok(decoding)
+    }
+
+    /// What the types of the fields do not say.
+    fn check(&self) -> Result<(), ApiError> {
+        let invalid = |name: &str, message: String| Err(ApiError::invalid(name, message));
+        let top_p = self.top_p.map(|share| share.0);
+        let penalty = self.repetition_penalty.map(|penalty| penalty.0);
         for (name, value) in [("top_p", top_p), ("repetition_penalty", penalty)] {
-            if value.is_some_and(|value| value <= 0.0 || !value.is_finite()) {
-                return Err(ApiError::invalid(name, format!("{name} is not a number above 0")));
+            if value.is_some_and(|value| value <= 0.0) {
+                return invalid(name, format!("{name} is not a number above 0"));
             }
         }
-        let limit = i64::from(u32::MAX);
-        let older = fields.integer("max_tokens", 0..=limit)?;
-        let newer = fields.integer("max_completion_tokens", 0..=limit)?;
-        let max_tokens = agreed([("max_completion_tokens", newer), ("max_tokens", older)])?;
-        let min_tokens = fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0);
-        if max_tokens.is_some_and(|most| (most as usize) < min_tokens) {
-            let message = "min_tokens is above max_tokens";
-            return Err(ApiError::invalid("min_tokens", message));
+        if self.max_tokens().is_some_and(|most| most < self.min_tokens()) {
+            return invalid("min_tokens", "min_tokens is above max_tokens".to_owned());
         }
-        let top_k = fields.integer("top_k", -1..=limit)?.map(|k| k.max(0) as u32);
-        Ok(Decoding {
-            temperature: float(fields.number("temperature", 0.0..=f64::from(f32::MAX))?),
-            top_p,
-            top_k,
-            min_p: float(fields.number("min_p", 0.0..=1.0)?),
-            repetition_penalty: penalty,
-            frequency_penalty: float(fields.number("frequency_penalty", -2.0..=2.0)?)
-                .unwrap_or(0.0),
-            presence_penalty: float(fields.number("presence_penalty", -2.0..=2.0)?).unwrap_or(0.0),
-            logit_bias: logit_bias(fields.take("logit_bias"))?,
-            min_tokens,
-            seed: fields.seed()?,
-            n: n as usize,
-            stop: Stop {
-                strings: stops(fields.take("stop"))?,
-                later_ids: stop_ids(fields)?,
-                ..Stop::default()
-            },
-            ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
-            max_tokens: max_tokens.map(|tokens| tokens as usize),
-            prompt_logprobs: fields.count("prompt_logprobs", MOST_LOGPROBS)?,
-            format: format::read(fields, &mut ignored, &mut without_effect)?,
-            stream: streaming(fields, &mut ignored)?,
-            return_token_ids: fields.flag("return_token_ids")?.unwrap_or(false),
-            salt: fields.text("cache_salt")?.map(|salt| salt_of(&salt)),
-            request_id: fields.id("request_id")?,
-            ignored,
-            without_effect,
-        })
+        for (name, count) in
+            [("stop", self.stops().len()), ("stop_token_ids", self.stop_token_ids.len())]
+        {
+            if count > MOST_STOPS {
+                return invalid(
+                    name,
+                    format!("{name} has {count}; at most {MOST_STOPS} are taken"),
+                );
+            }
+        }
+        if self.stops().iter().any(|stop| !(1..=MOST_STOP_BYTES).contains(&stop.len())) {
+            let message = format!("stop has a text that is not of 1 to {MOST_STOP_BYTES} bytes");
+            return invalid("stop", message);
+        }
+        let is_named = self.request_id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes()));
+        if !is_named {
+            let message = "request_id is not up to 64 letters, digits, `.`, `_` and `-`";
+            return invalid("request_id", message.to_owned());
+        }
+        if self.stream_options.is_some() && !self.stream {
+            let message = "stream_options is given without stream: true";
+            return Err(ApiError::of(Code::StreamOptions, "stream_options", message));
+        }
+        self.biases().map(drop)
+    }
+
+    /// Refuses parameters that are not supported, unless their value asks for nothing. Notes what is passed over: another server would show
+    /// tools to the model, which is not to call any.
+    fn refuse_unsupported(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
+        let calls_none = fields.get("tool_choice").is_some_and(|choice| choice == "none");
+        for name in UNSUPPORTED.split(' ') {
+            let Some(value) = fields.shift_remove(name) else { continue };
+            match name {
+                _ if asks_for_nothing(&value) => {}
+                "tools" if calls_none => self.without_effect.push(name),
+                "tool_choice" if value == "none" || value == "auto" => {}
+                "function_call" if value == "none" => {}
+                "best_of" if value.as_f64() == Some(self.n() as f64) => {}
+                "length_penalty" if value.as_f64() == Some(1.0) => {}
+                "modalities" if value == json!(["text"]) => {}
+                _ => {
+                    let message = format!("{name} is not supported; leave it out");
+                    return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+                }
+            }
+        }
+        let without_effect = WITHOUT_EFFECT.into_iter();
+        let given = without_effect.filter(|name| fields.shift_remove(*name).is_some());
+        self.without_effect.extend(given);
+        Ok(())
+    }
+
+    pub fn n(&self) -> usize {
+        self.n.map_or(1, Whole::count)
+    }
+
+    pub fn seed(&self) -> Option<u64> {
+        self.seed.map(|seed| seed.0 as u64)
+    }
+
+    pub fn max_tokens(&self) -> Option<usize> {
+        self.max_tokens.map(Whole::count)
+    }
+
+    pub fn min_tokens(&self) -> usize {
+        self.min_tokens.map_or(0, Whole::count)
+    }
+
+    pub fn prompt_logprobs(&self) -> Option<usize> {
+        self.prompt_logprobs.map(Whole::count)
+    }
+
+    /// How the response is streamed; `None` for a whole one.
+    pub fn streaming(&self) -> Option<Streaming> {
+        self.stream.then(|| self.stream_options.clone().unwrap_or_default())
+    }
+
+    pub fn stops(&self) -> &[String] {
+        match &self.stop {
+            None => &[],
+            Some(TextOrList::Text(text)) => std::slice::from_ref(text),
+            Some(TextOrList::List(list)) => list,
+        }
+    }
+
+    /// Derived from `cache_salt`.
+    pub fn salt(&self) -> Option<[u8; 16]> {
+        let sum = Sha256::digest(self.cache_salt.as_ref()?);
+        let mut salt = [0; 16];
+        salt.copy_from_slice(&sum[..16]);
+        Some(salt)
+    }
+
+    /// Sorted by token id.
+    ///
+    /// # Errors
+    /// Too many; a key that is no token id, or one that comes twice; a bias that is none.
+    pub fn biases(&self) -> Result<Vec<(u32, f32)>, ApiError> {
+        let refuse = |problem: String| ApiError::invalid("logit_bias", problem);
+        let count = self.logit_bias.len();
+        if count > MOST_BIASED {
+            let most = format!("at most {MOST_BIASED} are taken");
+            return Err(refuse(format!("logit_bias has {count} entries; {most}")));
+        }
+        let mut biases = BTreeMap::new();
+        for (id, bias) in &self.logit_bias {
+            let id: u32 = id
+                .parse()
+                .map_err(|_| refuse("logit_bias has a key that is no token id".to_owned()))?;
+            let bias: Real<-100, 100> = from_value(bias.clone()).map_err(|_| {
+                refuse(format!("the logit_bias of {id} is no number from -100 to 100"))
+            })?;
+            if biases.insert(id, bias.0).is_some() {
+                return Err(refuse(format!("logit_bias has token {id} twice")));
+            }
+        }
+        Ok(biases.into_iter().collect())
     }
 
     /// The sampling parameters; those not given are the model's defaults.
@@ -129,13 +230,20 @@ impl Decoding {
             None => default,
         };
         Sampling {
-            temperature: self.temperature.unwrap_or(defaults.temperature),
-            top_k: self.top_k.map_or(defaults.top_k, |k| Some(k).filter(|k| *k > 0)),
-            top_p: on(self.top_p, defaults.top_p, 1.0),
-            min_p: on(self.min_p, defaults.min_p, 0.0),
-            repetition_penalty: on(self.repetition_penalty, defaults.repetition_penalty, 1.0),
-            frequency_penalty: Some(self.frequency_penalty).filter(|penalty| *penalty != 0.0),
-            presence_penalty: Some(self.presence_penalty).filter(|penalty| *penalty != 0.0),
+            temperature: self.temperature.map_or(defaults.temperature, |given| given.0),
+            top_k: match self.top_k {
+                Some(k) => u32::try_from(k.0).ok().filter(|k| *k > 0),
+                None => defaults.top_k,
+            },
+            top_p: on(self.top_p.map(|share| share.0), defaults.top_p, 1.0),
+            min_p: on(self.min_p.map(|share| share.0), defaults.min_p, 0.0),
+            repetition_penalty: on(
+                self.repetition_penalty.map(|penalty| penalty.0),
+                defaults.repetition_penalty,
+                1.0,
+            ),
+            frequency_penalty: on(self.frequency_penalty.map(|penalty| penalty.0), None, 0.0),
+            presence_penalty: on(self.presence_penalty.map(|penalty| penalty.0), None, 0.0),
         }
     }
 
@@ -157,137 +265,30 @@ impl Decoding {
 /// 53 bits, which every JSON parser preserves.
 pub const SEED_BITS: u64 = (1 << 53) - 1;
 
-fn salt_of(text: &str) -> [u8; 16] {
-    let sum = Sha256::digest(text);
-    let mut salt = [0; 16];
-    salt.copy_from_slice(&sum[..16]);
-    salt
-}
-
-/// What is known and not supported.
+/// What is known and not supported; llama.cpp's `grammar` is GBNF, and Lark goes into `structured_outputs`.
 const UNSUPPORTED: &str = "tools tool_choice functions function_call audio suffix best_of use_beam_search length_penalty \
-    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors modalities";
+    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors modalities grammar";
 
-/// Refuses parameters that are not supported, unless their value asks for nothing. Gives the name of what is passed over: another server
-/// would show tools to the model, which is not to call any.
-fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<Vec<&'static str>, ApiError> {
-    let take = |name| (name, fields.take(name).unwrap_or_default());
-    let given: Vec<(&str, Value)> = UNSUPPORTED.split(' ').map(take).collect();
-    let calls_none = given.iter().any(|(name, value)| *name == "tool_choice" && *value == "none");
-    let mut passed_over = Vec::new();
-    for (name, value) in given {
-        match name {
-            _ if value.is_null() || asks_for_nothing(&value) => {}
-            "tools" if calls_none => passed_over.push(name),
-            "tool_choice" if value == "none" || value == "auto" => {}
-            "function_call" if value == "none" => {}
-            "best_of" if value.as_f64() == Some(n as f64) => {}
-            "length_penalty" if value.as_f64() == Some(1.0) => {}
-            "modalities" if value == json!(["text"]) => {}
-            _ => {
-                let message = format!("{name} is not supported; leave it out");
-                return Err(ApiError::of(Code::UnsupportedParameter, name, message));
-            }
-        }
-    }
-    Ok(passed_over)
-}
-
-fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
-    const NAME: &str = "logit_bias";
-    let map = match value {
-        None => return Ok(Vec::new()),
-        Some(Value::Object(map)) => map,
-        Some(other) => return Err(wrong_type(NAME, &other, "an object from token id to bias")),
-    };
-    if map.len() > MOST_BIASED {
-        let message =
-            format!("logit_bias has {} entries; at most {MOST_BIASED} are taken", map.len());
-        return Err(ApiError::invalid(NAME, message));
-    }
-    let mut biases = BTreeMap::new();
-    for (id, bias) in map {
-        let id: u32 = id
-            .parse()
-            .map_err(|_| ApiError::invalid(NAME, "logit_bias has a key that is no token id"))?;
-        if biases.insert(id, number(NAME, &bias, &(-100.0..=100.0))? as f32).is_some() {
-            return Err(ApiError::invalid(NAME, format!("logit_bias has token {id} twice")));
-        }
-    }
-    Ok(biases.into_iter().collect())
-}
-
-fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
-    let list = match value {
-        None => Vec::new(),
-        Some(Value::String(text)) => vec![Value::String(text)],
-        Some(Value::Array(list)) => list,
-        Some(other) => return Err(wrong_type("stop", &other, "a string or an array of strings")),
-    };
-    if list.len() > MOST_STOPS {
-        let message = format!("stop has {} strings; at most {MOST_STOPS} are taken", list.len());
-        return Err(ApiError::invalid("stop", message));
-    }
-    let mut stops = Vec::new();
-    for (index, value) in list.into_iter().enumerate() {
-        let stop = text(&format!("stop[{index}]"), value)?;
-        if !(1..=MOST_STOP_BYTES).contains(&stop.len()) {
-            let message =
-                format!("stop[{index}] has {} bytes; expected 1 to {MOST_STOP_BYTES}", stop.len());
-            return Err(ApiError::invalid("stop", message));
-        }
-        stops.push(stop);
-    }
-    Ok(stops)
-}
-
-fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
-    const NAME: &str = "stop_token_ids";
-    match fields.take(NAME) {
-        None => Ok(Vec::new()),
-        Some(Value::Array(list)) if list.len() > MOST_STOPS => {
-            let message = format!("{NAME} has {} ids; at most {MOST_STOPS} are taken", list.len());
-            Err(ApiError::invalid(NAME, message))
-        }
-        Some(value) => ids(NAME, &value),
-    }
-}
-
-fn streaming(
-    fields: &mut Fields,
-    ignored: &mut Vec<String>,
-) -> Result<Option<Streaming>, ApiError> {
-    const OPTIONS: &str = "stream_options";
-    let is_wanted = fields.flag("stream")?.unwrap_or(false);
-    let Some(mut options) = fields.inner(OPTIONS)? else {
-        return Ok(is_wanted.then(Streaming::default));
-    };
-    if !is_wanted {
-        let message = "stream_options is given without stream: true";
-        return Err(ApiError::of(Code::StreamOptions, OPTIONS, message));
-    }
-    let mut flag = |name| inner_flag(OPTIONS, &mut options, name).map(Option::unwrap_or_default);
-    let streaming = Streaming {
-        include_usage: flag("include_usage")?,
-        continuous_usage: flag("continuous_usage_stats")?,
-    };
-    ignored.extend(unknown(OPTIONS, options));
-    Ok(Some(streaming))
-}
+/// What is taken and has no effect.
+const WITHOUT_EFFECT: [&str; 6] =
+    ["user", "metadata", "store", "service_tier", "parallel_tool_calls", "prediction"];
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
+    use super::super::fields::parse;
     use super::*;
 
     fn decoding(body: Value) -> Result<Decoding, ApiError> {
-        Decoding::read(&mut Fields::parse(body.to_string().as_bytes()).unwrap())
+        Decoding::take(&mut parse(body.to_string().as_bytes()).unwrap())
     }
 
     #[test]
     fn values_at_their_neutral_place_are_accepted_and_others_refused_by_name() {
         let neutral = json!({"tools": [], "functions": null, "best_of": 2, "n": 2, "length_penalty": 1.0, "use_beam_search": false,
             "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null});
-        assert_eq!(decoding(neutral).unwrap().n, 2);
+        assert_eq!(decoding(neutral).unwrap().n(), 2);
         let tool = json!([{"type": "function"}]);
         let read = decoding(json!({"tools": tool, "tool_choice": "none", "user": "a"})).unwrap();
         assert_eq!(read.without_effect, ["tools", "user"]);
@@ -300,6 +301,7 @@ mod tests {
             ("truncate_prompt_tokens", json!(5)),
             ("modalities", json!(["audio"])),
             ("allowed_token_ids", json!([1])),
+            ("grammar", json!("root ::= \"a\"")),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
             assert_eq!(
@@ -345,14 +347,16 @@ mod tests {
             "logit_bias": {"7": -100, "3": 1.5}, "cache_salt": "a"}),
         );
         let read = read.unwrap();
-        assert_eq!(read.stop.strings, ["b"]);
-        assert_eq!((read.seed, read.max_tokens, read.top_k), (Some(u64::MAX), Some(5), Some(0)));
-        assert_eq!(read.logit_bias, [(3, 1.5), (7, -100.0)]);
+        assert_eq!(read.stops(), ["b"]);
+        assert_eq!((read.seed(), read.max_tokens()), (Some(u64::MAX), Some(5)));
+        let usual = Sampling { top_k: Some(3), ..read.sampling(Sampling::default()) };
+        assert_eq!(read.sampling(usual).top_k, None);
+        assert_eq!(read.biases().unwrap(), [(3, 1.5), (7, -100.0)]);
         assert_eq!(
-            decoding(json!({"stop": null, "stop_token_ids": [1]})).unwrap().stop.later_ids,
+            decoding(json!({"stop": null, "stop_token_ids": [1]})).unwrap().stop_token_ids,
             [1]
         );
-        assert!(read.salt.is_some());
+        assert!(read.salt().is_some());
         let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
         assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
@@ -365,8 +369,9 @@ mod tests {
         assert_eq!(error.code, Code::StreamOptions);
         let read =
             decoding(json!({"stream": true, "stream_options": {"include_usage": true}})).unwrap();
-        assert_eq!(read.stream, Some(Streaming { include_usage: true, continuous_usage: false }));
-        assert_eq!(decoding(json!({"stream": false})).unwrap().stream, None);
+        let options = read.streaming().unwrap();
+        assert_eq!((options.include_usage, options.continuous_usage_stats), (Some(true), None));
+        assert!(decoding(json!({"stream": false})).unwrap().streaming().is_none());
     }
 
     #[test]

@@ -1,110 +1,215 @@
-//! The fields of a JSON body: parsers take the fields they know, and those that are left are unknown.
+//! The fields of a JSON body, which typed structs take: what a type refuses becomes an error of the API, and what no type knows is listed.
 
-use std::ops::RangeInclusive;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
 use axum::http::HeaderValue;
-use serde_json::{Map, Value};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeOwned, Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Number, Value};
 
 use crate::data::json;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::guard::is_plain_id;
 
 /// The most characters of a client's text that an error repeats.
 const QUOTED_CHARS: usize = 60;
 
-/// Flags that ask for something where they are false.
-const ON_UNTIL_FALSE: [&str; 2] = ["add_generation_prompt", "enable_thinking"];
+/// Fields by their names, in the order of the body.
+pub type Fields = Map<String, Value>;
 
-/// The fields that are not taken yet.
-#[derive(Debug)]
-pub struct Fields {
-    map: Map<String, Value>,
-    /// The names of the fields that were taken, without those whose value asks for nothing.
-    pub given: Vec<String>,
+/// The fields of a body; one that is null is not there.
+///
+/// # Errors
+/// A body that is not a JSON object; a key that comes twice, at any depth: who sent it may mean either value.
+pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
+    let invalid = |problem: String| {
+        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {problem}"))
+    };
+    let text = str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
+    match json::parse(text).map_err(|error| invalid(error.to_string()))? {
+        Value::Object(mut fields) => {
+            fields.retain(|_, value| !value.is_null());
+            Ok(fields)
+        }
+        other => Err(ApiError::new(
+            Code::InvalidType,
+            format!("the body is {}; expected a JSON object", kind(&other)),
+        )),
+    }
 }
 
-impl Fields {
-    /// # Errors
-    /// A body that is not a JSON object; a key that comes twice, at any depth: who sent it may mean either value.
-    pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
-        let invalid = |problem: String| {
-            ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {problem}"))
+/// A request whose fields are those of one type.
+///
+/// # Errors
+/// Those of [`parse`] and of [`read`].
+pub fn request<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    read("", parse(body)?.into())
+}
+
+/// Takes what a part of a request knows; its `rest` is what is left of the fields.
+///
+/// # Errors
+/// As [`read`].
+pub fn take<T: DeserializeOwned>(
+    fields: &mut Fields,
+    rest: fn(&mut T) -> &mut Fields,
+) -> Result<T, ApiError> {
+    let mut part: T = read("", Value::Object(std::mem::take(fields)))?;
+    *fields = std::mem::take(rest(&mut part));
+    Ok(part)
+}
+
+/// # Errors
+/// A value that its type refuses, of the field at `place`, or of the one inside where that is empty; a field that is missing.
+pub fn read<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, ApiError> {
+    let read: Result<T, _> = serde_path_to_error::deserialize(value);
+    read.map_err(|error| {
+        let inside = error.path().to_string();
+        let place = if place.is_empty() { inside.as_str() } else { place };
+        refused(place, &error.inner().to_string())
+    })
+}
+
+/// The error of a value that its type refuses, without the client's text, which serde's errors quote.
+fn refused(place: &str, problem: &str) -> ApiError {
+    if let Some(name) = problem.strip_prefix("missing field `") {
+        let name = name.trim_end_matches('`');
+        let place = if place == "." { name.to_owned() } else { format!("{place}.{name}") };
+        return ApiError::of(Code::MissingParameter, &place, format!("{place} is missing"));
+    }
+    let Some((found, expected)) = problem.rsplit_once(", expected ") else {
+        let is_type = problem.starts_with(OTHER_TYPE);
+        let code = if is_type { Code::InvalidType } else { Code::InvalidValue };
+        return ApiError::of(code, place, format!("{place} {problem}"));
+    };
+    let (code, found) = match found.strip_prefix("invalid type: ") {
+        Some(found) => (Code::InvalidType, found),
+        None => (Code::InvalidValue, found.strip_prefix("invalid value: ").unwrap_or("another")),
+    };
+    let found = found.split('"').next().unwrap_or_default().trim_end();
+    ApiError::of(code, place, format!("{place}: found {found}; expected {expected}"))
+}
+
+/// How the error of a value of none of several types begins.
+const OTHER_TYPE: &str = "is of another type";
+
+/// The bound of what has none.
+pub const MOST: i64 = u32::MAX as i64;
+
+/// A whole number within these bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Whole<const LOW: i64, const HIGH: i64>(pub i64);
+
+/// A seed; negative ones are read as in two's complement.
+pub type Seed = Whole<{ i64::MIN }, { i64::MAX }>;
+
+impl<const LOW: i64, const HIGH: i64> Whole<LOW, HIGH> {
+    pub fn count(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl<'de, const LOW: i64, const HIGH: i64> Deserialize<'de> for Whole<LOW, HIGH> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Number::deserialize(deserializer)?;
+        // Some clients write whole numbers as 16.0.
+        let float = number.as_f64().filter(|_| number.is_f64());
+        let whole = match float {
+            Some(float) if float.fract() == 0.0 && float.abs() < 2f64.powi(53) => {
+                Some(float as i64)
+            }
+            Some(float) => {
+                return Err(D::Error::invalid_type(Unexpected::Float(float), &"a whole number"));
+            }
+            None => number.as_i64(),
         };
-        let text = str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
-        match json::parse(text).map_err(|error| invalid(error.to_string()))? {
-            Value::Object(map) => Ok(Fields { map, given: Vec::new() }),
-            other => Err(ApiError::new(
-                Code::InvalidType,
-                format!("the body is {}; expected a JSON object", kind(&other)),
-            )),
-        }
+        whole.filter(|whole| (LOW..=HIGH).contains(whole)).map(Whole).ok_or_else(|| {
+            let expected = format!("a whole number from {LOW} to {HIGH}");
+            D::Error::custom(format_args!("is {number}; expected {expected}"))
+        })
+    }
+}
+
+impl<const LOW: i64, const HIGH: i64> JsonSchema for Whole<LOW, HIGH> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Whole{LOW}To{HIGH}").into()
     }
 
-    /// Takes the value of a field; `None` if it is absent or null.
-    pub fn take(&mut self, name: &str) -> Option<Value> {
-        let value = self.map.shift_remove(name).filter(|value| !value.is_null())?;
-        if !asks_for_nothing(&value) || ON_UNTIL_FALSE.contains(&name) {
-            self.given.push(name.to_owned());
-        }
-        Some(value)
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": LOW, "maximum": HIGH})
+    }
+}
+
+/// A number within these bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Real<const LOW: i64, const HIGH: i64>(pub f32);
+
+impl<'de, const LOW: i64, const HIGH: i64> Deserialize<'de> for Real<LOW, HIGH> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Number::deserialize(deserializer)?;
+        let within = number.as_f64().filter(|real| (LOW as f64..=HIGH as f64).contains(real));
+        within.map(|real| Real(real as f32)).ok_or_else(|| {
+            let expected = format!("a number from {LOW} to {HIGH}");
+            D::Error::custom(format_args!("is {number}; expected {expected}"))
+        })
+    }
+}
+
+impl<const LOW: i64, const HIGH: i64> JsonSchema for Real<LOW, HIGH> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Real{LOW}To{HIGH}").into()
     }
 
-    pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
-        self.take(name).map(|value| flag(name, &value)).transpose()
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "minimum": LOW, "maximum": HIGH})
+    }
+}
+
+/// A text, or a list. As an untagged enum it would lose the place in the list that an error is of.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum TextOrList<T> {
+    Text(String),
+    List(Vec<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOrList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrListVisitor(PhantomData))
+    }
+}
+
+struct TextOrListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOrListVisitor<T> {
+    type Value = TextOrList<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or an array")
     }
 
-    pub fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
-        self.take(name).map(|value| text(name, value)).transpose()
+    fn visit_str<E: Error>(self, text: &str) -> Result<TextOrList<T>, E> {
+        Ok(TextOrList::Text(text.to_owned()))
     }
 
-    /// Takes an inner object.
-    pub fn inner(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ApiError> {
-        self.take(name).map(|value| object(name, value)).transpose()
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TextOrList<T>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(TextOrList::List)
     }
+}
 
-    /// An id that can be used in a header.
-    ///
-    /// # Errors
-    /// A value that is no string, or one with other characters.
-    pub fn id(&mut self, name: &str) -> Result<Option<String>, ApiError> {
-        let id = self.text(name)?;
-        if id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes())) {
-            return Ok(id);
-        }
-        let message = format!("{name} is not up to 64 letters, digits, `.`, `_` and `-`");
-        Err(ApiError::invalid(name, message))
-    }
+/// The names of fields.
+pub fn names(fields: &Fields) -> Vec<String> {
+    fields.keys().cloned().collect()
+}
 
-    pub fn number(
-        &mut self,
-        name: &str,
-        range: RangeInclusive<f64>,
-    ) -> Result<Option<f64>, ApiError> {
-        self.take(name).map(|value| number(name, &value, &range)).transpose()
-    }
-
-    pub fn integer(
-        &mut self,
-        name: &str,
-        range: RangeInclusive<i64>,
-    ) -> Result<Option<i64>, ApiError> {
-        self.take(name).map(|value| integer(name, &value, &range)).transpose()
-    }
-
-    /// A count from 0 to `most`.
-    pub fn count(&mut self, name: &str, most: usize) -> Result<Option<usize>, ApiError> {
-        Ok(self.integer(name, 0..=most as i64)?.map(|count| count as usize))
-    }
-
-    /// A random seed. Negative ones are read as in two's complement.
-    pub fn seed(&mut self) -> Result<Option<u64>, ApiError> {
-        Ok(self.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64))
-    }
-
-    /// The names of the fields that were not taken; one that is null is not there.
-    pub fn rest(self) -> Vec<String> {
-        self.map.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name).collect()
-    }
+/// The names of the unknown fields of an inner object, without those that ask for nothing.
+pub fn unknown(place: &str, left: &Fields) -> impl Iterator<Item = String> {
+    let asking = left.iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
+    asking.map(move |(name, _)| format!("{place}.{name}"))
 }
 
 /// The most unknown fields that a response lists.
@@ -120,97 +225,16 @@ pub fn listed(ignored: &[String]) -> Vec<String> {
     names
 }
 
-/// The most bytes of a name in a header.
-const MOST_IN_HEADER: usize = 100;
+/// What no header can carry, and what divides names there.
+const NOT_IN_HEADER: &AsciiSet = &CONTROLS.add(b'%').add(b',');
 
 /// The same list as a header; `None` if there is nothing to list.
 pub fn listed_in_header(ignored: &[String]) -> Option<HeaderValue> {
-    // What is listed already ends with the number of the others.
-    let names = match ignored.len() > MOST_LISTED + 1 {
-        true => listed(ignored),
-        false => ignored.to_vec(),
-    };
-    let names: Vec<String> = names.iter().map(|name| in_header(name)).collect();
+    let names = listed(ignored);
+    // A hundred bytes of each.
+    let names = names.iter().map(|name| utf8_percent_encode(name, NOT_IN_HEADER).to_string());
+    let names: Vec<String> = names.map(|name| format!("{name:.100}")).collect();
     HeaderValue::from_str(&names.join(",")).ok().filter(|_| !ignored.is_empty())
-}
-
-/// A name with what no header can carry, and what divides names there, as `%` and two hexadecimal digits.
-fn in_header(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if text.len() >= MOST_IN_HEADER {
-            text.push_str("...");
-            break;
-        }
-        match byte {
-            b' '..=b'~' if !b"%,".contains(&byte) => text.push(char::from(byte)),
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
-}
-
-/// The names of the unknown fields of an inner object, without those that ask for nothing.
-pub fn unknown(place: &str, left: Map<String, Value>) -> impl Iterator<Item = String> {
-    let asking = left.into_iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
-    asking.map(move |(name, _)| format!("{place}.{name}"))
-}
-
-pub fn flag(name: &str, value: &Value) -> Result<bool, ApiError> {
-    value.as_bool().ok_or_else(|| wrong_type(name, value, "true or false"))
-}
-
-/// Takes a flag of the inner object at `place`; `None` if it is absent or null.
-pub fn inner_flag(
-    place: &str,
-    inner: &mut Map<String, Value>,
-    name: &str,
-) -> Result<Option<bool>, ApiError> {
-    let value = inner.shift_remove(name).filter(|value| !value.is_null());
-    value.map(|value| flag(&format!("{place}.{name}"), &value)).transpose()
-}
-
-pub fn text(name: &str, value: Value) -> Result<String, ApiError> {
-    match value {
-        Value::String(text) => Ok(text),
-        other => Err(wrong_type(name, &other, "a string")),
-    }
-}
-
-pub fn object(name: &str, value: Value) -> Result<Map<String, Value>, ApiError> {
-    match value {
-        Value::Object(map) => Ok(map),
-        other => Err(wrong_type(name, &other, "an object")),
-    }
-}
-
-pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<f64, ApiError> {
-    let number = value.as_f64().ok_or_else(|| wrong_type(name, value, "a number"))?;
-    if range.contains(&number) {
-        return Ok(number);
-    }
-    let (start, end) = (range.start(), range.end());
-    let expected = match end.is_finite() {
-        true => format!("a number from {start} to {end}"),
-        false => format!("a number of at least {start}"),
-    };
-    Err(ApiError::invalid(name, format!("{name} is {number}; expected {expected}")))
-}
-
-pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result<i64, ApiError> {
-    // Some clients write whole numbers as 16.0.
-    let float = || value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 2f64.powi(53));
-    let number = value.as_i64().or_else(|| float().map(|n| n as i64));
-    let is_large = value.is_u64() && number.is_none();
-    let (start, end) = (range.start(), range.end());
-    match number {
-        Some(number) if range.contains(&number) => Ok(number),
-        None if !is_large => Err(wrong_type(name, value, "a whole number")),
-        _ => {
-            let expected = format!("a whole number from {start} to {end}");
-            Err(ApiError::invalid(name, format!("{name} is {value}; expected {expected}")))
-        }
-    }
 }
 
 /// The value of a setting that has several names.
@@ -228,28 +252,6 @@ pub fn agreed<T: PartialEq, const N: usize>(
         }
         None => Ok(Some(value)),
     }
-}
-
-/// A list of token ids.
-///
-/// # Errors
-/// A value that is no list, or has something in it that is no token id.
-pub fn ids(name: &str, value: &Value) -> Result<Vec<u32>, ApiError> {
-    let Value::Array(list) = value else {
-        return Err(wrong_type(name, value, "an array of token ids"));
-    };
-    let id = |value: &Value| Ok(integer(name, value, &(0..=i64::from(u32::MAX)))? as u32);
-    list.iter().map(id).collect()
-}
-
-pub fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
-    value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
-}
-
-/// The error for a value of another JSON type.
-pub fn wrong_type(name: &str, value: &Value, expected: &str) -> ApiError {
-    let message = format!("{name} is {}; expected {expected}", kind(value));
-    ApiError::of(Code::InvalidType, name, message)
 }
 
 /// Whether a value asks for nothing: an empty list, object or string, false, or the format `text`.
@@ -284,36 +286,72 @@ pub fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn fields(text: &str) -> Fields {
-        Fields::parse(text.as_bytes()).unwrap()
+    #[derive(Debug, Deserialize)]
+    struct Numbers {
+        whole: Option<Whole<0, 20>>,
+        real: Option<Real<0, 1>>,
+        list: Option<TextOrList<bool>>,
+        #[serde(flatten)]
+        rest: Fields,
     }
 
-    fn code<T: std::fmt::Debug>(result: Result<T, ApiError>) -> &'static str {
+    fn read(text: &str) -> Result<(Numbers, Fields), ApiError> {
+        let mut fields = parse(text.as_bytes())?;
+        Ok((take(&mut fields, |numbers: &mut Numbers| &mut numbers.rest)?, fields))
+    }
+
+    fn code<T: fmt::Debug>(result: Result<T, ApiError>) -> &'static str {
         result.unwrap_err().code.name()
     }
 
     #[test]
     fn bodies_that_are_no_objects_are_refused() {
-        assert_eq!(code(Fields::parse(b"")), "invalid_json");
-        assert_eq!(code(Fields::parse(b"{\"a\": NaN}")), "invalid_json");
-        assert_eq!(code(Fields::parse(b"{\"a\": \"\xff\"}")), "invalid_json");
-        assert_eq!(code(Fields::parse("[".repeat(200).as_bytes())), "invalid_json");
-        assert_eq!(code(Fields::parse(b"[]")), "invalid_type");
+        assert_eq!(code(parse(b"")), "invalid_json");
+        assert_eq!(code(parse(b"{\"a\": NaN}")), "invalid_json");
+        assert_eq!(code(parse(b"{\"a\": \"\xff\"}")), "invalid_json");
+        assert_eq!(code(parse("[".repeat(200).as_bytes())), "invalid_json");
+        assert_eq!(code(parse(b"[]")), "invalid_type");
     }
 
     #[test]
     fn numbers_are_read_by_type_and_range() {
-        let mut body = fields(
-            r#"{"a": 16.0, "b": 1.5, "c": "1", "d": 3, "e": null, "f": 18446744073709551615}"#,
-        );
-        assert_eq!(body.count("a", 20).unwrap(), Some(16));
-        assert_eq!(code(body.count("b", 20)), "invalid_type");
-        assert_eq!(code(body.number("c", 0.0..=1.0)), "invalid_type");
-        let error = body.number("d", 0.0..=1.0).unwrap_err();
-        assert_eq!(error.message, "d is 3; expected a number from 0 to 1");
-        assert_eq!(error.param.as_deref(), Some("d"));
-        assert_eq!(body.flag("e").unwrap(), None);
-        assert_eq!(code(body.count("f", 9)), "invalid_value");
+        let (numbers, _) = read(r#"{"whole": 16.0, "real": 1}"#).unwrap();
+        assert_eq!((numbers.whole, numbers.real), (Some(Whole(16)), Some(Real(1.0))));
+        let none = read(r#"{"whole": null}"#).unwrap().0;
+        assert!(none.whole.is_none() && none.list.is_none());
+        for (body, code, name) in [
+            (r#"{"whole": 1.5}"#, "invalid_type", "whole"),
+            (r#"{"whole": 18446744073709551615}"#, "invalid_value", "whole"),
+            (r#"{"real": "1"}"#, "invalid_type", "real"),
+            (r#"{"list": [true, 1]}"#, "invalid_type", "list[1]"),
+            (r#"{"list": 1}"#, "invalid_type", "list"),
+        ] {
+            let error = read(body).unwrap_err();
+            assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(name)), "{body}");
+        }
+        let error = read(r#"{"real": 3}"#).unwrap_err();
+        assert_eq!(error.message, "real is 3; expected a number from 0 to 1");
+    }
+
+    /// Prompts stand in no error, and so in no log.
+    #[test]
+    fn an_error_has_no_text_of_the_client() {
+        let secret = r#"pain", expected in `chest`"#;
+        for body in [
+            serde_json::json!({"whole": secret}),
+            serde_json::json!({"list": {secret: secret}}),
+            serde_json::json!({"list": [secret]}),
+        ] {
+            let error = read(&body.to_string()).unwrap_err();
+            assert!(!error.message.contains("pain"), "{}", error.message);
+            assert!(!error.message.contains("chest"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn what_nobody_takes_is_left_over() {
+        let (numbers, rest) = read(r#"{"whole": 3, "zeta": 2, "eta": null}"#).unwrap();
+        assert_eq!((numbers.whole, names(&rest)), (Some(Whole(3)), vec!["zeta".to_owned()]));
     }
 
     #[test]
@@ -342,16 +380,9 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_left_over() {
-        let mut body = fields(r#"{"a": 3, "zeta": 2, "eta": null}"#);
-        assert_eq!(body.count("a", 9).unwrap(), Some(3));
-        assert_eq!(body.rest(), ["zeta"]);
-    }
-
-    #[test]
     fn a_key_that_comes_twice_is_refused_by_its_name() {
         for text in [r#"{"a": 1, "zeta": 2, "a": 3}"#, r#"{"b": [{"a": 1, "\u0061": 1}]}"#] {
-            let error = Fields::parse(text.as_bytes()).unwrap_err();
+            let error = parse(text.as_bytes()).unwrap_err();
             assert_eq!(error.code, Code::InvalidJson);
             assert!(error.message.contains("the key `a` comes twice"), "{}", error.message);
         }

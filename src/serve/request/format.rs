@@ -1,14 +1,15 @@
-//! Parses the fields of constrained decoding, in the forms of OpenAI, vLLM and llama.cpp.
+//! The fields that say what a text looks like: OpenAI's `response_format`, vLLM's `structured_outputs` and its older `guided_…`, and
+//! llama.cpp's `json_schema`.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
+use super::fields::{Fields, kind, read, take, unknown};
 use crate::data::json as unique;
-
-use super::fields::{Fields, flag, object, text, unknown, wrong_type};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
-const RESPONSE: &str = "response_format";
 const MOST_SCHEMA_BYTES: usize = 64 << 10;
 const MOST_REGEX_BYTES: usize = 4 << 10;
 
@@ -20,43 +21,84 @@ pub struct Format {
     pub grammar: Grammar,
 }
 
-/// The format that the fields give, if any; `ignored` gets what is unknown inside, `without_effect` what is known and has none.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Formats {
+    response_format: Option<ResponseFormat>,
+    #[schemars(with = "Option<Guide>")]
+    structured_outputs: Fields,
+    json_schema: Option<Value>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ResponseFormat {
+    #[serde(rename = "type")]
+    kind: Kind,
+    json_schema: Option<NamedSchema>,
+    schema: Option<Value>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Text,
+    JsonObject,
+    JsonSchema,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct NamedSchema {
+    schema: Option<Value>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+/// One of vLLM's forms.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Guide {
+    Json(Value),
+    Regex(String),
+    Choice(Vec<String>),
+    /// In Lark.
+    Grammar(String),
+    JsonObject(bool),
+}
+
+/// The format that the fields of [`Formats`] give, if any; `ignored` gets what is unknown inside.
 ///
 /// # Errors
 /// Several formats; an unsupported one; a grammar that is too long.
-pub fn read(
+pub fn take_only(
     fields: &mut Fields,
     ignored: &mut Vec<String>,
-    without_effect: &mut Vec<&'static str>,
 ) -> Result<Option<Format>, ApiError> {
+    let formats = take(fields, |own: &mut Formats| &mut own.rest)?;
     let mut found: Vec<Format> = Vec::new();
-    let mut add = |field: String, grammar: Option<Grammar>| {
-        found.extend(grammar.map(|grammar| Format { field, grammar }));
+    let mut add = |field: &str, grammar: Option<Grammar>| {
+        found.extend(grammar.map(|grammar| Format { field: field.to_owned(), grammar }));
     };
-    if let Some(format) = fields.take(RESPONSE) {
-        add(RESPONSE.to_owned(), response_format(format, ignored, without_effect)?);
+    if let Some(format) = formats.response_format {
+        add("response_format", format.grammar(ignored)?);
     }
-    if let Some(options) = fields.inner("structured_outputs")? {
-        for (kind, value) in options.into_iter().filter(|(_, value)| !value.is_null()) {
-            let name = format!("structured_outputs.{kind}");
-            add(name.clone(), guided(&kind, &name, value)?);
-        }
+    let newer = formats.structured_outputs.into_iter().filter(|(_, value)| !value.is_null());
+    let newer = newer.map(|(kind, value)| (format!("structured_outputs.{kind}"), kind, value));
+    let older = ["json", "regex", "choice", "grammar", "json_object"].into_iter();
+    let older = older.map(|kind| (format!("guided_{kind}"), kind));
+    let older = older.filter_map(|(name, kind)| {
+        let value = fields.shift_remove(&name)?;
+        Some((name, kind.to_owned(), value))
+    });
+    for (name, kind, value) in newer.chain(older) {
+        let guide: Guide = read(&name, Map::from_iter([(kind, value)]).into())?;
+        add(&name, guide.grammar(&name)?);
     }
-    for kind in ["json", "regex", "choice", "grammar", "json_object"] {
-        let name = format!("guided_{kind}");
-        if let Some(value) = fields.take(&name) {
-            add(name.clone(), guided(kind, &name, value)?);
-        }
-    }
-    if let Some(schema) = fields.take("json_schema") {
-        add("json_schema".to_owned(), Some(json_schema("json_schema", &schema)?));
-    }
-    if fields.take("grammar").is_some() {
-        return Err(ApiError::of(
-            Code::UnsupportedParameter,
-            "grammar",
-            "grammar is in llama.cpp's GBNF, which is not supported; write it in Lark as structured_outputs.grammar",
-        ));
+    if let Some(schema) = formats.json_schema {
+        add("json_schema", Some(json_schema("json_schema", &schema)?));
     }
     if let [Format { field: first, .. }, Format { field: second, .. }, ..] = found.as_slice() {
         let message = format!("{first} and {second} both say what the text looks like; give one");
@@ -65,88 +107,76 @@ pub fn read(
     Ok(found.pop())
 }
 
-fn response_format(
-    format: Value,
-    ignored: &mut Vec<String>,
-    without_effect: &mut Vec<&'static str>,
-) -> Result<Option<Grammar>, ApiError> {
-    const INNER: &str = "response_format.json_schema";
-    const DESCRIPTION: &str = "response_format.json_schema.description";
-    let mut fields = object(RESPONSE, format)?;
-    let kind = fields.shift_remove("type");
-    let mut take = |name: &str| fields.shift_remove(name).filter(|value| !value.is_null());
-    let grammar = match kind.as_ref().and_then(Value::as_str) {
-        Some("text") => None,
-        Some("json_object") => Some(match take("schema") {
-            Some(schema) => json_schema("response_format.schema", &schema)?,
-            None => Grammar::JsonObject,
-        }),
-        Some("json_schema") => {
-            let inner = take("json_schema").map(|inner| object(INNER, inner)).transpose()?;
-            let mut inner = inner.unwrap_or_default();
-            // What it is called, and that it is kept to, which it is without.
-            inner.retain(|name, _| name != "name" && name != "strict");
-            without_effect.extend(inner.shift_remove("description").map(|_| DESCRIPTION));
-            let own = inner.shift_remove("schema").filter(|schema| !schema.is_null());
-            let schema = own.or_else(|| take("schema")).ok_or_else(|| {
-                ApiError::of(Code::MissingParameter, INNER, format!("{INNER}.schema is missing"))
-            })?;
-            ignored.extend(unknown(INNER, inner));
-            Some(json_schema(INNER, &schema)?)
+impl ResponseFormat {
+    fn grammar(self, ignored: &mut Vec<String>) -> Result<Option<Grammar>, ApiError> {
+        const INNER: &str = "response_format.json_schema";
+        const OUTER: &str = "response_format.schema";
+        ignored.extend(unknown("response_format", &self.rest));
+        let (inner, outer) = (self.json_schema, self.schema);
+        let mut passed_over = |is_given: bool, name: &str| {
+            ignored.extend(is_given.then(|| name.to_owned()));
+        };
+        match self.kind {
+            Kind::Text => {
+                passed_over(inner.is_some(), INNER);
+                passed_over(outer.is_some(), OUTER);
+                Ok(None)
+            }
+            Kind::JsonObject => {
+                passed_over(inner.is_some(), INNER);
+                let schema = outer.map(|schema| json_schema(OUTER, &schema)).transpose()?;
+                Ok(Some(schema.unwrap_or(Grammar::JsonObject)))
+            }
+            Kind::JsonSchema => {
+                let (own, mut rest) =
+                    inner.map(|inner| (inner.schema, inner.rest)).unwrap_or_default();
+                passed_over(own.is_some() && outer.is_some(), OUTER);
+                // What it is called, and that it is kept to, which it is without.
+                rest.retain(|name, _| name != "name" && name != "strict");
+                ignored.extend(unknown(INNER, &rest));
+                let missing = || {
+                    let message = format!("{INNER}.schema is missing");
+                    ApiError::of(Code::MissingParameter, INNER, message)
+                };
+                Ok(Some(json_schema(INNER, &own.or(outer).ok_or_else(missing)?)?))
+            }
         }
-        _ => {
-            let message = "response_format.type is none of text, json_object, json_schema";
-            return Err(ApiError::invalid("response_format.type", message));
-        }
-    };
-    ignored.extend(unknown(RESPONSE, fields));
-    Ok(grammar)
+    }
 }
 
-/// One of vLLM's forms.
-fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiError> {
-    let text = |value: Value| text(name, value);
-    Ok(Some(match kind {
-        "json" => match value {
+impl Guide {
+    fn grammar(self, name: &str) -> Result<Option<Grammar>, ApiError> {
+        Ok(Some(match self {
             // vLLM also accepts a schema as a string.
-            Value::String(text) => {
+            Guide::Json(Value::String(text)) => {
                 let text = bounded(name, text, MOST_SCHEMA_BYTES)?;
                 let schema = unique::parse(&text).map_err(|error| {
                     ApiError::of(Code::InvalidSchema, name, format!("{name} is no JSON: {error}"))
                 })?;
                 json_schema(name, &schema)?
             }
-            schema => json_schema(name, &schema)?,
-        },
-        "regex" => Grammar::Regex(bounded(name, text(value)?, MOST_REGEX_BYTES)?),
-        "grammar" => Grammar::Lark(bounded(name, text(value)?, MOST_SCHEMA_BYTES)?),
-        "choice" => {
-            let Value::Array(choices) = value else {
-                return Err(wrong_type(name, &value, "an array of strings"));
-            };
-            let choices: Vec<String> = choices.into_iter().map(text).collect::<Result<_, _>>()?;
-            if choices.is_empty() || choices.iter().any(String::is_empty) {
-                let message = format!("{name} has no choice, or an empty one");
-                return Err(ApiError::invalid(name, message));
+            Guide::Json(schema) => json_schema(name, &schema)?,
+            Guide::Regex(regex) => Grammar::Regex(bounded(name, regex, MOST_REGEX_BYTES)?),
+            Guide::Grammar(lark) => Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?),
+            Guide::Choice(choices) => {
+                if choices.is_empty() || choices.iter().any(String::is_empty) {
+                    let message = format!("{name} has no choice, or an empty one");
+                    return Err(ApiError::invalid(name, message));
+                }
+                let alternatives: Vec<String> =
+                    choices.iter().map(|choice| json!(choice).to_string()).collect();
+                let lark = format!("start: {}", alternatives.join(" | "));
+                Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?)
             }
-            let alternatives: Vec<String> =
-                choices.iter().map(|choice| json!(choice).to_string()).collect();
-            let lark = format!("start: {}", alternatives.join(" | "));
-            Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?)
-        }
-        "json_object" => return Ok(flag(name, &value)?.then_some(Grammar::JsonObject)),
-        _ => {
-            let message = format!(
-                "{name} is not supported; json, regex, choice, grammar and json_object are"
-            );
-            return Err(ApiError::of(Code::UnsupportedParameter, name, message));
-        }
-    }))
+            Guide::JsonObject(is_wanted) => return Ok(is_wanted.then_some(Grammar::JsonObject)),
+        }))
+    }
 }
 
 fn json_schema(name: &str, schema: &Value) -> Result<Grammar, ApiError> {
     if !schema.is_object() && !schema.is_boolean() {
-        return Err(wrong_type(name, schema, "a JSON schema"));
+        let message = format!("{name} is {}; expected a JSON schema", kind(schema));
+        return Err(ApiError::of(Code::InvalidType, name, message));
     }
     Ok(Grammar::JsonSchema(bounded(name, schema.to_string(), MOST_SCHEMA_BYTES)?))
 }
@@ -161,6 +191,7 @@ fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fields::parse;
     use super::*;
 
     fn grammar(body: Value) -> Result<Option<Grammar>, ApiError> {
@@ -168,10 +199,9 @@ mod tests {
     }
 
     fn with_ignored(body: Value) -> Result<(Option<Grammar>, Vec<String>), ApiError> {
-        let (mut ignored, mut without_effect) = (Vec::new(), Vec::new());
-        let mut fields = Fields::parse(body.to_string().as_bytes()).unwrap();
-        let read = read(&mut fields, &mut ignored, &mut without_effect)?;
-        ignored.extend(without_effect.into_iter().map(str::to_owned));
+        let mut ignored = Vec::new();
+        let mut fields = parse(body.to_string().as_bytes()).unwrap();
+        let read = take_only(&mut fields, &mut ignored)?;
         Ok((read.map(|format| format.grammar), ignored))
     }
 
@@ -188,7 +218,7 @@ mod tests {
             ),
             (
                 json!({"type": "json_schema", "json_schema": inner, "schema": schema}),
-                vec!["response_format.json_schema.foo", "response_format.schema"],
+                vec!["response_format.schema", "response_format.json_schema.foo"],
             ),
             (json!({"type": "json_schema", "json_schema": {}, "schema": schema}), vec![]),
             (
@@ -225,7 +255,6 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_refused_by_name() {
         let cases = [
-            (json!({"grammar": "root ::= \"a\""}), "unsupported_parameter", "grammar"),
             (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type"),
             (json!({"response_format": 1}), "invalid_type", "response_format"),
             (

@@ -1,27 +1,23 @@
-//! The response of a completion: collects the engine's events by choice, and writes them as chunks of a stream or as one object.
+//! What a model answers: the engine's events of each choice as chunks.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
+use super::events::Answering;
 use super::logprobs::{self, ListWriter, Lists, Offset};
-use crate::audit::case;
+use super::reply::{self, Choice, Head, Logprobs, OfPrompt, Own};
 use crate::engine::{Completion, Event, TokenLogprobs};
 use crate::record::{FinishReason, Usage};
-use crate::serve::audit::{About, Told};
-use crate::serve::error::ApiError;
+use crate::serve::audit::{About, Pending, Told};
+use crate::serve::budget::Reserved;
+use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};
-use crate::serve::models::ServedModel;
 
 /// The parameters of the request that the response needs.
 pub struct Heading {
-    pub id: String,
-    pub created: u64,
-    pub model: Arc<ServedModel>,
-    pub seed: u64,
-    pub digest: String,
+    pub head: Head,
     /// Fields of the request that had no effect.
     pub ignored: Vec<String>,
     pub token_ids: bool,
@@ -41,12 +37,15 @@ pub enum Form {
 
 /// A response and its choices.
 pub struct Answer {
-    pub heading: Heading,
-    choices: Vec<Choice>,
+    heading: Heading,
+    generation: Generation,
+    choices: Vec<ChoiceState>,
     samples: usize,
+    /// Its lines of the audit trail, and what its body takes of the budget while the trail keeps it.
+    told: Option<(Pending, Option<Reserved>)>,
 }
 
-struct Choice {
+struct ChoiceState {
     text: ChoiceText,
     /// What is not sent yet.
     kept: Delta,
@@ -57,152 +56,99 @@ struct Choice {
     /// So far.
     usage: Usage,
     done: Option<Box<Completion>>,
-    admitted_at: Option<Instant>,
     last_at: Option<Instant>,
 }
 
-/// The effect of an event on a choice.
-pub enum Step {
-    /// The engine has begun with it.
-    Begun,
-    Grown(Delta),
-    /// It has ended, with the text that was held back.
-    Done(Delta),
-}
-
 impl Answer {
-    pub fn new(heading: Heading, generation: &Generation) -> Answer {
+    pub fn new(heading: Heading, generation: Generation) -> Answer {
         let think_end = match &heading.form {
             Form::Chat { think_end } => think_end.clone(),
             Form::Text { .. } => None,
         };
-        let choice = |_| Choice {
+        let choice = |_| ChoiceState {
             text: ChoiceText::new(think_end.clone()),
             kept: Delta::default(),
             offset: Offset::default(),
             is_echoed: false,
             usage: Usage::default(),
             done: None,
-            admitted_at: None,
             last_at: None,
         };
-        let choices: Vec<Choice> = generation.prompt_tokens.iter().map(choice).collect();
+        let choices: Vec<ChoiceState> = generation.prompt_tokens.iter().map(choice).collect();
         let samples = choices.len() / heading.prompts.len().max(1);
-        Answer { heading, choices, samples }
+        Answer { heading, generation, choices, samples, told: None }
     }
 
-    /// Applies an event, and updates metrics.
-    pub fn take(
-        &mut self,
-        told: ChoiceEvent,
-        generation: &mut Generation,
-    ) -> Result<Step, ApiError> {
+    /// With its lines in the audit trail.
+    pub fn told(self, pending: Pending, reserved: Option<Reserved>) -> Answer {
+        Answer { told: Some((pending, reserved)), ..self }
+    }
+
+    /// The chunks of an event.
+    fn take(&mut self, told: ChoiceEvent) -> Result<Vec<Choice>, ApiError> {
         let ChoiceEvent { choice: index, at, event } = told;
+        let generation = &self.generation;
         let metrics = &generation.model.metrics;
         let choice = &mut self.choices[index];
-        match event {
+        let mut delta = match event {
             Event::Admitted { cached_tokens } => {
                 choice.usage.cached_tokens = cached_tokens;
-                choice.admitted_at = Some(at);
-                Ok(Step::Begun)
+                let is_chat = self.heading.head.is_chat;
+                return Ok(is_chat.then(|| Choice::begun(index)).into_iter().collect());
             }
             Event::Piece { text, tokens, logprobs } => {
                 choice.usage.prompt_tokens = generation.prompt_tokens[index];
                 choice.usage.completion_tokens += tokens.len();
                 match choice.last_at.replace(at) {
                     Some(last) => metrics.inter_token(at - last, tokens.len()),
-                    None => {
-                        metrics.first_token(at - generation.begun_at);
-                    }
+                    None => metrics.first_token(at - generation.begun_at),
                 }
-                let delta = choice.text.take(&text, &tokens, logprobs);
-                Ok(Step::Grown(delta))
+                choice.text.take(&text, &tokens, logprobs)
             }
-            Event::Done(Err(error)) => Err(error.into()),
-            Event::Done(Ok(completion)) => {
+            Event::Done(completion) => {
+                let completion = completion?;
                 metrics.finished(&completion, at - generation.begun_at);
                 refuse_broken(&completion, &generation.format_field)?;
                 generation.keep(index, &completion, at - generation.begun_at);
-                let delta = choice.text.finish();
                 choice.usage = completion.usage;
                 choice.done = Some(completion);
-                Ok(Step::Done(delta))
+                choice.text.finish()
             }
+        };
+        let is_done = choice.done.is_some();
+        // The log-probabilities of an echoed prompt come last.
+        let echoes = matches!(self.heading.form, Form::Text { echoed: Some(_), .. });
+        if echoes && self.heading.logprobs.is_some() {
+            choice.kept.add(delta);
+            if !is_done {
+                return Ok(Vec::new());
+            }
+            delta = std::mem::take(&mut choice.kept);
         }
-    }
-
-    /// Whether every choice has ended.
-    pub fn is_done(&self) -> bool {
-        self.choices.iter().all(|choice| choice.done.is_some())
-    }
-
-    /// Keeps a delta for the whole response.
-    pub fn keep(&mut self, index: usize, delta: Delta) {
-        let Delta { reasoning, content, entries, tokens } = &mut self.choices[index].kept;
-        *reasoning += &delta.reasoning;
-        *content += &delta.content;
-        entries.extend(delta.entries);
-        tokens.extend(delta.tokens);
-    }
-
-    pub fn whole(mut self) -> Value {
-        let choices: Vec<Value> = (0..self.choices.len()).map(|index| self.choice(index)).collect();
-        let mut answer = self.envelope(match self.heading.form {
-            Form::Chat { .. } => "chat.completion",
-            Form::Text { .. } => "text_completion",
-        });
-        answer["choices"] = choices.into();
-        answer["usage"] = self.usage();
-        answer["wardround"] = self.own_fields();
-        if let Form::Chat { .. } = self.heading.form {
-            self.add_prompt(&mut answer, 0);
+        let is_empty = delta.content.is_empty() && delta.reasoning.is_empty();
+        let says_nothing = is_empty && delta.entries.is_empty() && !self.heading.token_ids;
+        if says_nothing && !is_done {
+            return Ok(Vec::new());
         }
-        answer
+        let mut chunk = self.chunk(index, delta);
+        if is_done {
+            chunk.finish_reason = self.finish_reason(index);
+            chunk.prompt = self.of_prompt(index);
+        }
+        Ok(vec![chunk])
     }
 
-    /// Adds the fields about a choice's prompt: of a chat to the response, of a text to each choice.
-    fn add_prompt(&self, value: &mut Value, index: usize) {
-        if self.heading.prompt_logprobs.is_some() {
-            value["prompt_logprobs"] = self.prompt_logprobs(index);
-        }
-        if self.heading.token_ids {
-            value["prompt_token_ids"] = json!(self.heading.prompts[index / self.samples]);
-        }
-    }
-
-    fn choice(&mut self, index: usize) -> Value {
-        let delta = std::mem::take(&mut self.choices[index].kept);
-        let mut value = self.part(index, delta, "message");
-        if let Form::Text { .. } = self.heading.form {
-            self.add_prompt(&mut value, index);
-        }
-        value["finish_reason"] = self.finish_reason(index);
-        value
-    }
-
-    /// The object of a choice with a delta, in a chunk or a whole response. `field` has the text of a chat: `delta` or `message`.
-    fn part(&mut self, index: usize, delta: Delta, field: &str) -> Value {
+    fn chunk(&mut self, index: usize, delta: Delta) -> Choice {
         let Delta { reasoning, content, entries, tokens } = delta;
-        let tokenizer = self.heading.model.backbone.description.tokenizer.clone();
-        let mut value = json!({"index": index});
+        let tokenizer = &self.generation.model.backbone.description.tokenizer;
+        let token_ids = self.heading.token_ids.then_some(tokens);
         match &self.heading.form {
             Form::Chat { .. } => {
-                let mut message = json!({});
-                if field == "message" {
-                    message["role"] = "assistant".into();
-                }
-                if field == "message" || !content.is_empty() || reasoning.is_empty() {
-                    message["content"] = content.into();
-                }
-                if !reasoning.is_empty() {
-                    message["reasoning_content"] = reasoning.into();
-                }
-                if field == "message" {
-                    message["refusal"] = Value::Null;
-                }
-                value[field] = message;
-                let chat = |_| logprobs::chat(&tokenizer, &entries);
-                value["logprobs"] = self.heading.logprobs.map_or(Value::Null, chat);
+                let said = |text: String| Some(text).filter(|text| !text.is_empty());
+                let (content, reasoning_content) = (said(content), said(reasoning));
+                let delta = reply::Delta { role: None, content, reasoning_content };
+                let logprobs = self.heading.logprobs.map(|_| logprobs::chat(tokenizer, &entries));
+                Choice { logprobs, token_ids, ..Choice::of_chat(index, delta) }
             }
             Form::Text { echoed, tokens_as_ids } => {
                 let prompt = index / self.samples;
@@ -211,10 +157,9 @@ impl Answer {
                     .as_ref()
                     .filter(|_| !choice.is_echoed)
                     .map(|texts| texts[prompt].as_str());
-                value["text"] = format!("{}{content}", echo.unwrap_or_default()).into();
                 let mut lists = Lists::default();
                 let mut writer = ListWriter {
-                    tokenizer: &tokenizer,
+                    tokenizer,
                     as_ids: *tokens_as_ids,
                     top: self.heading.logprobs.unwrap_or(0),
                     offset: std::mem::take(&mut choice.offset),
@@ -234,139 +179,62 @@ impl Answer {
                     writer.add(&mut lists, entry.id, entry.logprobs.as_ref());
                 }
                 (choice.offset, choice.is_echoed) = (writer.offset, true);
-                value["logprobs"] = self.heading.logprobs.map_or(Value::Null, |_| lists.json());
+                Choice {
+                    index,
+                    text: Some(format!("{}{content}", echo.unwrap_or_default())),
+                    logprobs: self.heading.logprobs.map(|_| Logprobs::Text(lists)),
+                    token_ids,
+                    ..Choice::default()
+                }
             }
         }
-        if self.heading.token_ids {
-            value["token_ids"] = json!(tokens);
-        }
-        value
     }
 
-    fn prompt_logprobs(&self, index: usize) -> Value {
-        let tokenizer = &self.heading.model.backbone.description.tokenizer;
+    /// What was asked of a choice's prompt; of a chat, which has one prompt, with its first choice.
+    fn of_prompt(&self, index: usize) -> OfPrompt {
+        if self.heading.head.is_chat && index > 0 {
+            return OfPrompt::default();
+        }
+        let tokenizer = &self.generation.model.backbone.description.tokenizer;
+        let ids = &self.heading.prompts[index / self.samples];
         let found: &[Option<TokenLogprobs>] =
             self.choices[index].done.as_ref().map_or(&[], |done| &done.prompt_logprobs);
-        let top = self.heading.prompt_logprobs.unwrap_or(0);
-        logprobs::prompt(tokenizer, &self.heading.prompts[index / self.samples], found, top)
-    }
-
-    /// The first chunk of a choice of a chat.
-    pub fn first_chunk(&self, index: usize) -> Option<Value> {
-        match self.heading.form {
-            Form::Chat { .. } => Some(self.chunk(json!([{
-                "index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": null, "finish_reason": null
-            }]))),
-            Form::Text { .. } => None,
+        let logprobs = |top| logprobs::prompt(tokenizer, ids, found, top);
+        OfPrompt {
+            prompt_logprobs: self.heading.prompt_logprobs.map(logprobs),
+            prompt_token_ids: self.heading.token_ids.then(|| ids.clone()),
         }
     }
 
-    /// Whether a choice can be sent only at its end, because the log-probabilities of an echoed prompt come last.
-    pub fn waits_for_end(&self) -> bool {
-        let echoes = matches!(self.heading.form, Form::Text { echoed: Some(_), .. });
-        echoes && self.heading.logprobs.is_some()
-    }
-
-    /// The chunk of a delta; `None` if it has nothing to send.
-    pub fn delta_chunk(&mut self, index: usize, delta: Delta) -> Option<Value> {
-        let is_empty = delta.content.is_empty() && delta.reasoning.is_empty();
-        if is_empty && delta.entries.is_empty() && !self.heading.token_ids {
-            return None;
-        }
-        let mut part = self.part(index, delta, "delta");
-        part["finish_reason"] = Value::Null;
-        Some(self.chunk(json!([part])))
-    }
-
-    /// The last chunk of a choice, with the fields about its prompt; with everything if the choice is sent only at its end.
-    pub fn last_chunk(&mut self, index: usize) -> Value {
-        let mut part = match (self.waits_for_end(), &self.heading.form) {
-            (true, _) => {
-                let delta = std::mem::take(&mut self.choices[index].kept);
-                self.part(index, delta, "delta")
-            }
-            (false, Form::Chat { .. }) => json!({"index": index, "delta": {}, "logprobs": null}),
-            // The echo of a prompt without a completion.
-            (false, Form::Text { .. }) => {
-                let mut part = self.part(index, Delta::default(), "delta");
-                part["logprobs"] = Value::Null;
-                part
-            }
-        };
-        part["finish_reason"] = self.finish_reason(index);
-        if let Form::Text { .. } = self.heading.form {
-            self.add_prompt(&mut part, index);
-            return self.chunk(json!([part]));
-        }
-        let mut chunk = self.chunk(json!([part]));
-        if index == 0 {
-            self.add_prompt(&mut chunk, index);
-        }
-        chunk
-    }
-
-    pub fn usage_chunk(&self) -> Value {
-        let mut chunk = self.chunk(json!([]));
-        chunk["usage"] = self.usage();
-        chunk
-    }
-
-    fn chunk(&self, choices: Value) -> Value {
-        let mut chunk = self.envelope(match self.heading.form {
-            Form::Chat { .. } => "chat.completion.chunk",
-            Form::Text { .. } => "text_completion",
-        });
-        chunk["choices"] = choices;
-        chunk
-    }
-
-    fn envelope(&self, object: &str) -> Value {
-        let Heading { id, created, model, .. } = &self.heading;
-        json!({
-            "id": id, "object": object, "created": created, "model": model.id,
-            "system_fingerprint": model.fingerprint, "choices": [],
-        })
-    }
-
-    /// What no other server's responses have: the seed, the request's digest, and the fields without effect.
-    pub fn own_fields(&self) -> Value {
-        let Heading { seed, digest, ignored, .. } = &self.heading;
-        json!({"seed": *seed as i64, "request": digest, "ignored": ignored})
-    }
-
-    fn finish_reason(&self, index: usize) -> Value {
-        match self.choices[index].done.as_ref().map(|done| done.finish_reason) {
-            Some(FinishReason::Length) => "length".into(),
-            Some(_) => "stop".into(),
-            None => Value::Null,
-        }
+    fn finish_reason(&self, index: usize) -> Option<&'static str> {
+        let done = self.choices[index].done.as_ref()?;
+        Some(if done.finish_reason == FinishReason::Length { "length" } else { "stop" })
     }
 }
 
-impl Told for Answer {
-    fn about(&self) -> About {
-        let Heading { model, seed, digest, .. } = &self.heading;
-        About {
-            model: model.id.clone(),
-            fingerprint: model.fingerprint.clone(),
-            seed: Some(*seed),
-            request: digest.clone(),
+impl Answering for Answer {
+    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
+        let lost = || ApiError::new(Code::Internal, "the completion was lost");
+        let mut told = Some(self.generation.next().await.ok_or_else(lost)?);
+        let mut chunks = Vec::new();
+        // Events that have arrived meanwhile are sent together.
+        while let Some(event) = told {
+            chunks.extend(self.take(event)?);
+            told = self.generation.next_at_hand();
         }
+        Ok(chunks)
     }
 
-    /// The text and tokens of every choice, whether streamed or not.
-    fn outputs(&self) -> Value {
-        let done = self.choices.iter().map(|choice| choice.done.as_ref());
-        done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
-            .collect()
+    fn is_done(&self) -> bool {
+        self.choices.iter().all(|choice| choice.done.is_some())
     }
 
-    fn finish_reasons(&self) -> Value {
-        (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
+    fn head(&self) -> &Head {
+        &self.heading.head
     }
 
-    /// The token usage of all choices so far; each prompt counts once.
-    fn usage(&self) -> Value {
+    /// Of all choices; each prompt counts once.
+    fn used(&self) -> reply::Usage {
         let mut sum = Usage::default();
         let mut reasoning = 0;
         for (index, choice) in self.choices.iter().enumerate() {
@@ -377,8 +245,62 @@ impl Told for Answer {
                 sum.cached_tokens += choice.usage.cached_tokens;
             }
         }
-        let mut usage = case::usage(sum);
-        usage["completion_tokens_details"]["reasoning_tokens"] = reasoning.into();
-        usage
+        reply::Usage::of(sum, reasoning)
+    }
+
+    fn own(&self) -> Own {
+        Own {
+            seed: self.generation.seed as i64,
+            request: self.generation.digest.clone(),
+            ignored: self.heading.ignored.clone(),
+            item: None,
+            record: None,
+            records: None,
+        }
+    }
+
+    async fn end(&mut self) -> Result<(), ApiError> {
+        match self.told.take() {
+            Some((mut pending, _reserved)) => pending.done(&*self).await,
+            None => Ok(()),
+        }
+    }
+
+    fn failed(&mut self, error: &ApiError) {
+        if let Some((mut pending, _reserved)) = self.told.take() {
+            pending.failed(error, &*self);
+        }
+    }
+
+    fn sent(&mut self, text: &str) {
+        if let Some((pending, _)) = &mut self.told {
+            pending.sent(text);
+        }
+    }
+}
+
+impl Told for Answer {
+    fn about(&self) -> About {
+        About {
+            model: self.heading.head.model.clone(),
+            fingerprint: self.heading.head.fingerprint.clone(),
+            seed: Some(self.generation.seed),
+            request: self.generation.digest.clone(),
+        }
+    }
+
+    /// The text and tokens of every choice, whether streamed or not.
+    fn outputs(&self) -> Value {
+        let done = self.choices.iter().map(|choice| choice.done.as_ref());
+        done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
+            .collect()
+    }
+
+    fn usage(&self) -> Value {
+        json!(self.used())
+    }
+
+    fn finish_reasons(&self) -> Value {
+        (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
     }
 }

@@ -25,6 +25,15 @@ pub struct Delta {
     pub tokens: Vec<u32>,
 }
 
+impl Delta {
+    pub fn add(&mut self, next: Delta) {
+        self.reasoning += &next.reasoning;
+        self.content += &next.content;
+        self.entries.extend(next.entries);
+        self.tokens.extend(next.tokens);
+    }
+}
+
 /// The token that ends a model's reasoning.
 #[derive(Clone, Debug)]
 pub struct ThinkEnd {

@@ -1,229 +1,201 @@
-//! Server-sent events: streams the chunks of a response, with keep-alive comments in between.
+//! Sends what answers a request: whole, or as server-sent events with keep-alive comments in between.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use serde_json::Value;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::answer::{Answer, Step};
+use super::reply::{Choice, Head, Own, Reply, Usage};
 use crate::serve::app::{App, Phase};
-use crate::serve::audit::{Pending, Sent, Told};
-use crate::serve::budget::Reserved;
-use crate::serve::error::{ApiError, Code};
-use crate::serve::generation::{ChoiceEvent, Generation};
+use crate::serve::error::ApiError;
 use crate::serve::request::decoding::Streaming;
 
 /// The interval of keep-alive comments; proxies close connections that are silent for long.
-pub const SILENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(10);
+/// The writes of a stream without a pause. Each wakes the client, which costs more than a token: after them a stream is written at most
+/// fifty times a second.
+const FIRST_WRITES: usize = 8;
+const PAUSE: Duration = Duration::from_millis(20);
 
-/// An event with a JSON object.
-pub fn data(value: &Value) -> String {
-    format!("data: {value}\n\n")
+/// What answers a request: a model, or a system. Dropping it stops the work.
+pub trait Answering: Send + 'static {
+    /// What comes next of the choices, a chunk each; none where the work has but begun. Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Choice>, ApiError>> + Send;
+
+    fn is_done(&self) -> bool;
+
+    fn head(&self) -> &Head;
+
+    /// So far.
+    fn used(&self) -> Usage;
+
+    fn own(&self) -> Own;
+
+    /// The last chunk is about to be sent.
+    fn end(&mut self) -> impl Future<Output = Result<(), ApiError>> + Send;
+
+    fn failed(&mut self, error: &ApiError);
+
+    /// This is about to be sent of a stream.
+    fn sent(&mut self, text: &str);
+
+    /// The client of a stream is gone before its end.
+    fn left(&mut self) {}
+
+    /// What the choice of a whole response says otherwise than the sum of its chunks.
+    fn settle(&self, _choice: &mut Choice) {}
 }
 
-/// The events of chunks; `last` are our own fields in the last of a stream.
-pub fn written(mut chunks: Vec<Value>, last: Option<Value>) -> String {
-    let end = if last.is_some() { "data: [DONE]\n\n" } else { "" };
-    if let (Some(chunk), Some(own_fields)) = (chunks.last_mut(), last) {
-        chunk["wardround"] = own_fields;
-    }
-    chunks.iter().map(data).collect::<String>() + end
-}
-
-/// A comment, so that nobody takes a silent stream for a dead one.
-pub fn sign_of_life(has_begun: bool) -> String {
-    format!(": {}\n\n", if has_begun { "working" } else { "queued" })
-}
-
-/// The source of a stream's events: a completion, or a case of a system.
-pub trait EventSource: Send + 'static {
-    /// The next event; `None` after the last one. When the client disconnects, the source is dropped.
-    fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
-
-    /// The client is gone before the last event, and got so much: what the audit trail is told.
-    fn left(&mut self, sent: Sent);
-}
-
-/// A source and what was sent of it.
-struct Open<S: EventSource> {
-    source: S,
-    sent: Sent,
-    is_over: bool,
-}
-
-impl<S: EventSource> Drop for Open<S> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.source.left(std::mem::take(&mut self.sent));
-        }
-    }
-}
-
-pub fn respond(source: impl EventSource) -> Response {
-    let open = Open { source, sent: Sent::default(), is_over: false };
-    let events = stream::unfold(open, |mut open| async move {
-        let Some(event) = open.source.next().await else {
-            open.is_over = true;
-            drop(open);
-            return None;
-        };
-        open.sent.add(&event);
-        Some((Ok::<Bytes, Infallible>(Bytes::from(event)), open))
+/// The response, whole or as a stream.
+pub async fn respond(
+    app: &Arc<App>,
+    mut answering: impl Answering,
+    stream: Option<Streaming>,
+) -> Result<Response, ApiError> {
+    let Some(options) = stream else {
+        let choices = finish(app, &mut answering).await?;
+        let mut reply = answering.head().reply(false, choices);
+        (reply.usage, reply.wardround) = (Some(answering.used()), Some(answering.own()));
+        return Ok(Json(reply).into_response());
+    };
+    let streamed = Streamed {
+        app: app.clone(),
+        phase: app.phase.clone(),
+        answering,
+        options,
+        has_begun: false,
+        is_over: false,
+        writes: 0,
+        last: Instant::now(),
+    };
+    let events = stream::unfold(streamed, |mut streamed| async move {
+        let event = streamed.event().await?;
+        Some((Ok::<Bytes, Infallible>(Bytes::from(event)), streamed))
     });
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
-    (headers, Body::from_stream(events)).into_response()
+    Ok((headers, Body::from_stream(events)).into_response())
 }
 
-pub struct Streamed {
-    pub app: Arc<App>,
-    pub generation: Generation,
-    pub answer: Answer,
-    /// Its line of the audit trail, which is written before the last event is sent.
-    pub pending: Pending,
-    /// What the body takes of the budget, if the trail keeps it.
-    pub _reserved: Option<Reserved>,
-    pub options: Streaming,
-    pub phase: watch::Receiver<Phase>,
-    pub is_over: bool,
-    pub has_begun: bool,
-    pub pace: Pace,
-}
-
-impl EventSource for Streamed {
-    async fn next(&mut self) -> Option<String> {
-        let text = self.told().await?;
-        self.pending.sent(&text);
-        Some(text)
-    }
-
-    /// `pending` says so itself.
-    fn left(&mut self, _: Sent) {}
-}
-
-impl Streamed {
-    async fn told(&mut self) -> Option<String> {
-        while !self.is_over {
-            let due = self.pace.due();
-            let told = tokio::select! {
-                told = async {
-                    sleep_until(due).await;
-                    self.generation.next().await
-                } => told,
-                () = cut(&mut self.phase) => return Some(self.fail(&ApiError::draining())),
-                () = sleep(SILENCE) => return Some(sign_of_life(self.has_begun)),
-            };
-            let Some(told) = told else {
-                return Some(self.fail(&ApiError::new(Code::Internal, "the completion was lost")));
-            };
-            let mut events = self.take(told).await;
-            // Events that have arrived meanwhile are sent together.
-            while !self.is_over
-                && let Some(told) = self.generation.next_at_hand()
-            {
-                events += &self.take(told).await;
+/// Waits until every choice has ended.
+pub async fn finish(app: &App, answering: &mut impl Answering) -> Result<Vec<Choice>, ApiError> {
+    let mut choices = BTreeMap::new();
+    let mut phase = app.phase.clone();
+    while !answering.is_done() {
+        let next = tokio::select! {
+            next = answering.next() => next,
+            () = cut(&mut phase) => Err(ApiError::draining()),
+        };
+        for choice in next.inspect_err(|error| answering.failed(error))? {
+            match choices.entry(choice.index) {
+                Entry::Vacant(place) => {
+                    place.insert(choice);
+                }
+                Entry::Occupied(mut before) => before.get_mut().add(choice),
             }
+        }
+    }
+    answering.end().await?;
+    let mut choices: Vec<Choice> = choices.into_values().collect();
+    choices.iter_mut().for_each(|choice| answering.settle(choice));
+    Ok(choices.into_iter().map(Choice::whole).collect())
+}
+
+struct Streamed<A: Answering> {
+    app: Arc<App>,
+    phase: watch::Receiver<Phase>,
+    answering: A,
+    options: Streaming,
+    has_begun: bool,
+    is_over: bool,
+    writes: usize,
+    last: Instant,
+}
+
+impl<A: Answering> Streamed<A> {
+    /// The next events; `None` after the last one.
+    async fn event(&mut self) -> Option<String> {
+        while !self.is_over {
+            let due = if self.writes < FIRST_WRITES { self.last } else { self.last + PAUSE };
+            let next = tokio::select! {
+                next = async {
+                    sleep_until(due).await;
+                    self.answering.next().await
+                } => next,
+                () = cut(&mut self.phase) => Err(ApiError::draining()),
+                // So that nobody takes a silent stream for a dead one.
+                () = sleep(SILENCE) => {
+                    let sign = if self.has_begun { ": working\n\n" } else { ": queued\n\n" };
+                    self.answering.sent(sign);
+                    return Some(sign.to_owned());
+                }
+            };
+            let events = match next {
+                Ok(choices) => self.chunks(choices).await,
+                Err(error) => Err(error),
+            };
+            // After an error no `[DONE]` follows.
+            let events = events.unwrap_or_else(|error| {
+                self.is_over = true;
+                self.answering.failed(&error);
+                self.app.metrics.rejected(error.code);
+                format!("data: {}\n\n", error.json())
+            });
             if !events.is_empty() {
-                self.pace.written();
+                self.answering.sent(&events);
+                (self.writes, self.last) = (self.writes + 1, Instant::now());
                 return Some(events);
             }
         }
         None
     }
-}
 
-/// Limits the writes to a stream. Each write wakes the client, which costs more than a token: after its first writes, a stream is written
-/// at most fifty times a second.
-#[derive(Debug)]
-pub struct Pace {
-    writes: usize,
-    last: Instant,
-}
-
-impl Pace {
-    /// The writes without a pause.
-    const FIRST_WRITES: usize = 8;
-    const PAUSE: Duration = Duration::from_millis(20);
-
-    pub fn new() -> Pace {
-        Pace { writes: 0, last: Instant::now() }
-    }
-
-    fn written(&mut self) {
-        self.writes += 1;
-        self.last = Instant::now();
-    }
-
-    fn due(&self) -> Instant {
-        match self.writes < Pace::FIRST_WRITES {
-            true => self.last,
-            false => self.last + Pace::PAUSE,
+    async fn chunks(&mut self, choices: Vec<Choice>) -> Result<String, ApiError> {
+        self.has_begun = true;
+        let is_done = self.answering.is_done();
+        if is_done {
+            self.answering.end().await?;
         }
-    }
-}
-
-impl Streamed {
-    /// The events of a choice's event.
-    async fn take(&mut self, told: ChoiceEvent) -> String {
-        let choice = told.choice;
-        let step = match self.answer.take(told, &mut self.generation) {
-            Ok(step) => step,
-            Err(error) => return self.fail(&error),
-        };
-        let events = self.events(choice, step);
-        if self.is_over
-            && let Err(error) = self.pending.done(&self.answer).await
-        {
-            return self.fail(&error);
+        let head = self.answering.head();
+        let mut chunks: Vec<Reply> =
+            choices.into_iter().map(|choice| head.reply(true, vec![choice])).collect();
+        if self.options.continuous_usage_stats == Some(true) {
+            chunks.iter_mut().for_each(|chunk| chunk.usage = Some(self.answering.used()));
         }
-        events
-    }
-
-    fn events(&mut self, choice: usize, step: Step) -> String {
-        let mut chunks = Vec::new();
-        match step {
-            Step::Begun => {
-                self.has_begun = true;
-                chunks.extend(self.answer.first_chunk(choice));
-            }
-            Step::Grown(delta) if self.answer.waits_for_end() => self.answer.keep(choice, delta),
-            Step::Grown(delta) => chunks.extend(self.answer.delta_chunk(choice, delta)),
-            Step::Done(delta) => {
-                match self.answer.waits_for_end() {
-                    true => self.answer.keep(choice, delta),
-                    false => chunks.extend(self.answer.delta_chunk(choice, delta)),
-                }
-                chunks.push(self.answer.last_chunk(choice));
-            }
+        if is_done && self.options.include_usage == Some(true) {
+            chunks
+                .push(Reply { usage: Some(self.answering.used()), ..head.reply(true, Vec::new()) });
         }
-        if self.options.continuous_usage {
-            for chunk in &mut chunks {
-                chunk["usage"] = self.answer.usage();
-            }
-        }
-        let is_done = self.answer.is_done();
-        if is_done && self.options.include_usage {
-            chunks.push(self.answer.usage_chunk());
+        if let Some(last) = chunks.last_mut().filter(|_| is_done) {
+            last.wardround = Some(self.answering.own());
         }
         self.is_over = is_done;
-        written(chunks, is_done.then(|| self.answer.own_fields()))
+        let mut events: String =
+            chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk))).collect();
+        if is_done {
+            events.push_str("data: [DONE]\n\n");
+        }
+        Ok(events)
     }
+}
 
-    /// The event that ends a failed stream; `[DONE]` does not follow.
-    fn fail(&mut self, error: &ApiError) -> String {
-        self.is_over = true;
-        self.pending.failed(error, &self.answer);
-        self.app.metrics.rejected(error.code);
-        data(&error.json())
+impl<A: Answering> Drop for Streamed<A> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.answering.left();
+        }
     }
 }
 

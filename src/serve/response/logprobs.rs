@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::choice::TokenEntry;
+use super::reply::Logprobs;
 use crate::engine::TokenLogprobs;
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -38,28 +41,58 @@ fn token_id(id: u32) -> String {
     format!("token_id:{id}")
 }
 
+/// A token of a chat with its log-probability, and those of the likeliest in its place.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TokenLogprob {
+    #[serde(flatten)]
+    chosen: Candidate,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_logprobs: Option<Vec<Candidate>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Candidate {
+    token: String,
+    logprob: f64,
+    bytes: Vec<u8>,
+}
+
 /// The list of chat completions: one object per token.
-pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Value {
-    let one = |id: u32, logprob: f32| json!({"token": tokenizer.shown(id), "logprob": number(logprob), "bytes": tokenizer.bytes(id)});
-    let entry = |entry: &TokenEntry| {
-        let Some(logprobs) = &entry.logprobs else {
-            return one(entry.id, f32::NEG_INFINITY);
-        };
-        let mut object = one(entry.id, logprobs.chosen);
-        let top = logprobs.top.iter().map(|(id, logprob)| one(*id, *logprob));
-        object["top_logprobs"] = top.collect();
-        object
+pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Logprobs {
+    let one = |id: u32, logprob: f32| Candidate {
+        token: tokenizer.shown(id),
+        logprob: number(logprob),
+        bytes: tokenizer.bytes(id).to_vec(),
     };
-    json!({"content": entries.iter().map(entry).collect::<Vec<_>>(), "refusal": null})
+    let entry = |entry: &TokenEntry| {
+        let found = entry.logprobs.as_ref();
+        let top = |found: &TokenLogprobs| {
+            found.top.iter().map(|(id, one_of)| one(*id, *one_of)).collect()
+        };
+        TokenLogprob {
+            chosen: one(entry.id, found.map_or(f32::NEG_INFINITY, |found| found.chosen)),
+            top_logprobs: found.map(top),
+        }
+    };
+    Logprobs::Chat { content: entries.iter().map(entry).collect(), refusal: None }
 }
 
 /// The four lists of text completions, which have an entry for each token.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Lists {
-    tokens: Vec<Value>,
-    token_logprobs: Vec<Value>,
-    top_logprobs: Vec<Value>,
-    text_offset: Vec<Value>,
+    tokens: Vec<String>,
+    token_logprobs: Vec<Option<f64>>,
+    top_logprobs: Vec<Option<Map<String, Value>>>,
+    text_offset: Vec<usize>,
+}
+
+impl Lists {
+    pub fn add(&mut self, next: Lists) {
+        self.tokens.extend(next.tokens);
+        self.token_logprobs.extend(next.token_logprobs);
+        self.top_logprobs.extend(next.top_logprobs);
+        self.text_offset.extend(next.text_offset);
+    }
 }
 
 /// Writes the lists of text completions.
@@ -132,16 +165,14 @@ impl ListWriter<'_> {
             true => token_id(id),
             false => self.tokenizer.shown(id),
         };
-        lists.text_offset.push(self.offset.characters.into());
-        lists.tokens.push(token.into());
-        lists
-            .token_logprobs
-            .push(logprobs.map_or(Value::Null, |found| number(found.chosen).into()));
-        lists.top_logprobs.push(logprobs.map_or(Value::Null, |found| self.top(id, found)));
+        lists.text_offset.push(self.offset.characters);
+        lists.tokens.push(token);
+        lists.token_logprobs.push(logprobs.map(|found| number(found.chosen)));
+        lists.top_logprobs.push(logprobs.map(|found| self.top(id, found)));
     }
 
     /// The log-probabilities of the likeliest tokens and of the token itself, by their text.
-    fn top(&self, id: u32, found: &TokenLogprobs) -> Value {
+    fn top(&self, id: u32, found: &TokenLogprobs) -> Map<String, Value> {
         let mut map = Map::new();
         let mut written = HashSet::new();
         let itself = (id, found.chosen);
@@ -157,18 +188,7 @@ impl ListWriter<'_> {
             let key = if map.contains_key(&key) { token_id(id) } else { key };
             map.insert(key, number(logprob).into());
         }
-        Value::Object(map)
-    }
-}
-
-impl Lists {
-    pub fn json(self) -> Value {
-        json!({
-            "tokens": self.tokens,
-            "token_logprobs": self.token_logprobs,
-            "top_logprobs": self.top_logprobs,
-            "text_offset": self.text_offset,
-        })
+        map
     }
 }
 

@@ -5,3 +5,4 @@ pub mod choice;
 pub mod events;
 pub mod held;
 pub mod logprobs;
+pub mod reply;
