@@ -20,6 +20,25 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Finds the files of a directory that a model of this card is run from; without a card, a decoder's. `origin` is the hub id and the commit.
+    ///
+    /// # Errors
+    /// A file is missing, or the index of shards is damaged.
+    pub fn open(
+        name: &str,
+        directory: &Path,
+        origin: Option<(String, String)>,
+        card: Option<&'static Card>,
+    ) -> Result<Self, HubError> {
+        let files = match card {
+            Some(card) if card.kind == Kind::Encoder => find_listed(directory, card)?,
+            _ => CheckpointFiles::find(directory)?,
+        };
+        let (repository, revision) = origin.unzip();
+        let (name, directory) = (name.to_owned(), directory.to_owned());
+        Ok(Self { name, directory, repository, revision, card, files })
+    }
+
     /// The tokenizer's file.
     ///
     /// # Errors
@@ -61,17 +80,6 @@ impl Checkpoint {
             .map(|component| component.as_os_str().to_string_lossy())
             .collect();
         (components.join("/"), path.to_owned())
-    }
-}
-
-/// Finds the files of `directory` that a model of this card is run from; without a card, a decoder's.
-///
-/// # Errors
-/// A file is missing, or the index of shards is damaged.
-pub fn find_for(directory: &Path, card: Option<&Card>) -> Result<CheckpointFiles, HubError> {
-    match card {
-        Some(card) if card.kind == Kind::Encoder => find_listed(directory, card),
-        _ => Ok(CheckpointFiles::find(directory)?),
     }
 }
 

@@ -25,13 +25,9 @@ faults! {
         NoDirectory { path: PathBuf } => Usage;
         #[error("{} is a file; a model is a directory", path.display())]
         NotADirectory { path: PathBuf } => Usage;
-        #[error("`{revision}` is not the name of a branch, tag or commit")]
-        BadRevision { revision: String } => Usage;
-        #[error("`{member}` is a directory, which has no revision `{revision}`")]
-        RevisionOfDirectory { member: String, revision: String } => Usage,
-            "only models of the hub have revisions; write org/name@revision";
-        #[error("`{member}` names a revision, and --revision asks for `{revision}`")]
-        RevisionTwice { member: String, revision: String } => Usage;
+        #[error("{problem}")]
+        Revision { problem: String } => Usage,
+            "only models of the hub have revisions: one each, written org/name@revision";
         #[error("there is no directory for the hub's cache: no home directory is known")]
         NoCache => Usage, "set HF_HUB_CACHE or HF_HOME";
         #[error("{name} is `{value}`, not {expected}")]

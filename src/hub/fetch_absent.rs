@@ -7,10 +7,6 @@ use super::{Checkpoint, DatasetCard, HubError, HubOptions, OfflineReason, Reposi
 /// Whether this build can fetch at all.
 pub const AVAILABLE: bool = false;
 
-/// Refuses.
-///
-/// # Errors
-/// Always [`HubError::Forbidden`].
 pub fn fetch_repository(
     repository: &Repository,
     _to: Option<&Path>,
@@ -20,10 +16,6 @@ pub fn fetch_repository(
     Err(HubError::Forbidden { verb: "models", name, reason })
 }
 
-/// Refuses.
-///
-/// # Errors
-/// Always [`HubError::Forbidden`].
 pub fn fetch_dataset(
     card: &DatasetCard,
     _to: &Path,

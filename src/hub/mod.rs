@@ -27,6 +27,7 @@ use serde::de::DeserializeOwned;
 
 use crate::outside;
 
+pub use cache::CachedRepository;
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
 pub use dataset::{Check, Conversion, DatasetCard, DatasetFile, DatasetSource, Host, matches};

@@ -53,16 +53,18 @@ impl Repository {
             None if is_hub_id(name) => name.to_owned(),
             None => return Ok(None),
         };
-        if let (Some(inline), Some(revision)) = (inline, revision)
-            && inline != revision
+        let revision_error = |problem| Err(HubError::Revision { problem });
+        if let (Some(inline), Some(other)) = (inline, revision)
+            && inline != other
         {
-            let (member, revision) = (member.to_owned(), revision.to_owned());
-            return Err(HubError::RevisionTwice { member, revision });
+            let problem = format!("`{member}` names a revision, and --revision asks for `{other}`");
+            return revision_error(problem);
         }
         let revision = inline.or(revision).or(card.map(|card| card.revision.as_str()));
         let revision = revision.unwrap_or("main");
         if !is_revision(revision) {
-            return Err(HubError::BadRevision { revision: revision.to_owned() });
+            let problem = format!("`{revision}` is not the name of a branch, tag or commit");
+            return revision_error(problem);
         }
         Ok(Some(Self { id, revision: revision.to_owned(), card }))
     }
@@ -131,10 +133,10 @@ mod tests {
     fn a_revision_leads_nowhere_else() {
         for revision in ["..", "a/../b", "/main", "", "a b", ".hidden", "a\\b"] {
             let error = Repository::parse(&format!("org/name@{revision}"), None).unwrap_err();
-            assert!(matches!(error, HubError::BadRevision { .. }), "{revision}: {error}");
+            assert!(matches!(error, HubError::Revision { .. }), "{revision}: {error}");
         }
         let error = Repository::parse("org/name@v1", Some("v2")).unwrap_err();
-        assert!(matches!(error, HubError::RevisionTwice { .. }), "{error}");
+        assert!(matches!(error, HubError::Revision { .. }), "{error}");
         assert!(Repository::parse("org/name@v1", Some("v1")).unwrap().is_some());
     }
 }

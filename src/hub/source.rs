@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::cache::CachedRepository;
-use super::checkpoint::{Checkpoint, find_for};
 use super::{
-    Card, FilesError, HubError, HubOptions, Kind, NotCached, Provenance, Repository,
+    Card, Checkpoint, FilesError, HubError, HubOptions, Kind, NotCached, Provenance, Repository,
     fetch as hub_fetch,
 };
 
@@ -83,8 +82,9 @@ pub fn folder(named: &Path, options: &HubOptions) -> Result<PathBuf, HubError> {
 fn identify(member: &str, options: &HubOptions) -> Result<Option<Repository>, HubError> {
     let path = Path::new(member);
     if path.is_dir() {
-        let Some(revision) = options.revision.clone() else { return Ok(None) };
-        return Err(HubError::RevisionOfDirectory { member: member.to_owned(), revision });
+        let Some(revision) = &options.revision else { return Ok(None) };
+        let problem = format!("`{member}` is a directory, which has no revision `{revision}`");
+        return Err(HubError::Revision { problem });
     }
     if path.is_file() {
         return Err(HubError::NotADirectory { path: path.to_owned() });
@@ -104,13 +104,10 @@ fn identify(member: &str, options: &HubOptions) -> Result<Option<Repository>, Hu
 }
 
 fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
-    let provenance = Provenance::read(path)?;
-    let card = provenance.as_ref().and_then(|provenance| Card::find(&provenance.repository));
-    let files = find_for(path, card)?;
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let (repository, revision) =
-        provenance.map(|provenance| (provenance.repository, provenance.revision)).unzip();
-    Ok(Checkpoint { name, directory: path.to_owned(), repository, revision, card, files })
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let origin = Provenance::read(path)?.map(|listed| (listed.repository, listed.revision));
+    let card = origin.as_ref().and_then(|(repository, _)| Card::find(repository));
+    Checkpoint::open(&name, path, origin, card)
 }
 
 /// Looks a repository up in the cache, resolving its revision once for all files; else, in words, what the cache lacks.
@@ -145,14 +142,8 @@ pub fn open_snapshot(
     commit: &str,
     directory: &Path,
 ) -> Result<Checkpoint, HubError> {
-    let checkpoint = Checkpoint {
-        name: repository.name().to_owned(),
-        directory: directory.to_owned(),
-        repository: Some(repository.id.clone()),
-        revision: Some(commit.to_owned()),
-        card: repository.card,
-        files: find_for(directory, repository.card)?,
-    };
+    let origin = Some((repository.id.clone(), commit.to_owned()));
+    let checkpoint = Checkpoint::open(repository.name(), directory, origin, repository.card)?;
     if repository.card.is_none_or(|card| card.kind == Kind::Decoder) {
         checkpoint.tokenizer()?;
     }

@@ -185,7 +185,7 @@ fn a_directory_is_used_as_it_is() {
 
     options.revision = Some("main".to_owned());
     let error = resolve(snapshot.to_str().unwrap(), &options).unwrap_err();
-    assert!(matches!(error, HubError::RevisionOfDirectory { .. }), "{error}");
+    assert!(matches!(error, HubError::Revision { .. }), "{error}");
     let file = snapshot.join("config.json");
     let error = resolve(file.to_str().unwrap(), &offline(folder.path())).unwrap_err();
     assert!(matches!(error, HubError::NotADirectory { .. }), "{error}");
