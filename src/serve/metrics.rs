@@ -51,27 +51,17 @@ const COUNTERS: [Definition<EngineStats, u64>; 7] = [
 
 /// What is observed of requests, and its buckets.
 const HISTOGRAMS: [(&str, &str, fn() -> Histogram); 10] = [
-    (FIRST_TOKEN, "From a request to its first token", seconds),
-    (INTER_TOKEN, "From a token to the next", seconds),
-    (REQUEST, "From a request to its end", seconds),
-    (QUEUE, "Until the batch took a sequence", seconds),
-    (PREFILL, "From there to the first token", seconds),
-    (DECODE, "From there to the end", seconds),
-    (PROMPT, "Tokens of a prompt", numbers),
-    (GENERATION, "Tokens of a completion", numbers),
-    (CHOICES, "Choices that a request asks for", numbers),
-    (MAX_TOKENS, "Tokens that a request allows", numbers),
+    ("time_to_first_token_seconds", "From a request to its first token", seconds),
+    ("inter_token_latency_seconds", "From a token to the next", seconds),
+    ("e2e_request_latency_seconds", "From a request to its end", seconds),
+    ("request_queue_time_seconds", "Until the batch took a sequence", seconds),
+    ("request_prefill_time_seconds", "From there to the first token", seconds),
+    ("request_decode_time_seconds", "From there to the end", seconds),
+    ("request_prompt_tokens", "Tokens of a prompt", numbers),
+    ("request_generation_tokens", "Tokens of a completion", numbers),
+    ("request_params_n", "Choices that a request asks for", numbers),
+    ("request_params_max_tokens", "Tokens that a request allows", numbers),
 ];
-const FIRST_TOKEN: &str = "time_to_first_token_seconds";
-const INTER_TOKEN: &str = "inter_token_latency_seconds";
-const REQUEST: &str = "e2e_request_latency_seconds";
-const QUEUE: &str = "request_queue_time_seconds";
-const PREFILL: &str = "request_prefill_time_seconds";
-const DECODE: &str = "request_decode_time_seconds";
-const PROMPT: &str = "request_prompt_tokens";
-const GENERATION: &str = "request_generation_tokens";
-const CHOICES: &str = "request_params_n";
-const MAX_TOKENS: &str = "request_params_max_tokens";
 
 /// Buckets from a millisecond to half an hour.
 fn seconds() -> Histogram {
@@ -177,19 +167,19 @@ impl Metrics {
 
 impl ModelMetrics {
     pub fn first_token(&self, after: Duration) {
-        self.observe(FIRST_TOKEN, after.as_secs_f64());
+        self.observe("time_to_first_token_seconds", after.as_secs_f64());
     }
 
     /// Records the time between the previous tokens and these.
     pub fn inter_token(&self, after: Duration, tokens: usize) {
         let each = after.as_secs_f64() / tokens.max(1) as f64;
-        (0..tokens.max(1)).for_each(|_| self.observe(INTER_TOKEN, each));
+        (0..tokens.max(1)).for_each(|_| self.observe("inter_token_latency_seconds", each));
     }
 
     /// Records the parameters of a request.
     pub fn asked(&self, choices: usize, max_tokens: usize) {
-        self.observe(CHOICES, choices as f64);
-        self.observe(MAX_TOKENS, max_tokens as f64);
+        self.observe("request_params_n", choices as f64);
+        self.observe("request_params_max_tokens", max_tokens as f64);
     }
 
     fn observe(&self, what: &str, value: f64) {
@@ -209,12 +199,12 @@ impl ModelMetrics {
             .succeeded
             .get_or_create(&[model, engine, ("finished_reason", finished_reason.to_owned())])
             .inc();
-        self.observe(REQUEST, after.as_secs_f64());
-        self.observe(QUEUE, timings.queued.as_secs_f64());
-        self.observe(PREFILL, timings.prefill.as_secs_f64());
-        self.observe(DECODE, timings.decode.as_secs_f64());
-        self.observe(PROMPT, completion.usage.prompt_tokens as f64);
-        self.observe(GENERATION, completion.usage.completion_tokens as f64);
+        self.observe("e2e_request_latency_seconds", after.as_secs_f64());
+        self.observe("request_queue_time_seconds", timings.queued.as_secs_f64());
+        self.observe("request_prefill_time_seconds", timings.prefill.as_secs_f64());
+        self.observe("request_decode_time_seconds", timings.decode.as_secs_f64());
+        self.observe("request_prompt_tokens", completion.usage.prompt_tokens as f64);
+        self.observe("request_generation_tokens", completion.usage.completion_tokens as f64);
     }
 
     /// Counts a request whose texts were encoded.
@@ -223,8 +213,8 @@ impl ModelMetrics {
         let labels = [model, engine, ("finished_reason", "stop".to_owned())];
         self.families.succeeded.get_or_create(&labels).inc();
         self.families.counters[0].get_or_create(&self.labels).inc_by(tokens as u64);
-        self.observe(REQUEST, after.as_secs_f64());
-        self.observe(PROMPT, tokens as f64);
+        self.observe("e2e_request_latency_seconds", after.as_secs_f64());
+        self.observe("request_prompt_tokens", tokens as f64);
     }
 
     /// Copies the state of the engine.

@@ -320,3 +320,37 @@ impl Ending {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_ends_the_stream_and_a_slow_one_does_not() {
+        let patience = Duration::from_millis(100);
+        let (writer, mut reader) = tokio::io::duplex(4);
+        let mut stream = TimeoutStream::new(writer);
+        stream.set_write_timeout(Some(patience));
+        let mut stream = Box::pin(stream);
+        let slow = async {
+            let mut all = Vec::new();
+            let mut two = [0; 2];
+            for _ in 0..4 {
+                sleep(patience / 2).await;
+                reader.read_exact(&mut two).await.unwrap();
+                all.extend(two);
+            }
+            all
+        };
+        let (written, read) = tokio::join!(stream.write_all(b"abcdefgh"), slow);
+        written.unwrap();
+        assert_eq!(read, b"abcdefgh");
+        stream.write_all(b"1234").await.unwrap();
+        let error = stream.write_all(b"5").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+}

@@ -32,14 +32,12 @@ impl<T> Rotation<T> {
         }
     }
 
-    /// Takes the next that fits, and ends its caller's turn. What does not fit is passed over and keeps its place.
+    /// Takes the first that fits of the next caller that has some, and ends its turn. What does not fit is passed over and keeps its place.
     pub fn take(&mut self, mut fits: impl FnMut(&mut T) -> bool) -> Option<T> {
-        let most = self.callers.iter().map(|(_, own)| own.len()).max()?;
-        let places = (0..most).flat_map(|depth| (0..self.callers.len()).map(move |at| (depth, at)));
-        for (depth, at) in places.collect::<Vec<_>>() {
-            if self.callers[at].1.get_mut(depth).is_some_and(&mut fits) {
+        for at in 0..self.callers.len() {
+            if let Some(place) = self.callers[at].1.iter_mut().position(&mut fits) {
                 let (caller, mut own) = self.callers.remove(at)?;
-                let taken = own.remove(depth);
+                let taken = own.remove(place);
                 if !own.is_empty() {
                     self.callers.push_back((caller, own));
                 }
@@ -102,8 +100,8 @@ mod tests {
         let mut waiting = Rotation::default();
         ["a", "b"].into_iter().for_each(|item| waiting.push(1, item));
         waiting.push(2, "c");
-        assert_eq!(waiting.take(|item| *item != "a"), Some("c"));
         assert_eq!(waiting.take(|item| *item != "a"), Some("b"));
+        assert_eq!(waiting.take(|item| *item != "a"), Some("c"));
         assert_eq!(waiting.take(|item| *item != "a"), None);
         waiting.push_first(1, "z");
         waiting.push_first(3, "y");
