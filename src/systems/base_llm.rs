@@ -47,6 +47,7 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         Pattern::new(r"(?m)^[ \t>#*_`-]*(?:[Ss]entence )?(\d{1,3})[.:)*_]*[ \t]+(\S.*)$");
     let text = said(text);
     let listed = LINE.captures_iter(text).count();
+    let kept = note.sentences.iter().filter(|one| text.contains(one.trim())).count();
     let numbered = LINE.captures_iter(text).filter_map(|line| {
         let (id, words): (usize, &str) = (line[1].parse().ok()?, line.get(2)?.as_str());
         let sentence = note.sentences.get(id)?;
@@ -67,7 +68,8 @@ pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
         // A list that is not of the whole note goes on, or is about something else.
         _ if listed > 1 && listed != note.sentences.len() => (None, None),
         (0, flag) => (flag, None),
-        (1, _) => (Some(true), changes.pop()),
+        // The whole note typed again, with others of its sentences lost, corrects none.
+        (1, _) if listed < 2 || kept + 1 >= listed => (Some(true), changes.pop()),
         _ => (None, None),
     };
     let is_alone = text.lines().count() == 1;
@@ -150,6 +152,7 @@ mod tests {
             "1 Beta blockers were given for the attack.",
             "0 The mother of the child is 45.\n1 Her ankle is swollen.\n2 A rash is on both arms.",
             "1 Beta agonists were given for the attack.\n2 She went to a home.",
+            "0 She went home.\n1 Beta agonists were given for the attack.\n2 She went home.",
             "1 Beta blockers were given",
             "1 The sentence does not fit the findings of the note.",
             "1. She has asthma.",
