@@ -14,8 +14,8 @@ pub fn is_echo(reply: &str, messages: &[Message], own: &[String]) -> bool {
     let prompt = || messages.iter().map(|one| one.content.as_str());
     let prompted: HashSet<String> =
         prompt().flat_map(units).filter(|unit| !own.contains(unit)).collect();
-    // «[Doctor A] -> …»
-    let tells = |text: &str| text.contains("] -> ");
+    // «[Doctor A] -> …», «doctor-1: no answer»
+    let tells = |text: &str| text.contains("] -> ") || text.contains(": no answer");
     units(reply).any(|unit| prompted.contains(&unit)) || tells(reply) && prompt().any(tells)
 }
 
@@ -70,5 +70,8 @@ mod tests {
         let brief = "Others said:\n[Doctor A] -> Answer: A\n[Doctor B] -> Answer: C";
         assert!(echoes("1. [Doctor A] -> Answer: C", brief, &[]));
         assert!(!echoes("[Doctor A] -> Answer: C", "Answer.", &[]));
+        let round = "The discussion so far:\n\ndoctor-1: no answer\n\ndoctor-2: Answer: A";
+        assert!(echoes("doctor-1: no answer\n\ndoctor-2: answer: A", round, &[round]));
+        assert!(!echoes("doctor-1: no answer", "Answer.", &[]));
     }
 }
