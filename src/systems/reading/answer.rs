@@ -59,8 +59,7 @@ pub fn of_text(reply: &str, options: &[Choice]) -> (String, Parse) {
     (found, parse)
 }
 
-/// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last
-/// anywhere, in the text's upper case.
+/// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last anywhere, in the text's upper case.
 pub fn normalise_answer(text: &str) -> String {
     let text = text.to_uppercase();
     let alone = words(&text).filter_map(|word| word.parse::<char>().ok()).find(|c| is_letter(*c));
@@ -88,9 +87,7 @@ pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> 
         return String::from_iter(Some(alone).filter(|c| is_letter(*c)));
     }
     let lower = answer.to_lowercase();
-    let mut letters = letters.into_iter();
-    let found = letters.find(|letter| lower.contains(letter.to_ascii_lowercase()));
-    String::from_iter(found)
+    String::from_iter(letters.into_iter().find(|one| lower.contains(one.to_ascii_lowercase())))
 }
 
 /// The letter that MedAgentBoard's clean-up leaves of an answer of MDAgents: that of `(B)`, `(B) text`, `B. text` and `B) text`; empty

@@ -34,11 +34,8 @@ pub fn exact_letter(written: &str, options: &[Choice]) -> String {
 
 /// Python's `float`, from 0 to 1; 0 for what it refuses.
 pub fn confidence(value: &Value) -> f64 {
-    let number = match value {
-        Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
-        other => number(other),
-    };
-    number.map_or(0.0, |number| number.clamp(0.0, 1.0))
+    let truth = value.as_bool().map(|is_true| f64::from(u8::from(is_true)));
+    truth.or_else(|| number(value)).map_or(0.0, |number| number.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::options::{
-    beside, concluded, denies, has_others, is_contradicted, is_of, leading, whole,
+    beside, concluded, denies, has_others, is_contradicted, is_of, leading, told, whole,
 };
 use super::{agreed, plain, sentences};
 use crate::data::Choice;
@@ -104,7 +104,8 @@ fn listed(text: &str, options: &[Choice]) -> Option<Option<char>> {
     if is_list || lines.any(|line| line[1] != first[1]) || heading.ends_with(" options ") {
         return None;
     }
-    let own = beside(&text[first.get(1)?.end()..], options)?;
+    let told = || told(said, options).filter(|one| heading == " " && *one == letter);
+    let own = beside(&text[first.get(1)?.end()..], options).or_else(told)?;
     Some(Some(letter).filter(|letter| *letter == own))
 }
 
@@ -122,14 +123,14 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     );
     /// Another letter that may be meant instead, or a denial: «A: No answer can be given».
     static OTHER: Pattern = Pattern::new(
-        r"^[\s)\]}*_.\x22'”]*(?:(?:,|/|&|\||\b(?:or|and|then|as well as|oder|ou|o)\b|或)[\s(\[*_\x22']*)+(?i:option |choice )?([A-J])(?:\W|$)|^[\s*]*[:–—-]+[\s*]*(?i:no|not|none|nothing|cannot)\b",
+        r"^(?:[\s)\]}*_.\x22'”]*(?:(?:,|/|&|\||\b(?:or|and|then|as well as|oder|ou|o)\b|或)[\s(\[*_\x22']*)+|[^.!?\n]*\bother is )(?i:option |choice )?([A-J])(?:\W|$)|^[\s*]*[:–—-]+[\s*]*(?i:no|not|none|nothing|cannot)\b",
     );
     /// Of the rest only so much is looked at, in bytes: what announces may stand at every other word.
     const NEAR: usize = 4096;
     let rest = &rest[..rest.floor_char_boundary(NEAR)];
     let opened = &rest[OPENS.find(rest).map_or(0, |opens| opens.end())..];
     if begins_list(rest, opened) {
-        return None;
+        return Some(None);
     }
     let line = opened.lines().next()?;
     let mut characters = line.chars();
@@ -137,7 +138,7 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     let letter = written.to_ascii_uppercase();
     let after = characters.as_str();
     if !('A'..='J').contains(&letter) || !ends(written, after) {
-        let text = leading(line, options)?;
+        let text = told(line, options)?;
         // «Heparin (C)», where heparin is B.
         let mut brackets =
             line.split('(').skip(1).filter(|inside| inside.chars().nth(1) == Some(')'));
@@ -221,11 +222,14 @@ mod tests {
             "The best choice, given her age, is (B).",
             "Option 1: B: Heparin",
             "1. Heparin",
+            "It clots.\n\nC: Vitamin K is for bleeding.\n\nThe best next step is B: Heparin.",
             "**B: Heparin** stops the clot, which aspirin does not.",
             "The most appropriate drug is heparin. The best alternative is aspirin. It is not needed here.",
         ] {
             assert_eq!(letter(said, &options()), Some('B'), "{said}");
         }
+        let said = "The most appropriate next step is to begin watchful waiting at home.";
+        assert_eq!(letter(said, &options()), Some('E'));
     }
 
     #[test]
@@ -283,6 +287,10 @@ mod tests {
             "The least likely option in this case is B.",
             "The most incorrect option is B.",
             "C: Vitamin K. This answer is option D.",
+            "C: Vitamin K is needed. This answer is option D: E. coli vaccine.",
+            "The answer is B, the other is C, and both are right.",
+            "A: Aspirin\n\nThe most appropriate next step is to choose watchful waiting to see it.",
+            "The answer:\nA: Aspirin\nB: Heparin\nC: Vitamin K\n\nThe answer:\nA: Aspirin",
             "1. B: Aspirin",
             "1) The answer is A: Heparin",
         ] {

@@ -42,6 +42,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("letter::announced", &|text| keep(letter::announced(text, options))),
         ("options::whole", &|text| keep(options::whole(text, options))),
         ("options::leading", &|text| keep(options::leading(text, options))),
+        ("options::told", &|text| keep(options::told(text, options))),
         ("options::in_field", &|text| keep(options::in_field(text, options))),
         ("options::has_others", &|text| keep(options::has_others(text, 'A', options))),
         ("options::is_of", &|text| keep(options::is_of(text, 'A', options))),

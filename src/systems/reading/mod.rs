@@ -41,8 +41,7 @@ pub fn said(text: &str) -> &str {
     text[..turn.unwrap_or(text.len())].trim()
 }
 
-/// What follows the `<think>` section. One that is never closed leaves nothing; one that is only
-/// closed was opened by the chat template.
+/// What follows the `<think>` section. One that is never closed leaves nothing; one that is only closed was opened by the chat template.
 pub fn without_thinking(text: &str) -> &str {
     let trimmed = text.trim_start();
     match (trimmed.split_once("</think>"), trimmed.chars().next()) {

@@ -1,7 +1,7 @@
 //! The options of a question in what a reply says: the one whose text a passage is, and the letter of one beside the text of another.
 
 use super::correction::without_number;
-use super::plain;
+use super::{plain, sentences};
 use crate::data::Choice;
 use crate::record::Language;
 use crate::text::{Aligner, align};
@@ -40,34 +40,38 @@ pub fn has_others(said: &str, own: char, options: &[Choice]) -> bool {
 }
 
 /// The one option whose whole text stands in a passage, with the words before and behind it. One that lies in another's text is not meant.
-fn named(said: &str, options: &[Choice]) -> Option<(char, String, String)> {
+fn named(said: &str, options: &[Choice]) -> Option<(char, [String; 3])> {
     let words = plain(said);
     let texts = options.iter().filter(|one| signs(&one.text).next().is_none());
     let texts = texts.map(|one| (plain(&one.text), one.letter));
     let said_there = texts.filter(|(text, _)| text != " " && words.contains(text));
     let (text, letter) = said_there.max_by_key(|(text, _)| text.len())?;
     let (before, behind) = words.split_once(&text)?;
-    (!has_others(said, letter, options)).then(|| (letter, before.to_owned(), behind.to_owned()))
+    let parts = [before, text.trim(), behind].map(str::to_owned);
+    (!has_others(said, letter, options)).then_some((letter, parts))
 }
 
 /// The option whose text a sentence ends with, behind a verb: «The most likely cause of … is increased preload.» or «… is D: increased
 /// preload.», where it says no other's.
 pub fn concluded(sentence: &str, options: &[Choice]) -> Option<char> {
-    let (letter, before, behind) = named(sentence, options)?;
-    let before = format!("{before} ");
-    let own = format!(" {} ", letter.to_ascii_lowercase());
-    let mut articles = [" a ", " an ", " the ", " to ", own.as_str()].into_iter();
-    let before = articles.find_map(|one| before.strip_suffix(one)).unwrap_or(before.trim_end());
-    let is_verb = [" is", " are", " be"].iter().any(|verb| before.ends_with(verb));
-    (behind.is_empty() && is_verb && !denies(before)).then_some(letter)
+    let (letter, [before, _, behind]) = named(sentence, options)?;
+    let own = letter.to_ascii_lowercase().to_string();
+    let is_article = |word: &&str| ["a", "an", "the", "to", own.as_str()].contains(word);
+    let verb = before.split_whitespace().rev().find(|word| !is_article(word));
+    let is_verb = verb.is_some_and(|verb| ["is", "are", "be"].contains(&verb));
+    (behind.is_empty() && is_verb && !denies(&before)).then_some(letter)
 }
 
 /// The option whose text of several words stands in a record's field: «I would add propranolol». A number may be the end of another.
 pub fn in_field(field: &str, options: &[Choice]) -> Option<char> {
-    let (letter, before, behind) = named(field, options)?;
-    let text = options.iter().find(|one| one.letter == letter)?.text.trim();
-    let is_told = text.contains(char::is_whitespace) && text.starts_with(char::is_alphabetic);
+    let (letter, [before, text, behind]) = named(field, options)?;
+    let is_told = text.contains(' ') && text.starts_with(char::is_alphabetic);
     (is_told && !denies(&before) && !denies(&behind)).then_some(letter)
+}
+
+/// The option that a passage leads with, or whose text of several words its first sentence has: «to add propranolol to the regimen, as …».
+pub fn told(said: &str, options: &[Choice]) -> Option<char> {
+    leading(said, options).or_else(|| in_field(sentences(near(said, options)).next()?, options))
 }
 
 /// Whether a passage is about an option: it leads with its text or is most like it, or has a longer word of it.
