@@ -3,8 +3,7 @@
 #
 #     tools/release.sh OUT [CARGO FLAGS…]      such as tools/release.sh out --no-default-features --features serve,airgap
 #
-# OUT is new and gets source/, target/, the binary as wardround and its provenance as wardround.provenance.json (tools/provenance.py; needs a
-# python3 of 3.11, and is left out without one). COMMIT names another commit than HEAD. One codegen unit, the time of the
+# OUT is new and gets source/, target/ and the binary as wardround. COMMIT names another commit than HEAD. One codegen unit, the time of the
 # commit, no path of this machine. Where cargo-auditable is installed (cargo install --locked cargo-auditable@0.7.7) the binary carries the
 # list of its crates; without it the bytes are others, and that is said. Needs the crates in cargo's cache or a network; CARGO_NET_OFFLINE=true
 # forbids the latter. The compiler decides the bytes too: `wardround doctor --json` names it. Of a build with the feature `cuda` nothing is
@@ -12,7 +11,7 @@
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -39,8 +38,3 @@ if ! cargo auditable --version >/dev/null 2>&1; then
 fi
 (cd "$tree" && CARGO_TARGET_DIR=$target RUSTFLAGS=$map CFLAGS=$in_c CXXFLAGS=$in_c "${build[@]}" --release --locked "$@")
 cp "$target/release/wardround" "$out/wardround"
-if python3 -c 'import tomllib' 2>/dev/null; then
-    "$root/tools/provenance.py" "$out/wardround" "$tree" "$WARDROUND_COMMIT" "$@" >"$out/wardround.provenance.json"
-else
-    echo "left out: the provenance, since there is no python3 of 3.11 or later" >&2
-fi

@@ -8,15 +8,13 @@
 # | sbom/wardround.cdx.json | cargo-cyclonedx | cargo install --locked cargo-cyclonedx@0.5.9 |
 # | licences/THIRD-PARTY.html | cargo-about | cargo install --locked cargo-about@0.9.3 --features cli |
 # | sbom/advisories.json | cargo-audit | cargo install --locked cargo-audit |
-# | sbom/wardround.openvex.json, of deny.toml's ignored advisories, if there are some | tools/vex.py | |
 # | bin/wardround, of the commit | tools/release.sh, by cargo-auditable | cargo install --locked cargo-auditable@0.7.7 |
-# | sbom/wardround.provenance.json, of that binary | tools/provenance.py | |
 #
 # What is not installed is left out, said, and makes the exit code 3. Models are no part of this list.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -80,20 +78,11 @@ if have audit sbom/advisories.json; then
     cargo audit --json >"$out/sbom/advisories.json" || true
     python3 -m json.tool "$out/sbom/advisories.json" >/dev/null
 fi
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-status=0
-tools/vex.py deny.toml "$version" >"$out/sbom/wardround.openvex.json" || status=$?
-if ((status)); then
-    rm "$out/sbom/wardround.openvex.json"
-    # Where nothing is ignored there is nothing to say.
-    ((status == 4)) || exit "$status"
-fi
 if have auditable bin/wardround; then
     built=$(mktemp -d)
     trap 'rm -rf "$built" "${scratch:-}"' EXIT
     tools/release.sh "$built" "$@"
     cp "$built/wardround" "$out/bin/"
-    cp "$built/wardround.provenance.json" "$out/sbom/"
 fi
 (cd "$out" && find . -type f ! -name SHA256SUMS | sort | xargs sha256sum | tee SHA256SUMS)
 exit $missing
