@@ -57,7 +57,7 @@ pub fn read(directory: &Path, verb: &str, lines: &[u64]) -> Result<Read, Failure
             "`wardround audit show` lists the lines; requests and cases under --audit-content full keep their texts",
         ));
     }
-    let trail = Trail::open(&AuditOptions::new(directory), verb, None)?;
+    let trail = Trail::open(&AuditOptions::new(directory), verb)?;
     let (actor, identity) = user();
     for line in &wanted {
         let event = Event::new("read").with("actor", actor.as_str());

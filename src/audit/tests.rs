@@ -24,7 +24,7 @@ fn options(folder: &Path, content: AuditContent) -> AuditOptions {
 }
 
 fn open(options: &AuditOptions) -> Trail {
-    Trail::open(options, "test", None).unwrap()
+    Trail::open(options, "test").unwrap()
 }
 
 fn case(trail: &Trail, text: &str) -> Event {
@@ -71,7 +71,7 @@ fn check(options: &AuditOptions) -> Result<Verified, Failure> {
 }
 
 fn refused(options: &AuditOptions) -> Failure {
-    Trail::open(options, "test", None).map(drop).unwrap_err()
+    Trail::open(options, "test").map(drop).unwrap_err()
 }
 
 /// Lines from `from` on with hashes of a hasher, as somebody would write them who covers an edit up.

@@ -23,6 +23,7 @@ use crate::experiment::error::RunError;
 use crate::experiment::link::Link;
 use crate::experiment::{clock, whole_file};
 use crate::outside;
+use crate::sandbox;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -51,16 +52,12 @@ enum Message {
 }
 
 impl Trail {
-    /// Opens the trail of a directory, makes it where there is none, and says in it that `verb` starts, under this sandbox.
+    /// Opens the trail of a directory, makes it where there is none, and says in it that `verb` starts, under which sandbox.
     ///
     /// # Errors
     /// A directory that cannot be written, or that others may read or write; a trail that was changed, has lost its key, or that another
     /// process writes.
-    pub fn open(
-        options: &AuditOptions,
-        verb: &str,
-        sandbox: Option<&str>,
-    ) -> Result<Trail, Failure> {
+    pub fn open(options: &AuditOptions, verb: &str) -> Result<Trail, Failure> {
         let directory = &options.directory;
         if !directory.is_dir() {
             whole_file::create_private_directory(directory)?;
@@ -113,7 +110,7 @@ impl Trail {
             .with("actor", actor)
             .with("identity", identity)
             .with("keeps", options.content.name())
-            .with("sandbox", sandbox)
+            .with("sandbox", sandbox::held())
             .with("boot_id", boot.trim())
             .with("cut_bytes", Some(torn_bytes).filter(|bytes| *bytes > 0));
         trail.write(start)?;

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::interrupt;
 use super::options::{HubFlags, PromptFlags, RowFlags, SubsetFlags, refuse_existing};
+use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
@@ -58,6 +59,10 @@ pub struct Asking<'a> {
 }
 
 impl AskFlags {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        given.store(&self.hardware.calls)?.write_beside(&self.out)
+    }
+
     pub fn prompts(&self) -> Result<PromptSet, Failure> {
         Ok(PromptSet::open(self.prompts.prompts.as_deref())?)
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::sandboxed::SandboxFlag;
+use super::sandboxed::Paths;
 use super::summary::count;
 use crate::audit::filter::Filter;
 use crate::audit::forget::forget;
@@ -46,8 +46,6 @@ run_each!(AuditVerb: Verify, Show, Forget);
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    #[command(flatten)]
-    pub sandbox: SandboxFlag,
     /// The directory of the trail
     directory: PathBuf,
     /// A head that was kept elsewhere, the last word of `audit head NUMBER SHA256` on stderr: the trail must have its line
@@ -57,8 +55,6 @@ pub struct Verify {
 
 #[derive(Debug, Args)]
 pub struct Show {
-    #[command(flatten)]
-    pub sandbox: SandboxFlag,
     /// The directory of the trail
     directory: PathBuf,
     /// Show the lines as they are
@@ -71,7 +67,7 @@ pub struct Show {
 #[derive(Debug, Args)]
 pub struct Forget {
     /// The directory of the trail, which no other process writes meanwhile
-    directory: PathBuf,
+    pub directory: PathBuf,
     /// The lines whose texts to delete, by number
     #[arg(value_name = "LINE", required_unless_present_any = ["from", "to", "actor", "event", "request"], conflicts_with = "Filter")]
     lines: Vec<u64>,
@@ -117,7 +113,7 @@ impl Verify {
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
-        let Show { directory, json, filter, .. } = self;
+        let Show { directory, json, filter } = self;
         let lines = wanted(&directory, &filter.keyed(&directory)?)?;
         if !json {
             say(COLUMNS.map(|(name, _)| name.to_owned()))?;
@@ -139,7 +135,7 @@ impl Forget {
         if lines.is_empty() {
             wanted(&directory, &filter)?;
         }
-        let trail = Trail::open(&AuditOptions::new(&directory), "audit forget", None)?;
+        let trail = Trail::open(&AuditOptions::new(&directory), "audit forget")?;
         let forgotten = forget(&trail, &filter, &lines, &why);
         trail.finish()?;
         Ok(console::say(format!("{} deleted", count(forgotten?, "text")))?)
@@ -210,12 +206,21 @@ pub struct AuditDirectory {
 }
 
 impl AuditDirectory {
+    /// Allows writing the trail.
+    pub fn within(&self, paths: Paths) -> Result<Paths, Failure> {
+        self.audit.iter().try_fold(paths, |paths, directory| paths.write(directory))
+    }
+
     pub fn options(self) -> Option<AuditOptions> {
         self.audit.map(AuditOptions::new)
     }
 }
 
 impl AuditFlags {
+    pub fn within(&self, paths: Paths) -> Result<Paths, Failure> {
+        self.directory.within(paths)
+    }
+
     pub fn options(self) -> Option<AuditOptions> {
         Some(AuditOptions {
             content: self.audit_content,
@@ -241,13 +246,9 @@ pub struct RunTrail {
 }
 
 impl RunTrail {
-    pub fn open(
-        options: Option<&AuditOptions>,
-        verb: &str,
-        sandbox: Option<&str>,
-    ) -> Result<Option<RunTrail>, Failure> {
+    pub fn open(options: Option<&AuditOptions>, verb: &str) -> Result<Option<RunTrail>, Failure> {
         let Some(options) = options else { return Ok(None) };
-        let trail = Trail::open(options, verb, sandbox)?;
+        let trail = Trail::open(options, verb)?;
         Ok(Some(RunTrail { trail, call: random_name()? }))
     }
 

@@ -7,6 +7,7 @@ mod panel;
 use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -26,6 +27,14 @@ enum Verb {
 }
 
 impl Bench {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        match &self.verb {
+            Some(Verb::Panel(panel)) => panel.within(given),
+            None if self.model.synth.is_some() => given.write(&self.model.models.root()),
+            _ => Ok(given),
+        }
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         match self.verb {
             Some(Verb::Embed(embed)) => embed.run(),

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::HubFlags;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::Paths;
 use super::summary::count;
 use crate::bundle::create::{Request, create};
 use crate::bundle::verify::verify;
 use crate::bundle::{Bundle, CONTENTS, SUMS};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::hub::PROVENANCE;
 
 #[derive(Debug, Subcommand)]
 pub enum BundleVerb {
@@ -23,6 +24,26 @@ pub enum BundleVerb {
 
 run_each!(BundleVerb: Create, Verify);
 
+impl BundleVerb {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        match self {
+            BundleVerb::Verify(_) => Ok(given),
+            BundleVerb::Create(create) => {
+                let models = &create.models;
+                let given = given.models(models, &HubFlags::default().options(true)?.local())?;
+                // Which dataset a file is of is told by the record of the folder that it was fetched into.
+                let data = create.data.iter().filter_map(|path| std::path::absolute(path).ok());
+                let records = data.flat_map(|path| {
+                    let folders = path.ancestors().map(|folder| folder.join(PROVENANCE));
+                    Vec::from_iter(folders)
+                });
+                let given = given.read(records).read([std::env::current_exe()?]);
+                given.write_beside(&create.out)
+            }
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct Verify {
     /// The bundle
@@ -30,8 +51,6 @@ pub struct Verify {
     /// The public key of minisign that must have signed it: a file that came by another way
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    #[command(flatten)]
-    sandbox: SandboxFlag,
 }
 
 impl Request {
@@ -48,8 +67,6 @@ impl Request {
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {
-        let paths = Paths::default().read([&self.directory, &self.key]);
-        paths.enter(self.sandbox, "cpu", false)?;
         let (bundle, comment) = verify(&self.directory, &self.key)?;
         console::say(format!("signed  {}", console::plain(&comment)))?;
         Ok(console::say(format!("intact  {}", described(&bundle)))?)

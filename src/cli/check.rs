@@ -17,7 +17,7 @@ use super::audit::AuditFlags;
 use super::flags::{self, CITED, ExemplarFlags, PanelFlags, by_default};
 use super::options::HubFlags;
 use super::run::systems;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::Paths;
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
@@ -62,8 +62,6 @@ pub struct Check {
     #[command(flatten)]
     audit: AuditFlags,
     #[command(flatten)]
-    sandbox: SandboxFlag,
-    #[command(flatten)]
     hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
@@ -84,26 +82,30 @@ fn reads_one_note(system: &SystemEntry) -> bool {
 }
 
 impl Check {
-    pub fn run(self) -> Result<(), Failure> {
-        let path = self.note.clone().filter(|path| path != Path::new("-"));
-        let options = self.audit.clone().options();
-        let spec = self.spec(path.as_deref())?;
-        let mut paths = Paths::default().run(&spec)?;
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        let paths = given.run(&self.spec(self.path())?)?;
         // A note that is not there leaves no directory.
-        let out = self.out.iter().filter(|_| path.as_ref().is_none_or(|path| path.exists()));
-        for directory in out.chain(options.as_ref().map(|options| &options.directory)) {
-            paths = paths.write(directory)?;
-        }
-        let sandbox = paths.enter(self.sandbox, &spec.hardware.compute.on.device, false)?;
-        let mut log =
-            options.map(|options| Log::begin(&options, &spec, sandbox.as_deref())).transpose()?;
+        let is_there = self.path().is_none_or(Path::exists);
+        let out = self.out.iter().filter(|_| is_there);
+        self.audit.within(out.into_iter().try_fold(paths, |paths, own| paths.write(own))?)
+    }
+
+    /// The note's; `None`: stdin.
+    fn path(&self) -> Option<&Path> {
+        self.note.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    pub fn run(self) -> Result<(), Failure> {
+        let path = self.path();
+        let options = self.audit.clone().options();
+        let spec = self.spec(path)?;
+        let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
         let arguments = self.arguments(&spec);
         let work = || -> Result<Checked, Failure> {
-            let note = read(path.as_deref(), self.out.is_some())?;
+            let note = read(path, self.out.is_some())?;
             let inputs = spec.read_prompts(note)?;
             let models = spec.describe_models()?;
-            let mut run = spec.resolve(inputs, &models)?;
-            run.plan.host.sandbox = sandbox;
+            let run = spec.resolve(inputs, &models)?;
             if run.plan.synthetic {
                 console::note(
                     "note: synthetic weights answer noise: this says nothing about the note",

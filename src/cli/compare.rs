@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::sandboxed::SandboxFlag;
 use crate::analysis::comparison::compare_runs;
 use crate::bench::output::{self, OutputFormat};
 use crate::cli::exit::Failure;
@@ -12,8 +11,6 @@ use crate::console;
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    #[command(flatten)]
-    pub sandbox: SandboxFlag,
     /// Run directories; the first is compared with each of the others
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<PathBuf>,

@@ -8,6 +8,7 @@ use super::keywords::Keywords;
 use super::models::tell_checks;
 use super::options::FetchFlags;
 use super::reasons::Reasons;
+use super::sandboxed::folder_of;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format};
@@ -115,6 +116,12 @@ impl List {
 }
 
 impl Verify {
+    /// The one file that is read beside a file of questions.
+    pub fn beside(&self) -> Option<PathBuf> {
+        let name = self.format.and_then(Format::beside)?;
+        Some(folder_of(&self.directory).join(name))
+    }
+
     fn run(self) -> Result<(), Failure> {
         if let Some(format) = self.format {
             let own = tell_notices(&self.directory, format)?;

@@ -1,16 +1,15 @@
 //! `demo`: a whole run with tiny models that are made for it, or with a small real one.
 
-mod real;
 mod search;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::options::{HubFlags, QuietFlag};
 use super::progress::Terminal;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::Paths;
 use super::synthetic::SyntheticModels;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -22,6 +21,17 @@ use crate::experiment::spec::Spec;
 use crate::record::{AnswerLine, ItemText};
 use crate::synth::Shape;
 use crate::systems::SystemConfig;
+use crate::text::ellipsis;
+
+/// The real model, which plays all three doctors.
+const CARD: &str = "smollm2-135m";
+/// The folders in `--models` that may have it, beside that one itself.
+const FOLDERS: [&str; 3] = ["", CARD, "smollm2"];
+/// Of noise the record is short; of the real model it is what a small one can fill in, in one round.
+const NOISE: &[&str] = &["record_chars=32"];
+const REAL: &[&str] = &["t_max=1", "record=short", "max_tokens=200"];
+/// Characters of a reply that the terminal shows.
+const SHOWN: usize = 240;
 
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -39,81 +49,82 @@ pub struct Demo {
     #[command(flatten)]
     hub: HubFlags,
     #[command(flatten)]
-    sandbox: SandboxFlag,
-    #[command(flatten)]
     progress: QuietFlag,
 }
 
 impl Demo {
+    pub fn within(&mut self, given: Paths) -> Result<Paths, Failure> {
+        let paths = match self.real {
+            true => given.run(&self.debate(vec![self.real_model()?])?)?,
+            // The models are made inside too.
+            false => given.write(&self.models.root())?,
+        };
+        paths.write(self.out.get_or_insert_with(free_name))
+    }
+
     pub fn run(self) -> Result<(), Failure> {
-        let progress = self.progress;
-        let out = self.out.clone().unwrap_or_else(free_name);
-        if self.real {
-            return self.run_real(&out);
+        let is_search = self.system == "medreflex";
+        let spec = match self.real {
+            true => self.debate(vec![self.real_model()?])?,
+            false if is_search => search::spec(&self.models, self.progress)?,
+            false => self.debate(self.models.panel(Shape::Tiny, self.progress)?)?,
+        };
+        let inputs = spec.read()?;
+        let models = spec.describe_models()?;
+        let run = spec.resolve(inputs, &models)?;
+        let observer = Arc::new(Terminal::new(self.progress.quiet, None));
+        let out = self.out.unwrap_or_else(free_name);
+        let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
+        summary::finish(&executed)?;
+        let contents = &executed.contents;
+        match is_search {
+            true => search::print(contents)?,
+            false => print_debate(contents, self.real)?,
         }
-        // The models are made inside the sandbox too: it writes only their files and those of the run.
-        let paths = Paths::default().write(&self.models.root())?.write(&out)?;
-        let sandbox = paths.enter(self.sandbox, "cpu", progress.quiet)?;
-        if self.system == "medreflex" {
-            return search::run(&self.models, &out, sandbox, progress);
-        }
-        let panel = self.models.panel(Shape::Tiny, progress)?;
-        let config = SystemConfig::parse("medmad", &["record_chars=32"])?;
+        Ok(console::say(match (self.real, is_search) {
+            (true, _) => {
+                "\nOne model of 135 million parameters played all three doctors: it writes as models write and knows no medicine."
+            }
+            (false, true) => {
+                "\nThe model and the encoder have random weights: what they say and find is noise, how they are run is not."
+            }
+            (false, false) => {
+                "\nThe three models have random weights: what they say is noise, how they are run is not."
+            }
+        })?)
+    }
+
+    fn debate(&self, panel: Vec<String>) -> Result<Spec, Failure> {
+        let config = SystemConfig::parse("medmad", if self.real { REAL } else { NOISE })?;
         let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
-        spec.hub = spec.hub.local();
-        let contents = execute(spec, &out, sandbox, progress)?;
-        if let Some(item) =
-            contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
-        {
-            print_debate(item, contents.texts.get(&item.item))?;
-        }
-        console::say("")?;
-        Ok(console::say(
-            "The three models have random weights: what they say is noise, how they are run is not.",
-        )?)
+        spec.hub = self.hub.options(self.progress.quiet)?;
+        Ok(spec)
+    }
+
+    /// The model of `--models`, else that of the hub's cache, into which it is fetched if need be.
+    fn real_model(&self) -> Result<String, Failure> {
+        let Some(directory) = self.models.given() else { return Ok(CARD.to_owned()) };
+        let mut folders = FOLDERS.iter().map(|name| directory.join(name));
+        let found = folders.find(|folder| folder.join("config.json").is_file());
+        found.map(|folder| folder.display().to_string()).ok_or_else(|| {
+            let message = format!("{} has no folder {CARD}", directory.display());
+            let hint = "`wardround models fetch smollm2-135m --to DIR/smollm2-135m` makes one; without --models the hub's cache has it";
+            Failure::missing(message, hint)
+        })
     }
 }
 
-impl Demo {
-    fn run_real(self, out: &Path) -> Result<(), Failure> {
-        let progress = self.progress;
-        let config = SystemConfig::parse("medmad", &real::SETTINGS)?;
-        let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
-        real::choose(&mut spec, &self.models, self.hub, progress)?;
-        let paths = Paths::default().run(&spec)?.write(out)?;
-        let sandbox = paths.enter(self.sandbox, "cpu", progress.quiet)?;
-        let contents = execute(spec, out, sandbox, progress)?;
-        if let Some(item) = real::best_read(&contents) {
-            print_debate(item, contents.texts.get(&item.item))?;
-            real::print_replies(item, &contents)?;
-        }
-        console::say("")?;
-        Ok(console::say(real::LAST)?)
-    }
-}
-
-/// Runs `spec` into `out`, and prints the summary.
-fn execute(
-    spec: Spec,
-    out: &Path,
-    sandbox: Option<String>,
-    progress: QuietFlag,
-) -> Result<Contents, Failure> {
-    let inputs = spec.read()?;
-    let models = spec.describe_models()?;
-    let mut run = spec.resolve(inputs, &models)?;
-    run.plan.host.sandbox = sandbox;
-    let observer = Arc::new(Terminal::new(progress.quiet, None));
-    let executed = carry_out(run, models, out, observer, interrupt::watch())?;
-    summary::finish(&executed)?;
-    Ok(executed.contents)
-}
-
-/// Prints one debate, round by round.
-fn print_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<()> {
+/// Prints, round by round, the debate with the most replies that could be read; `is_whole`: with what the doctors wrote.
+fn print_debate(contents: &Contents, is_whole: bool) -> std::io::Result<()> {
+    let read = |item: &AnswerLine| {
+        let answers = item.rounds.iter().flat_map(|round| &round.answers);
+        answers.filter(|answer| !answer.is_empty()).count()
+    };
+    let items = contents.answers().into_values();
+    let Some(item) = items.max_by_key(|item| (read(item), &item.item)) else { return Ok(()) };
     console::say(format!("\nThe debate on {}", item.item))?;
-    if let Some(ItemText::Question(text)) = text {
+    if let Some(ItemText::Question(text)) = contents.texts.get(&item.item) {
         for line in text.question.lines() {
             console::say(format!("    {line}"))?;
         }
@@ -133,15 +144,18 @@ fn print_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<(
         console::say(format!("    the vote: {}", round.aggregate))?;
     }
     let gold = item.gold.as_deref().unwrap_or("not given");
-    console::say(format!("  the team says {}; the right answer is {gold}", item.answer))
+    console::say(format!("  the team says {}; the right answer is {gold}", item.answer))?;
+    let calls = contents.calls.records.iter();
+    for call in calls.filter(|call| is_whole && call.item == item.item) {
+        let text = Vec::from_iter(call.text.split_whitespace()).join(" ");
+        let (agent, round, text) = (&call.agent, call.round, ellipsis(&text, SHOWN));
+        console::say(format!("    {agent:6} wrote in round {round}: {text}"))?;
+    }
+    Ok(())
 }
 
 fn free_name() -> PathBuf {
-    let name = |number: u32| {
-        PathBuf::from(match number {
-            1 => "wardround-demo".to_owned(),
-            more => format!("wardround-demo-{more}"),
-        })
-    };
-    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1))
+    let next = (2..).map(|number: u32| format!("wardround-demo-{number}"));
+    let mut names = std::iter::once("wardround-demo".to_owned()).chain(next).map(PathBuf::from);
+    names.find(|path| !path.exists()).unwrap_or_default()
 }

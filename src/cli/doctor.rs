@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::models::state;
 use super::options::HubFlags;
+use super::sandboxed::Paths;
 use crate::build_info::BuildInfo;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -14,7 +15,6 @@ use crate::hub::Card;
 use crate::model::available_memory;
 use crate::ops::{Cpu, Cuda, Metal};
 use crate::panel::memory::gibibytes;
-use crate::sandbox::{Policy, SandboxMode, enter};
 
 #[derive(Debug, Args)]
 pub struct Doctor {
@@ -23,6 +23,9 @@ pub struct Doctor {
     json: bool,
     #[command(flatten)]
     hub: HubFlags,
+    /// What it is sandboxed with, which it tells.
+    #[arg(skip)]
+    pub within: Paths,
 }
 
 impl Doctor {
@@ -63,7 +66,7 @@ impl Doctor {
                 .map(|card| ("model", format!("{}: {}", card.name, state(card, &here)))),
         );
         // Last, for it stays.
-        let held = enter(SandboxMode::Auto, &Policy::default())?.unwrap_or_default();
+        let held = self.within.enter()?.unwrap_or_else(|| "off".to_owned());
         rows.push(("sandbox", held.trim_start_matches("sandbox: ").to_owned()));
         if !self.json {
             let mut lines = rows.into_iter().map(|(name, text)| format!("{name:10} {text}"));

@@ -1,14 +1,18 @@
 //! `--dry-run`: calls, tokens, memory and time of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use super::summary::count;
+use super::options::ScorerFlags;
+use super::summary::{self, count};
 use crate::bench::environment::BUFFER_BYTES;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::exemplars::ExemplarSets;
-use crate::experiment::forecast::{Forecast, is_there, reply_tokens, weight_bytes};
+use crate::experiment::forecast::{file, is_there, reply_tokens, weight_bytes};
 use crate::experiment::hardware::Hardware;
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::cells::cells;
+use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::spec::Spec;
 use crate::model::available_memory;
 use crate::ops::{Limits, Quantisation};
@@ -20,11 +24,38 @@ pub struct Planned {
     pub spec: Spec,
 }
 
-/// What is known of one model.
+/// Every cell of a recipe.
+pub fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
+    let cells = cells(&recipe.forms)?;
+    let planned = cells.iter().zip(recipe.specs()?);
+    Ok(planned.map(|(cell, spec)| Planned { label: cell.title(), spec }).collect())
+}
+
+/// Tells what a recipe would take.
+pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
+    for form in &recipe.forms {
+        let Recipe { title, decoding, .. } = &form.manifest.recipe;
+        console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
+    }
+    let mut outlook = Outlook::of(&planned(recipe)?)?;
+    if scorers.keywords.is_none() {
+        let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
+        let without = "; without it KPCS takes the words that gold corrections change";
+        outlook.optional.extend(absent.map(|path| file(&path) + without));
+    }
+    // What cannot be resolved is told as it would be by the run itself.
+    if outlook.is_whole() {
+        let local = RecipeRun { hub: recipe.hub.local(), ..recipe.clone() };
+        summary::tell_memory(&local.resolve()?.models)?;
+    }
+    outlook.tell()
+}
+
+/// What is known of one model on this machine.
 struct Model {
     name: String,
-    /// Where it lies, if it is here.
-    directory: Option<PathBuf>,
+    is_here: bool,
+    /// Bytes of its weights as published, two each.
     weights: Option<u64>,
     prompt_tokens: u64,
     reply_tokens: u64,
@@ -41,33 +72,35 @@ pub struct Outlook {
     /// Besides models, each once.
     missing: Vec<String>,
     /// What it would start without.
-    pub optional: Vec<String>,
+    optional: Vec<String>,
 }
 
 impl Outlook {
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
-        let first = runs.first().map(|run| &run.spec);
-        let mut outlook = Outlook {
-            hardware: first.map(|spec| spec.hardware.clone()).unwrap_or_default(),
-            fetches: first.is_some_and(|spec| spec.hub.fetch_refusal().is_none()),
-            ..Outlook::default()
-        };
+        let mut outlook = Outlook::default();
         let mut sets = ExemplarSets::default();
-        let mut all = Forecast::default();
+        let (mut calls, mut prompt_tokens, mut replies) = (0, 0, 0);
         for Planned { label, spec } in runs {
-            let missing = spec.missing();
+            outlook.hardware = spec.hardware.clone();
+            outlook.fetches = spec.hub.fetch_refusal().is_none();
             let is_readable = is_there(&spec.data)
                 && spec.exemplars.as_ref().is_none_or(|exemplars| is_there(&exemplars.notes))
                 && (spec.exemplars.is_some() || !spec.config.entry.exemplars);
             let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose();
             // Of several it says which.
-            let inputs = match runs.len() {
-                1 => inputs?,
-                _ => inputs.map_err(|error| error.about(label))?,
-            };
+            let inputs = inputs.map_err(|error| match runs {
+                [_] => error,
+                _ => error.about(label),
+            })?;
             let forecast = spec.forecast(inputs.as_ref())?;
-            outlook.add(spec, &forecast)?;
-            for one in missing {
+            let seats = spec.slot_models()?;
+            for (name, directory) in spec.local_models()? {
+                let own = seats.iter().filter(|seat| ***seat == name).count() as u64;
+                let model = outlook.model(name, directory.as_deref());
+                model.prompt_tokens += forecast.prompt_tokens * own / seats.len() as u64;
+                model.reply_tokens += forecast.reply_tokens * own / seats.len() as u64;
+            }
+            for one in spec.missing() {
                 if !outlook.missing.contains(&one) {
                     outlook.missing.push(one);
                 }
@@ -82,42 +115,33 @@ impl Outlook {
                 forecast.calls,
                 reply_tokens(&spec.config),
             ));
-            all.calls += forecast.calls;
-            all.prompt_tokens += forecast.prompt_tokens;
-            all.reply_tokens += forecast.reply_tokens;
+            calls += forecast.calls;
+            prompt_tokens += forecast.prompt_tokens;
+            replies += forecast.reply_tokens;
         }
         let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
-        outlook.lines.push(format!("calls      at most {}{shared}", all.calls));
+        outlook.lines.push(format!("calls      at most {calls}{shared}"));
         outlook.lines.push(format!(
             "tokens     some {} of prompts and {} of replies: an estimate, by four characters a token and the usual length of each system's replies",
-            millions(all.prompt_tokens),
-            millions(all.reply_tokens),
+            millions(prompt_tokens),
+            millions(replies),
         ));
         Ok(outlook)
     }
 
-    fn add(&mut self, spec: &Spec, forecast: &Forecast) -> Result<(), Failure> {
-        let models = spec.local_models()?;
-        let seats = spec.slot_models()?;
-        for (name, directory) in models {
-            let own = seats.iter().filter(|seat| ***seat == name).count() as u64;
-            let share = |tokens: u64| tokens * own / seats.len() as u64;
-            let place = self.models.iter().position(|model| model.name == name);
-            let place = place.unwrap_or_else(|| {
-                let weights = weight_bytes(&name, directory.as_deref());
-                let model = Model { name, directory, weights, prompt_tokens: 0, reply_tokens: 0 };
-                self.models.push(model);
-                self.models.len() - 1
-            });
-            self.models[place].prompt_tokens += share(forecast.prompt_tokens);
-            self.models[place].reply_tokens += share(forecast.reply_tokens);
-        }
-        Ok(())
+    fn model(&mut self, name: String, directory: Option<&Path>) -> &mut Model {
+        let known = self.models.iter().position(|model| model.name == name);
+        let place = known.unwrap_or_else(|| {
+            let (weights, is_here) = (weight_bytes(&name, directory), directory.is_some());
+            self.models.push(Model { name, is_here, weights, prompt_tokens: 0, reply_tokens: 0 });
+            self.models.len() - 1
+        });
+        &mut self.models[place]
     }
 
     /// Whether everything is on this machine.
     pub fn is_whole(&self) -> bool {
-        self.missing.is_empty() && self.models.iter().all(|model| model.directory.is_some())
+        self.missing.is_empty() && self.models.iter().all(|model| model.is_here)
     }
 
     fn batch(&self) -> usize {
@@ -127,38 +151,34 @@ impl Outlook {
     /// What is told of it; `limits` are the machine's, where a model runs on it.
     fn told(&self, limits: Option<&Limits>) -> Vec<String> {
         let mut lines = self.lines.clone();
-        for model in &self.models {
-            let weights = model.weights.map_or("an unknown size".to_owned(), |bytes| {
+        for Model { name, weights, .. } in &self.models {
+            let weights = weights.map_or("an unknown size".to_owned(), |bytes| {
                 gibibytes(stored(bytes, self.hardware.compute.quant))
             });
             lines.push(format!(
-                "memory     {}: {weights} of weights, and what its KV cache is given",
-                model.name
+                "memory     {name}: {weights} of weights, and what its KV cache is given"
             ));
         }
         if !self.models.is_empty() {
             lines.push(format!("memory     {} free", gibibytes(available_memory())));
         }
-        match limits.and_then(|limits| self.seconds(limits)) {
-            Some(seconds) => lines.push(format!(
+        lines.push(match limits.map(|limits| self.seconds(limits)) {
+            None => "time       the endpoints' own: no model runs on this machine".to_owned(),
+            Some(None) => "time       unknown: the size of a model is not known".to_owned(),
+            Some(Some(seconds)) => format!(
                 "time       some {} for these tokens on this machine, by its measured limits, {} at once, without what prompts share",
                 spell(seconds),
                 count(self.batch(), "sequence"),
-            )),
-            None if self.models.is_empty() => {
-                lines.push("time       the endpoints' own: no model runs on this machine".to_owned());
-            }
-            None => lines.push("time       unknown: the size of a model is not known".to_owned()),
-        }
-        for model in self.models.iter().filter(|model| model.directory.is_none()) {
-            let size = model.weights.map_or(String::new(), |bytes| {
+            ),
+        });
+        for Model { name, weights, .. } in self.models.iter().filter(|model| !model.is_here) {
+            let size = weights.map_or(String::new(), |bytes| {
+                let gigabytes = bytes as f64 / 1e9;
                 format!(
-                    ": {:.1} GB, fetched when it runs, or by `wardround models fetch {}`",
-                    bytes as f64 / 1e9,
-                    model.name
+                    ": {gigabytes:.1} GB, fetched when it runs, or by `wardround models fetch {name}`"
                 )
             });
-            lines.push(format!("missing    the model {}{size}", model.name));
+            lines.push(format!("missing    the model {name}{size}"));
         }
         let all = self.missing.iter().chain(&self.optional);
         lines.extend(all.map(|one| format!("missing    {one}")));
@@ -167,18 +187,16 @@ impl Outlook {
 
     /// One model after another: weights are read once for each step of a batch, and every token is multiplied with them.
     fn seconds(&self, limits: &Limits) -> Option<f64> {
+        let rate = limits.bf16_multiply_adds_per_second;
+        let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
         let of_model = |model: &Model| {
             let published = model.weights?;
             let bytes = stored(published, self.hardware.compute.quant) as f64;
             let steps = model.reply_tokens as f64 / self.batch() as f64;
-            let rate = limits.bf16_multiply_adds_per_second;
-            let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
-            let products =
-                (model.prompt_tokens + model.reply_tokens) as f64 * published as f64 / 2.0;
-            Some(steps * bytes / limits.bytes_per_second + products / rate)
+            let tokens = (model.prompt_tokens + model.reply_tokens) as f64;
+            Some(steps * bytes / limits.bytes_per_second + tokens * published as f64 / 2.0 / rate)
         };
-        let seconds: Option<f64> = self.models.iter().map(of_model).sum();
-        seconds.filter(|_| !self.models.is_empty())
+        self.models.iter().map(of_model).sum()
     }
 
     /// Measures the machine, and prints all of it.
@@ -191,13 +209,10 @@ impl Outlook {
                 devices.first().map(|device| device.measure_limits(bytes)).transpose()?
             }
         };
-        for line in self.told(limits.as_ref()) {
-            console::say(line)?;
-        }
-        let lacking = self.models.iter().filter(|model| model.directory.is_none());
+        self.told(limits.as_ref()).into_iter().try_for_each(console::say)?;
+        let lacking = self.models.iter().filter(|model| !model.is_here).count();
         // Models are fetched when it runs, where they may be.
-        let refused = if self.fetches { 0 } else { lacking.count() };
-        match self.missing.len() + refused {
+        match self.missing.len() + if self.fetches { 0 } else { lacking } {
             0 => Ok(()),
             things => Err(Failure::missing(
                 format!(
@@ -243,11 +258,9 @@ fn spell(seconds: f64) -> String {
 mod tests {
     use clap::Parser;
 
-    use super::super::recipe::{RecipeVerb, planned};
+    use super::super::recipe::RecipeVerb;
     use super::*;
-    use crate::experiment::recipe::Recipe;
     use crate::experiment::recipe::built_in::names;
-    use crate::experiment::recipe::run::RecipeRun;
     use crate::hub::{Environment, HubOptions};
 
     #[derive(Parser)]

@@ -6,7 +6,6 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::options::HubFlags;
-use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::hub::{Checkpoint, resolve};
 use crate::outside;
@@ -22,10 +21,6 @@ pub struct ModelFlags {
 }
 
 impl ModelFlags {
-    pub fn paths(&self, given: Paths) -> Result<Paths, Failure> {
-        given.models([&self.model], &self.hub.options(true)?)
-    }
-
     pub fn find(&self) -> Result<Checkpoint, Failure> {
         Ok(resolve(&self.model, &self.hub.options(false)?)?)
     }

@@ -41,7 +41,7 @@ pub struct Keywords {
     #[arg(long, value_enum)]
     format: Format,
     #[command(flatten)]
-    ask: AskFlags,
+    pub ask: AskFlags,
 }
 
 impl Keywords {

@@ -62,13 +62,19 @@ mod tokenize;
 mod verify;
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, Subcommand};
 
 use self::audit::AuditVerb;
-use self::generate::{Generate, Other};
+use self::corpus::CorpusVerb;
+use self::data::Data;
+use self::generate::Generate;
+#[cfg(feature = "serve")]
+use self::keys::KeysVerb;
+use self::models::Models;
+use self::options::HubFlags;
 pub use self::parse::parse;
+use self::rate::Rate;
 use self::sandboxed::{Paths, SandboxFlag};
 
 use crate::cli::exit::Failure;
@@ -79,7 +85,9 @@ use crate::cli::exit::Failure;
 pub struct Arguments {
     /// What the arguments of this process name that is there; `None`: they are not a process's own, which enters no sandbox for them.
     #[arg(skip)]
-    given: Option<Vec<PathBuf>>,
+    given: Option<Paths>,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -236,31 +244,81 @@ fn after_help() -> String {
 /// # Errors
 /// The failure of the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { given, verb } = arguments;
-    if let Some(given) = given
-        && let Some((flag, paths)) = verb.paths(Paths::default().read(given))?
-    {
-        paths.enter(flag, "cpu", true)?;
-    }
-    let done = verb.run();
+    let Arguments { given, sandbox, mut verb } = arguments;
+    let sealed = given.map_or(Ok(()), |mut given| {
+        given.mode = sandbox.sandbox;
+        let within = verb.within(given)?;
+        within.map_or(Ok(()), |within| within.enter().map(drop))
+    });
+    let done = sealed.and_then(|()| verb.run());
     sandboxed::remove_empty();
     done
 }
 
 impl Verb {
-    /// What a verb may access that opens what others made: what its arguments name, and what it says itself. `None`: it opens no such
-    /// thing, or enters the sandbox by itself, with what its files name in turn.
-    fn paths(&self, given: Paths) -> Result<Option<(SandboxFlag, Paths)>, Failure> {
+    /// What a verb may do beside reading what its arguments name: what its files name in turn, where it writes, whether it talks to others.
+    /// `None`: it is told what its arguments name, and enters the sandbox itself once it knows more.
+    fn within(&mut self, given: Paths) -> Result<Option<Paths>, Failure> {
+        let are_here = matches!(self, Verb::Selftest(_) | Verb::Models(Models::Verify(_)));
+        let given = given.named(are_here)?;
         Ok(Some(match self {
-            Verb::Verify(verb) => (verb.sandbox, given),
-            Verb::Compare(verb) => (verb.sandbox, given),
-            Verb::Audit(AuditVerb::Verify(verb)) => (verb.sandbox, given),
-            Verb::Audit(AuditVerb::Show(verb)) => (verb.sandbox, given),
-            Verb::Report(verb) => (verb.sandbox, verb.paths(given)?),
-            Verb::Generate(Generate::Other(Other::Tokenize(verb))) => {
-                (verb.sandbox, verb.model.paths(given)?)
+            Verb::Demo(verb) => verb.within(given)?,
+            Verb::Run(verb) => verb.within(given)?,
+            Verb::Recipe(verb) => verb.within(given)?,
+            Verb::Resume(verb) => verb.within(given)?,
+            Verb::Check(verb) => verb.within(given)?,
+            Verb::Replay(verb) => return verb.within(given),
+            Verb::Report(verb) => verb.within(given)?,
+            Verb::Rate(Rate::Export(verb)) => verb.within(given)?,
+            Verb::Rate(Rate::Score(verb)) => {
+                list::paths(&verb.join)?.iter().fold(given, |paths, run| paths.write_in(run))
             }
-            _ => return Ok(None),
+            Verb::Data(Data::Fetch(_)) | Verb::Models(Models::Fetch(_)) => given.fetch()?,
+            Verb::Data(Data::Verify(verb)) => given.read(verb.beside()),
+            Verb::Data(Data::Keywords(verb)) => verb.ask.within(given)?,
+            Verb::Data(Data::Reasons(verb)) => verb.ask.within(given)?,
+            Verb::Corpus(verb) => match &**verb {
+                CorpusVerb::Build(verb) => verb.within(given)?,
+                CorpusVerb::Add(verb) => given
+                    .corpora([&verb.directory])
+                    .read_model(&verb.source)
+                    .write_in(&verb.directory),
+                CorpusVerb::Fetch(_) => given.fetch()?,
+                CorpusVerb::Search(verb) => given.corpora(&verb.directories()?),
+                CorpusVerb::Info(_) | CorpusVerb::Verify(_) => given,
+            },
+            Verb::Models(Models::Import(verb)) => given.write_beside(&verb.import.directory)?,
+            Verb::Models(Models::Synth(verb)) => given.write_beside(&verb.directory)?,
+            Verb::Models(Models::Ls(_)) | Verb::Selftest(_) => {
+                given.models([], &HubFlags::default().options(true)?)?
+            }
+            Verb::Bench(verb) => verb.within(given)?,
+            Verb::Audit(AuditVerb::Forget(verb)) => given.write_in(&verb.directory),
+            #[cfg(feature = "serve")]
+            Verb::Keys(
+                KeysVerb::Add { file, .. } | KeysVerb::Ls { file } | KeysVerb::Revoke { file, .. },
+            ) => given.write_beside(file)?,
+            #[cfg(feature = "airgap")]
+            Verb::Bundle(verb) => verb.within(given)?,
+            Verb::Verify(_)
+            | Verb::Compare(_)
+            | Verb::Score(_)
+            | Verb::Systems(_)
+            | Verb::Generate(_)
+            | Verb::Models(Models::Verify(_))
+            | Verb::Data(Data::Ls(_))
+            | Verb::Audit(AuditVerb::Verify(_) | AuditVerb::Show(_)) => given,
+            #[cfg(feature = "serve")]
+            Verb::Serve(verb) => {
+                verb.within = given;
+                return Ok(None);
+            }
+            Verb::Doctor(verb) => {
+                verb.within = given;
+                return Ok(None);
+            }
+            // What it writes is its own.
+            Verb::Completions(_) => return Ok(None),
         }))
     }
 }

@@ -57,7 +57,7 @@ pub struct Verify {
 #[group(skip)]
 pub struct Import {
     #[command(flatten)]
-    import: hub::gguf::Import,
+    pub import: hub::gguf::Import,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -68,7 +68,7 @@ pub struct Synth {
     #[arg(value_enum)]
     family: Family,
     /// New or empty directory to write to
-    directory: PathBuf,
+    pub directory: PathBuf,
     /// Size
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,

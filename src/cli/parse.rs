@@ -2,13 +2,12 @@
 //! [`crate::variable`]. What is not UTF-8 is refused before anything else: plans, logs and bundles could not name such a path again.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 
 use clap::builder::{self, Resettable};
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Id};
+use clap::{Arg, ArgAction, Command, FromArgMatches};
 
+use super::sandboxed::Paths;
 use super::{Arguments, command};
 use crate::variable;
 
@@ -40,25 +39,8 @@ fn parse_from(
     }
     let matches = command.try_get_matches_from_mut(given)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
-    arguments.given = Some(named(&matches));
+    arguments.given = Some(Paths::default().given(&matches));
     Ok(arguments)
-}
-
-/// What is there of all that the arguments and their variables name, also in lists and behind `NAME=`.
-fn named(matches: &ArgMatches) -> Vec<PathBuf> {
-    let is_given = |id: &&Id| matches.value_source(id.as_str()) != Some(ValueSource::DefaultValue);
-    let values =
-        matches.ids().filter(is_given).filter_map(|id| matches.try_get_raw(id.as_str()).ok()?);
-    let texts = values.flatten().filter_map(OsStr::to_str);
-    let words = texts.flat_map(|text| std::iter::once(text).chain(text.split(',')));
-    let mut paths: Vec<PathBuf> = words
-        .flat_map(|word| [word, word.split_once('=').map_or("", |(_, path)| path)])
-        .filter(|word| !word.is_empty())
-        .map(PathBuf::from)
-        .filter(|path| path.exists())
-        .collect();
-    paths.extend(matches.subcommand().map(|(_, below)| named(below)).unwrap_or_default());
-    paths
 }
 
 type Lookup<'a> = &'a dyn Fn(&OsStr) -> Option<OsString>;

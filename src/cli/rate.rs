@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::sandboxed::Paths;
 use super::{list, report};
 use crate::analysis::rating::draw::{self, Selection};
 use crate::analysis::rating::joined::RunRatings;
@@ -63,7 +64,7 @@ pub struct Score {
     ratings: Vec<PathBuf>,
     /// Run directories to store the ratings in; their reports show them
     #[arg(long, value_name = "RUN", num_args = 1..)]
-    join: Vec<PathBuf>,
+    pub join: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
@@ -72,6 +73,12 @@ pub struct Score {
 run_each!(Rate: Export, Score);
 
 impl Export {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        // A trail tells that its texts are read.
+        let trails = self.runs.iter().filter(|directory| trial::is_trail(directory));
+        trails.fold(given, |paths, trail| paths.write_in(trail)).write(&self.out)
+    }
+
     fn run(self) -> Result<(), Failure> {
         refuse_taken(&self.out)?;
         let selection =

@@ -41,7 +41,7 @@ pub struct Reasons {
     #[arg(long, value_enum)]
     style: Style,
     #[command(flatten)]
-    ask: AskFlags,
+    pub ask: AskFlags,
 }
 
 impl Reasons {

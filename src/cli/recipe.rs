@@ -1,18 +1,16 @@
 //! `recipe`: runs the missing cells of a paper's table or figure, then prints it.
 
-mod dry_run;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
-use self::dry_run::announce;
 use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
+use super::forecast::announce;
 use super::options::ScorerFlags;
 use super::progress::Terminal;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::Paths;
 use super::summary::{self, count};
 use super::{interrupt, list, report};
 use crate::analysis::notes::GivenKeywords;
@@ -42,9 +40,6 @@ use crate::panel::remote::Address;
 use crate::record::Schema;
 use crate::systems::settings::pairs;
 
-#[cfg(test)]
-pub(super) use self::dry_run::planned;
-
 #[derive(Clone, Debug, Args)]
 pub struct RecipeVerb {
     /// The table or figure: table1, figure5, …, or a file; or all of a paper: medmad-paper, medguards-paper, medreact-paper
@@ -68,8 +63,6 @@ pub struct RecipeVerb {
     output: RecipeOutput,
     #[command(flatten)]
     audit: AuditDirectory,
-    #[command(flatten)]
-    sandbox: SandboxFlag,
     /// The recipe's folder; existing cells are kept [default: wardround-NAME]. Of a paper it holds one for each recipe, and the store of
     /// calls that they share
     #[arg(long, value_name = "DIR")]
@@ -85,20 +78,35 @@ impl RecipeVerb {
         self.name.as_deref().unwrap_or_default()
     }
 
-    pub fn run(self) -> Result<(), Failure> {
-        let recipes = match of_paper(self.name()) {
-            Some(names) => self.paper(names)?,
-            None => {
-                let recipe = self.recipe()?;
-                refuse_unused_files(&recipe.forms)?;
-                vec![recipe]
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        let is_run = !self.start.dry_run;
+        let paths = self.recipes()?.into_iter().try_fold(given, |paths, mut recipe| {
+            if is_run {
+                return self.output.within(paths, &recipe)?.write(&recipe.out);
             }
-        };
+            recipe.hardware.calls.directory = None;
+            self.output.within(paths, &recipe)
+        })?;
+        if is_run { self.audit.within(paths) } else { Ok(paths) }
+    }
+
+    /// The recipe, or all of a paper.
+    fn recipes(&self) -> Result<Vec<RecipeRun>, Failure> {
+        if let Some(names) = of_paper(self.name()) {
+            return self.paper(names);
+        }
+        let recipe = self.recipe()?;
+        refuse_unused_files(&recipe.forms)?;
+        Ok(vec![recipe])
+    }
+
+    pub fn run(self) -> Result<(), Failure> {
+        let recipes = self.recipes()?;
         if self.start.dry_run {
             return each(&recipes, |recipe| announce(recipe, &self.output.scorers));
         }
         let (flags, audit) = (&self.start.execution, self.audit.options());
-        let with = Execution { flags, sandbox: self.sandbox, audit, verb: "recipe" };
+        let with = Execution { flags, audit, verb: "recipe" };
         self.output.run(&recipes, with)
     }
 
@@ -186,7 +194,6 @@ impl RecipeVerb {
 /// How recipes run.
 pub struct Execution<'a> {
     pub flags: &'a ExecutionFlags,
-    pub sandbox: SandboxFlag,
     pub audit: Option<AuditOptions>,
     pub verb: &'a str,
 }
@@ -207,31 +214,16 @@ impl RecipeOutput {
     /// # Errors
     /// As [`each`].
     pub fn run(&self, recipes: &[RecipeRun], with: Execution<'_>) -> Result<(), Failure> {
-        let Execution { flags, sandbox, audit, verb } = with;
-        let paths = recipes.iter().try_fold(Paths::default(), |paths, one| self.paths(paths, one));
-        let mut paths = paths?;
-        if let Some(options) = &audit {
-            paths = paths.write(&options.directory)?;
-        }
-        let held = paths.enter(sandbox, &flags.hardware.compute.on.device, flags.progress.quiet)?;
-        let held = held.as_deref();
-        let trail = RunTrail::open(audit.as_ref(), verb, held)?;
+        let Execution { flags, audit, verb } = with;
+        let trail = RunTrail::open(audit.as_ref(), verb)?;
         let observer = flags.observer(trail.as_ref());
-        let ran = each(recipes, |recipe| self.run_one(recipe, observer.clone(), held));
+        let ran = each(recipes, |recipe| self.run_one(recipe, observer.clone()));
         RunTrail::end(trail, ran)
     }
 
-    fn run_one(
-        &self,
-        recipe: &RecipeRun,
-        observer: Arc<Terminal>,
-        sandbox: Option<&str>,
-    ) -> Result<(), Failure> {
+    fn run_one(&self, recipe: &RecipeRun, observer: Arc<Terminal>) -> Result<(), Failure> {
         let keywords = self.keywords(recipe.manifest())?;
-        let mut resolved = recipe.resolve()?;
-        for (_, run) in &mut resolved.cells {
-            run.plan.host.sandbox = sandbox.map(str::to_owned);
-        }
+        let resolved = recipe.resolve()?;
         let encoder = self.open_encoder(&recipe.manifest().recipe)?;
         let (finished, stopped) =
             recipe.execute(resolved, observer, interrupt::watch(), |executed| {
@@ -252,15 +244,14 @@ impl RecipeOutput {
         stopped.map_or(written, Err)
     }
 
-    /// The files that the cells and their metrics read and write.
-    fn paths(&self, paths: Paths, recipe: &RecipeRun) -> Result<Paths, Failure> {
+    /// What the cells and their metrics read.
+    pub fn within(&self, paths: Paths, recipe: &RecipeRun) -> Result<Paths, Failure> {
         let ScorerFlags { scorers, keywords, synonyms, .. } = &self.scorers;
         let figures = [&self.encoder, scorers, keywords, synonyms];
         let paths = paths.read(figures.into_iter().flatten());
         let keywords = recipe.manifest().keyword_files();
         let paths = paths.read(keywords.iter().filter(|file| file.is_file()));
-        let paths = recipe.specs()?.iter().try_fold(paths, Paths::run)?;
-        paths.write(&recipe.out)
+        recipe.specs()?.iter().try_fold(paths, Paths::run)
     }
 
     /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there; and their

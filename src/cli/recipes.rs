@@ -8,6 +8,7 @@ use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
 
 use super::recipe::RecipeVerb;
+use super::sandboxed::Paths;
 use super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -64,6 +65,14 @@ struct New {
 }
 
 impl Recipes {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        match &self.verb {
+            Some(About::New(new)) => given.write_beside(&new.file),
+            Some(About::Ls(_) | About::Show(_)) => Ok(given),
+            None => self.run.within(given),
+        }
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         match self.verb {
             Some(verb) => verb.run(),

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+#[cfg(feature = "serve")]
+use serde::Deserialize;
 
 #[cfg(feature = "serve")]
 use super::flags::SystemFlags;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
+use super::sandboxed::Paths;
 #[cfg(feature = "serve")]
 use super::serve::sources::Sources;
 use super::summary::count;
@@ -16,8 +19,10 @@ use crate::audit::kept;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::hardware::MOST_DRAFT;
+use crate::experiment::hardware::{Hardware, MOST_DRAFT};
+use crate::experiment::plan::Plan;
 use crate::experiment::replay::{Asked, replay};
+use crate::experiment::spec::Spec;
 
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -47,72 +52,66 @@ pub struct Replay {
     corpus: MovedCorpusFlags,
     #[command(flatten)]
     execution: ExecutionFlags,
+    /// What its arguments name.
+    #[arg(skip)]
+    #[cfg_attr(
+        not(feature = "serve"),
+        expect(dead_code, reason = "without it no trail is repeated")
+    )]
+    within: Paths,
 }
 
-#[cfg(not(feature = "serve"))]
-impl Replay {
-    fn audit(self) -> Result<(), Failure> {
-        let hint = "build with the feature `serve`";
-        Err(Failure::usage("what a server answered is not repeated without one", hint))
-    }
-}
-
+/// What `serve` and `check` were told, as a trail keeps it.
 #[cfg(feature = "serve")]
-impl Replay {
-    /// Repeats lines of an audit trail on the models that it names.
-    fn audit(self) -> Result<(), Failure> {
-        let directory = self.audit.clone().unwrap_or_default();
-        let number = |text: &String| {
-            text.parse().map_err(|_| {
-                let hint = "`wardround audit show` lists them";
-                Failure::usage(format!("{text} is not the number of a line"), hint)
-            })
-        };
-        let numbers = self.what.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
-        let read = kept::read(&directory, "replay", &numbers)?;
-        let missing = || Failure::mismatch("no line before them says which models were loaded");
-        let arguments = read.configuration.ok_or_else(missing)?;
-        let arguments = &arguments.fields["arguments"];
-        let lines = read.kept;
-        let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
-        let mut systems: SystemFlags =
-            serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
-        let models: Vec<String> = match self.panel.is_empty() {
-            true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
-            false => super::list::models(&self.panel)?,
-        };
-        let moved = &self.corpus;
-        if !moved.corpus.is_empty() {
-            systems.corpus.directories = moved.corpus.clone();
-        }
-        systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
-        let hub = self.execution.hub_options()?;
-        let hardware = &self.execution.hardware;
-        let loaded = Sources::check(&models, &systems, hardware, hub)?.load()?;
-        let differences = crate::serve::replay::replay(loaded, &lines, self.by_prefill)?;
-        let replayed = format!("{} replayed", count(lines.len(), "line"));
-        tell(&differences, &replayed, &directory)
-    }
+#[derive(Deserialize)]
+struct Arguments {
+    models: Vec<String>,
+    systems: SystemFlags,
 }
 
 impl Replay {
-    pub fn run(mut self) -> Result<(), Failure> {
-        let hardware = &mut self.execution.hardware;
+    /// `None`: which models a trail needs is known once it is read.
+    pub fn within(&mut self, given: Paths) -> Result<Option<Paths>, Failure> {
+        if self.audit.is_some() {
+            self.within = given;
+            return Ok(None);
+        }
+        let plan = Plan::load(&Plan::find(self.directory()?)?)?;
+        Ok(Some(given.run(&self.spec(&plan)?)?))
+    }
+
+    /// The one run directory.
+    fn directory(&self) -> Result<&Path, Failure> {
+        let hint = "replay one after another; numbers of lines go with --audit DIR";
+        match &self.what[..] {
+            [directory] => Ok(Path::new(directory)),
+            _ => Err(Failure::usage("several run directories were given", hint)),
+        }
+    }
+
+    fn hardware(&self) -> Result<Hardware, Failure> {
+        let mut hardware = self.execution.hardware.clone();
         hardware.calls.refuse("a replay computes every call again")?;
         if self.by_prefill {
             // Whatever the plan drafted.
             hardware.draft.get_or_insert(MOST_DRAFT as usize);
         }
+        Ok(hardware)
+    }
+
+    fn spec(&self, plan: &Plan) -> Result<Spec, Failure> {
+        let execution = ExecutionFlags { hardware: self.hardware()?, ..self.execution.clone() };
+        let mut spec = run::again(plan, &execution, self.panel.clone(), self.corpus.clone())?;
+        spec.data = self.data.clone().unwrap_or(spec.data);
+        Ok(spec)
+    }
+
+    pub fn run(self) -> Result<(), Failure> {
         if self.audit.is_some() {
             return self.audit();
         }
-        let [directory] = &self.what[..] else {
-            let hint = "replay one after another; numbers of lines go with --audit DIR";
-            return Err(Failure::usage("several run directories were given", hint));
-        };
-        let contents = Contents::read(Path::new(directory))?;
-        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
-        spec.data = self.data.unwrap_or(spec.data);
+        let contents = Contents::read(self.directory()?)?;
+        let spec = self.spec(&contents.plan)?;
         let (items, allow_version, by_prefill) = (&self.items, self.allow_version, self.by_prefill);
         let asked = Asked { items, allow_version, by_prefill };
         let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
@@ -121,7 +120,45 @@ impl Replay {
             calls += &format!(", {} of its searches made again", replayed.searches);
         }
         let told = format!("{}, {calls} replayed", count(replayed.items, "item"));
-        tell(&replayed.differences, &told, Path::new(directory))
+        tell(&replayed.differences, &told, &contents.path)
+    }
+
+    #[cfg(not(feature = "serve"))]
+    fn audit(self) -> Result<(), Failure> {
+        let hint = "build with the feature `serve`";
+        Err(Failure::usage("what a server answered is not repeated without one", hint))
+    }
+
+    /// Repeats lines of an audit trail on the models that it names.
+    #[cfg(feature = "serve")]
+    fn audit(self) -> Result<(), Failure> {
+        let trail = self.audit.clone().unwrap_or_default();
+        let number = |text: &String| {
+            text.parse().map_err(|_| {
+                let hint = "`wardround audit show` lists them";
+                Failure::usage(format!("{text} is not the number of a line"), hint)
+            })
+        };
+        let numbers = self.what.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
+        let read = kept::read(&trail, "replay", &numbers)?;
+        let missing = || Failure::mismatch("no line before them says which models were loaded");
+        let told = read.configuration.ok_or_else(missing)?.fields["arguments"].clone();
+        let told: Arguments =
+            serde_json::from_value(told).map_err(|error| Failure::mismatch(error.to_string()))?;
+        let Arguments { mut models, mut systems } = told;
+        if !self.panel.is_empty() {
+            models = super::list::models(&self.panel)?;
+        }
+        if !self.corpus.corpus.is_empty() {
+            systems.corpus.directories = self.corpus.corpus.clone();
+        }
+        systems.corpus.reranker = self.corpus.reranker.clone().or(systems.corpus.reranker);
+        let hub = self.execution.hub_options()?;
+        let sources = Sources::check(&models, &systems, &self.hardware()?, hub.clone())?;
+        sources.within(self.within, &systems, &hub)?.enter()?;
+        let differences =
+            crate::serve::replay::replay(sources.load()?, &read.kept, self.by_prefill)?;
+        tell(&differences, &format!("{} replayed", count(read.kept.len(), "line")), &trail)
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::options::ScorerFlags;
 use super::recipe::RecipeOutput;
-use super::sandboxed::{Paths, SandboxFlag, folder_of};
+use super::sandboxed::Paths;
 use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
@@ -32,8 +32,6 @@ pub const FILE: &str = "report.html";
 
 #[derive(Debug, Args)]
 pub struct Report {
-    #[command(flatten)]
-    pub sandbox: SandboxFlag,
     /// Run directory, or directory of a recipe
     directory: PathBuf,
     /// Print tables in this format instead of writing the page
@@ -69,12 +67,12 @@ fn prices(text: &str) -> Result<Prices, String> {
 }
 
 impl Report {
-    /// Allows writing the page into the directory, or the submission beside its name.
-    pub fn paths(&self, given: Paths) -> Result<Paths, Failure> {
-        let written = self.submission.as_deref().map_or_else(|| self.directory.clone(), folder_of);
-        match written.is_dir() && self.format.is_none() {
-            true => given.write(&written),
-            false => Ok(given),
+    /// The page goes into the directory, or the submission where it is named.
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        match &self.submission {
+            Some(file) => given.write_beside(file),
+            None if self.format.is_some() => Ok(given),
+            None => Ok(given.write_in(&self.directory)),
         }
     }
 

@@ -8,12 +8,13 @@ use super::audit::AuditDirectory;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 use super::recipe::{Execution, RecipeOutput};
 use super::run::{again, go_on};
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::experiment::plan::Plan;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
+use crate::experiment::spec::Spec;
 
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -27,8 +28,6 @@ pub struct Resume {
     #[command(flatten)]
     audit: AuditDirectory,
     #[command(flatten)]
-    sandbox: SandboxFlag,
-    #[command(flatten)]
     execution: ExecutionFlags,
     #[command(flatten)]
     output: RecipeOutput,
@@ -38,34 +37,42 @@ pub struct Resume {
 }
 
 impl Resume {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        let paths = match self.recipe()? {
+            Some(recipe) => self.output.within(given, &recipe)?.write(&recipe.out)?,
+            None => given.run(&self.spec()?)?.write(&self.directory)?,
+        };
+        self.audit.within(paths)
+    }
+
+    /// The recipe of the directory, if it is one's.
+    fn recipe(&self) -> Result<Option<RecipeRun>, Failure> {
+        let Some(manifest) = RecipeManifest::read(&self.directory)? else { return Ok(None) };
+        Ok(Some(RecipeRun {
+            hardware: manifest.machine.under(self.execution.hardware.clone())?,
+            forms: Form::all(manifest)?,
+            out: self.directory.clone(),
+            max_in_flight: self.execution.max_in_flight(),
+            hub: self.execution.hub_options()?,
+            allow_version: self.allow_version,
+        }))
+    }
+
+    fn spec(&self) -> Result<Spec, Failure> {
+        let plan = Plan::load(&Plan::find(&self.directory)?)?;
+        again(&plan, &self.execution, self.panel.clone(), self.corpus.clone())
+    }
+
     pub fn run(self) -> Result<(), Failure> {
-        let audit = self.audit.options();
-        let with =
-            Execution { flags: &self.execution, sandbox: self.sandbox, audit, verb: "resume" };
-        if let Some(manifest) = RecipeManifest::read(&self.directory)? {
-            let hardware = manifest.machine.under(self.execution.hardware.clone())?;
-            let recipe = RecipeRun {
-                forms: Form::all(manifest)?,
-                out: self.directory,
-                hardware,
-                max_in_flight: self.execution.max_in_flight(),
-                hub: self.execution.hub_options()?,
-                allow_version: self.allow_version,
-            };
+        let audit = self.audit.clone().options();
+        let with = Execution { flags: &self.execution, audit, verb: "resume" };
+        if let Some(recipe) = self.recipe()? {
             return self.output.run(&[recipe], with);
         }
-        let plan = Plan::load(&Plan::find(&self.directory)?)?;
-        let spec = again(&plan, &self.execution, self.panel, self.corpus)?;
-        let mut paths = Paths::default().run(&spec)?.write(&self.directory)?;
-        if let Some(options) = &with.audit {
-            paths = paths.write(&options.directory)?;
-        }
-        let (device, is_quiet) = (&spec.hardware.compute.on.device, self.execution.progress.quiet);
-        let sandbox = paths.enter(self.sandbox, device, is_quiet)?;
+        let spec = self.spec()?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
-        let mut run = spec.resolve(inputs, &models)?;
-        run.plan.host.sandbox = sandbox;
+        let run = spec.resolve(inputs, &models)?;
         go_on(run, models, &self.directory, with, self.allow_version)
     }
 }

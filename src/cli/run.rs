@@ -14,7 +14,7 @@ use super::flags::{
 use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::recipe::Execution;
-use super::sandboxed::{Paths, SandboxFlag};
+use super::sandboxed::Paths;
 use super::{interrupt, list, summary};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -56,7 +56,7 @@ const SETTLED: [&str; 19] = [
     "Refinement",
 ];
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Run {
     /// The system (see `systems ls`), or the TOML file of another
     #[arg(value_parser = systems(|_| true), hide_possible_values = true, required_unless_present = "plan")]
@@ -76,8 +76,6 @@ pub struct Run {
     out: Option<PathBuf>,
     #[command(flatten)]
     audit: AuditDirectory,
-    #[command(flatten)]
-    sandbox: SandboxFlag,
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
     plan: Option<PathBuf>,
@@ -87,27 +85,30 @@ pub struct Run {
 }
 
 impl Run {
+    /// Its directory is made before the process is sealed, which writes nowhere else.
+    pub fn within(&mut self, given: Paths) -> Result<Paths, Failure> {
+        let (mut spec, _) = self.clone().asked()?;
+        if self.start.dry_run {
+            spec.hardware.calls.directory = None;
+            return given.run(&spec);
+        }
+        let out = self.out.get_or_insert_with(|| default_directory(&spec));
+        self.audit.within(given.run(&spec)?.write(out)?)
+    }
+
+    /// The spec, and the plan that it repeats with its path.
+    fn asked(self) -> Result<(Spec, Option<(Plan, PathBuf)>), Failure> {
+        let Some(path) = self.plan.clone() else { return Ok((self.spec()?, None)) };
+        let plan = Plan::load(&path)?;
+        Ok((self.again(&plan)?, Some((plan, path))))
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
-        let flag = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let (allow_version, shard) = (self.allow_version, self.start.shard);
-        let load = |path: PathBuf| Ok::<_, Failure>((Plan::load(&path)?, path));
-        let promised = self.plan.clone().map(load).transpose()?;
-        let mut spec = match &promised {
-            Some((plan, _)) => self.again(plan)?,
-            None => self.spec()?,
-        };
-        let mut paths = Paths::default().run(&spec)?;
-        // Made before the process is sealed, which writes nowhere else.
+        let (mut spec, promised) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
-        if !dry_run {
-            let trail = audit.as_ref().map(|options| &options.directory);
-            paths =
-                [&out].into_iter().chain(trail).try_fold(paths, |paths, own| paths.write(own))?;
-        }
-        let device = &spec.hardware.compute.on.device;
-        let sandbox = paths.enter(flag, device, execution.progress.quiet)?;
         let mut outlook = None;
         if dry_run {
             let (name, text) = (spec.config.plan_name(), spec.decoding.adjective());
@@ -128,7 +129,6 @@ impl Run {
         }
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
-        run.plan.host.sandbox = sandbox;
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
@@ -138,7 +138,7 @@ impl Run {
             summary::announce(&run, &models)?;
             return outlook.tell();
         }
-        let with = Execution { flags: &execution, sandbox: flag, audit, verb: "run" };
+        let with = Execution { flags: &execution, audit, verb: "run" };
         let ended = go_on(run, models, &out, with, allow_version);
         ended.map_err(|error| match error.downcast_ref() {
             Some(RunError::PlanDiffers { differences, .. }) => {
@@ -206,7 +206,7 @@ pub fn go_on(
         return summary::conclude(&Contents::read(out)?);
     }
     let models = models.start()?;
-    let trail = RunTrail::open(audit.as_ref(), verb, run.plan.host.sandbox.as_deref())?;
+    let trail = RunTrail::open(audit.as_ref(), verb)?;
     let driver = Driver::new(models, flags.observer(trail.as_ref()), interrupt::watch());
     let executed = driver.execute(run, begun, out);
     summary::finish(&RunTrail::end(trail, executed)?)

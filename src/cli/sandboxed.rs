@@ -1,18 +1,22 @@
 //! The sandbox of a command: the files that it may read and write, and its network.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Id};
 
+use super::options::HubFlags;
 use crate::calls::Store;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::experiment::error::RunError;
+use crate::experiment::hardware::CallsFlags;
 use crate::experiment::spec::Spec;
 use crate::experiment::whole_file;
-use crate::hub::{self, HubOptions};
+use crate::hub::{self, HubError, HubOptions};
 use crate::ops::Device;
 use crate::panel::remote::Address;
 use crate::sandbox::{Policy, SandboxMode, enter};
@@ -23,6 +27,7 @@ pub struct SandboxFlag {
     /// Sandbox the process: its own files, no other network or programs
     #[arg(
         long,
+        global = true,
         help_heading = "Sandbox",
         value_enum,
         default_value = "auto",
@@ -31,9 +36,21 @@ pub struct SandboxFlag {
     pub sandbox: SandboxMode,
 }
 
-/// The paths that a command may access, collected before it is sandboxed.
+/// The paths that a command may access, collected before it is sandboxed, and what else its arguments say of that.
 #[derive(Debug, Default)]
-pub struct Paths(pub(super) Policy);
+pub struct Paths {
+    pub(super) policy: Policy,
+    pub mode: SandboxMode,
+    /// The device that it computes on; `None`: the CPU.
+    device: Option<String>,
+    hub: HubFlags,
+    /// Models, encoders and rerankers.
+    models: Vec<String>,
+    /// Where what is fetched goes; `None`: into the hub's cache.
+    to: Option<PathBuf>,
+    /// Whether it tells no progress.
+    is_quiet: bool,
+}
 
 /// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
 const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
@@ -51,9 +68,47 @@ pub fn remove_empty() {
 }
 
 impl Paths {
+    /// What the arguments and their variables say: what is there of all that they name, also in lists and behind `NAME=`, is read.
+    pub fn given(mut self, matches: &ArgMatches) -> Paths {
+        let is_given =
+            |id: &&Id| matches.value_source(id.as_str()) != Some(ValueSource::DefaultValue);
+        let raw = |id: &str| matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+        let values = matches.ids().filter(is_given).flat_map(|id| raw(id.as_str()));
+        let words = values.filter_map(OsStr::to_str);
+        let words = words.flat_map(|text| std::iter::once(text).chain(text.split(',')));
+        let words =
+            words.flat_map(|word| [word, word.split_once('=').map_or("", |(_, path)| path)]);
+        // A pipe of a shell's `<(…)` is open already, and has no rule.
+        let paths = words.map(PathBuf::from).filter(|path| path.is_file() || path.is_dir());
+        self.policy.read.extend(paths);
+        let named = ["model", "panel", "encoder", "reranker"].into_iter().flat_map(raw);
+        let named = named.filter_map(OsStr::to_str).flat_map(|names| names.split(','));
+        self.models.extend(named.map(str::to_owned));
+        let last = |id: &str| raw(id).last().and_then(OsStr::to_str).map(str::to_owned);
+        self.device = last("device").or(self.device);
+        self.to = last("to").map(PathBuf::from).or(self.to);
+        let is_set = |id: &str| matches.try_get_one(id).ok().flatten().copied();
+        self.hub.offline |= is_set("offline").unwrap_or(false);
+        self.is_quiet = is_set("quiet").unwrap_or(true);
+        match matches.subcommand() {
+            Some((_, below)) => self.given(below),
+            None => self,
+        }
+    }
+
+    /// Allows reading the models that the arguments name, and fetching them, unless they must be here.
+    pub fn named(mut self, are_here: bool) -> Result<Paths, Failure> {
+        self.hub.offline |= are_here;
+        let models = std::mem::take(&mut self.models);
+        match models.is_empty() {
+            true => Ok(self),
+            false => self.hub.options(true).and_then(|hub| self.models(&models, &hub)),
+        }
+    }
+
     /// Allows reading files and directories. Links in the directories lead nowhere, unless to what may be read anyway.
     pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
-        self.0.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
+        self.policy.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
         self
     }
 
@@ -67,14 +122,14 @@ impl Paths {
         self.read(folders).read(targets)
     }
 
-    /// Allows reading a model's directory, which somebody else made. Of the links in it, those to files of the hub's cache are
-    /// followed: into the `blobs` that the snapshot belongs to.
-    pub(super) fn read_model(self, directory: &Path) -> Paths {
+    /// Allows reading the directory of a model or of data, which somebody else made. Of the links in it, those to files of the hub's cache
+    /// are followed: into the `blobs` that the snapshot belongs to.
+    pub fn read_model(self, directory: &Path) -> Paths {
         self.read([directory]).read(blobs_of(directory))
     }
 
     /// Allows reading the files of an encoder that a corpus names, and not its directory: whoever made the corpus may have named any.
-    fn read_named_encoder(self, directory: &Path) -> Paths {
+    pub fn read_named_encoder(self, directory: &Path) -> Paths {
         let files = encoder_files(directory);
         self.read(files).read(blobs_of(directory))
     }
@@ -82,65 +137,86 @@ impl Paths {
     /// Allows writing to a directory of the command's own, which is created if it does not exist, and closed to others while it is
     /// empty: in the sandbox no mode is changed.
     pub fn write(self, directory: &Path) -> Result<Paths, Failure> {
-        if !directory.exists() {
-            MADE.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_owned());
-        }
-        self.write_shared(directory)
-    }
-
-    /// The same of one that other processes may take at any time: it stays.
-    fn write_shared(self, directory: &Path) -> Result<Paths, Failure> {
         let is_empty = || fs_err::read_dir(directory).is_ok_and(|mut all| all.next().is_none());
+        note_new(directory);
         if !directory.exists() || is_empty() {
             whole_file::create_private_directory(directory).map_err(RunError::from)?;
         }
         Ok(self.write_in(directory))
     }
 
+    /// The same of one that others may read, as the user's other files.
+    pub fn write_public(self, directory: &Path) -> Result<Paths, Failure> {
+        note_new(directory);
+        fs_err::create_dir_all(directory)?;
+        Ok(self.write_in(directory))
+    }
+
     /// Allows writing to a directory that is there.
     pub fn write_in(mut self, directory: &Path) -> Paths {
-        self.0.list.push(folder_of(directory));
-        self.0.write.push(directory.to_owned());
+        self.policy.list.push(folder_of(directory));
+        self.policy.write.push(directory.to_owned());
         self
     }
 
-    /// Allows reading these models. If one must be downloaded or is remote, the network stays open.
+    /// Allows writing what is made beside its place and put there whole: in the nearest folder above it that is there.
+    pub fn write_beside(self, path: &Path) -> Result<Paths, Failure> {
+        let path = std::path::absolute(path)?;
+        let above = path.ancestors().skip(1).find(|folder| folder.is_dir());
+        Ok(self.write_in(above.unwrap_or(&path)))
+    }
+
+    /// Allows fetching: talking to the hub and to its mirrors, and writing to `--to`, else to the hub's cache.
+    pub fn fetch(mut self) -> Result<Paths, Failure> {
+        let hub = self.hub.options(true)?;
+        match self.to.take() {
+            _ if hub.fetch_refusal().is_some() => Ok(self),
+            Some(to) => self.connect(&hub).write_public(&to),
+            None => self.connect(&hub).cache(&hub),
+        }
+    }
+
+    fn connect(mut self, options: &HubOptions) -> Paths {
+        self.policy.has_network = true;
+        self.read(&options.environment.token_path)
+    }
+
+    /// Allows writing to the hub's cache, which stays: other processes may take it at any time.
+    fn cache(self, options: &HubOptions) -> Result<Paths, Failure> {
+        let cache = options.cache()?;
+        fs_err::create_dir_all(&cache)?;
+        Ok(self.write_in(&cache))
+    }
+
+    /// Allows reading models, encoders and rerankers. If one must be downloaded or is remote, the network stays open.
     pub fn models<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a String>,
         options: &HubOptions,
     ) -> Result<Paths, Failure> {
         let here = options.local();
-        let cache = options.cache().ok();
         for name in names {
-            if Address::is_meant_by(name) {
-                self.0.has_network = true;
-                continue;
-            }
             // A damaged model is reported when it is loaded.
             self = self.read_model(Path::new(name));
+            if Address::is_meant_by(name) {
+                self.policy.has_network = true;
+                continue;
+            }
             match hub::resolve(name, &here) {
-                Ok(checkpoint) => {
-                    self = self.read_model(&checkpoint.directory);
-                }
-                Err(_) if options.fetch_refusal().is_none() => {
-                    self.0.has_network = true;
-                    if let Some(cache) = &cache {
-                        // The token lies beside the cache.
-                        self = self.read(cache.parent()).write_shared(cache)?;
+                Ok(checkpoint) => self = self.read_model(&checkpoint.directory),
+                Err(HubError::NotCached(_) | HubError::NoCache)
+                    if options.fetch_refusal().is_none() =>
+                {
+                    self = self.connect(options);
+                    if options.environment.cache.is_some() {
+                        self = self.cache(options)?;
                     }
                 }
                 // A missing model is reported when it is loaded.
                 Err(_) => {}
             }
         }
-        Ok(self.read(cache))
-    }
-
-    /// Allows reading the directories of encoders and rerankers.
-    #[cfg(feature = "serve")]
-    pub fn encoders<'a>(self, directories: impl IntoIterator<Item = &'a Path>) -> Paths {
-        directories.into_iter().fold(self, Paths::read_model)
+        Ok(self.read(options.cache().ok()))
     }
 
     /// Allows reading corpora, each with its encoder.
@@ -156,6 +232,14 @@ impl Paths {
         self
     }
 
+    /// Allows writing to a store of calls, which is made if it is not there.
+    pub fn store(self, calls: &CallsFlags) -> Result<Paths, Failure> {
+        calls.directory.iter().try_fold(self, |paths, directory| {
+            Store::make(directory)?;
+            Ok(paths.write_in(directory))
+        })
+    }
+
     /// Allows reading everything that a run reads.
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
@@ -169,14 +253,8 @@ impl Paths {
         let is_sent =
             spec.panel.iter().chain(spec.slots.values()).any(|name| Address::is_meant_by(name));
         let images = is_sent.then(|| files_of(&folder_of(&spec.data), &IMAGES, MOST_IMAGES));
-        let paths = match &spec.hardware.calls.directory {
-            Some(calls) => {
-                Store::make(calls)?;
-                self.write_in(calls)
-            }
-            None => self,
-        };
-        let paths = paths
+        let paths = self
+            .store(&spec.hardware.calls)?
             .read([&spec.data])
             .read(spec.subset.path())
             .read(beside)
@@ -188,27 +266,31 @@ impl Paths {
         paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
     }
 
-    /// Enters the sandbox, before the command's first thread. `device` is the device that it computes on. Gives a description of what
-    /// held; prints it where that is not all, unless `is_quiet`.
-    pub fn enter(
-        self,
-        flag: SandboxFlag,
-        device: &str,
-        is_quiet: bool,
-    ) -> Result<Option<String>, Failure> {
+    /// Enters the sandbox, before the command's first thread. Gives a description of what held; prints it where that is not all, unless
+    /// it is quiet.
+    pub fn enter(self) -> Result<Option<String>, Failure> {
+        let Paths { policy, mode, device, is_quiet, .. } = self;
+        let device = device.as_deref().unwrap_or("cpu");
         Device::check_names(device)?;
-        let is_untried = flag.sandbox == SandboxMode::Auto && device != "cpu";
+        let is_untried = mode == SandboxMode::Auto && device != "cpu";
         if is_untried {
             console::note(format!(
                 "sandbox: none, since its rules were not tried with {device} yet; --sandbox require enters it all the same"
             ));
         }
-        let held = enter(if is_untried { SandboxMode::Off } else { flag.sandbox }, &self.0)?;
+        let held = enter(if is_untried { SandboxMode::Off } else { mode }, &policy)?;
         let is_whole = |held: &&String| held.contains("files by") && held.contains("by seccomp");
         if let Some(held) = held.as_ref().filter(|held| !is_quiet && !is_whole(held)) {
             console::note(held);
         }
         Ok(held)
+    }
+}
+
+/// A directory that the command makes is removed again where it stays empty.
+fn note_new(directory: &Path) {
+    if !directory.exists() {
+        MADE.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_owned());
     }
 }
 
@@ -288,7 +370,7 @@ mod tests {
             let config = SystemConfig::named("medmad").unwrap();
             let mut spec = Spec::new(config, at("ori_pqal.json"), format).unwrap();
             spec.panel.clear();
-            let mut read = Paths::default().run(&spec).unwrap().0.read;
+            let mut read = Paths::default().run(&spec).unwrap().policy.read;
             read.retain(|path| path.starts_with(folder.path()));
             let beside = (format != Format::Mcq).then(|| at("test_ground_truth.json"));
             let expected: Vec<_> = std::iter::once(at("ori_pqal.json")).chain(beside).collect();

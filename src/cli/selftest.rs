@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::options::{HubFlags, QuietFlag};
-use super::sandboxed::{Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Compute;
@@ -16,8 +15,6 @@ pub struct Selftest {
     #[arg(long, value_name = "MODEL", num_args = 1..)]
     model: Vec<String>,
     #[command(flatten)]
-    sandbox: SandboxFlag,
-    #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
     progress: QuietFlag,
@@ -27,8 +24,6 @@ impl Selftest {
     pub fn run(self) -> Result<(), Failure> {
         let hub = HubFlags::default().options(true)?.local();
         let models = if self.model.is_empty() { cached(&hub)? } else { self.model };
-        let paths = Paths::default().models(&models, &hub)?;
-        paths.enter(self.sandbox, &self.compute.on.device, true)?;
         let mut rows: Vec<Row> = Vec::with_capacity(models.len());
         for model in &models {
             self.progress.note(format!("testing {model}"));

@@ -14,8 +14,7 @@ use self::sources::Sources;
 use super::audit::AuditFlags;
 use super::flags::SystemFlags;
 use super::options::HubFlags;
-use super::sandboxed::{Paths, SandboxFlag};
-use crate::calls::Store;
+use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
@@ -34,11 +33,12 @@ pub struct Serve {
     #[command(flatten)]
     audit: AuditFlags,
     #[command(flatten)]
-    sandbox: SandboxFlag,
-    #[command(flatten)]
     hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
+    /// What its arguments name; it is sealed once it listens.
+    #[arg(skip)]
+    pub within: Paths,
 }
 
 impl Serve {
@@ -52,23 +52,14 @@ impl Serve {
             leave_secrets()?;
         }
         let mut sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
+        let paths = paths(self.within, &self.options.listen);
+        let paths = sources.within(paths, &self.systems, &hub)?.store(&self.hardware.calls)?;
+        let paths = self.audit.within(paths)?;
         let audit = self.audit.options();
-        let mut paths = paths(&self.options.listen)
-            .models(sources.named.iter().map(|named| &named.model), &hub)?
-            .encoders(sources.encoders.iter().map(|encoder| encoder.directory.as_path()));
-        paths = self.systems.paths(paths);
-        if let Some(calls) = &self.hardware.calls.directory {
-            Store::make(calls)?;
-            paths = paths.write_in(calls);
-        }
-        if let Some(options) = &audit {
-            paths = paths.write(&options.directory)?;
-        }
         let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions { audit, arguments, ..self.options };
-        let (flag, device) = (self.sandbox, self.hardware.compute.on.device);
         let enter = move || {
-            let sandbox = paths.enter(flag, &device, true)?;
+            let sandbox = paths.enter()?;
             sandbox.iter().for_each(console::note);
             // Mistakes are reported before anybody is told where it listens.
             sources.read_exemplars()?;
@@ -97,7 +88,7 @@ fn leave_secrets() -> std::io::Result<()> {
 
 /// The files that the listener reads. Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever
 /// renews them.
-fn paths(listen: &Listen) -> Paths {
+fn paths(given: Paths, listen: &Listen) -> Paths {
     let certificates = [&listen.tls_cert, &listen.tls_key];
-    Paths::default().read(&listen.keys).read_beside(certificates.into_iter().flatten())
+    given.read(&listen.keys).read_beside(certificates.into_iter().flatten())
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages};
-use super::sandboxed::SandboxFlag;
 use crate::chat::{ChatTemplate, Prompt};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -16,8 +15,6 @@ use crate::tokenizer::Tokenizer;
 pub struct Tokenize {
     #[command(flatten)]
     pub model: ModelFlags,
-    #[command(flatten)]
-    pub sandbox: SandboxFlag,
     /// File with a JSON list of messages, each with role and content; prints the rendered chat template and its token ids
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,

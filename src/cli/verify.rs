@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::sandboxed::SandboxFlag;
 use super::summary::count;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::results;
@@ -18,8 +17,6 @@ use crate::experiment::recipe::variant;
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    #[command(flatten)]
-    pub sandbox: SandboxFlag,
     /// The run directory, or the folder of a recipe with all its runs
     directory: PathBuf,
     /// The head that was noted when the run ended

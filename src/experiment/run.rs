@@ -20,6 +20,7 @@ use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, SharedResponder};
 use crate::prompts::PromptSet;
 use crate::record::{CallKey, ItemText, SCHEMA};
+use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::{System, SystemConfig};
@@ -361,6 +362,6 @@ pub fn host() -> HostPlan {
         cpu: cpu.unwrap_or_else(|| "unknown".to_owned()),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         memory_bytes,
-        sandbox: None,
+        sandbox: sandbox::held(),
     }
 }

@@ -32,7 +32,7 @@ pub struct Environment {
     pub download_timeout: Duration,
     pub proxies: Proxies,
     token: Option<Token>,
-    token_path: Option<PathBuf>,
+    pub token_path: Option<PathBuf>,
 }
 
 /// An access token, or another text that its debug form does not show.

@@ -99,7 +99,11 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
         rules = allow(rules, path, AccessFs::from_read(NEWEST) & !AccessFs::Execute)?;
     }
     let plain = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::MakeDir;
-    let plain = plain | AccessFs::RemoveFile | AccessFs::RemoveDir | AccessFs::Refer;
+    let mut plain = plain | AccessFs::RemoveFile | AccessFs::RemoveDir | AccessFs::Refer;
+    if policy.has_network {
+        // What is fetched into the hub's cache is linked to its blobs.
+        plain |= AccessFs::MakeSym;
+    }
     for path in &policy.write {
         rules = allow(rules, path, plain | AccessFs::ReadFile | AccessFs::ReadDir)?;
     }

@@ -10,6 +10,7 @@ mod linux;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
 
@@ -55,6 +56,14 @@ struct Held {
 /// denies all the same.
 const LEAST_LANDLOCK: u32 = 3;
 
+/// What held of the sandbox that this process is in, which it never leaves.
+static HELD: OnceLock<String> = OnceLock::new();
+
+/// What held of this process's sandbox, in words; `None`: it is in none.
+pub fn held() -> Option<String> {
+    HELD.get().cloned()
+}
+
 /// Restricts this process for good, of which no other thread runs. Gives what held, in words; `None` where no sandbox is wanted.
 ///
 /// # Errors
@@ -71,7 +80,7 @@ pub fn enter(mode: SandboxMode, policy: &Policy) -> Result<Option<String>, Failu
     }
     let held = restrict(policy);
     match mode == SandboxMode::Require && !held.is_enough() {
-        false => Ok(Some(held.words(policy))),
+        false => Ok(Some(HELD.get_or_init(|| held.words(policy)).clone())),
         true => Err(Failure::mismatch(format!(
             "a sandbox is required: files by Landlock ABI {LEAST_LANDLOCK} or later, calls by seccomp, no core dumps; this machine lacks {}",
             held.lacking.join(", ")

@@ -66,7 +66,7 @@ impl Audit {
     /// # Errors
     /// As [`Trail::open`].
     pub fn open(options: &AuditOptions) -> Result<Audit, Failure> {
-        Ok(Audit { trail: Some(Trail::open(options, "serve", None)?) })
+        Ok(Audit { trail: Some(Trail::open(options, "serve")?) })
     }
 
     pub fn is_on(&self) -> bool {

@@ -279,6 +279,47 @@ fn models_that_are_asked_elsewhere_are_no_sandbox() {
 const RUN: &str = "run zero-shot --data question.jsonl --format mcq --offline --panel llama --set max_tokens=8 --threads 2 --kv-tokens 8192";
 const QUESTION: &str = r#"{"id": "a", "question": "Which vitamin is retinol?", "options": {"A": "A", "B": "D"}, "answer": "A"}"#;
 
+/// Whatever opens what others made is sealed, and does all of its work there.
+#[test]
+fn every_verb_does_its_work_inside() {
+    if common::lacks_landlock() {
+        return;
+    }
+    let folder = folder();
+    let path = folder.path();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::fs::write(path.join("question.jsonl"), QUESTION).unwrap();
+    std::fs::write(path.join("ward.toml"), WARD).unwrap();
+    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), path.join("passages.jsonl")).unwrap();
+    let encoder = root.join("tests/goldens/encoders/tiny-mean");
+    let encoder = encoder.display();
+    for line in [
+        &format!("{RUN} --out run --audit trail"),
+        "report run",
+        "replay run --threads 2 --kv-tokens 8192 --offline",
+        "rate export run --out rated",
+        "audit verify trail",
+        "systems ls",
+        "recipe new own.toml",
+        "data ls .",
+        "data verify question.jsonl --format mcq",
+        "models ls",
+        "models synth llama made --seed 5 --tokenizer llama",
+        "models verify ./made",
+        "generate --model llama --prompt Hello --max-tokens 2 --offline",
+        "generate logprobs --model llama --tokens 1,2 --offline",
+        "bench --model llama --prompt-tokens 16 --generate-tokens 2 --repetitions 1 --offline --quiet",
+        &format!("corpus build ward.toml --encoder {encoder} --out corpus --quiet"),
+        "corpus search corpus asthma",
+        "corpus verify corpus",
+        "keys add keys ward",
+        "keys ls keys",
+        "completions man pages",
+    ] {
+        done(wardround(path, &format!("{line} --sandbox require")));
+    }
+}
+
 /// The list has what a whole check and a whole run make: nothing of it is refused once it is sealed, but what newer C libraries try first.
 #[test]
 #[ignore = "needs strace"]

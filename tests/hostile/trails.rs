@@ -11,7 +11,7 @@ fn trails() {
     let directory = folder.path().join("audit");
     let options =
         AuditOptions { content: AuditContent::Full, ..AuditOptions::new(directory.clone()) };
-    let trail = Trail::open(&options, "test", None).unwrap();
+    let trail = Trail::open(&options, "test").unwrap();
     for number in 0..4 {
         trail.write(Event::new("request").with("actor", "ward").with("tokens", number)).unwrap();
     }

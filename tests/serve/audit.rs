@@ -420,7 +420,7 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
 fn forged_texts_are_found(path: &Path, log: &[Value]) {
     let options =
         AuditOptions { content: AuditContent::Full, ..AuditOptions::new(path.join("forged")) };
-    let trail = Trail::open(&options, "test", None).unwrap();
+    let trail = Trail::open(&options, "test").unwrap();
     let config = of(log, "config")[0];
     let of_line = |event: &str, line: &Value, fields: &[&str]| {
         let event = Event::new(event);

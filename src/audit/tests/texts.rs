@@ -171,7 +171,7 @@ fn names_that_lead_out_of_a_trail_are_names_of_no_text() {
             write(&options, &forged);
             tell_the_last(&options, &forged);
             let _ = check(&options);
-            if let Ok(trail) = Trail::open(&options, "test", None) {
+            if let Ok(trail) = Trail::open(&options, "test") {
                 let _ = forget(&trail, &Filter::older_than(0), &[], "");
             }
             assert_eq!(fs_err::read_to_string(&outside).unwrap(), "{}", "{sum}");

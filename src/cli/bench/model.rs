@@ -30,12 +30,12 @@ pub struct ModelBench {
     model: Option<String>,
     /// Synthetic model of this family instead; made on first use
     #[arg(long, value_enum, value_name = "FAMILY", conflicts_with = "model")]
-    synth: Option<Family>,
+    pub synth: Option<Family>,
     /// Size of the synthetic model
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
     #[command(flatten)]
-    models: SyntheticModels,
+    pub models: SyntheticModels,
     /// Prompt lengths to measure, in tokens; 0 for none
     #[arg(short, long, value_delimiter = ',', default_value = "512", value_name = "P,P")]
     prompt_tokens: Vec<u32>,

@@ -16,6 +16,7 @@ use crate::cli::flags::{ExecutionFlags, PanelFlags, by_default};
 use crate::cli::options::SubsetFlags;
 use crate::cli::progress::Progress;
 use crate::cli::run::systems;
+use crate::cli::sandboxed::Paths;
 use crate::cli::synthetic::SyntheticModels;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
@@ -32,7 +33,7 @@ use crate::systems::{Task, Which};
 /// Models with random weights write as much as the grammar allows: this keeps records as long as those of trained models.
 const SHORT: [&str; 2] = ["record_chars", "32"];
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct PanelBench {
     /// The system: one of these, or the TOML file of another
     #[arg(long, default_value = "medmad", value_name = "SYSTEM", value_parser = systems(|_| true))]
@@ -66,13 +67,16 @@ pub struct PanelBench {
 }
 
 impl PanelBench {
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        given.run(&self.clone().spec()?)
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         let (format, progress_flag, ignore_eos) =
             (self.format, self.execution.progress, self.ignore_eos);
         if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
-        self.execution.hardware.calls.refuse("a benchmark computes every call")?;
         let spec = self.spec()?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
@@ -120,6 +124,7 @@ impl PanelBench {
     }
 
     fn spec(mut self) -> Result<Spec, Failure> {
+        self.execution.hardware.calls.refuse("a benchmark computes every call")?;
         let system = Which::read(&self.system)?.entry()?;
         if self.synth {
             by_default(system, SHORT, &mut self.panel.set)?;

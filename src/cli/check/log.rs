@@ -117,13 +117,9 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn begin(
-        options: &AuditOptions,
-        spec: &Spec,
-        sandbox: Option<&str>,
-    ) -> Result<Log, Failure> {
+    pub fn begin(options: &AuditOptions, spec: &Spec) -> Result<Log, Failure> {
         Ok(Log {
-            trail: Trail::open(options, "check", sandbox)?,
+            trail: Trail::open(options, "check")?,
             call: random_name()?,
             system: spec.config.entry.name.to_owned(),
             seed: spec.seed,

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::super::options::{QuietFlag, model_folder};
-use super::super::sandboxed::folder_of;
+use super::super::sandboxed::{Paths, folder_of};
 use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -15,6 +15,7 @@ use crate::corpus::build::{self as builder, BuildOptions, Pace};
 use crate::corpus::description::Source;
 use crate::corpus::embed::{Embed, encoder_of, encoder_options};
 use crate::corpus::formats::Format;
+use crate::corpus::store::manifest::{ManifestFile, PLAN};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::{Compute, DeviceChoice};
@@ -71,6 +72,25 @@ fn vector_types() -> impl TypedValueParser<Value = VectorType> {
 }
 
 impl Build {
+    /// The inputs, where the arguments or the plan of a build that was killed say; the encoder, and where it is built.
+    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+        let paths = self.data().iter().fold(given, |paths, data| paths.read_model(data));
+        let mut paths = paths.write_public(&self.out)?;
+        // A damaged plan is reported when it is opened.
+        if let Ok(ManifestFile { manifest, local, .. }) = ManifestFile::read(&self.out.join(PLAN)) {
+            let sources = manifest.sources.iter().map(|built| &built.description.path);
+            paths = paths.read(sources.map(|path| local.data.join(path)));
+            paths = paths.read_named_encoder(&local.encoder);
+        }
+        Ok(paths)
+    }
+
+    /// Where the inputs are: by default beside the description.
+    fn data(&self) -> Option<PathBuf> {
+        let own = self.description.as_deref().map(Path::new).filter(|file| file.is_file());
+        self.data_dir.clone().or(own.map(folder_of))
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         if self.resume {
             let build = builder::Build::resume(&self.out)?;
@@ -82,8 +102,7 @@ impl Build {
         let name = self.description.as_deref().unwrap_or_default();
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
-        let own = Some(Path::new(name)).filter(|file| file.is_file()).map(folder_of);
-        let data = self.data_dir.clone().or(own).ok_or_else(|| {
+        let data = self.data().ok_or_else(|| {
             Failure::usage(
                 "the directory of the sources' files is not known",
                 "name it with --data-dir DIR",
@@ -141,10 +160,10 @@ fn report(directory: &Path, progress: QuietFlag) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 pub struct Add {
     /// Directory of a corpus
-    directory: PathBuf,
+    pub directory: PathBuf,
     /// Folder of .txt, .md and .html files, or a .jsonl or .csv file
     #[arg(long, value_name = "PATH")]
-    source: PathBuf,
+    pub source: PathBuf,
     /// Label of this source, in passages and for --sources
     #[arg(long)]
     label: String,

@@ -69,12 +69,16 @@ fn from_one() -> impl TypedValueParser<Value = usize> {
 const AT_ONCE: usize = 1024;
 
 impl Search {
+    pub fn directories(&self) -> Result<Vec<PathBuf>, Failure> {
+        list::paths(&[PathBuf::from(&self.directories)])
+    }
+
     pub fn run(self) -> Result<(), Failure> {
         let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
         let rerank = self.rerank.unwrap_or(without_flag);
         let options = RetrieverOptions {
             corpus: CorpusSpec {
-                directories: list::paths(&[PathBuf::from(&self.directories)])?,
+                directories: self.directories()?,
                 sources: self.sources,
                 reranker: self.reranker.as_deref().map(model_folder).transpose()?,
                 reranker_tokens: self.reranker_tokens,

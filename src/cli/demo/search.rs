@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::options::QuietFlag;
-use super::super::synthetic::SyntheticModels;
-use super::execute;
 use serde_json::{Map, Value, json};
 
+use super::super::options::QuietFlag;
+use super::super::synthetic::SyntheticModels;
 use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -15,6 +14,7 @@ use crate::corpus::build::{Build, BuildOptions, Pace};
 use crate::corpus::embed::encoder_options;
 use crate::data::Format;
 use crate::encoder::Encoder;
+use crate::experiment::contents::Contents;
 use crate::experiment::spec::Spec;
 use crate::model::{Config, Family};
 use crate::ops::Device;
@@ -52,13 +52,8 @@ const SETTINGS: [&str; 8] = [
     "cite=on",
 ];
 
-/// Runs the demonstration into `out`.
-pub fn run(
-    models: &SyntheticModels,
-    out: &Path,
-    sandbox: Option<String>,
-    progress: QuietFlag,
-) -> Result<(), Failure> {
+/// What is run, with all that it reads made.
+pub fn spec(models: &SyntheticModels, progress: QuietFlag) -> Result<Spec, Failure> {
     let model = models.checkpoint(Family::Qwen3, Shape::Tiny, progress)?;
     let folder = models.root().join("demo-corpus");
     let corpus = corpus(&folder, &model, progress)?;
@@ -66,20 +61,17 @@ pub fn run(
     let mut spec = Spec::new(config, folder.join("notes.jsonl"), Format::Notes)?;
     spec.panel = vec![model.display().to_string()];
     spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
-    spec.hub = spec.hub.local();
-    let contents = execute(spec, out, sandbox, progress)?;
-    if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
-        let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
-        let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
-        let (calls, searches): (Vec<_>, Vec<_>) =
-            (calls.cloned().collect(), searches.cloned().collect());
-        console::say("")?;
-        console::write(&Finding::of(note, &calls, &searches).text())?;
-    }
-    console::say("")?;
-    Ok(console::say(
-        "The model and the encoder have random weights: what they say and find is noise, how they are run is not.",
-    )?)
+    Ok(spec)
+}
+
+/// Prints what came of the note with the most calls.
+pub fn print(contents: &Contents) -> std::io::Result<()> {
+    let notes = contents.notes().into_values();
+    let Some(note) = notes.max_by_key(|note| note.calls) else { return Ok(()) };
+    let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
+    let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
+    let (calls, searches) = (Vec::from_iter(calls.cloned()), Vec::from_iter(searches.cloned()));
+    console::write(&format!("\n{}", Finding::of(note, &calls, &searches).text()))
 }
 
 /// A tokenizer file that appends a special token to every text, so that none is empty.

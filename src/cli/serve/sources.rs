@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::flags::SystemFlags;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
@@ -66,7 +67,7 @@ impl NamedModel {
 /// The directory of an encoder or a reranker, and its name in the API.
 pub struct NamedFolder {
     name: String,
-    pub directory: PathBuf,
+    directory: PathBuf,
 }
 
 impl NamedFolder {
@@ -124,8 +125,8 @@ fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
 
 /// The models and systems to serve, and the options they are loaded with.
 pub struct Sources {
-    pub named: Vec<NamedModel>,
-    pub encoders: Vec<NamedFolder>,
+    named: Vec<NamedModel>,
+    encoders: Vec<NamedFolder>,
     specs: Vec<Spec>,
     exemplars: ExemplarSets,
     hardware: Hardware,
@@ -164,6 +165,18 @@ impl Sources {
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
         Ok(Sources { named, encoders, specs, exemplars: ExemplarSets::default(), hardware, hub })
+    }
+
+    /// Allows reading the models, and what the systems read.
+    pub fn within(
+        &self,
+        paths: Paths,
+        systems: &SystemFlags,
+        hub: &HubOptions,
+    ) -> Result<Paths, Failure> {
+        let paths = paths.models(self.named.iter().map(|named| &named.model), hub)?;
+        let encoders = self.encoders.iter().map(|encoder| &encoder.directory);
+        Ok(systems.within(encoders.fold(paths, |paths, folder| paths.read_model(folder))))
     }
 
     /// Reads the exemplars of the systems, and checks that the systems can be built with them.

@@ -14,7 +14,7 @@ use crate::systems::{SystemConfig, Which};
 
 impl SystemFlags {
     /// Allows reading the files of the systems.
-    pub fn paths(&self, paths: Paths) -> Paths {
+    pub fn within(&self, paths: Paths) -> Paths {
         // What is missing, or can be read two ways, is reported when it is opened.
         let reranker = flags::reranker(&self.corpus).ok().flatten();
         let corpora = list::paths(&self.corpus.directories).unwrap_or_default();

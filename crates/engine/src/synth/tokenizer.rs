@@ -21,10 +21,13 @@ pub(super) fn copy(source: &Path, directory: &Path) -> Result<(), SynthError> {
         Some(parent) if source.is_file() => (source.to_owned(), parent),
         _ => (source.join("tokenizer.json"), source),
     };
-    fs_err::copy(file, directory.join("tokenizer.json"))?;
+    // Without their modes, which a sandbox does not change.
+    let copy =
+        |from: &Path, name: &str| outside::write_public(directory.join(name), outside::file(from)?);
+    copy(&file, "tokenizer.json")?;
     for name in ["tokenizer_config.json", "chat_template.jinja", "chat_template.json"] {
         if source.join(name).is_file() {
-            fs_err::copy(source.join(name), directory.join(name))?;
+            copy(&source.join(name), name)?;
         }
     }
     Ok(())
