@@ -14,6 +14,7 @@ use crate::experiment::compare;
 use crate::experiment::recipe::cells::directories;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant;
+use crate::experiment::versions::Writers;
 
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -36,9 +37,14 @@ impl Verify {
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
         console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
         console::say(format!("digest {}", compare::digest(&verified.contents)?))?;
-        if let [_, _, ..] = verified.contents.versions[..] {
-            let versions = verified.contents.versions.join(", ");
+        let Writers { versions, hosts, .. } = &verified.contents.writers;
+        if versions.len() > 1 {
+            let versions = versions.join(", ");
             console::say(format!("note   versions {versions} of wardround wrote the run"))?;
+        }
+        if hosts.len() > 1 {
+            let (hosts, kind) = (hosts.join(", "), &verified.contents.plan.engine.device_kind);
+            console::say(format!("note   the hosts {hosts} computed the run, all on {kind}"))?;
         }
         for (path, bytes) in verified.contents.torn() {
             console::say(format!(

@@ -8,7 +8,8 @@ use super::error::{Defect, RunError};
 use super::link::Link;
 use super::plan::Plan;
 use super::results::Heads;
-use super::{texts, versions};
+use super::texts;
+use super::versions::Writers;
 use crate::digest;
 use crate::outside;
 use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchLine};
@@ -18,8 +19,8 @@ use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, ItemText, NoteLine,
 pub struct Contents {
     pub path: PathBuf,
     pub plan: Plan,
-    /// The versions of wardround that wrote the run, in their order.
-    pub versions: Vec<String>,
+    /// The versions and hosts that wrote the run.
+    pub writers: Writers,
     /// Lower-case hex over the bytes of plan.toml: the anchor of the chains.
     pub plan_sha256: String,
     /// Every item as it was put, by its id.
@@ -55,7 +56,7 @@ impl Contents {
         Ok(Contents {
             path: path.to_owned(),
             texts: texts::read(path, &plan.dataset)?,
-            versions: versions::read(path, &plan.version)?,
+            writers: Writers::read(path, &plan)?,
             plan,
             plan_sha256,
             calls,

@@ -1,10 +1,11 @@
-//! `versions.json`: the versions of wardround that wrote a run, where more than one did.
+//! `versions.json`: the versions of wardround that wrote a run, and the hosts that computed it, where more than one did.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::RunError;
+use super::plan::Plan;
 use super::{line, whole_file};
 use crate::record::SCHEMA;
 
@@ -26,34 +27,52 @@ pub fn is_unknown(version: &str) -> bool {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+/// What wrote a run, in their order; those of the plan come first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Versions {
+pub struct Writers {
     schema: u32,
-    versions: Vec<String>,
+    pub versions: Vec<String>,
+    /// Names, all of one kind of device. Files from before they were kept name none.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
-/// The versions that wrote the run in `directory`, in their order; `planned` is the one that began it.
-pub(super) fn read(directory: &Path, planned: &str) -> Result<Vec<String>, RunError> {
-    let path = directory.join(FILE);
-    if !fs_err::exists(&path)? {
-        return Ok(vec![planned.to_owned()]);
+impl Writers {
+    /// Of a run that nobody went on with.
+    pub fn of(plan: &Plan) -> Writers {
+        let (versions, hosts) = (vec![plan.version.clone()], vec![plan.host.name.clone()]);
+        Writers { schema: SCHEMA, versions, hosts }
     }
-    match serde_json::from_slice::<Versions>(&line::read_file(&path)?) {
-        Ok(read) if read.schema != SCHEMA => Err(RunError::Schema { path, found: read.schema }),
-        Ok(read) => Ok(read.versions),
-        Err(error) => Err(RunError::Unreadable { path, reason: error.to_string() }),
-    }
-}
 
-/// Writes the file, where it has something to say.
-pub(super) fn write(directory: &Path, versions: &[String]) -> Result<(), RunError> {
-    if versions.len() < 2 {
-        return Ok(());
+    pub(super) fn read(directory: &Path, plan: &Plan) -> Result<Writers, RunError> {
+        let path = directory.join(FILE);
+        if !fs_err::exists(&path)? {
+            return Ok(Writers::of(plan));
+        }
+        match serde_json::from_slice::<Writers>(&line::read_file(&path)?) {
+            Ok(read) if read.schema != SCHEMA => Err(RunError::Schema { path, found: read.schema }),
+            Ok(read) => Ok(read),
+            Err(error) => Err(RunError::Unreadable { path, reason: error.to_string() }),
+        }
     }
-    let versions = Versions { schema: SCHEMA, versions: versions.to_vec() };
-    let text = serde_json::to_string(&versions).map_err(std::io::Error::from)? + "\n";
-    Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
+
+    /// Writes the file, where the one that goes on with the run is another.
+    pub(super) fn add(&mut self, directory: &Path, plan: &Plan) -> Result<(), RunError> {
+        let before = self.clone();
+        for (known, own) in
+            [(&mut self.versions, &plan.version), (&mut self.hosts, &plan.host.name)]
+        {
+            if !known.contains(own) {
+                known.push(own.clone());
+            }
+        }
+        if *self == before {
+            return Ok(());
+        }
+        let text = serde_json::to_string(self).map_err(std::io::Error::from)? + "\n";
+        Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
+    }
 }
 
 #[cfg(test)]

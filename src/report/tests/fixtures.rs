@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::experiment::chain::Chain;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
+use crate::experiment::versions::Writers;
 use crate::record::*;
 
 /// The panel's members and their backbones.
@@ -140,7 +141,7 @@ pub fn contents(
 ) -> Contents {
     let mut contents = Contents {
         path: "run".into(),
-        versions: vec![plan.version.clone()],
+        writers: Writers::of(&plan),
         plan,
         plan_sha256: String::new(),
         texts: texts.into_iter().map(|text| (text.item().to_owned(), text)).collect(),
