@@ -68,7 +68,11 @@ pub struct PanelBench {
 
 impl PanelBench {
     pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        given.run(&self.clone().spec()?)
+        match self.synth {
+            // The models are made inside too, by threads that must be sealed.
+            true => given.write(&self.models.root()),
+            false => given.run(&self.clone().spec()?),
+        }
     }
 
     pub fn run(self) -> Result<(), Failure> {
