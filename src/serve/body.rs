@@ -170,16 +170,6 @@ pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
     }
 }
 
-/// Runs blocking work on a thread of its own. If the future is dropped, the work still finishes and its result is dropped.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(_) => Err(ApiError::new(Code::Internal, "the request failed; the server goes on")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::{HeaderName, HeaderValue};

@@ -11,16 +11,15 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::case::words;
-use super::case::{Ask, CaseEvent, Running, question};
+use super::case::{Ask, question, words};
 use super::completion::unknown_field;
 use super::error::{ApiError, Code};
-use super::guard::{Asking, Caller};
+use super::guard::Asking;
 use super::request::address::Address;
 use super::request::fields::{Fields, Seed, Whole, quoted, request};
-use super::response::events::cut;
+use super::response::events::finish;
 use super::response::reply::Usage;
-use super::system_chat::run_seed;
+use super::system_chat::{SystemAnswer, run_seed};
 use crate::experiment::case::Worked;
 use crate::record::Language;
 
@@ -54,8 +53,10 @@ pub async fn check(
     let kind = sent.kind.clone();
     let reading = app.clone();
     let (ask, _) = sent.parse(move |bytes| read_note(&reading, &kind, bytes, chosen)).await?;
-    let worked = worked(&app, Ask { who, ..ask.clone() }, caller.as_ref()).await?;
-    Ok(Json(result(&ask, &worked)))
+    let ask = Ask { who, ..ask };
+    let mut answering = SystemAnswer::begin(&app, ask, None, &[], caller.as_ref())?;
+    finish(&app, &mut answering).await?;
+    Ok(Json(answering.first().map(|(ask, worked)| result(ask, worked)).unwrap_or_default()))
 }
 
 fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
@@ -89,23 +90,6 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
     let system = app.served()?.note_system(system.as_deref())?.clone();
     let item = question::note(&text, language, "text")?;
     Ask::new(system, item, run_seed(app, seed.map(|seed| seed.0 as u64))?, "text")
-}
-
-/// What becomes of a case.
-async fn worked(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<Worked, ApiError> {
-    let mut running = Running::begin(app, vec![ask], caller)?;
-    let mut phase = app.phase.clone();
-    loop {
-        let event = tokio::select! {
-            event = running.next() => event,
-            () = cut(&mut phase) => return Err(ApiError::draining()),
-        };
-        match event {
-            Some((_, CaseEvent::Ended(outcome))) => return outcome,
-            Some(_) => {}
-            None => return Err(ApiError::new(Code::Internal, "the case was lost")),
-        }
-    }
 }
 
 /// The outcome of a case, and how it was made.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::body::{Sent, blocking};
+use super::body::Sent;
 use super::completion::{begun, refuse_ignored};
 use super::encoders::{Asked, Reader, lost};
 use super::encoding::{Client, Encoding, MOST_TEXTS};
@@ -111,7 +111,8 @@ pub async fn embed(
     let Begun { mut encoding, is_base64, numbers, ignored } = begun;
     reserved.grow(numbers * NUMBER_BYTES)?;
     let vectors = encoding.told(&app, Client { who, path: PATH, input }, output).await?;
-    let body = move || {
+    let caller = encoding.caller;
+    let write = move || {
         let data = vectors.into_iter().enumerate().map(|(index, vector)| {
             let embedding = match is_base64 {
                 true => Embedding::Base64(STANDARD.encode(bytes_of(&vector))),
@@ -121,9 +122,9 @@ pub async fn embed(
         });
         let response = encoding.respond(Embeddings { data: data.collect() }, &ignored);
         drop(reserved);
-        response
+        Ok(response)
     };
-    blocking(body).await
+    app.readers.run(caller, write).await
 }
 
 /// Reads a request, and takes its place in the queue.

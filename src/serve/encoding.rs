@@ -51,7 +51,7 @@ pub struct Encoding {
     sum: Sum,
     place: Option<Place>,
     /// Whose turn it is.
-    caller: u64,
+    pub caller: u64,
     /// What came out, for the audit trail.
     output: Value,
 }
@@ -236,7 +236,7 @@ impl Encoding {
     }
 
     /// The response, with the headers that every response has.
-    pub fn respond(&self, own: impl Serialize, ignored: &[String]) -> Result<Response, ApiError> {
+    pub fn respond(&self, own: impl Serialize, ignored: &[String]) -> Response {
         let (request, truncated) = (self.digest(), self.cut.clone());
         let body = OfTexts {
             object: "list",
@@ -246,7 +246,7 @@ impl Encoding {
             system_fingerprint: self.model.fingerprint.clone(),
             wardround: OwnOfTexts { request, truncated, ignored: listed(ignored) },
         };
-        Ok(with_ignored(Json(body).into_response(), ignored))
+        with_ignored(Json(body).into_response(), ignored)
     }
 
     fn digest(&self) -> String {

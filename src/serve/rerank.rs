@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::body::{Sent, blocking};
+use super::body::Sent;
 use super::completion::{begun, new_id, refuse_ignored};
 use super::encoders::{Asked, Reader, lost};
 use super::encoding::{Client, Encoding, MOST_TEXTS};
@@ -131,12 +131,8 @@ pub async fn rerank(
     let (id, _) = new_id("rerank", None);
     let meta = json!({"tokens": {"input_tokens": encoding.tokens}});
     let own = Ranking { id, results: results.collect(), meta };
-    let response = move || {
-        let response = encoding.respond(own, &ignored);
-        drop(reserved);
-        response
-    };
-    blocking(response).await
+    drop(reserved);
+    Ok(encoding.respond(own, &ignored))
 }
 
 /// Reads a request, and takes its place in the queue.

@@ -30,8 +30,6 @@ use crate::diagnosis::{Blame, Failure};
 
 /// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
-/// The number of threads that write long answers.
-const BLOCKING: usize = 4;
 /// The most open connections; more wait to be accepted. Some files are left for models and logs.
 const CONNECTIONS: u64 = 2048;
 const OTHER_FILES: u64 = 128;
@@ -69,7 +67,6 @@ pub fn serve<S: Send + 'static>(
     let entered = enter()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
-        .max_blocking_threads(BLOCKING)
         .thread_name("serve")
         .on_thread_start(give_way)
         .enable_all()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::app::App;
-use super::audit::{Sent, Who};
+use super::audit::{Audit, Sent, Who};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
 use super::completion::{Started, new_id, refuse_ignored};
@@ -35,7 +35,7 @@ pub struct SystemAnswer {
     /// By choice, so far.
     usages: Vec<record::Usage>,
     /// What the audit trail is told if the client leaves.
-    told: (super::audit::Audit, Sent),
+    told: (Audit, Sent),
 }
 
 /// Begins with the cases of a chat.
@@ -73,23 +73,40 @@ pub fn begin(
     })?;
     let item = question::item(system.takes(), &last.content)?;
     let seed = run_seed(app, decoding.seed())?;
-    let n = decoding.n();
-    let ask = Ask { n: n as u32, who, ..Ask::new(system, item, seed, "messages")? };
-    let asks = (1..=ask.n).map(|run| Ask { run, ..ask.clone() }).collect();
-    let request_id = decoding.request_id.clone();
-    let (id, created) = new_id("chatcmpl", request_id.as_deref());
-    let (model, fingerprint) = (ask.system.id.clone(), ask.system.fingerprint.clone());
-    let answering = SystemAnswer {
-        digest: ask.digest(),
-        head: Head { id, created, model, fingerprint, is_chat: true },
-        ignored: listed(&ignored),
-        running: Running::begin(app, asks, caller)?,
-        outcomes: vec![None; n],
-        usages: vec![record::Usage::default(); n],
-        told: (app.audit.clone(), Sent::default()),
-        ask,
-    };
-    Ok(Started { answering, stream: decoding.streaming(), request_id, ignored })
+    let ask = Ask { n: decoding.n() as u32, who, ..Ask::new(system, item, seed, "messages")? };
+    let (stream, request_id) = (decoding.streaming(), decoding.request_id.clone());
+    let answering = SystemAnswer::begin(app, ask, request_id.as_deref(), &ignored, caller)?;
+    Ok(Started { answering, stream, request_id, ignored })
+}
+
+impl SystemAnswer {
+    /// Begins with the runs of an item.
+    pub fn begin(
+        app: &App,
+        ask: Ask,
+        request_id: Option<&str>,
+        ignored: &[String],
+        caller: Option<&Caller>,
+    ) -> Result<SystemAnswer, ApiError> {
+        let asks = (1..=ask.n).map(|run| Ask { run, ..ask.clone() }).collect();
+        let (id, created) = new_id("chatcmpl", request_id);
+        let (model, fingerprint) = (ask.system.id.clone(), ask.system.fingerprint.clone());
+        Ok(SystemAnswer {
+            digest: ask.digest(),
+            head: Head { id, created, model, fingerprint, is_chat: true },
+            ignored: listed(ignored),
+            running: Running::begin(app, asks, caller)?,
+            outcomes: vec![None; ask.n as usize],
+            usages: vec![record::Usage::default(); ask.n as usize],
+            told: (app.audit.clone(), Sent::default()),
+            ask,
+        })
+    }
+
+    /// What was asked, and what became of its first run.
+    pub fn first(&self) -> Option<(&Ask, &Worked)> {
+        Some((&self.ask, self.outcomes.first()?.as_ref()?))
+    }
 }
 
 /// The seed of a run: the requested one, else the server's default, else a random one.
