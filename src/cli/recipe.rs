@@ -85,6 +85,7 @@ impl RecipeVerb {
                 return self.output.within(paths, &recipe)?.write(&recipe.out);
             }
             recipe.hardware.calls.directory = None;
+            recipe.hub = recipe.hub.local();
             self.output.within(paths, &recipe)
         })?;
         if is_run { self.audit.within(paths) } else { Ok(paths) }

@@ -90,6 +90,7 @@ impl Run {
         let (mut spec, _) = self.clone().asked()?;
         if self.start.dry_run {
             spec.hardware.calls.directory = None;
+            spec.hub = spec.hub.local();
             return given.run(&spec);
         }
         let out = self.out.get_or_insert_with(|| default_directory(&spec));

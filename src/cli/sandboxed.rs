@@ -88,7 +88,8 @@ impl Paths {
         self.device = last("device").or(self.device);
         self.to = last("to").map(PathBuf::from).or(self.to);
         let is_set = |id: &str| matches.try_get_one(id).ok().flatten().copied();
-        self.hub.offline |= is_set("offline").unwrap_or(false);
+        // A dry run fetches nothing, and leaves no cache.
+        self.hub.offline |= ["offline", "dry_run"].map(is_set).contains(&Some(true));
         self.is_quiet = is_set("quiet").unwrap_or(true);
         match matches.subcommand() {
             Some((_, below)) => self.given(below),
