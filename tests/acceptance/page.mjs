@@ -69,62 +69,18 @@ async function look({ page, where }) {
   expect(layout.outside.length === 0, `${where}: words outside their figure: ${layout.outside.join(" | ")}`);
 }
 
-// Each side's flags, what both are filtered by, the search, and an open item.
+// Every answer leads to the very case on its cell's own page, which is there.
 async function browse({ page, where }) {
-  const rows = () => page.locator("#items > details").count();
-  const all = await rows();
-  expect(all > 0, `${where}: no item is listed`);
-  for (const side of ["left", "right"]) {
-    const flags = await page.locator(`select[name=${side}-flag] option`).evaluateAll((options) => options.map((option) => [option.value, option.textContent]));
-    expect(flags.length > 8, `${where}: too few filters`);
-    const counts = {};
-    for (const [value, label] of flags) {
-      await page.selectOption(`select[name=${side}-flag]`, value);
-      counts[label] = await rows();
-    }
-    expect(counts.all === all, `${where}: "all" does not show all`);
-    expect(counts.right + counts.wrong === all, `${where}: right and wrong are not all: ${JSON.stringify(counts)}`);
-    expect(counts["flipped right → wrong"] <= counts.wrong, `${where}: more flips than wrong answers`);
-    await page.selectOption(`select[name=${side}-flag]`, "");
-  }
-  const both = {};
-  for (const value of ["differ", "gained", "lost", "wrong-alike", ""]) {
-    await page.selectOption("select[name=both]", value);
-    both[value] = await rows();
-  }
-  expect(both[""] === all, `${where}: filters do not let go`);
-  expect(both.gained + both.lost <= both.differ, `${where}: ${JSON.stringify(both)}`);
-  // The same cell and run on both sides differ nowhere.
-  const cell = await page.locator("select[name=left-cell]").inputValue();
-  const other = await page.locator("select[name=right-cell]").inputValue();
-  await page.selectOption("select[name=right-cell]", cell);
-  await page.selectOption("select[name=both]", "differ");
-  expect((await rows()) === 0, `${where}: a run differs from itself`);
-  await page.selectOption("select[name=both]", "");
-  await page.selectOption("select[name=right-cell]", other);
-  await page.fill("input[name=search]", "no question says this");
-  expect((await rows()) === 0 && (await page.locator("#none").isVisible()), `${where}: the search finds what is not there`);
-  await page.fill("input[name=search]", "");
-  const first = page.locator("#items > details").first();
-  await first.locator("summary").click();
-  await first.locator(".side").first().waitFor({ timeout: 2000 }).catch(() => failures.push(`${where}: an item does not open`));
-  expect((await first.locator(".side").count()) === 2, `${where}: an open item has not two sides`);
-  expect((await first.locator(".options li").count()) > 1, `${where}: an open item has no options`);
+  await page.locator("details.more").last().evaluate((more) => { more.open = true; });
   const links = await page.locator("a[href*='report.html']").evaluateAll((found) => found.map((link) => link.getAttribute("href")));
   for (const link of links) expect(existsSync(join(folder, link.split("#")[0])), `${where}: ${link} is not there`);
-  // The link opens the very case.
-  const link = await first.locator(".side a").first().getAttribute("href");
-  const whole = await open(join(folder, link.split("#")[0]), { theme: "light", width: 1280 });
-  await whole.page.evaluate((hash) => { location.hash = hash; }, link.split("#")[1]);
+  const cases = links.filter((link) => link.includes("#"));
+  expect(cases.length > 0, `${where}: no item is listed`);
+  const whole = await open(join(folder, cases[0].split("#")[0]), { theme: "light", width: 1280 });
+  await whole.page.evaluate((hash) => { location.hash = hash; }, cases[0].split("#")[1]);
   await whole.page.waitForTimeout(100);
-  expect((await whole.page.locator("details.case[open]").count()) === 1, `${where}: ${link} opens no case`);
+  expect((await whole.page.locator("details.case[open]").count()) === 1, `${where}: ${cases[0]} opens no case`);
   await whole.context.close();
-  const datasets = await page.locator("select[name=dataset] option").count();
-  await page.selectOption("select[name=dataset]", String(datasets - 1));
-  expect((await rows()) > 0, `${where}: the last dataset has no items`);
-  await page.selectOption("select[name=dataset]", "0");
-  await page.locator("#items > details").first().locator("summary").click();
-  await page.locator(".side").first().waitFor();
 }
 
 // The chips of a run's page.

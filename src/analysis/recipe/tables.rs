@@ -299,7 +299,7 @@ fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 }
 
 /// Rounds apart by `/`; a missing letter as a dash.
-pub fn letters(rounds: &[Vec<String>]) -> String {
+fn letters(rounds: &[Vec<String>]) -> String {
     let shown = |letter: &String| match letter.as_str() {
         "" => "–".to_owned(),
         letter => letter.to_owned(),

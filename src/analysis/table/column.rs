@@ -20,7 +20,8 @@ pub enum Kind {
 }
 
 impl Column {
-    pub(super) fn heading(&self) -> String {
+    /// With that which it shares.
+    pub fn heading(&self) -> String {
         match self.over.as_str() {
             "" => self.label.clone(),
             over => format!("{over}: {}", self.label),

@@ -133,7 +133,7 @@ fn localisation<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
         let share = |label, figure, of| Share { label, figure, of };
         Some(vec![
             share(
-                "soft: the sentence most similar to the quoted words",
+                "soft: the sentence most like the quoted words",
                 Some(&localisation.accuracy),
                 all,
             ),

@@ -1,11 +1,11 @@
 //! Figures as inline SVG: drawn in pixels of their own, so that their text keeps its size on a phone; coloured by the page's style.
 
-mod five;
+mod chart;
 mod plane;
 mod rows;
 mod scale;
 
-pub use five::Five;
+pub use chart::{Chart, Drawn};
 pub use plane::{Line, Plane, Point};
 pub use rows::{Lane, Mark, Row, Rows};
 

@@ -1,7 +1,7 @@
-//! A figure of rows: a label, the value in words, and under them bars, boxes or dots on one axis that all rows share.
+//! A figure of rows: a label, the value in words, and under them bars or dots on one axis that all rows share.
 
 use super::scale::Scale;
-use super::{Drawing, Five, circle, diamond, line, rectangle, words};
+use super::{Drawing, circle, diamond, line, rectangle, words};
 use crate::analysis::metrics::over_runs::Spread;
 use crate::text::ellipsis;
 
@@ -62,14 +62,11 @@ pub enum Mark {
         value: f64,
         std: Option<f64>,
     },
-    /// From zero, one after another: each one's colour and value.
-    Stack(Vec<(usize, f64)>),
     Interval {
         mean: f64,
         low: f64,
         high: f64,
     },
-    Box(Five),
     /// What the paper reports.
     Paper {
         mean: f64,
@@ -86,11 +83,9 @@ impl Mark {
                 let std = std.unwrap_or(0.0);
                 vec![0.0, value.signum() * (value.abs() + std)]
             }
-            Mark::Stack(parts) => vec![0.0, parts.iter().map(|(_, value)| value).sum()],
             Mark::Interval { mean, low, high } | Mark::Paper { mean, low, high } => {
                 vec![*mean, *low, *high]
             }
-            Mark::Box(five) => [vec![five.low, five.high], five.outliers.clone()].concat(),
         }
     }
 
@@ -108,40 +103,9 @@ impl Mark {
                 rectangle(&class, [left, middle - 5.0], [right - left, 10.0])
                     + &std.map_or(String::new(), |std| whisker("error", value - std, value + std))
             }
-            Mark::Stack(parts) => {
-                let mut from = 0.0;
-                let parts = parts.iter().map(|(series, value)| {
-                    let (left, right) = (at(from), at(from + value));
-                    from += value;
-                    let class = format!("fill s{series}");
-                    // A gap of a pixel separates neighbours whose colours cannot be told apart.
-                    rectangle(&class, [left, middle - 5.0], [right - left - 1.0, 10.0])
-                });
-                parts.collect()
-            }
             Mark::Interval { mean, low, high } => {
                 whisker(&format!("stroke s{series}"), *low, *high)
                     + &circle(&format!("fill s{series}"), [at(*mean), middle], 4.0)
-            }
-            Mark::Box(five) => {
-                let class = format!("stroke s{series}");
-                let (first, third) = (at(five.first), at(five.third));
-                let outliers = five.outliers.iter();
-                whisker(&class, five.low, five.first)
-                    + &whisker(&class, five.third, five.high)
-                    + &rectangle(
-                        &format!("box s{series}"),
-                        [first, middle - 5.5],
-                        [third - first, 11.0],
-                    )
-                    + &line(
-                        "median",
-                        [at(five.median), middle - 5.5],
-                        [at(five.median), middle + 5.5],
-                    )
-                    + &outliers
-                        .map(|value| circle(&class, [at(*value), middle], 2.0))
-                        .collect::<String>()
             }
             Mark::Paper { mean, low, high } => {
                 line("paper", [at(*low), middle], [at(*high), middle])
@@ -257,17 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_stack_follow_each_other() {
-        let drawing = rows(vec![lane(vec![Mark::Stack(vec![(0, 0.5), (2, 0.25)])])]);
-        for part in [
-            "class=\"fill s0\" x=\"14\" y=\"20.5\" width=\"152\"",
-            "class=\"fill s2\" x=\"167\" y=\"20.5\" width=\"75.5\"",
-        ] {
-            assert!(drawing.body.contains(part), "{}", drawing.body);
-        }
-    }
-
-    #[test]
     fn a_bar_below_zero_ends_at_zero() {
         let bar = Mark::Bar { value: -1.0, std: Some(0.0) };
         let drawing = rows(vec![lane(vec![bar])]);
@@ -287,12 +240,10 @@ mod tests {
     fn every_mark_is_drawn_and_more_lanes_are_taller() {
         let interval = Mark::Interval { mean: 0.1, low: -0.1, high: 0.3 };
         let paper = Mark::Paper { mean: 0.2, low: 0.1, high: 0.3 };
-        let five = Five::of(&[0.1, 0.2, 0.3, 0.31, 0.9]).unwrap();
         let one = rows(vec![lane(vec![interval.clone(), paper])]);
         assert!(one.body.contains("class=\"paper\" d=\"M"));
         assert!(one.body.contains("<circle class=\"fill s1\""));
-        let two = rows(vec![lane(vec![interval]), lane(vec![Mark::Box(five)])]);
+        let two = rows(vec![lane(vec![interval.clone()]), lane(vec![interval])]);
         assert!(two.height > one.height);
-        assert!(two.body.contains("class=\"box s1\"") && two.body.contains("class=\"median\""));
     }
 }

@@ -57,6 +57,9 @@ pub struct ItemCard<'a> {
     verdict: Correctness,
     excerpt: String,
     text: Option<Text<'a>>,
+    /// A letter, or an error and its sentence; `–` where there is no gold.
+    gold: String,
+    found: Mark,
     #[serde(flatten)]
     own: Own<'a>,
     /// Of a system that searches.
@@ -71,11 +74,8 @@ pub struct ItemCard<'a> {
 pub struct Own<'a> {
     /// Of the text, as HTML names it; empty where nothing says.
     lang: &'static str,
-    /// A letter, or an error and its sentence; `–` where there is no gold.
-    gold: String,
     /// What round 0 alone would have answered.
     first: Option<Mark>,
-    found: Mark,
     trail: Vec<Leg<'a>>,
     /// `–` where there is none.
     confidence: String,
@@ -138,10 +138,16 @@ pub struct Turn<'a> {
 
 /// What another run made of the item.
 #[derive(Serialize)]
-struct Elsewhere {
+pub struct Elsewhere {
     run: u32,
     anchor: String,
     found: Mark,
+}
+
+impl Elsewhere {
+    pub fn of(item: &ItemLine) -> Elsewhere {
+        Elsewhere { run: item.run(), anchor: anchor(item), found: found(item) }
+    }
 }
 
 impl<'a> ItemCard<'a> {
@@ -156,11 +162,7 @@ impl<'a> ItemCard<'a> {
         };
         let flags = Flag::of(item, source.calls);
         let others = source.runs.iter().filter(|other| other.run() != item.run());
-        let elsewhere = others.map(|other| Elsewhere {
-            run: other.run(),
-            anchor: anchor(other),
-            found: found(other),
-        });
+        let elsewhere = others.map(|other| Elsewhere::of(other));
         ItemCard {
             anchor: anchor(item),
             id: item.item(),
@@ -168,6 +170,8 @@ impl<'a> ItemCard<'a> {
             badges: flags.iter().filter_map(|flag| flag.badge()).collect(),
             flags,
             verdict: found(item).verdict,
+            gold: gold(item),
+            found: found(item),
             excerpt: text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),
             text,
             own: match item {
@@ -189,6 +193,14 @@ fn found(item: &ItemLine) -> Mark {
     }
 }
 
+pub fn gold(item: &ItemLine) -> String {
+    let gold = match item {
+        ItemLine::Answer(item) => item.gold.clone(),
+        ItemLine::Note(note) => note::wanted(note),
+    };
+    gold.unwrap_or("–".to_owned())
+}
+
 /// The item's own address in the page: unique, stable, and plain enough to be typed.
 fn anchor(item: &ItemLine) -> String {
     let key = item.key();
@@ -196,7 +208,7 @@ fn anchor(item: &ItemLine) -> String {
 }
 
 /// A name in an address: letters, digits, and what else is plain.
-pub fn spell(name: &str) -> String {
+fn spell(name: &str) -> String {
     let spell = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
             char::from(byte).to_string()

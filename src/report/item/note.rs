@@ -59,8 +59,6 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
             Language::Chinese => "zh",
             Language::Arabic => "ar",
         },
-        gold: wanted(note).unwrap_or("–".to_owned()),
-        found: found(note),
         trail: sources.into_iter().filter_map(leg).collect(),
         confidence: confidence.unwrap_or("–".to_owned()),
         outcome: outcome(note),
@@ -80,7 +78,7 @@ fn in_a_word(source: SettledBy) -> &'static str {
     }
 }
 
-fn wanted(note: &NoteLine) -> Option<String> {
+pub fn wanted(note: &NoteLine) -> Option<String> {
     let gold = note.gold.as_ref()?;
     Some(in_words(Some(gold.flag), gold.sentence_id))
 }

@@ -18,9 +18,7 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
     let confidence = item.stated_confidence().map(|stated| format!("{stated:.2}"));
     let sure = confidence.as_ref().map(|stated| format!("Team confidence {stated}, "));
     Own {
-        gold: item.gold.clone().unwrap_or("–".to_owned()),
         first: item.rounds.first().map(|round| mark(&round.aggregate, item)),
-        found: found(item),
         trail: trail(item),
         outcome: outcome(item),
         counts: format!(

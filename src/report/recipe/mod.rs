@@ -1,32 +1,28 @@
-//! The page of a recipe: its tables, a figure for each, and every item of any two of its cells side by side.
+//! The page of a recipe: its tables, a figure for each, and what its cells answered to every item.
 
-mod browser;
 mod figures;
-mod note_figures;
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use super::ReportError;
-use super::escape::script_json;
-use super::item::spell;
+use super::item::{Elsewhere, gold};
 use super::kit;
 use super::table::Table;
 use crate::analysis::conditions::in_words;
-use crate::analysis::recipe::analysis::{CaseMethod, CaseRow};
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::{notes, tables};
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
-use crate::experiment::recipe::file::MethodEntry;
-use browser::{Browser, page_of};
+use crate::experiment::recipe::file::{DatasetEntry, MethodEntry};
+use crate::record::ItemLine;
 
-const PAGE: kit::Page = kit::Page {
-    template: "recipe.html",
-    style: include_str!("recipe.css"),
-    script: include_str!("browser.js"),
-};
+const PAGE: kit::Page =
+    kit::Page { template: "recipe.html", style: include_str!("recipe.css"), script: "" };
 
 /// The page of a recipe from its results and the runs of its cells, in the order of the results.
 ///
@@ -37,7 +33,6 @@ pub fn render(
     results: &RecipeResults,
     cells: &[(Cell<'_>, Contents)],
 ) -> Result<String, ReportError> {
-    let browser = Browser::new(recipe, cells);
     let plan = cells.first().map(|(_, contents)| &contents.plan);
     let page = context! {
         name => &results.recipe,
@@ -52,26 +47,18 @@ pub fn render(
         runs => plan.map_or(recipe.runs, |plan| plan.runs),
         methods => recipe.method.len(),
         datasets => recipe.dataset.len(),
-        // Whether there are questions to be browsed; notes stand on their cells' own pages.
-        has_items => !cells.iter().any(|(cell, _)| cell.config.takes_notes()),
-        // Characters after which the items' texts are cut.
-        cut => browser.cut,
-        sections => sections(recipe, results, cells, &browser),
+        sections => sections(recipe, results),
+        items => recipe.dataset.iter().filter_map(|one| items(recipe, results, cells, one)).collect::<Vec<_>>(),
         making => methods(recipe, cells),
         facts => &results.making,
         readings => &recipe.readings,
         cells => links(recipe, results, cells),
     };
-    PAGE.render(context! { page, data => Value::from_safe_string(script_json(&browser)?) })
+    PAGE.render(context! { page })
 }
 
 /// The tables, each with its figures.
-fn sections(
-    recipe: &Recipe,
-    results: &RecipeResults,
-    cells: &[(Cell<'_>, Contents)],
-    browser: &Browser,
-) -> Vec<Value> {
+fn sections(recipe: &Recipe, results: &RecipeResults) -> Vec<Value> {
     let section = |mut table: Table| {
         // The section says them under its title, where a closed table does not hide them.
         table
@@ -80,12 +67,8 @@ fn sections(
         context! {
             name => table.name,
             ours => table.name != tables::PRINTED,
-            open => !matches!(table.name, "calibration" | "cases"),
-            panels => Serde(figures::panels(table.name, recipe, results)),
-            cases => match table.name {
-                "cases" => cases_shown(recipe, results, cells, browser),
-                _ => Vec::new(),
-            },
+            open => table.name != "calibration",
+            panels => Serde(figures::panels(&table, recipe, results)),
             table => table.html(),
             title => table.title,
         }
@@ -93,45 +76,43 @@ fn sections(
     tables::all(recipe, results).into_iter().map(section).collect()
 }
 
-/// The cases of Figure 4, as the template shows them.
-fn cases_shown(
+/// What each cell answered to each item of a dataset, run by run; `None` where no cell has run on it.
+fn items(
     recipe: &Recipe,
     results: &RecipeResults,
     cells: &[(Cell<'_>, Contents)],
-    browser: &Browser,
-) -> Vec<Value> {
-    let shown = |case: &CaseRow| {
-        let place = recipe.dataset.iter().position(|one| one.name == case.dataset);
-        let question = place.and_then(|place| browser.question(place, &case.item));
-        let (stem, options) = question.unwrap_or_default();
-        let page = |method: &str| {
-            let of = |(cell, _): &&(Cell<'_>, Contents)| {
-                cell.method.name == method && cell.dataset.name == case.dataset
-            };
-            let found = cells.iter().find(of);
-            found.map_or(String::new(), |(cell, contents)| {
-                let dataset = spell(&contents.plan.dataset.name);
-                format!("{}#{dataset}/{}/{}", page_of(cell), case.run, spell(&case.item))
-            })
-        };
-        let method = |one: &CaseMethod| {
-            context! {
-                label => tables::method(recipe, &one.method),
-                letters => tables::letters(&one.rounds),
-                answer => &one.answer,
-                page => page(&one.method),
-            }
-        };
-        let dataset = tables::dataset(recipe, &case.dataset);
+    dataset: &DatasetEntry,
+) -> Option<Value> {
+    let own = || cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
+    let (_, first) = own().next()?;
+    let found: Vec<_> = own().map(|(_, contents)| by_item(contents)).collect();
+    let row = |id: &String| {
+        let lines = found.iter().map(|cell| cell.get(id.as_str()).map_or(&[][..], Vec::as_slice));
         context! {
-            title => format!("{dataset} {}, run {}", case.item, case.run),
-            stem,
-            options => Serde(options),
-            gold => &case.gold,
-            methods => case.methods.iter().map(method).collect::<Vec<_>>(),
+            id,
+            gold => lines.clone().flatten().next().map_or("–".to_owned(), |line| gold(line)),
+            answers => Serde(lines.map(|of_cell| {
+                of_cell.iter().map(|line| Elsewhere::of(line)).collect::<Vec<_>>()
+            }).collect::<Vec<_>>()),
         }
     };
-    results.cases.iter().map(shown).collect()
+    let cell = |(cell, _): &(Cell<'_>, Contents)| {
+        context! { page => page_of(cell), label => label(recipe, results, cell) }
+    };
+    Some(context! {
+        label => &dataset.label,
+        cells => own().map(cell).collect::<Vec<_>>(),
+        rows => first.plan.dataset.items.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+/// An item's outcomes, in the order of the runs.
+fn by_item(contents: &Contents) -> BTreeMap<&str, Vec<&ItemLine>> {
+    let mut found: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
+    for line in contents.outcomes().into_values() {
+        found.entry(line.item()).or_default().push(line);
+    }
+    found
 }
 
 fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
@@ -157,15 +138,26 @@ fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)
     let link = |(cell, _): &(Cell<'_>, Contents)| {
         let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
         let head = result.map_or("", |result| &result.head);
-        let method = match result.filter(|result| result.notes.is_some()) {
-            Some(result) => notes::full(recipe, result),
-            None => tables::method(recipe, &cell.method.name).to_owned(),
-        };
+        let dataset = tables::dataset(recipe, &cell.dataset.name);
         context! {
             page => page_of(cell),
-            label => format!("{method} on {}", tables::dataset(recipe, &cell.dataset.name)),
+            label => format!("{} on {dataset}", label(recipe, results, cell)),
             head => head.get(..12).unwrap_or(head),
         }
     };
     cells.iter().map(link).collect()
+}
+
+/// What a cell is called beside others on its dataset.
+fn label(recipe: &Recipe, results: &RecipeResults, cell: &Cell<'_>) -> String {
+    let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
+    match result.filter(|result| result.notes.is_some()) {
+        Some(result) => notes::full(recipe, result),
+        None => tables::method(recipe, &cell.method.name).to_owned(),
+    }
+}
+
+/// Where a cell's own page lies, from the recipe's folder.
+fn page_of(cell: &Cell<'_>) -> String {
+    format!("{}/report.html", cell.directory(Path::new("")).display())
 }

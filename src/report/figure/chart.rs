@@ -1,0 +1,134 @@
+//! Charts of tables: what columns of a table hold, drawn under the headings of its rows.
+
+use super::{Drawing, Key, Lane, Mark, Row, Rows, Subplot};
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::over_runs::Spread;
+use crate::analysis::table::{self, Cell, Column, Table};
+
+/// How a table is drawn. A column that is named with what it shares with its neighbours is drawn once for each heading of rows; one that
+/// is named without, once for each heading of columns that has it.
+pub struct Chart {
+    pub table: &'static str,
+    /// Empty where the table's own stands over it.
+    pub title: &'static str,
+    pub description: &'static str,
+    /// Values that the axis must reach.
+    pub reach: &'static [f64],
+    pub lanes: &'static [Drawn],
+}
+
+/// A column: its colour, its name, and what the legend calls it; empty where nothing needs to.
+pub struct Drawn(pub usize, pub &'static str, pub &'static str);
+
+impl Chart {
+    /// `None` where none of its columns holds a number.
+    pub fn of(&self, table: &Table) -> Option<Subplot> {
+        let is_first = |column: &&Column| self.lanes.iter().any(|lane| lane.1 == column.label);
+        let shared = table.columns.iter().filter(is_first).map(|column| column.over.as_str());
+        let overs = distinct(shared.filter(|over| !over.is_empty()));
+        let parts: Vec<Drawing> = match overs.is_empty() {
+            true => {
+                let groups = distinct(table.rows.iter().map(|row| row.group.as_str()));
+                let rows =
+                    |group: &str| table.rows.iter().filter(|row| row.group == group).collect();
+                groups
+                    .iter()
+                    .filter_map(|group| self.drawing(table, group, rows(group), ""))
+                    .collect()
+            }
+            false => {
+                let all = || table.rows.iter().collect();
+                overs.iter().filter_map(|over| self.drawing(table, over, all(), over)).collect()
+            }
+        };
+        let lanes = self.lanes.iter().filter(|lane| !lane.2.is_empty());
+        let mut key: Vec<Key> = lanes.map(|lane| Key::series(lane.0, lane.2)).collect();
+        if parts.iter().any(|part| part.body.contains("class=\"paper\"")) {
+            let label = "the paper's, with its spread or interval".to_owned();
+            key.push(Key { swatch: "diamond".to_owned(), label });
+        }
+        let title = self.title.to_owned();
+        (!parts.is_empty()).then_some(Subplot { title, drawings: parts, key })
+    }
+
+    /// Of these rows the columns under `over`.
+    fn drawing(
+        &self,
+        table: &Table,
+        heading: &str,
+        rows: Vec<&table::Row>,
+        over: &str,
+    ) -> Option<Drawing> {
+        let place = |name: &str| {
+            table.columns.iter().position(|column| match over {
+                "" => column.heading() == name,
+                over => column.over == over && column.label == name,
+            })
+        };
+        let row = |row: &&table::Row| {
+            let lane = |Drawn(series, name, _): &Drawn| {
+                let place = place(name)?;
+                let over = &table.columns[place].over;
+                let is_papers = |column: &Column| column.label == "paper" && column.over == *over;
+                let papers = table.columns.iter().position(is_papers);
+                lane(*series, &row.cells[place], papers.map(|place| &row.cells[place]))
+            };
+            let lanes: Vec<Lane> = self.lanes.iter().filter_map(lane).collect();
+            // Of a difference, what is taken away too.
+            let less = table.columns.iter().position(|column| column.label == "less");
+            let less = less.map(|place| format!(" − {}", row.cells[place].shown()));
+            let label = row.cells[0].shown() + &less.unwrap_or_default();
+            (!lanes.is_empty()).then_some(Row { label, lanes })
+        };
+        let rows: Vec<Row> = rows.iter().filter_map(row).collect();
+        let title = if heading.is_empty() { self.title } else { heading }.to_owned();
+        let (description, reach) = (self.description.to_owned(), self.reach.to_vec());
+        (!rows.is_empty()).then(|| Rows { title, description, reach, rows }.draw())
+    }
+}
+
+/// In the order in which each comes first.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// `None` of a cell without a number.
+fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
+    let paper = paper.and_then(|paper| match *paper {
+        Cell::Spread { mean, std, .. } => {
+            let std = std.unwrap_or(0.0);
+            Some(Mark::Paper { mean, low: mean - std, high: mean + std })
+        }
+        Cell::Interval { mean, ends } => {
+            let [low, high] = ends.unwrap_or([mean; 2]);
+            Some(Mark::Paper { mean, low, high })
+        }
+        _ => None,
+    });
+    match *cell {
+        Cell::Number(value, _) => {
+            let marks = vec![Mark::Bar { value, std: None }];
+            Some(Lane { series, said: cell.shown(), marks })
+        }
+        Cell::Spread { mean, std, n, .. } => {
+            let mut lane = Lane::over_runs(series, Spread { mean, std, n });
+            lane.marks.extend(paper);
+            Some(lane)
+        }
+        Cell::Estimate(Estimate { mean, low, high, .. }) => {
+            // Without an interval a dot alone; what is said beside it tells why.
+            let (low, high) = (low.unwrap_or(mean), high.unwrap_or(mean));
+            let ours = Mark::Interval { mean, low, high };
+            // The paper's first, so that ours is not hidden.
+            let marks = paper.into_iter().chain([ours]).collect();
+            Some(Lane { series, said: cell.shown(), marks })
+        }
+        _ => None,
+    }
+}
