@@ -16,15 +16,6 @@ pub struct Doctor<'a> {
     agent: &'a str,
 }
 
-/// An agent that changed its answer.
-#[derive(Serialize)]
-pub struct Change<'a> {
-    agent: &'a str,
-    from: &'a str,
-    to: &'a str,
-    verdict: Correctness,
-}
-
 /// What an option got in a vote.
 #[derive(Serialize)]
 pub struct Vote<'a> {
@@ -76,9 +67,6 @@ impl<'a> Answers<'a> {
             let labelled = record.labels.iter().zip('A'..='Z');
             step.doctors = labelled.map(|(agent, letter)| Doctor { letter, agent }).collect();
             step.brief = &record.brief;
-            let mut places = 0..record.answers.len();
-            step.can_change = places.any(|place| before(self.last, record, place).is_some());
-            step.changes = self.changes(record);
             step.vote = Some(self.vote(record));
         }
         step
@@ -120,20 +108,6 @@ impl<'a> Answers<'a> {
             confidence,
             weight,
         }
-    }
-
-    fn changes(&self, record: &'a RoundLine) -> Vec<Change<'a>> {
-        let answers = record.agents.iter().zip(&record.answers).enumerate();
-        let change = |(place, (agent, to)): (usize, (&'a String, &'a String))| {
-            let from = before(self.last, record, place)?;
-            (from != to).then(|| Change {
-                agent,
-                from,
-                to,
-                verdict: Correctness::of(to, self.gold),
-            })
-        };
-        answers.filter_map(change).collect()
     }
 
     /// A vote for every option, then for every answer beyond them. Weights add up as whole thousandths, as the system adds them.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::answers::{self, Answers, Change, Doctor, Vote};
+use super::answers::{self, Answers, Doctor, Vote};
 use super::card::Card;
 use super::prompts::Prompts;
 use super::{ItemRecords, note_card};
@@ -18,9 +18,6 @@ pub struct Step<'a> {
     pub doctors: Vec<Doctor<'a>>,
     pub brief: &'a str,
     pub cards: Vec<Card<'a>>,
-    /// Whether some of those who answer had answered before.
-    pub can_change: bool,
-    pub changes: Vec<Change<'a>>,
     pub vote: Option<Vec<Vote<'a>>>,
     /// Whether answers were given that no vote counts.
     pub uncounted: bool,

@@ -1,9 +1,7 @@
-//! How a run on notes was made, in sentences: system, models, prompts, random seed, and which published figures are comparable.
+//! Of a run on notes what its plan does not say by itself: how its exemplars and languages are put, and which published figures are comparable.
 
-use crate::analysis::conditions::in_words;
 use crate::data::Format;
 use crate::experiment::plan::Plan;
-use crate::panel::DecodingMode;
 use crate::record::{Language, NoteLine};
 
 /// MEDEC's test notes as the paper takes them: MS and UW.
@@ -13,51 +11,11 @@ const MS_NOTES: usize = 597;
 
 pub fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
     let sentences = [
-        Some(system(plan)),
-        models(plan),
         plan.without_reasons().map(|told| format!("Exemplars: {told}.")),
-        Some(prompts(plan)),
         languages(plan, notes),
         Some(beside(plan)),
     ];
     sentences.into_iter().flatten().collect()
-}
-
-/// The system with every setting, by the names that `--set` takes.
-fn system(plan: &Plan) -> String {
-    let settings =
-        plan.settings.iter().map(|(name, value)| format!("{name} = {}", in_words(value)));
-    let settings: Vec<String> = settings.collect();
-    match settings.is_empty() {
-        true => format!("System: {}.", plan.system),
-        false => format!("System: {} with {}.", plan.system, settings.join(", ")),
-    }
-}
-
-fn models(plan: &Plan) -> Option<String> {
-    let mut names: Vec<&str> = plan.panel.iter().map(|one| one.backbone.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let text = match plan.decoding {
-        DecodingMode::Text => "unconstrained decoding",
-        DecodingMode::Json => "JSON mode where MedAgentBoard has it",
-        DecodingMode::Grammar => "decoding constrained by a grammar",
-    };
-    (!names.is_empty()).then(|| {
-        let models = names.join(", ");
-        format!("Models: {models}; random seed {}; {text}. Weights, sampling and settings are listed under “How it was made”.", plan.seed)
-    })
-}
-
-fn prompts(plan: &Plan) -> String {
-    let hash = &plan.prompts_sha256;
-    let short = hash.get(..12).unwrap_or(hash);
-    match &plan.prompts {
-        None => format!("Prompts: those in the binary, sha256 {short}."),
-        Some(directory) => {
-            format!("Prompts: those in the binary, overridden by {directory}, sha256 {short}.")
-        }
-    }
 }
 
 /// Table 15's prompts are English.
@@ -142,12 +100,5 @@ mod tests {
         );
         plan.prompts = Some("/prompts/arabic".into());
         assert!(!languages(&plan, &[&arabic]).unwrap().contains("unchanged"));
-    }
-
-    #[test]
-    fn every_setting_is_told() {
-        let told = system(&plan());
-        assert!(told.starts_with("System: medguards with agents = 7, "), "{told}");
-        assert!(told.contains("arbitration = icl") && told.contains("localisation = soft"));
     }
 }

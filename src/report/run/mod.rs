@@ -42,6 +42,8 @@ struct Results {
     about: String,
     /// Sentences on how the run was made.
     method: Vec<String>,
+    /// The same as under tables that stand alone.
+    conditions: Vec<String>,
     /// Where too many replies could not be read.
     warning: Option<String>,
     /// What is missing from the figures.
@@ -98,20 +100,21 @@ pub(super) fn render_parts(
 /// # Errors
 /// A confidence that is none.
 pub fn tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, ReportError> {
-    Ok(results(contents, scoring)?.tables)
+    let Results { mut tables, warning, conditions, .. } = results(contents, scoring)?;
+    for table in &mut tables {
+        table.notes.extend(warning.iter().chain(&conditions).cloned());
+    }
+    Ok(tables)
 }
 
 fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportError> {
     let plan = &contents.plan;
-    let mut results = match kind(contents) {
+    let results = match kind(contents) {
         ItemKind::Questions => questions::results(contents)?,
         ItemKind::Notes => notes::results(contents, scoring)?,
     };
     let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
-    for table in &mut results.tables {
-        table.notes.extend(results.warning.iter().chain(&conditions).cloned());
-    }
-    Ok(results)
+    Ok(Results { conditions, ..results })
 }
 
 /// How the replies were read, after a sentence on the figures.

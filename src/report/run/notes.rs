@@ -70,6 +70,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, Metric
         about: about + &read(health),
         warning,
         method: method::method(&contents.plan, &notes),
+        conditions: Vec::new(),
         missing: missing_weights(&figures),
         panels,
         tables,

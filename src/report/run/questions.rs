@@ -153,6 +153,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         about: about + &read(health),
         warning,
         method: Vec::new(),
+        conditions: Vec::new(),
         missing: None,
         panels,
         tables,

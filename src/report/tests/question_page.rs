@@ -218,7 +218,8 @@ fn a_system_prompt_stands_in_the_page_once() {
 fn a_change_of_mind_is_told() {
     let page = page();
     let case = case_of(&page, 1, "ward-002");
-    assert!(case.contains("<b>guide</b> changed from <b class=\"letter\">A</b> to"));
+    let changed = "<span class=\"before\">A → </span><b class=\"letter right\">B</b>";
+    assert_eq!(case.matches(changed).count(), 2, "guide in round 1, sym in round 2");
     assert!(case.contains("Doctor A = <b>guide</b>, Doctor B = <b>sym</b>"));
 }
 
