@@ -31,10 +31,10 @@ pub fn drawing(title: &str, calibration: &Calibration) -> Drawing {
         height: 230,
         across: "team confidence".to_owned(),
         up: "share right".to_owned(),
-        names: Vec::new(),
         reach: [vec![0.0, 1.0], vec![0.0, 1.0]],
         diagonal: true,
         lines: lines.collect(),
+        ..Plane::default()
     }
     .draw()
 }
@@ -48,6 +48,6 @@ mod tests {
     fn empty_bins_are_not_drawn() {
         let calibration = calibration(&[(0.9, true), (0.9, false), (0.3, false)], 10).unwrap();
         let drawing = drawing("A run", &calibration);
-        assert_eq!(drawing.body.matches("<circle").count(), 2);
+        assert_eq!(drawing.svg.matches("<circle").count(), 2);
     }
 }

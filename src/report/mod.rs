@@ -45,10 +45,8 @@ impl Diagnosis for ReportError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            ReportError::Template(_) | ReportError::Data(_) => {
-                Some("the page's templates are part of the binary; please report this".into())
-            }
             ReportError::Metrics(error) => error.hint(),
+            _ => Some("the page's templates are part of the binary; please report this".into()),
         }
     }
 }

@@ -24,10 +24,9 @@ pub fn panel(contents: &Contents) -> Option<Subplot> {
         height: 230,
         across: "share acted upon".to_owned(),
         up: "share wrong".to_owned(),
-        names: Vec::new(),
         reach: [vec![0.0, 1.0], vec![0.0]],
-        diagonal: false,
         lines: lines.collect(),
+        ..Plane::default()
     };
     let found = risk.in_words();
     let caveat = "Each bound holds by itself, for new cases from where these come from, if score and share are chosen before one looks at it.";

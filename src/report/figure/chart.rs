@@ -43,7 +43,7 @@ impl Chart {
         };
         let lanes = self.lanes.iter().filter(|lane| !lane.2.is_empty());
         let mut key: Vec<Key> = lanes.map(|lane| Key::series(lane.0, lane.2)).collect();
-        if parts.iter().any(|part| part.body.contains("class=\"paper\"")) {
+        if parts.iter().any(|part| part.svg.contains("class=\"paper\"")) {
             let label = "the paper's, with its spread or interval".to_owned();
             key.push(Key { swatch: "diamond".to_owned(), label });
         }

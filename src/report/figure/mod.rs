@@ -9,41 +9,25 @@ pub use chart::{Chart, Drawn};
 pub use plane::{Line, Plane, Point};
 pub use rows::{Lane, Mark, Row, Rows};
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::escape::escape;
 
-/// A drawing with its title and description for screen readers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A drawing, which tells screen readers its title and what it shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Drawing {
-    pub width: u32,
-    pub height: u32,
     pub title: String,
-    pub description: String,
-    /// SVG elements.
-    pub body: String,
+    pub svg: String,
 }
 
 impl Drawing {
-    pub fn svg(&self) -> String {
-        let (width, height) = (self.width, self.height);
-        format!(
-            "<svg class=\"plot\" role=\"img\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" aria-label=\"{title}. {description}\">\n<title>{title}</title><desc>{description}</desc>\n{}</svg>\n",
-            self.body,
-            title = escape(&self.title),
-            description = escape(&self.description),
-        )
-    }
-}
-
-/// Templates get a drawing's title and its SVG.
-impl Serialize for Drawing {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut drawing = serializer.serialize_struct("Drawing", 2)?;
-        drawing.serialize_field("title", &self.title)?;
-        drawing.serialize_field("svg", &self.svg())?;
-        drawing.end()
+    /// Of SVG elements.
+    fn new([width, height]: [u32; 2], title: &str, description: &str, body: &str) -> Drawing {
+        let (escaped, description) = (escape(title), escape(description));
+        let svg = format!(
+            "<svg class=\"plot\" role=\"img\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" aria-label=\"{escaped}. {description}\">\n<title>{escaped}</title><desc>{description}</desc>\n{body}</svg>\n"
+        );
+        Drawing { title: title.to_owned(), svg }
     }
 }
 
@@ -53,13 +37,6 @@ pub struct Subplot {
     pub title: String,
     pub drawings: Vec<Drawing>,
     pub key: Vec<Key>,
-}
-
-impl Subplot {
-    /// A figure of rows alone.
-    pub fn of(rows: Rows, key: Vec<Key>) -> Subplot {
-        Subplot { title: rows.title.clone(), drawings: vec![rows.draw()], key }
-    }
 }
 
 /// An entry of a legend.
@@ -121,14 +98,8 @@ mod tests {
     #[test]
     fn labels_are_text() {
         let hostile = "</text></svg><script>alert(1)</script>\"";
-        let drawing = Drawing {
-            width: 340,
-            height: 20,
-            title: hostile.to_owned(),
-            description: hostile.to_owned(),
-            body: words("label", "start", [0.0, 10.0], hostile),
-        };
-        let svg = drawing.svg();
+        let body = words("label", "start", [0.0, 10.0], hostile);
+        let Drawing { svg, .. } = Drawing::new([340, 20], hostile, hostile, &body);
         assert!(!svg.contains("<script"));
         assert_eq!(svg.matches("</svg>").count(), 1);
         assert_eq!(svg.matches("</text>").count(), 1);

@@ -12,6 +12,7 @@ const TICKS: usize = 5;
 /// The approximate width of a tick label's character.
 const CHARACTER: f64 = 6.5;
 
+#[derive(Default)]
 pub struct Plane {
     pub title: String,
     pub description: String,
@@ -73,13 +74,7 @@ impl Plane {
         for one in &self.lines {
             body += &draw(one, &x, &y);
         }
-        Drawing {
-            width: self.width,
-            height: self.height,
-            title: self.title.clone(),
-            description: self.description.clone(),
-            body,
-        }
+        Drawing::new([self.width, self.height], &self.title, &self.description, &body)
     }
 
     fn axes(&self, x: &Scale, y: &Scale, [width, height]: [f64; 2]) -> String {
@@ -163,9 +158,9 @@ mod tests {
     #[test]
     fn points_stand_where_they_belong() {
         let drawing = plane(&[], vec![point(0.0, 0.0), point(1.0, 1.0)]);
-        assert!(drawing.body.contains("d=\"M44 200L326 8\""), "{}", drawing.body);
+        assert!(drawing.svg.contains("d=\"M44 200L326 8\""), "{}", drawing.svg);
         assert!(
-            drawing.body.contains("class=\"diagonal\" x1=\"44\" y1=\"200\" x2=\"326\" y2=\"8\"")
+            drawing.svg.contains("class=\"diagonal\" x1=\"44\" y1=\"200\" x2=\"326\" y2=\"8\"")
         );
     }
 
@@ -173,8 +168,8 @@ mod tests {
     fn named_places_have_their_names_and_room_at_either_end() {
         let drawing = plane(&["0", "1", "2", "3"], vec![point(0.0, 0.5), point(3.0, 0.5)]);
         for name in ["0", "1", "2", "3"] {
-            assert!(drawing.body.contains(&format!(">{name}</text>")));
+            assert!(drawing.svg.contains(&format!(">{name}</text>")));
         }
-        assert!(drawing.body.contains("d=\"M79.2 "), "{}", drawing.body);
+        assert!(drawing.svg.contains("d=\"M79.2 "), "{}", drawing.svg);
     }
 }

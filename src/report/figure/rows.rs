@@ -165,13 +165,8 @@ impl Rows {
             }
             top += row.height(beside);
         }
-        Drawing {
-            width: WIDTH as u32,
-            height: (bottom + AXIS) as u32,
-            title: self.title.clone(),
-            description: self.description.clone(),
-            body,
-        }
+        let size = [WIDTH as u32, (bottom + AXIS) as u32];
+        Drawing::new(size, &self.title, &self.description, &body)
     }
 }
 
@@ -213,18 +208,18 @@ mod tests {
         let drawing = rows(vec![lane(vec![bar])]);
         // The axis runs from 14 to 320.
         assert!(
-            drawing.body.contains(
+            drawing.svg.contains(
                 "<rect class=\"fill s1\" x=\"14\" y=\"20.5\" width=\"153\" height=\"10\"/>"
             )
         );
-        assert!(drawing.body.contains(">0.5000</text>"));
+        assert!(drawing.svg.contains(">0.5000</text>"));
     }
 
     #[test]
     fn a_bar_below_zero_ends_at_zero() {
         let bar = Mark::Bar { value: -1.0, std: Some(0.0) };
         let drawing = rows(vec![lane(vec![bar])]);
-        assert!(drawing.body.contains("x=\"14\" y=\"20.5\" width=\"153\""), "{}", drawing.body);
+        assert!(drawing.svg.contains("x=\"14\" y=\"20.5\" width=\"153\""), "{}", drawing.svg);
     }
 
     #[test]
@@ -233,7 +228,7 @@ mod tests {
         let row = Row { label: "MED-MAD".to_owned(), lanes: vec![flat] };
         let (title, description) = (String::new(), String::new());
         let drawn = Rows { title, description, reach: vec![0.0], rows: vec![row] }.draw();
-        assert!(drawn.body.contains("x=\"16.8\" y=\"55\">-0.050</text>"), "{}", drawn.body);
+        assert!(drawn.svg.contains("x=\"16.8\" y=\"55\">-0.050</text>"), "{}", drawn.svg);
     }
 
     #[test]
@@ -241,9 +236,9 @@ mod tests {
         let interval = Mark::Interval { mean: 0.1, low: -0.1, high: 0.3 };
         let paper = Mark::Paper { mean: 0.2, low: 0.1, high: 0.3 };
         let one = rows(vec![lane(vec![interval.clone(), paper])]);
-        assert!(one.body.contains("class=\"paper\" d=\"M"));
-        assert!(one.body.contains("<circle class=\"fill s1\""));
+        assert!(one.svg.contains("class=\"paper\" d=\"M"));
+        assert!(one.svg.contains("<circle class=\"fill s1\""));
         let two = rows(vec![lane(vec![interval.clone()]), lane(vec![interval])]);
-        assert!(two.height > one.height);
+        assert!(one.svg.contains("height=\"63\"") && two.svg.contains("height=\"78\""));
     }
 }

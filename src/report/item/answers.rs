@@ -9,13 +9,6 @@ use super::{Correctness, read};
 use crate::record::{CallLine, ItemText, Parse, RoundLine, Stage};
 use crate::systems::vote::WHOLE;
 
-/// The agent behind a label of the brief.
-#[derive(Serialize)]
-pub struct Doctor<'a> {
-    letter: char,
-    agent: &'a str,
-}
-
 /// What an option got in a vote.
 #[derive(Serialize)]
 pub struct Vote<'a> {
@@ -65,7 +58,7 @@ impl<'a> Answers<'a> {
         };
         if let Some(record) = record {
             let labelled = record.labels.iter().zip('A'..='Z');
-            step.doctors = labelled.map(|(agent, letter)| Doctor { letter, agent }).collect();
+            step.doctors = labelled.map(|(agent, letter)| (letter, agent.as_str())).collect();
             step.brief = &record.brief;
             step.vote = Some(self.vote(record));
         }

@@ -17,14 +17,8 @@ pub struct Correction {
     same: bool,
     /// Whether the note has gold at all.
     is_graded: bool,
-    scores: Vec<Score>,
-}
-
-/// A measure of the pair, as the tables round it.
-#[derive(Serialize)]
-struct Score {
-    label: &'static str,
-    value: String,
+    /// Measures of the pair, as the tables round them.
+    scores: Vec<(&'static str, String)>,
 }
 
 impl Correction {
@@ -42,8 +36,7 @@ impl Correction {
         let same = both.is_some_and(|(wanted, given)| wanted == given);
         let quality = quality(note, neural);
         let scores = Measure::OF_TEXTS.into_iter().filter_map(|measure| {
-            let value = quality.as_ref()?.get(measure)?;
-            Some(Score { label: measure.label(), value: format!("{value:.4}") })
+            Some((measure.label(), format!("{:.4}", quality.as_ref()?.get(measure)?)))
         });
         Some(Correction {
             proposed: given.map(|given| Diff::of(language, &note.sentence, given)),
@@ -77,7 +70,7 @@ mod tests {
         let equal = of(&judged).unwrap();
         assert!(equal.same && equal.between.is_none());
         // Four of the package `rouge`, four with stems; no neural measure without its weights.
-        let values: Vec<&str> = equal.scores.iter().map(|one| one.value.as_str()).collect();
+        let values: Vec<&str> = equal.scores.iter().map(|one| one.1.as_str()).collect();
         assert_eq!(values, ["1.0000"; 8]);
         judged.correction = Some("Something else.".into());
         assert!(of(&judged).unwrap().between.is_some());

@@ -9,21 +9,8 @@ use crate::text::{Edit, Language, SequenceMatcher, chinese_words, split_words};
 pub struct Diff {
     /// Nothing in Chinese, which is written without blanks.
     gap: &'static str,
-    pieces: Vec<Piece>,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct Piece {
-    change: Change,
-    text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Change {
-    Kept,
-    Dropped,
-    Added,
+    /// Each with what became of it: kept, dropped or added.
+    pieces: Vec<(&'static str, String)>,
 }
 
 impl Diff {
@@ -35,17 +22,14 @@ impl Diff {
         };
         let mut pieces = Vec::new();
         for opcode in SequenceMatcher::new(&after).opcodes(&before) {
-            let mut push = |change: Change, words: &[&str]| {
-                let text = words.join(gap);
-                pieces.push(Piece { change, text });
-            };
+            let mut push = |change, words: &[&str]| pieces.push((change, words.join(gap)));
             match opcode.edit {
-                Edit::Equal => push(Change::Kept, &after[opcode.b]),
-                Edit::Delete => push(Change::Dropped, &before[opcode.a]),
-                Edit::Insert => push(Change::Added, &after[opcode.b]),
+                Edit::Equal => push("kept", &after[opcode.b]),
+                Edit::Delete => push("dropped", &before[opcode.a]),
+                Edit::Insert => push("added", &after[opcode.b]),
                 Edit::Replace => {
-                    push(Change::Dropped, &before[opcode.a]);
-                    push(Change::Added, &after[opcode.b]);
+                    push("dropped", &before[opcode.a]);
+                    push("added", &after[opcode.b]);
                 }
             }
         }
@@ -67,10 +51,10 @@ mod tests {
     /// `[-dropped-]` and `{+added+}`, as `wdiff` writes them.
     fn told(language: Language, before: &str, after: &str) -> String {
         let diff = Diff::of(language, before, after);
-        let pieces = diff.pieces.iter().map(|piece| match piece.change {
-            Change::Kept => piece.text.clone(),
-            Change::Dropped => format!("[-{}-]", piece.text),
-            Change::Added => format!("{{+{}+}}", piece.text),
+        let pieces = diff.pieces.iter().map(|(change, text)| match *change {
+            "dropped" => format!("[-{text}-]"),
+            "added" => format!("{{+{text}+}}"),
+            _ => text.clone(),
         });
         pieces.collect::<Vec<_>>().join(diff.gap)
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::answers::{self, Answers, Doctor, Vote};
+use super::answers::{self, Answers, Vote};
 use super::card::Card;
 use super::prompts::Prompts;
 use super::{ItemRecords, note_card};
@@ -15,7 +15,8 @@ pub struct Step<'a> {
     pub about: String,
     /// Whether the step is shown closed: it gives no answer.
     pub folded: bool,
-    pub doctors: Vec<Doctor<'a>>,
+    /// The agent behind each label of the brief.
+    pub doctors: Vec<(char, &'a str)>,
     pub brief: &'a str,
     pub cards: Vec<Card<'a>>,
     pub vote: Option<Vec<Vote<'a>>>,

@@ -184,9 +184,8 @@ fn sweep(
                 across: "method".to_owned(),
                 up: up.to_owned(),
                 names: recipe.method.iter().map(|one| one.label.clone()).collect(),
-                reach: [Vec::new(), Vec::new()],
-                diagonal: false,
                 lines,
+                ..Plane::default()
             }
             .draw()
         })

@@ -18,7 +18,10 @@ use super::kit;
 use super::table::{Kind, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
+use crate::analysis::metrics::MetricsError;
+use crate::analysis::metrics::calibration::{BINS, Calibration, Prediction, calibration};
 use crate::analysis::notes::{CorrectionScorer, Prices};
+use crate::analysis::tables::{self, Labelled};
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::record::ItemText;
@@ -115,6 +118,19 @@ fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportErro
     };
     let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
     Ok(Results { conditions, ..results })
+}
+
+/// How sure the team was, and how often it was right; `None` where no graded answer states it.
+fn confidence(
+    predictions: &[Prediction],
+    health: Option<ParseHealth>,
+) -> Result<Option<(Table, Calibration)>, MetricsError> {
+    if predictions.is_empty() {
+        return Ok(None);
+    }
+    let found = calibration(predictions, BINS)?;
+    let row = Labelled { group: "", label: "all runs", of: &found, health };
+    Ok(Some((tables::calibration::table(&[row]), found)))
 }
 
 /// How the replies were read, after a sentence on the figures.

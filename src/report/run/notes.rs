@@ -1,15 +1,13 @@
 //! What a run on notes came to: its figures, its tables, and how it was made.
 
-use super::{Results, Scoring, method, read};
+use super::{Results, Scoring, confidence, method, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::MetricsError;
-use crate::analysis::metrics::calibration::{BINS, calibration};
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::NoteFigures;
 use crate::analysis::tables::correction::missing_weights;
 use crate::analysis::tables::notes::{self, Entry};
-use crate::analysis::tables::{self, Labelled};
 use crate::experiment::contents::Contents;
 use crate::record::NoteLine;
 use crate::report::figure::{Chart, Drawn};
@@ -50,16 +48,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, Metric
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     let entry = Entry { heading: String::new(), notes: &figures, health };
     let mut tables = notes::all(&[entry], &scoring.prices);
-    let predictions = outcomes.predictions();
-    if !predictions.is_empty() {
-        let calibration = calibration(&predictions, BINS)?;
-        tables.push(tables::calibration::table(&[Labelled {
-            group: "",
-            label: "all runs",
-            of: &calibration,
-            health,
-        }]));
-    }
+    tables.extend(confidence(&outcomes.predictions(), health)?.map(|(table, _)| table));
     let charts = CHARTS.iter().filter_map(|chart| {
         let table = tables.iter().find(|table| table.name == chart.table)?;
         chart.of(table)

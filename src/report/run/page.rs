@@ -68,13 +68,15 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         true => vec![&[]],
         false => cases.chunks(at_most).collect(),
     };
-    let (noun, shows) = match kind {
+    let (noun, heads, shows) = match kind {
         ItemKind::Questions => (
             "question",
+            ["gold", "round 0 → final", "answers, by round", "confidence"],
             "This page shows what language models answered and the reasons that they gave.",
         ),
         ItemKind::Notes => (
             "note",
+            ["gold", "found", "detection › localisation", "confidence"],
             "This page shows which errors language models found in clinical notes, how they would correct them, and the reasons that they gave.",
         ),
     };
@@ -90,7 +92,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         // What the page shows, in a sentence.
         shows,
         // Of the columns gold, answer, way to it, confidence.
-        heads => heads(kind, &items),
+        heads => heads,
         making => making(contents),
         runs => Serde(items.iter().map(|item| item.run()).collect::<BTreeSet<u32>>()),
         // Items times runs that the plan asks for.
@@ -123,25 +125,4 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         }
     };
     parts.iter().enumerate().map(page).collect()
-}
-
-fn heads(kind: ItemKind, items: &[&ItemLine]) -> [String; 4] {
-    let heads = match kind {
-        ItemKind::Questions => ["gold", "round 0 → final", &answering(items), "confidence"],
-        ItemKind::Notes => ["gold", "found", "detection › localisation", "confidence"],
-    };
-    heads.map(str::to_owned)
-}
-
-/// The names of those who answer, where they are few and the same in all rounds of all items.
-fn answering(items: &[&ItemLine]) -> String {
-    let rounds = items.iter().flat_map(|item| match item {
-        ItemLine::Answer(item) => item.rounds.as_slice(),
-        ItemLine::Note(_) => &[],
-    });
-    let agents: BTreeSet<&[String]> = rounds.map(|round| round.agents.as_slice()).collect();
-    match Vec::from_iter(agents).as_slice() {
-        [agents] if agents.len() <= 3 => format!("{}, by round", agents.join(" ")),
-        _ => "answers, by round".to_owned(),
-    }
 }

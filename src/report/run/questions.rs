@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{Results, read};
+use super::{Results, confidence, read};
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::MetricsError;
-use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
+use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{Spread, mean, mean_and_std};
 use crate::analysis::tables::{self, Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
 use crate::record::{AnswerLine, CallLine};
-use crate::report::calibration as reliability;
-use crate::report::figure::{Key, Lane, Row as Bars, Rows, Subplot};
+use crate::report::calibration;
+use crate::report::figure::{Key, Lane, Row, Rows, Subplot};
 use crate::report::item::flag::Flag;
 use crate::report::risk;
 use crate::report::table::{Cell, Table};
@@ -115,25 +115,15 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let predictions: Vec<Prediction> = graded
         .filter_map(|item| Some((item.stated_confidence()?, item.correct == Some(true))))
         .collect();
-    let calibration = match predictions.is_empty() {
-        true => None,
-        false => Some(calibration(&predictions, BINS)?),
-    };
     let health = ParseHealth::of(&contents.calls.records);
-    let label = "all runs";
     let mut tables = vec![table(&runs, &all, overall)];
     let mut panels = Vec::new();
     panels.extend(overall.map(|spread| panel(&runs, spread, went_on)));
-    if let Some(calibration) = &calibration {
-        tables.push(tables::calibration::table(&[Labelled {
-            group: "",
-            label,
-            of: calibration,
-            health,
-        }]));
+    if let Some((table, calibration)) = confidence(&predictions, health)? {
+        tables.push(table);
         panels.push(Subplot {
             title: "Calibration of the team's confidence".to_owned(),
-            drawings: vec![reliability::drawing("All runs", calibration)],
+            drawings: vec![calibration::drawing("All runs", &calibration)],
             key: vec![Key::note(
                 "A point's area is its share of the answers; on the diagonal, confidence equals accuracy.",
             )],
@@ -142,7 +132,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     panels.extend(risk::panel(contents));
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
-        tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
+        tables.push(costs::table(&[Labelled { group: "", label: "all runs", of: &cost, health }]));
     }
     tables.extend(debate::tables(&contents.plan, &all.items)?);
     tables.extend(tables::evidence::table(contents));
@@ -194,32 +184,28 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
 
 /// A bar for every run, and the mean with its standard deviation.
 fn panel(runs: &[Tally<'_>], overall: Spread, went_on: bool) -> Subplot {
-    let bars = |label: String, first: Option<f64>, last: Option<Lane>| {
+    let row = |label: String, first: Option<f64>, last: Lane| {
         let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first));
-        Bars { label, lanes: first.into_iter().chain(last).collect() }
+        Row { label, lanes: first.into_iter().chain([last]).collect() }
     };
-    let graded = runs.iter().filter(|run| run.graded() > 0);
-    let mut rows: Vec<Bars> = graded
-        .map(|run| {
-            let label = format!("run {}", run.run.unwrap_or(0));
-            bars(label, run.at_first(), run.accuracy().map(|right| Lane::bar(0, right)))
-        })
-        .collect();
+    let of_run = |one: &Tally<'_>| {
+        let label = format!("run {}", one.run.unwrap_or(0));
+        Some(row(label, one.at_first(), Lane::bar(0, one.accuracy()?)))
+    };
+    let mut rows: Vec<Row> = runs.iter().filter_map(of_run).collect();
     if rows.len() > 1 {
         let first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-        let last = Lane::over_runs(0, overall);
-        rows.push(bars("all runs".to_owned(), mean(&first), Some(last)));
+        rows.push(row("all runs".to_owned(), mean(&first), Lane::over_runs(0, overall)));
     }
+    let title = "Accuracy by run".to_owned();
+    let description = "Accuracy of each run, and of round 0 alone where there were later rounds.";
+    let drawn = Rows {
+        title: title.clone(),
+        description: description.to_owned(),
+        reach: vec![0.0, 1.0],
+        rows,
+    };
     let key = [Key::series(1, "round 0"), Key::series(0, "final answer")];
-    Subplot::of(
-        Rows {
-            title: "Accuracy by run".to_owned(),
-            description:
-                "Accuracy of each run, and of round 0 alone where there were later rounds."
-                    .to_owned(),
-            reach: vec![0.0, 1.0],
-            rows,
-        },
-        key.into_iter().filter(|_| went_on).collect(),
-    )
+    let key = key.into_iter().filter(|_| went_on).collect();
+    Subplot { title, drawings: vec![drawn.draw()], key }
 }
