@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &str)] = &[
         "analysis audit experiment panel calls encoder engine ops data chat tokenizer text diagnosis digest record console outside",
     ),
     ("bundle", "corpus hub data diagnosis digest console outside"),
-    ("report", "analysis experiment systems panel data text diagnosis record"),
+    ("report", "analysis experiment systems data text diagnosis record"),
     ("selftest", "experiment panel engine ops hub diagnosis digest record"),
     ("bench", "analysis experiment panel engine model ops text random record"),
     (
