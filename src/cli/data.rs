@@ -1,5 +1,6 @@
 //! `data`: fetches, lists and verifies the datasets of recipes, and has models write what belongs to them.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -11,7 +12,7 @@ use super::reasons::Reasons;
 use super::sandboxed::folder_of;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Dataset, Format};
+use crate::data::{self, Dataset, Format, Question};
 use crate::hub::{self, DatasetCard, HubError};
 
 /// The name for all datasets that have a card.
@@ -154,15 +155,75 @@ impl Verify {
 /// Reads a file, and says what is odd about its questions or notes.
 fn tell_notices(path: &Path, format: Format) -> Result<Dataset, Failure> {
     let dataset = data::load(path, format)?;
-    for notice in &dataset.notices {
+    for notice in dataset.notices.iter().chain(&oddities(&dataset.questions())) {
         console::note(format!("{}: {notice}", path.display()));
     }
     Ok(dataset)
 }
 
+/// What is odd about questions and read all the same: of two that are equal with other answers, one must be wrong.
+fn oddities(questions: &[&Question]) -> Vec<String> {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut twice, mut contradicting) = (Vec::new(), Vec::new());
+    let mut answers = HashMap::new();
+    for question in questions {
+        let mut options: Vec<String> =
+            question.options.iter().map(|one| plain(&one.text)).collect();
+        options.sort();
+        if options.windows(2).any(|pair| pair[0] == pair[1]) {
+            twice.push(question.id.as_str());
+        }
+        if let Some(gold) = question.gold.and_then(|gold| question.option(gold)).map(plain) {
+            let asked = (plain(&question.question), question.image.as_deref(), options);
+            if *answers.entry(asked).or_insert_with(|| gold.clone()) != gold {
+                contradicting.push(question.id.as_str());
+            }
+        }
+    }
+    let told = |what: &str, ids: Vec<&str>| {
+        let first = ids.first()?;
+        Some(format!("{what}, the first {first}: {} of {}", ids.len(), questions.len()))
+    };
+    let twice = told("questions with an option that stands twice", twice);
+    let contradicting = told("questions that come again with another right answer", contradicting);
+    twice.into_iter().chain(contradicting).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Choice;
+
+    #[test]
+    fn equal_questions_of_other_answers_and_options_that_stand_twice_are_told() {
+        let question = |id: &str, options: [&str; 2], gold| Question {
+            id: id.to_owned(),
+            question: "Which?".to_owned(),
+            options: ('A'..)
+                .zip(options)
+                .map(|(letter, text)| Choice { letter, text: text.to_owned() })
+                .collect(),
+            gold: Some(gold),
+            ..Question::default()
+        };
+        let of = |questions: &[Question]| oddities(&questions.iter().collect::<Vec<_>>());
+        let mut questions = vec![
+            question("1", ["iron", "zinc"], 'A'),
+            // The same answer at another letter, and another question.
+            question("2", ["zinc", " iron"], 'B'),
+            question("3", ["Mg", "mg"], 'B'),
+        ];
+        assert!(of(&questions).is_empty());
+        questions.push(question("4", ["iron", "zinc "], 'B'));
+        questions.push(question("5", [" iron\nsalts", "iron salts"], 'B'));
+        assert_eq!(
+            of(&questions),
+            [
+                "questions with an option that stands twice, the first 5: 1 of 5",
+                "questions that come again with another right answer, the first 4: 1 of 5"
+            ]
+        );
+    }
 
     #[test]
     fn what_cards_call_formats_are_formats() {

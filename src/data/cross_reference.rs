@@ -17,33 +17,7 @@ const OTHERS: [&str; 9] = [
 /// An option that begins so speaks of others, whatever follows.
 const FIRST: [&str; 4] = ["all", "none", "both", "neither"];
 /// The words between letters or numbers where an option names others.
-const JOINING: [&str; 25] = [
-    "and",
-    "or",
-    "both",
-    "neither",
-    "nor",
-    "either",
-    "only",
-    "option",
-    "options",
-    "are",
-    "is",
-    "correct",
-    "incorrect",
-    "true",
-    "false",
-    "right",
-    "wrong",
-    "statement",
-    "statements",
-    "choice",
-    "choices",
-    "answer",
-    "answers",
-    "not",
-    "but",
-];
+const JOINING: &str = "and or both neither nor either only option options are is correct incorrect true false right wrong statement statements choice choices answer answers not but";
 
 pub(super) fn speaks_of_others(text: &str) -> bool {
     let lower = text.to_lowercase();
@@ -73,7 +47,7 @@ fn names_letters(text: &str) -> bool {
         let is_article = word.eq_ignore_ascii_case("a")
             && gap.chars().all(char::is_whitespace)
             && next_word.len() > 1
-            && !JOINING.contains(&&*next_word.to_lowercase());
+            && !joins_others(&next_word.to_lowercase());
         let is_genus = gap == ". " && next_word.len() > 1 && next.starts_with(char::is_lowercase);
         let is_unit = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
         let is_part = (!next.is_empty() && joins(gap, next_word)) || joins(last_gap, last);
@@ -92,7 +66,11 @@ fn names_places(lower: &str) -> bool {
     let is_place = |word: &str| word.parse().is_ok_and(|place: u8| (1..=10).contains(&place));
     words.len() > 1
         && words.iter().any(|word| is_place(word))
-        && words.iter().all(|word| is_place(word) || JOINING.contains(word))
+        && words.iter().all(|word| is_place(word) || joins_others(word))
+}
+
+fn joins_others(word: &str) -> bool {
+    JOINING.split(' ').any(|joining| joining == word)
 }
 
 fn is_letter(word: &str) -> bool {

@@ -4,12 +4,17 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use serde_json::Value;
 use thiserror::Error;
 
-use super::{Format, ItemKind, SkippedRow};
-use crate::diagnosis::{Blame, Diagnosis, Failure};
+use super::{Format, ItemKind};
+use crate::diagnosis::{Diagnosis, Failure};
+use crate::fault::faults;
+
+/// What to do about a malformed row.
+pub(super) const MEND: &str = "fix the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right";
+pub(super) const MEND_HEADER: &str = "remove or rename the column, and separate columns by commas, not semicolons; --skip-bad-rows does not help, since it is the header";
+pub(super) const MEND_CSV: &str = "columns are separated by commas, not semicolons; a cell with a comma, a quote or a line break in it stands in quotes, its own quotes doubled";
+pub(super) const MEND_JSON: &str = "medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all, medec and mederrbench files CSV; a CSV file's name ends in .csv";
 
 /// A position in a file: a line number, or the name of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +42,15 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether it is the names of a CSV file's columns.
-    fn is_header(&self) -> bool {
-        has_extension(&self.path, "csv") && matches!(self.position, Position::Line(1))
+    /// The error for the row that stands here.
+    pub(super) fn refused(&self, problem: impl Into<String>, hint: &'static str) -> DataError {
+        DataError::Row { place: self.clone(), problem: problem.into(), hint }
+    }
+
+    /// The error for an id that came before.
+    pub(super) fn repeats(&self, id: &str, first: &Position) -> DataError {
+        let problem = format!("the id `{}` came before, in {first}", shortened(id));
+        self.refused(problem, "give each item an id of its own")
     }
 }
 
@@ -52,113 +63,60 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a file of questions or notes, or a subset of it, is refused.
-#[derive(Debug, Error)]
-pub enum DataError {
-    /// The message of `fs_err` names the path.
-    #[error(transparent)]
-    Read(#[from] io::Error),
-    #[error("{0}: not valid UTF-8")]
-    Encoding(Place),
-    /// `notices` say which rows were left out.
-    #[error("{}: no {kind}{}", path.display(), after_semicolons(notices))]
-    Empty { path: PathBuf, kind: ItemKind, notices: Vec<String> },
-    /// The row could not be split into fields.
-    #[error("{place}: {problem}")]
-    Syntax { place: Place, problem: String },
-    #[error("{place}: field `{}` {problem}", shortened(field))]
-    Field { place: Place, field: String, problem: String },
-    #[error("{place}: the id `{}` came before, in {first}", shortened(id))]
-    RepeatedId { place: Place, id: String, first: Position },
-    /// `example` is an id that exists in the dataset.
-    #[error("{place}: no item has the id `{}`", shortened(id))]
-    UnknownId { place: Place, id: String, example: String },
-    #[error("{0} chooses no item")]
-    NoneChosen(String),
-    #[error("unknown format `{0}`")]
-    UnknownFormat(String),
+faults! {
+    /// Why a file of questions or notes, or a subset of it, is refused.
+    #[derive(Debug, Error)]
+    pub enum DataError {
+        /// The message of `fs_err` names the path.
+        #[error(transparent)]
+        Read(error: #[from] io::Error) => error.blame(), hint_of_reading(error);
+        #[error("{0}: not valid UTF-8")]
+        Encoding(place: Place)
+            => Usage, "save the file as UTF-8 («CSV UTF-8» in Excel); .xlsx is not read";
+        /// `notices` say which rows were left out.
+        #[error("{}: no {kind}{}", path.display(), after_semicolons(notices))]
+        Empty { path: PathBuf, kind: ItemKind, notices: Vec<String> } => Usage;
+        /// A malformed row. No value of it is shown, for it may be of a patient.
+        #[error("{place}: {problem}")]
+        Row { place: Place, problem: String, hint: &'static str } => Usage, *hint;
+        /// `example` is an id that exists in the dataset.
+        #[error("{place}: no item has the id `{}`", shortened(id))]
+        UnknownId { place: Place, id: String, example: String }
+            => Usage, format!("an id of this dataset is `{example}`");
+        #[error("{0} chooses no item")]
+        NoneChosen(what: String) => Usage;
+        #[error("unknown format `{0}`")]
+        UnknownFormat(name: String) => Usage, format!("the formats are {}", Format::names());
+    }
 }
 
 impl DataError {
     /// The message without the place in the file.
     pub fn problem(&self) -> String {
-        self.row().map_or_else(|| self.to_string(), |row| row.problem)
+        match self {
+            DataError::Row { problem, .. } => problem.clone(),
+            other => other.to_string(),
+        }
     }
 
     /// The failure for a command without `--skip-bad-rows`; `hint` replaces the hint of a malformed row.
     pub fn of_needed_rows(self, hint: &str) -> Failure {
         match self {
-            DataError::Field { .. } => Failure::usage(self.to_string(), hint),
+            DataError::Row { .. } => Failure::usage(self.to_string(), hint),
             other => other.into(),
         }
     }
-
-    /// The malformed row, if the error is about a single row.
-    pub(super) fn row(&self) -> Option<SkippedRow> {
-        let (DataError::Syntax { place, .. }
-        | DataError::Field { place, .. }
-        | DataError::RepeatedId { place, .. }) = self
-        else {
-            return None;
-        };
-        let whole = self.to_string();
-        let problem = whole.strip_prefix(&format!("{place}: ")).unwrap_or(&whole);
-        Some(SkippedRow { row: place.position.to_string(), problem: problem.to_owned() })
-    }
 }
 
-impl Diagnosis for DataError {
-    fn blame(&self) -> Blame {
-        match self {
-            DataError::Read(error) => error.blame(),
-            _ => Blame::Usage,
+fn hint_of_reading(error: &io::Error) -> Option<String> {
+    let hint = match error.kind() {
+        ErrorKind::NotFound => "check the path, which is relative to the current directory",
+        ErrorKind::IsADirectory => {
+            "name a file; of directories only those with .txt notes are read (--format notes)"
         }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            DataError::Read(error) if error.kind() == ErrorKind::NotFound => {
-                "check the path, which is relative to the current directory".to_owned()
-            }
-            DataError::Read(error) if error.kind() == ErrorKind::IsADirectory => {
-                "name a file; of directories only those with .txt notes are read (--format notes)"
-                    .to_owned()
-            }
-            DataError::Encoding(_) => {
-                "save the file as UTF-8 («CSV UTF-8» in Excel); .xlsx is not read".to_owned()
-            }
-            DataError::Syntax { place, .. } if has_extension(&place.path, "csv") => {
-                "columns are separated by commas, not semicolons; a cell with a comma, a quote or a line \
-                 break in it stands in quotes, its own quotes doubled"
-                    .to_owned()
-            }
-            DataError::Syntax { .. } => {
-                "medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one \
-                 in all, medec and mederrbench files CSV; a CSV file's name ends in .csv"
-                    .to_owned()
-            }
-            DataError::Field { place, field, .. } if place.is_header() && field.contains(';') => {
-                "the columns are separated by semicolons: save the file with commas".to_owned()
-            }
-            DataError::Field { place, problem, .. }
-                if place.is_header() && problem.contains("is unknown") =>
-            {
-                "remove or rename the column; --skip-bad-rows does not help, since it is the header"
-                    .to_owned()
-            }
-            DataError::Field { .. } => {
-                "fix the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right".to_owned()
-            }
-            DataError::RepeatedId { .. } => "give each item an id of its own".to_owned(),
-            DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
-            DataError::UnknownFormat(_) => {
-                let names = Format::value_variants().iter().map(|format| format.name());
-                format!("the formats are {}", names.collect::<Vec<_>>().join(", "))
-            }
-            _ => return None,
-        };
-        Some(hint)
-    }
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 /// The most characters of a file's text that an error shows.
@@ -180,28 +138,6 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// The most characters of a value that an error shows: codes and labels are no longer.
-const LONGEST_VALUE: usize = 12;
-
-/// A value of a malformed row: shown where it is a short word, else its length alone, for it may be of a patient.
-pub(super) fn quoted(text: &str) -> String {
-    let count = text.chars().count();
-    match count <= LONGEST_VALUE && !text.contains(char::is_whitespace) {
-        true => format!("\"{}\"", shortened(text)),
-        false => format!("a text of {count} characters"),
-    }
-}
-
-/// A JSON value for an error message.
-pub(super) fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Array(list) => format!("a list of {}", list.len()),
-        Value::Object(fields) => format!("an object of {} fields", fields.len()),
-        other => shortened(&other.to_string()),
-    }
-}
-
 /// Whether a file's name ends in this extension, in any case.
 pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
@@ -214,19 +150,6 @@ fn after_semicolons(notices: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_value_that_may_be_of_a_patient_is_not_shown() {
-        assert_eq!(quoted("E"), "\"E\"");
-        assert_eq!(quoted("a\u{7}b"), "\"a\\u{7}b\"");
-        for text in ["PATIENT-JOHN-DOE", "John Doe", "a\nb"] {
-            assert_eq!(quoted(text), format!("a text of {} characters", text.len()));
-            assert_eq!(shown(&Value::from(text)), quoted(text));
-        }
-        assert_eq!(shown(&serde_json::json!(["John Doe"])), "a list of 1");
-        assert_eq!(shown(&serde_json::json!({"John Doe": 1})), "an object of 1 fields");
-        assert_eq!(shown(&serde_json::json!(17)), "17");
-    }
 
     #[test]
     fn a_long_text_is_cut_and_what_cannot_be_printed_is_escaped() {

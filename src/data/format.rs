@@ -70,6 +70,12 @@ impl Format {
         self.reader().name
     }
 
+    /// The names of all formats.
+    pub(super) fn names() -> String {
+        let names: Vec<&str> = Format::value_variants().iter().map(|one| one.name()).collect();
+        names.join(", ")
+    }
+
     /// Whether the notes are MEDEC's, whose figures and near-duplicates are computed in its own way.
     pub fn is_medec(self) -> bool {
         matches!(self, Format::Medec | Format::MedecUw)

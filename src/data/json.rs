@@ -7,7 +7,7 @@ use serde::de::{
 };
 use serde_json::{Map, Value};
 
-use super::error::shortened;
+use super::error::{MEND_JSON, shortened};
 use super::{DataError, Place};
 
 /// Parses one JSON value.
@@ -33,7 +33,7 @@ pub(super) fn refused(place: Place, error: &serde_json::Error) -> DataError {
     let message = error.to_string();
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let problem = format!("{}, at column {}", &message[..end], error.column());
-    DataError::Syntax { place, problem }
+    place.refused(problem, MEND_JSON)
 }
 
 struct Unique(Value);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::row_reader::RowReader;
-use super::{contradiction, cross_reference, error, json, running_text, script, sentences};
+use super::{cross_reference, error, json, medec, running_text, script, sentences};
 use crate::linear::{self, keep};
 
 #[test]
@@ -16,15 +16,10 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
             let question = json!({"question": text, "options": [text, "b"]});
             keep(super::question(&question));
         }),
-        ("contradiction::is_same", &|text| keep(contradiction::is_same(text, text))),
-        ("contradiction::number_twice", &|text| {
-            keep(contradiction::number_twice(&[text, text], text));
-        }),
         ("cross_reference::speaks_of_others", &|text| {
             keep(cross_reference::speaks_of_others(text));
         }),
         ("error::shortened", &|text| keep(error::shortened(text))),
-        ("error::quoted", &|text| keep(error::quoted(text))),
         ("json::parse", &|text| keep(json::parse(text))),
         ("json::read", &|text| keep(json::read::<serde_json::Value>(text.as_bytes()))),
         ("row_reader::all, JSON Lines", &|text| {
@@ -34,6 +29,7 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
             let table = RowReader::table(Path::new("a"), text.as_bytes());
             keep(table.and_then(RowReader::all).is_ok());
         }),
+        ("medec::bare", &|text| keep(medec::bare(text))),
         ("running_text::split", &|text| keep(running_text::split(text))),
         ("running_text::one_line", &|text| keep(running_text::one_line(text))),
         ("script::language", &|text| keep(script::language(text))),

@@ -28,9 +28,10 @@
 
 use serde_json::{Map, Value};
 
+use super::error::MEND;
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Question, unscored};
+use super::{DataError, Draft, Question};
 
 #[cfg(test)]
 mod tests;
@@ -39,11 +40,8 @@ const LETTERS: [&str; 10] = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J"];
 const FIELDS: [&str; 4] = ["id", "question", "answer", "image"];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
-    let mut notices = records.notices();
-    let questions = records.numbered(question);
-    notices.extend(unscored(&questions));
-    Ok(Draft::new(source.stem(), &[source], questions, notices))
+    let rows = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
+    Ok(Draft::questions(source.stem(), source, rows, question))
 }
 
 /// Moves a CSV record's lettered cells into the field `options`; `\r\n` in a cell becomes `\n`.
@@ -63,7 +61,7 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
 
 /// The question of a row; without an id it is named by `number`.
 pub(super) fn question(row: &Row, number: usize) -> Result<Question, DataError> {
-    row.refuse_others(&["id", "question", "options", "answer", "image"])?;
+    row.refuse_others(&["id", "question", "options", "answer", "image"], MEND)?;
     let options = row.options("options")?;
     Ok(Question {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),

@@ -8,20 +8,14 @@
 //!
 //! A row of flag 0 has the sentence id -1; one of flag 1 names one of its sentences and corrects it. The dataset is
 //! named after its ids, such as `medec-ms-test`.
-//!
-//! A row is refused whose numbers come twice, or whose error is in another wording than its sentence: no published row of MEDEC-MS is so.
-//! Sentences that are others than those of the text are read as they stand, and counted: one test note's and one validation note's are.
 
-use super::error::{quoted, shortened};
 use super::row::Row;
-use super::source::Source;
-use super::{
-    DataError, Draft, Note, NoteError, NoteGold, Place, contradiction, notice, script, sentences,
-};
-use crate::record::Language;
+use super::sentences::{ESCAPED, is_punctuation, numbered};
+use super::source::{Rows, Source};
+use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script};
 
 const COLUMNS: [&str; 7] = [
-    "Text ID",
+    ID,
     "Text",
     "Sentences",
     "Error Flag",
@@ -29,9 +23,13 @@ const COLUMNS: [&str; 7] = [
     "Error Sentence",
     "Corrected Sentence",
 ];
+const ID: &str = "Text ID";
 
 /// The number of MEDEC's test notes, MEDEC-UW included.
 const PAPER_NOTES: usize = 925;
+
+/// What annotators lose where they copy, beside blanks and what ends a sentence.
+const MARKS: &str = "'’‘`\"“”,，،、…";
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     read_subsets(source, &["ms-"])
@@ -44,70 +42,46 @@ pub(super) fn read_with_uw(source: &Source) -> Result<Draft, DataError> {
 
 /// The notes whose ids begin with one of these.
 fn read_subsets(source: &Source, subsets: &[&str]) -> Result<Draft, DataError> {
-    let mut records = records(source)?;
-    let mut refused = 0;
-    let notes = records.rows.into_iter().filter_map(|row| match row {
-        Ok((id, _)) if !subsets.iter().any(|subset| id.starts_with(subset)) => {
-            refused += 1;
-            None
-        }
-        row => Some(row.and_then(|(id, row)| {
-            let note = note(&row, id, Set::Medec)?;
-            Ok((row.place, note))
-        })),
+    let (mut rows, total, mut notices) = rows(source)?;
+    let identified = rows.rows.len();
+    rows.rows.retain(|row| {
+        let id = row.as_ref().ok().and_then(|row| row.get(ID)?.as_str());
+        id.is_none_or(|id| subsets.iter().any(|subset| id.trim_start().starts_with(subset)))
     });
-    let notes: Vec<_> = notes.collect();
-    let notices = &mut records.notices;
     notices.extend(notice(
         &format!(
             "rows whose id does not begin with {}, not loaded (MEDEC-UW is under a data-use agreement)",
             subsets.join(" or ")
         ),
-        refused,
-        records.total,
+        identified - rows.rows.len(),
+        total,
     ));
+    let notes = rows.numbered(|row, _| note(row));
+    let read = notes.iter().flatten().count();
     let of_uw = notes.iter().flatten().filter(|(_, note)| note.id.starts_with("uw-")).count();
     notices.extend(notice(
         "notes of MEDEC-UW, loaded: what is written of this run holds their texts and is under their data-use agreement",
         of_uw,
         notes.len(),
     ));
-    notices.extend(contradiction::notices(&notes));
     let split = split(&notes);
-    match split.as_deref() {
-        _ if notes.iter().flatten().next().is_none() || of_uw > 0 => {}
-        Some("ms-test") => notices.push(format!(
-            "MS, {} of the paper's {PAPER_NOTES} notes: not comparable",
-            notes.iter().flatten().count()
-        )),
-        _ => notices.push("MS, and not the paper's test notes: not comparable".to_owned()),
+    if read > 0 && of_uw == 0 {
+        notices.push(match split.as_deref() {
+            Some("ms-test") => {
+                format!("MS, {read} of the paper's {PAPER_NOTES} notes: not comparable")
+            }
+            _ => "MS, and not the paper's test notes: not comparable".to_owned(),
+        });
     }
-    Ok(Draft::new(named("medec", split), &[source], notes, records.notices))
+    Ok(Draft::new(named("medec", split), &[source], notes, notices))
 }
 
-/// Whose rows they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Set {
-    Medec,
-    /// Some of whose published errors are worded otherwise than their sentences.
-    Mederrbench,
-}
-
-/// The rows that have an id.
-pub(super) struct Records {
-    pub rows: Vec<Result<(String, Row), DataError>>,
-    /// Rows with and without an id.
-    pub total: usize,
-    /// The notice about rows without an id.
-    pub notices: Vec<String>,
-}
-
-/// The rows of a file with MEDEC's columns.
+/// The rows of a file with MEDEC's columns that have an id, how many it has with and without one, and the notice about these.
 ///
 /// # Errors
 /// The file is not CSV; a column is missing.
-pub(super) fn records(source: &Source) -> Result<Records, DataError> {
-    let table = source.table()?;
+pub(super) fn rows(source: &Source) -> Result<(Rows, usize, Vec<String>), DataError> {
+    let mut table = source.table()?;
     if let Some(header) = &table.header {
         let missing = COLUMNS.iter().find(|column| !header.fields.contains_key(**column));
         if let Some(column) = missing {
@@ -115,95 +89,78 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
         }
     }
     let total = table.rows.len() + table.blank_lines;
-    let identified = |row: Result<Row, DataError>| {
-        let row = row?;
-        Ok(row.optional_id("Text ID")?.map(|id| (id, row)))
-    };
-    let rows = table.rows.into_iter().filter_map(|row| identified(row).transpose());
-    let rows: Vec<_> = rows.collect();
-    let notices = notice("rows without an id, left out", total - rows.len(), total);
-    Ok(Records { rows, total, notices: notices.into_iter().collect() })
+    table.rows.retain(|row| row.as_ref().map_or(true, |row| row.get(ID).is_some()));
+    let without = notice("rows without an id, left out", total - table.rows.len(), total);
+    Ok((table, total, without.into_iter().collect()))
 }
 
 /// The note of a row with MEDEC's columns.
 ///
 /// # Errors
-/// Sentences that are not numbered from 0, or with a number that comes twice; inconsistent gold columns.
-pub(super) fn note(row: &Row, id: String, set: Set) -> Result<Note, DataError> {
-    let text = row.text("Text")?;
-    let sentences = sentences::numbered(row.text("Sentences")?, text);
+/// Sentences that are not numbered from 0; inconsistent gold columns.
+pub(super) fn note(row: &Row) -> Result<Note, DataError> {
+    let (id, text) = (row.id(ID)?, row.text("Text")?);
+    let sentences = numbered(row.text("Sentences")?, text);
     if sentences.is_empty() {
-        let problem = format!("of {} does not begin with 0", shortened(&id));
-        return Err(row.wrong("Sentences", problem));
-    }
-    if let Some(number) = contradiction::number_twice(&sentences, text) {
-        let problem = format!("of {} has the number {number} twice", shortened(&id));
-        return Err(row.wrong("Sentences", problem));
+        return Err(row.wrong("Sentences", "does not begin with 0"));
     }
     Ok(Note {
-        gold: Some(gold(row, &shortened(&id), &sentences, set)?),
-        language: match set {
-            Set::Medec => Language::English,
-            Set::Mederrbench => script::language(text),
-        },
+        id,
+        gold: Some(NoteGold { error: error(row, &sentences)? }),
+        language: script::language(text),
         text: text.to_owned(),
         sentences: sentences.into_iter().map(str::to_owned).collect(),
-        id,
     })
 }
 
-fn gold(row: &Row, id: &str, sentences: &[&str], set: Set) -> Result<NoteGold, DataError> {
+fn error(row: &Row, sentences: &[&str]) -> Result<Option<NoteError>, DataError> {
     let sentence_id = row.text("Error Sentence ID")?.trim();
-    match row.text("Error Flag")?.trim() {
-        "0" if sentence_id == "-1" => Ok(NoteGold { error: None }),
-        "0" => {
-            let problem = format!("of {id} is {}, where flag 0 goes with -1", quoted(sentence_id));
-            Err(row.wrong("Error Sentence ID", problem))
+    let sentence_id = match (row.text("Error Flag")?.trim(), sentence_id.parse::<usize>()) {
+        ("0", _) if sentence_id == "-1" => return Ok(None),
+        ("0", _) => return Err(row.wrong("Error Sentence ID", "is not -1, where the flag is 0")),
+        ("1", Ok(place)) if place < sentences.len() => place,
+        ("1", _) => {
+            let problem = format!("is not one of 0 to {}", sentences.len() - 1);
+            return Err(row.wrong("Error Sentence ID", problem));
         }
-        "1" => {
-            let sentence_id = sentence_id.parse().ok().filter(|place| *place < sentences.len());
-            let sentence_id = sentence_id.ok_or_else(|| {
-                let found = row.text("Error Sentence ID").unwrap_or_default();
-                let problem = format!(
-                    "of {id} is {}, not one of 0 to {}",
-                    quoted(found),
-                    sentences.len() - 1
-                );
-                row.wrong("Error Sentence ID", problem)
-            })?;
-            let given = |column| given(row, column, id);
-            let sentence = given("Error Sentence")?;
-            let is_of = |other: &str| contradiction::is_same(&sentence, other);
-            if !is_of(sentences[sentence_id])
-                && (set == Set::Medec && id.starts_with("ms-")
-                    || sentences.iter().any(|other| is_of(other)))
-            {
-                let (found, own) = (quoted(&sentence), quoted(sentences[sentence_id]));
-                let problem = format!("of {id} is {found}, and sentence {sentence_id} is {own}");
-                return Err(row.wrong("Error Sentence", problem));
-            }
-            Ok(NoteGold {
-                error: Some(NoteError {
-                    sentence_id,
-                    sentence,
-                    correction: given("Corrected Sentence")?,
-                    kind: label(row, "Error Type")?,
-                    keywords: Vec::new(),
-                    difficulty: label(row, "Difficulty")?,
-                    reasoning: label(row, "Reasoning Type")?,
-                }),
-            })
-        }
-        flag => Err(row.wrong("Error Flag", format!("of {id} is {}, not 0 or 1", quoted(flag)))),
+        _ => return Err(row.wrong("Error Flag", "is not 0 or 1")),
+    };
+    // The text of a column that flag 1 requires.
+    let given = |column| match row.text(column)? {
+        "NA" => Err(row.wrong(column, "is NA, where the flag is 1")),
+        text => Ok(text.to_owned()),
+    };
+    let sentence = given("Error Sentence")?;
+    // Three published errors are worded otherwise than their sentence. One that is another sentence is of a wrong id.
+    let words = bare(&sentence);
+    let is_of = |other: &&str| bare(other) == words;
+    if !is_of(&sentences[sentence_id]) && sentences.iter().any(is_of) {
+        let problem = format!("is another sentence than {sentence_id}");
+        return Err(row.wrong("Error Sentence", problem));
     }
+    Ok(Some(NoteError {
+        sentence_id,
+        sentence,
+        correction: given("Corrected Sentence")?,
+        kind: label(row, "Error Type")?,
+        keywords: Vec::new(),
+        difficulty: label(row, "Difficulty")?,
+        reasoning: label(row, "Reasoning Type")?,
+    }))
 }
 
-/// The text of a column that flag 1 requires.
-fn given(row: &Row, column: &str, id: &str) -> Result<String, DataError> {
-    match row.text(column)? {
-        "NA" => Err(row.wrong(column, format!("of {id} is NA, where the flag is 1"))),
-        text => Ok(text.to_owned()),
-    }
+/// A text without blanks and marks. A mark between two digits counts, as in `1.5`.
+pub(super) fn bare(text: &str) -> Vec<char> {
+    let text: Vec<char> = text.replace(ESCAPED, " ").chars().collect();
+    let is_digit =
+        |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(char::is_ascii_digit);
+    let is_kept = |at: usize, letter: char| {
+        let is_mark = is_punctuation(letter) || MARKS.contains(letter);
+        let is_within_number = is_digit(at.checked_sub(1)) && is_digit(Some(at + 1));
+        !letter.is_whitespace() && (!is_mark || is_within_number)
+    };
+    let letters = text.iter().copied().enumerate();
+    letters.filter(|(at, letter)| is_kept(*at, *letter)).map(|(_, letter)| letter).collect()
 }
 
 /// A short text, trimmed; `None` for `NA`.
@@ -233,6 +190,7 @@ mod tests {
 
     use super::super::{Dataset, Format, load, read};
     use super::*;
+    use crate::record::Language;
 
     const HEADER: &str = "Text ID,Text,Sentences,Error Flag,Error Type,Error Sentence ID,Error Sentence,Corrected Sentence,Corrected Text\n";
     const WRONG: &str = "ms-test-0,A. B.,\"0 A.\r\n1 B.\r\n\",1, diagnosis ,1,B.,\"C, D.\",A. C.\n";
@@ -323,39 +281,40 @@ mod tests {
     fn refuses_gold_that_does_not_hold_together() {
         let wrong = WRONG.replace("ms-test-0", "ms-test-7");
         let cases = [
-            (
-                wrong.replace(",1,B.", ",2,B."),
-                "`Error Sentence ID` of ms-test-7 is \"2\", not one of 0 to 1",
-            ),
-            (
-                wrong.replace(",1,B.", ",-1,B."),
-                "`Error Sentence ID` of ms-test-7 is \"-1\", not one of 0 to 1",
-            ),
-            (
-                wrong.replace("\"C, D.\"", "NA"),
-                "`Corrected Sentence` of ms-test-7 is NA, where the flag is 1",
-            ),
+            (wrong.replace(",1,B.", ",2,B."), "`Error Sentence ID` is not one of 0 to 1"),
+            (wrong.replace(",1,B.", ",-1,B."), "`Error Sentence ID` is not one of 0 to 1"),
+            (wrong.replace("\"C, D.\"", "NA"), "`Corrected Sentence` is NA, where the flag is 1"),
             (wrong.replace("\"C, D.\"", ""), "`Corrected Sentence` is missing"),
-            (wrong.replace(",1, d", ",2, d"), "`Error Flag` of ms-test-7 is \"2\", not 0 or 1"),
-            (
-                wrong.replace(",1, d", ",0, d"),
-                "`Error Sentence ID` of ms-test-7 is \"1\", where flag 0 goes with -1",
-            ),
-            (wrong.replace("\"0 A", "\"A"), "`Sentences` of ms-test-7 does not begin with 0"),
+            (wrong.replace(",1, d", ",2, d"), "`Error Flag` is not 0 or 1"),
+            (wrong.replace(",1, d", ",0, d"), "`Error Sentence ID` is not -1, where the flag is 0"),
+            (wrong.replace("\"0 A", "\"A"), "`Sentences` does not begin with 0"),
             (wrong.replace(",A. B.,", ",,"), "`Text` is missing"),
-            (
-                wrong.replace(",1,B.", ",0,B."),
-                "`Error Sentence` of ms-test-7 is \"B.\", and sentence 0 is \"A.\"",
-            ),
-            (
-                wrong.replace("1 B.\r\n", "1 B.\r\n1 C.\r\n"),
-                "`Sentences` of ms-test-7 has the number 1 twice",
-            ),
+            (wrong.replace(",1,B.", ",0,B."), "`Error Sentence` is another sentence than 0"),
         ];
         for (row, expected) in cases {
             assert_eq!(problem(&row), format!("MEDEC.csv:3: field {expected}"));
         }
         assert_eq!(problem(RIGHT), "MEDEC.csv:3: the id `ms-test-1` came before, in line 2");
+    }
+
+    #[test]
+    fn blanks_and_marks_make_no_difference_and_marks_of_numbers_do() {
+        for (one, other) in [
+            ("The patient's BP is\n 120/80 mm Hg.", "The patients BP is 120/80 mm Hg"),
+            ("He took 1.5 mg.", "He took 1.5 mg ."),
+            ("发热，咳嗽。", "发热咳嗽"),
+            ("a\\nb", "a b"),
+        ] {
+            assert_eq!(bare(one), bare(other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("He took 1.5 mg.", "He took 15 mg."),
+            ("pH < 7.1", "pH > 7.1"),
+            ("He is well.", "He is ill."),
+            ("He is well.", "he is well."),
+        ] {
+            assert_ne!(bare(one), bare(other), "{one} {other}");
+        }
     }
 
     #[test]
@@ -386,7 +345,6 @@ mod tests {
             test.notices,
             [
                 "rows without an id, left out: 328 of 925",
-                "notes whose sentences are others than their text's, the first ms-test-529: 1 of 597",
                 "MS, 597 of the paper's 925 notes: not comparable"
             ]
         );

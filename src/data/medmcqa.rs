@@ -6,79 +6,48 @@
 
 use serde_json::Value;
 
-use super::error::shown;
 use super::row::Row;
 use super::source::Source;
-use super::{Choice, DataError, Draft, Question, unscored};
+use super::{Choice, DataError, Draft, Question};
 
 const OPTIONS: [(char, &str); 4] = [('A', "opa"), ('B', "opb"), ('C', "opc"), ('D', "opd")];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines()?;
-    let mut notices = records.notices();
-    let mut first = First::default();
-    for row in records.rows.iter().flatten() {
-        first.learn(row);
-    }
-    let questions = records.rows.into_iter().map(|row| {
-        let row = row?;
-        let question = question(&row, first)?;
-        Ok((row.place, question))
-    });
-    let questions: Vec<_> = questions.collect();
-    notices.extend(unscored(&questions));
-    Ok(Draft::new("medmcqa", &[source], questions, notices))
+    let rows = source.json_lines()?;
+    let has =
+        |answer: i64| rows.rows.iter().flatten().any(|row| row.get("cop") == Some(&answer.into()));
+    let first = match (has(0), has(4)) {
+        (true, false) => Some(0),
+        (false, true) => Some(1),
+        _ => None,
+    };
+    Ok(Draft::questions("medmcqa", source, rows, |row, _| question(row, first)))
 }
 
-/// What says from which number a file's answers count.
-#[derive(Clone, Copy, Default)]
-struct First {
-    has_0: bool,
-    has_4: bool,
-}
-
-impl First {
-    fn learn(&mut self, row: &Row) {
-        match row.get("cop").and_then(Value::as_i64) {
-            Some(0) => self.has_0 = true,
-            Some(4) => self.has_4 = true,
-            _ => {}
-        }
-    }
-
-    /// The letter of an answer that a row gives.
-    fn letter(self, row: &Row, answer: &Value) -> Result<Option<char>, DataError> {
-        let wrong = |problem: String| Err(row.wrong("cop", problem));
-        let first = match (self.has_0, self.has_4) {
-            _ if answer.as_i64() == Some(-1) => return Ok(None),
-            (true, false) => 0,
-            (false, true) => 1,
-            (true, true) => return wrong("counts from 0 in some rows and from 1 in others".into()),
-            (false, false) => {
-                return wrong(
-                    "is 0 or 4 in no row: whether it counts from 0 or from 1 cannot be told".into(),
-                );
-            }
-        };
-        let place = answer.as_i64().and_then(|answer| usize::try_from(answer - first).ok());
-        match place.and_then(|place| OPTIONS.get(place)) {
-            Some((letter, _)) => Ok(Some(*letter)),
-            None => wrong(format!("is {}, not one of {first} to {}", shown(answer), first + 3)),
-        }
-    }
-}
-
-fn question(row: &Row, first: First) -> Result<Question, DataError> {
-    let id = row.optional_id("id")?.ok_or_else(|| row.wrong("id", "is missing"))?;
+/// The question of a row; `first` is the number that stands for A, where the file says so.
+fn question(row: &Row, first: Option<i64>) -> Result<Question, DataError> {
     let options =
         OPTIONS.map(|(letter, field)| Ok(Choice { letter, text: row.text(field)?.to_owned() }));
+    let answer = row.get("cop").filter(|answer| **answer != Value::from(-1));
     Ok(Question {
-        id,
+        id: row.id("id")?,
         question: row.text("question")?.to_owned(),
         options: options.into_iter().collect::<Result<_, DataError>>()?,
-        gold: row.get("cop").map(|answer| first.letter(row, answer)).transpose()?.flatten(),
+        gold: answer.map(|answer| letter(row, answer, first)).transpose()?,
         ..Question::default()
     })
+}
+
+fn letter(row: &Row, answer: &Value, first: Option<i64>) -> Result<char, DataError> {
+    let Some(first) = first else {
+        let problem = "is both 0 and 4 in this file, or neither: whether it counts from 0 or from 1 cannot be told";
+        return Err(row.wrong("cop", problem));
+    };
+    let place = answer.as_i64().and_then(|answer| usize::try_from(answer - first).ok());
+    let option = place.and_then(|place| OPTIONS.get(place));
+    option
+        .map(|(letter, _)| *letter)
+        .ok_or_else(|| row.wrong("cop", format!("is not one of {first} to {}", first + 3)))
 }
 
 #[cfg(test)]
@@ -117,14 +86,12 @@ mod tests {
     #[test]
     fn a_file_that_does_not_say_from_where_it_counts_is_refused() {
         let problem = |answers: &[&str]| parse(answers).unwrap_err().to_string();
-        assert_eq!(
-            problem(&[", \"cop\": 2", ", \"cop\": 1"]),
-            "dev.json:1: field `cop` is 0 or 4 in no row: whether it counts from 0 or from 1 cannot be told"
-        );
-        assert_eq!(
-            problem(&[", \"cop\": 0", ", \"cop\": 4"]),
-            "dev.json:1: field `cop` counts from 0 in some rows and from 1 in others"
-        );
+        for answers in [[", \"cop\": 2", ", \"cop\": 1"], [", \"cop\": 0", ", \"cop\": 4"]] {
+            assert_eq!(
+                problem(&answers),
+                "dev.json:1: field `cop` is both 0 and 4 in this file, or neither: whether it counts from 0 or from 1 cannot be told"
+            );
+        }
         for wrong in ["5", "-2", "\"A\"", "1.5"] {
             let problem = problem(&[", \"cop\": 4", &format!(", \"cop\": {wrong}")]);
             assert!(problem.ends_with("not one of 1 to 4"), "{problem}");

@@ -3,8 +3,6 @@
 //! [`load`] reads all items of a file, [`subset::Subset`] selects those that run.
 
 mod agreement;
-mod bad_rows;
-mod contradiction;
 mod cross_reference;
 mod error;
 mod format;
@@ -28,19 +26,18 @@ mod script;
 mod sentences;
 mod source;
 pub mod subset;
-mod twice;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use agreement::count_restricted;
-pub use bad_rows::{BadRows, SkippedRow};
 pub use error::{DataError, Place, Position};
 pub use format::Format;
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
 pub(crate) use row::Row;
 pub(crate) use row_reader::RowReader;
-use source::Source;
+use serde::{Deserialize, Serialize};
+use source::{Rows, Source};
 
 /// The path that stands for the built-in questions, in [`load`] and in plans.
 pub const DEMO_PATH: &str = "built-in/demo.jsonl";
@@ -89,6 +86,21 @@ struct Draft {
 }
 
 impl Draft {
+    /// The draft of questions from `rows`; `read` is told the row's number, from 1.
+    fn questions(
+        name: impl Into<String>,
+        source: &Source,
+        rows: Rows,
+        read: impl FnMut(&Row, usize) -> Result<Question, DataError>,
+    ) -> Draft {
+        let mut notices = rows.notices();
+        let questions = rows.numbered(read);
+        let read = questions.iter().flatten();
+        let unscored = read.clone().filter(|(_, question)| question.gold.is_none()).count();
+        notices.extend(notice("questions without an answer, not scored", unscored, read.count()));
+        Draft::new(name, &[source], questions, notices)
+    }
+
     /// The draft of items from `sources`, whose bytes are hashed in this order.
     fn new<T: Into<Item>>(
         name: impl Into<String>,
@@ -106,17 +118,34 @@ impl Draft {
     }
 }
 
+/// How malformed rows are handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BadRows {
+    /// The file is refused.
+    #[default]
+    Refuse,
+    /// The row is left out and listed.
+    Skip,
+}
+
+impl BadRows {
+    pub fn skip_where(skip: bool) -> BadRows {
+        if skip { BadRows::Skip } else { BadRows::Refuse }
+    }
+}
+
+/// A row that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkippedRow {
+    /// The row's position in the file.
+    pub row: String,
+    pub problem: String,
+}
+
 /// `what: count of total`; `None` if the count is 0.
 fn notice(what: &str, count: usize, total: usize) -> Option<String> {
     (count > 0).then(|| format!("{what}: {count} of {total}"))
-}
-
-/// Says how many questions have no answer.
-fn unscored(questions: &[Result<(Place, Question), DataError>]) -> Option<String> {
-    let read = questions.iter().flatten();
-    let is_unscored = |question: &Question| question.gold.is_none();
-    let unscored = read.clone().filter(|(_, question)| is_unscored(question)).count();
-    notice("questions without an answer, not scored", unscored, read.count())
 }
 
 /// Reads every item of a file, the built-in ones for [`DEMO_PATH`], or a folder of notes.
@@ -197,36 +226,27 @@ fn checked(
     let mut positions: HashMap<String, Position> = HashMap::new();
     let (mut items, mut skipped) = (Vec::new(), Vec::new());
     for item in draft.items {
-        match item.and_then(|(place, item)| first_of_its_id(&mut positions, place, item)) {
+        let item = item.and_then(|(place, item)| match positions.get(item.id()) {
+            Some(first) => Err(place.repeats(item.id(), first)),
+            None => {
+                positions.insert(item.id().to_owned(), place.position);
+                Ok(item)
+            }
+        });
+        match item {
             Ok(item) => items.push(item),
-            Err(error) => match (bad_rows, error.row()) {
-                (BadRows::Skip, Some(row)) => skipped.push(row),
-                _ => return Err(error),
-            },
+            Err(DataError::Row { place, problem, .. }) if bad_rows == BadRows::Skip => {
+                skipped.push(SkippedRow { row: place.position.to_string(), problem });
+            }
+            Err(error) => return Err(error),
         }
     }
     notices.extend(notice("bad rows, left out", skipped.len(), skipped.len() + items.len()));
-    notices.extend(twice::contradictions(&items));
-    notices.extend(twice::options(&items));
     if items.is_empty() {
         return Err(DataError::Empty { path, kind: format.kind(), notices });
     }
     let Draft { name, sha256, .. } = draft;
     Ok(Dataset { name, format, path, sha256, items, notices, skipped })
-}
-
-/// The item, if its id is new.
-fn first_of_its_id(
-    positions: &mut HashMap<String, Position>,
-    place: Place,
-    item: Item,
-) -> Result<Item, DataError> {
-    if let Some(first) = positions.get(item.id()) {
-        let (id, first) = (item.id().to_owned(), first.clone());
-        return Err(DataError::RepeatedId { place, id, first });
-    }
-    positions.insert(item.id().to_owned(), place.position);
-    Ok(item)
 }
 
 #[cfg(test)]
@@ -259,7 +279,7 @@ mod tests {
             told.collect::<Vec<_>>(),
             [
                 "line 2: EOF while parsing a value, at column 13",
-                "line 3: an object is expected, not a list",
+                "line 3: an object is expected",
                 "line 5: the id `1` came before, in line 1",
             ]
         );

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::error::{has_extension, quoted, shown};
+use super::error::{MEND, has_extension};
 use super::row::Row;
 use super::source::Source;
 use super::{
@@ -144,10 +144,10 @@ fn draft(
 }
 
 fn note(row: &Row, number: usize) -> Result<Note, DataError> {
-    row.refuse_others(&FIELDS)?;
+    row.refuse_others(&FIELDS, MEND)?;
     let text = row.text("text")?;
     let sentences: Vec<String> = match row.get("sentences") {
-        Some(_) => row.texts("sentences")?.into_iter().map(str::to_owned).collect(),
+        Some(_) => row.texts("sentences")?,
         None => {
             let sentences = sentences::numbered_or(text, running_text::split);
             sentences.into_iter().map(running_text::one_line).collect()
@@ -155,15 +155,17 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     };
     let language = match row.optional_text("language")? {
         None => script::language(text),
-        Some(name) => name.parse::<Language>().map_err(|_| {
-            let problem = format!("is {}, not one of {}", quoted(name), Language::names());
-            row.wrong("language", problem)
-        })?,
+        Some(name) => name
+            .parse::<Language>()
+            .map_err(|_| row.wrong("language", format!("is not one of {}", Language::names())))?,
     };
-    let gold = row.object("gold")?;
+    let gold = row.get("gold").map(|gold| match Row::new(row.place.clone(), gold.clone()) {
+        Ok(gold) => self::gold(&gold, &sentences),
+        Err(_) => Err(row.wrong("gold", "must be an object")),
+    });
     Ok(Note {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),
-        gold: gold.map(|gold| self::gold(&gold, &sentences)).transpose()?,
+        gold: gold.transpose()?,
         text: text.to_owned(),
         sentences,
         language,
@@ -171,7 +173,7 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
 }
 
 fn gold(row: &Row, sentences: &[String]) -> Result<NoteGold, DataError> {
-    row.refuse_others(&GOLD_FIELDS)?;
+    row.refuse_others(&GOLD_FIELDS, MEND)?;
     if !is_wrong(row)? {
         let mut others = GOLD_FIELDS[1..].iter();
         return match others.find(|field| row.get(field).is_some()) {
@@ -180,30 +182,23 @@ fn gold(row: &Row, sentences: &[String]) -> Result<NoteGold, DataError> {
         };
     }
     let place = integer(row.require("sentence_id")?);
-    let sentence_id = place.filter(|place| *place < sentences.len());
-    let sentence_id = sentence_id.ok_or_else(|| {
-        let found = shown(&row.fields["sentence_id"]);
-        let last = sentences.len() - 1;
-        row.wrong("sentence_id", format!("is {found}, not one of 0 to {last}"))
+    let sentence_id = place.filter(|place| *place < sentences.len()).ok_or_else(|| {
+        row.wrong("sentence_id", format!("is not one of 0 to {}", sentences.len() - 1))
     })?;
     let sentence = sentences[sentence_id].as_str();
     if let Some(given) = row.optional_text("sentence")?
         && !given.split_whitespace().eq(sentence.split_whitespace())
     {
-        let problem = format!("is not sentence {sentence_id}, which is {}", quoted(sentence));
-        return Err(row.wrong("sentence", problem));
+        return Err(row.wrong("sentence", format!("is not sentence {sentence_id}")));
     }
-    let keywords = match row.get("keywords") {
-        Some(_) => row.texts("keywords")?,
-        None => Vec::new(),
-    };
+    let keywords = row.get("keywords").map(|_| row.texts("keywords")).transpose()?;
     Ok(NoteGold {
         error: Some(NoteError {
             sentence_id,
             sentence: sentence.to_owned(),
             correction: row.text("correction")?.to_owned(),
             kind: row.optional_text("type")?.map(str::to_owned),
-            keywords: keywords.into_iter().map(str::to_owned).collect(),
+            keywords: keywords.unwrap_or_default(),
             difficulty: None,
             reasoning: None,
         }),
@@ -215,7 +210,7 @@ fn is_wrong(row: &Row) -> Result<bool, DataError> {
         Value::Bool(flag) => Ok(*flag),
         flag => match integer(flag) {
             Some(flag @ (0 | 1)) => Ok(flag == 1),
-            _ => Err(row.wrong("flag", format!("is {}, not 0 or 1", shown(flag)))),
+            _ => Err(row.wrong("flag", "is not 0 or 1")),
         },
     }
 }

@@ -8,7 +8,7 @@
 
 use std::io::ErrorKind;
 
-use super::error::{quoted, shown};
+use super::error::MEND;
 use super::row::Row;
 use super::source::Source;
 use super::{Choice, DataError, Draft, Question};
@@ -36,21 +36,18 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
         && let Some(pmid) = labels.keys().find(|pmid| !records.contains_key(*pmid))
     {
         let problem = format!("{} has no such record", source.path.display());
-        return Err(DataError::Syntax { place: test.at_record(pmid), problem });
+        return Err(test.at_record(pmid).refused(problem, MEND));
     }
     let total = records.len();
     let rows = records.into_iter().map(|(pmid, record)| {
         let row = Row::new(source.at_record(&pmid), record)?;
         let question = question(&row, &pmid)?;
-        if let Some(labels) = &labels {
-            let Some(label) = labels.get(&pmid) else {
-                return Ok(None);
-            };
-            if label != row.require("final_decision")? {
-                let label = shown(label);
-                let problem = format!("contradicts {TEST_FILE}, which has {label}");
-                return Err(row.wrong("final_decision", problem));
+        match labels.as_ref().map(|labels| labels.get(&pmid)) {
+            Some(None) => return Ok(None),
+            Some(Some(label)) if label != row.require("final_decision")? => {
+                return Err(row.wrong("final_decision", format!("contradicts {TEST_FILE}")));
             }
+            _ => {}
         }
         Ok(Some((row.place, question)))
     });
@@ -70,20 +67,14 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
 
 fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
     let decision = row.text("final_decision")?;
-    let Some((gold, ..)) = OPTIONS.iter().find(|(_, _, label)| *label == decision) else {
-        return Err(
-            row.wrong("final_decision", format!("is {}, not yes, no or maybe", quoted(decision)))
-        );
-    };
+    let gold = OPTIONS.iter().find(|(_, _, label)| *label == decision);
+    let gold = gold.ok_or_else(|| row.wrong("final_decision", "is not yes, no or maybe"))?;
+    let (asked, context) = (row.text("QUESTION")?, row.texts("CONTEXTS")?.join(" "));
     Ok(Question {
         id: format!("pubmedqa_mc_{pmid}"),
-        question: format!(
-            "{}\n\nContext: {}",
-            row.text("QUESTION")?,
-            row.texts("CONTEXTS")?.join(" ")
-        ),
+        question: format!("{asked}\n\nContext: {context}"),
         options: OPTIONS.map(|(letter, text, _)| Choice { letter, text: text.to_owned() }).to_vec(),
-        gold: Some(*gold),
+        gold: Some(gold.0),
         ..Question::default()
     })
 }
@@ -148,7 +139,7 @@ mod tests {
     fn refuses_labels_that_disagree_or_are_unknown() {
         assert_eq!(
             problem(RECORDS, Some(r#"{"7": "no"}"#)),
-            r#"ori_pqal.json: record 7: field `final_decision` contradicts test_ground_truth.json, which has "no""#
+            r#"ori_pqal.json: record 7: field `final_decision` contradicts test_ground_truth.json"#
         );
         assert_eq!(
             problem(RECORDS, Some(r#"{"8": "no"}"#)),
@@ -156,14 +147,17 @@ mod tests {
         );
         assert_eq!(
             problem(&RECORDS.replace("maybe", "perhaps"), None),
-            r#"ori_pqal.json: record 7: field `final_decision` is "perhaps", not yes, no or maybe"#
+            r#"ori_pqal.json: record 7: field `final_decision` is not yes, no or maybe"#
         );
     }
 
     #[test]
     fn refuses_bad_records() {
         let contexts = RECORDS.replace(r#"["three."]"#, "[]");
-        assert_eq!(problem(&contexts, None), "ori_pqal.json: record 7: field `CONTEXTS` is empty");
+        assert_eq!(
+            problem(&contexts, None),
+            "ori_pqal.json: record 7: field `CONTEXTS` must be a list, and not empty"
+        );
         let repeated = RECORDS.replace(r#""7""#, r#""12""#);
         assert_eq!(
             problem(&repeated, None),
@@ -173,7 +167,7 @@ mod tests {
             problem(&RECORDS[..40], None),
             "ori_pqal.json:2: EOF while parsing a value, at column 38"
         );
-        assert_eq!(problem("[]", None), "ori_pqal.json:1: the file is not one JSON object");
+        assert_eq!(problem("[]", None), "ori_pqal.json:1: an object is expected");
     }
 
     #[test]

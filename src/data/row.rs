@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::error::quoted;
+use super::error::{MEND, MEND_JSON, shortened};
 use super::{Choice, DataError, Place};
 
 pub struct Row {
@@ -14,30 +14,24 @@ impl Row {
     pub fn new(place: Place, value: Value) -> Result<Self, DataError> {
         match value {
             Value::Object(fields) => Ok(Self { place, fields }),
-            other => Err(DataError::Syntax {
-                place,
-                problem: format!("an object is expected, not {}", kind(&other)),
-            }),
+            _ => Err(place.refused("an object is expected", MEND_JSON)),
         }
     }
 
     /// The error for a field of this row; in the message `problem` follows the field's name.
     pub fn wrong(&self, field: &str, problem: impl Into<String>) -> DataError {
-        DataError::Field {
-            place: self.place.clone(),
-            field: field.to_owned(),
-            problem: problem.into(),
-        }
+        let problem = problem.into();
+        self.place.refused(format!("field `{}` {problem}", shortened(field)), MEND)
     }
 
     /// Refuses fields that are not among `known`.
-    pub fn refuse_others(&self, known: &[&str]) -> Result<(), DataError> {
-        match self.fields.keys().find(|field| !known.contains(&field.as_str())) {
-            Some(field) => {
-                Err(self.wrong(field, format!("is unknown; the fields are {}", known.join(", "))))
-            }
-            None => Ok(()),
-        }
+    pub fn refuse_others(&self, known: &[&str], hint: &'static str) -> Result<(), DataError> {
+        let Some(field) = self.fields.keys().find(|field| !known.contains(&field.as_str())) else {
+            return Ok(());
+        };
+        let (field, known) = (shortened(field), known.join(", "));
+        let problem = format!("field `{field}` is unknown; the fields are {known}");
+        Err(self.place.refused(problem, hint))
     }
 
     /// A field's value; `null` counts as absent.
@@ -63,84 +57,66 @@ impl Row {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(Value::Number(number)) if !number.is_f64() => Ok(Some(number.to_string())),
-            Some(other) => Err(self.wrong(field, format!("must be a string, not {}", kind(other)))),
+            Some(_) => Err(self.wrong(field, "must be a string or a whole number")),
         }
     }
 
     /// A list of at least one text.
-    pub fn texts(&self, field: &str) -> Result<Vec<&str>, DataError> {
-        match self.require(field)? {
-            Value::Array(texts) if texts.is_empty() => Err(self.wrong(field, "is empty")),
-            Value::Array(texts) => texts.iter().map(|text| self.as_text(field, text)).collect(),
-            other => Err(self.wrong(field, format!("must be a list, not {}", kind(other)))),
-        }
-    }
-
-    /// A field that is an object, as a row at the same place.
-    pub fn object(&self, field: &str) -> Result<Option<Row>, DataError> {
-        match self.get(field) {
-            None => Ok(None),
-            Some(Value::Object(fields)) => {
-                Ok(Some(Row { place: self.place.clone(), fields: fields.clone() }))
-            }
-            Some(other) => {
-                Err(self.wrong(field, format!("must be an object, not {}", kind(other))))
-            }
-        }
+    pub fn texts(&self, field: &str) -> Result<Vec<String>, DataError> {
+        let texts = self.require(field)?.as_array().filter(|texts| !texts.is_empty());
+        let texts = texts.ok_or_else(|| self.wrong(field, "must be a list, and not empty"))?;
+        texts.iter().map(|text| Ok(self.as_text(field, text)?.to_owned())).collect()
     }
 
     /// An id, a string or an integer, that can be written on a line of an ids file.
     pub fn optional_id(&self, field: &str) -> Result<Option<String>, DataError> {
-        let id = self.word(field)?;
-        match id.as_deref() {
-            Some(id) if id.trim().is_empty() => Err(self.wrong(field, "is empty")),
-            Some(id) if id != id.trim() || id.starts_with('#') || id.contains(char::is_control) => {
-                let problem = "no spaces around an id, no # before it, no control characters in it";
-                Err(self.wrong(field, format!("is {}: {problem}", quoted(id))))
+        let is_id = |id: &str| {
+            !id.is_empty()
+                && id == id.trim()
+                && !id.starts_with('#')
+                && !id.contains(char::is_control)
+        };
+        match self.word(field)? {
+            Some(id) if !is_id(&id) => {
+                let problem =
+                    "is empty, or has spaces around it, # before it or a control character in it";
+                Err(self.wrong(field, problem))
             }
-            _ => Ok(id),
+            id => Ok(id),
         }
     }
 
-    /// The options of a list, or of an object keyed by letter, in letter order: 2 to 10 of them, lettered from A without gaps.
+    pub fn id(&self, field: &str) -> Result<String, DataError> {
+        self.optional_id(field)?.ok_or_else(|| self.wrong(field, "is missing"))
+    }
+
+    /// The options of a list, or of an object keyed by letter: 2 to 10 of them, lettered from A without gaps.
     pub fn options(&self, field: &str) -> Result<Vec<Choice>, DataError> {
-        let mut options: Vec<(String, &Value)> = match self.require(field)? {
-            Value::Array(texts) => ('A'..).map(String::from).zip(texts).collect(),
-            Value::Object(texts) => {
-                texts.iter().map(|(letter, text)| (letter.clone(), text)).collect()
-            }
-            other => {
-                return Err(
-                    self.wrong(field, format!("must be an object or a list, not {}", kind(other)))
-                );
-            }
+        let value = self.require(field)?;
+        let count = match value {
+            Value::Array(texts) => texts.len(),
+            Value::Object(texts) => texts.len(),
+            _ => return Err(self.wrong(field, "must be an object or a list")),
         };
-        if !(2..=10).contains(&options.len()) {
-            return Err(
-                self.wrong(field, format!("must hold 2 to 10 options, not {}", options.len()))
-            );
+        if !(2..=10).contains(&count) {
+            return Err(self.wrong(field, format!("must hold 2 to 10 options, not {count}")));
         }
-        options.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let lettered = options.into_iter().zip('A'..);
-        let choices = lettered.map(|((key, text), letter)| {
-            if key != letter.to_string() {
-                let problem = format!("has an option {} where {letter} is due", quoted(&key));
-                return Err(self.wrong(field, problem));
-            }
-            let text = self.as_text(&format!("{field}.{letter}"), text)?;
-            Ok(Choice { letter, text: text.to_owned() })
+        let options = ('A'..).zip(0..count).map(|(letter, place)| {
+            let text = value.get(place).or_else(|| value.get(letter.to_string()));
+            let text = text.ok_or_else(|| self.wrong(field, format!("has no option {letter}")))?;
+            let text = self.as_text(&format!("{field}.{letter}"), text)?.to_owned();
+            Ok(Choice { letter, text })
         });
-        choices.collect()
+        options.collect()
     }
 
     /// A field that names one of the options by its letter.
     pub fn letter(&self, field: &str, options: &[Choice]) -> Result<char, DataError> {
         let text = self.text(field)?;
-        let named = options.iter().find(|choice| text == choice.letter.to_string());
-        named.map(|choice| choice.letter).ok_or_else(|| {
-            let letters: Vec<String> =
-                options.iter().map(|choice| choice.letter.to_string()).collect();
-            self.wrong(field, format!("is {}, not one of {}", quoted(text), letters.join(", ")))
+        let mut letters = options.iter().map(|choice| choice.letter);
+        letters.find(|letter| text == letter.to_string()).ok_or_else(|| {
+            let letters: Vec<String> = options.iter().map(|one| one.letter.to_string()).collect();
+            self.wrong(field, format!("is not one of {}", letters.join(", ")))
         })
     }
 
@@ -148,19 +124,7 @@ impl Row {
         match value {
             Value::String(text) if text.trim().is_empty() => Err(self.wrong(field, "is empty")),
             Value::String(text) => Ok(text),
-            other => Err(self.wrong(field, format!("must be a string, not {}", kind(other)))),
+            _ => Err(self.wrong(field, "must be a string")),
         }
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(number) if number.is_f64() => "a number too large or with a fraction",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::error::{MEND, MEND_CSV};
 use super::row::Row;
 use super::source::Rows;
 use super::{DataError, Place, Position, json};
@@ -73,7 +74,7 @@ impl<R: BufRead> RowReader<R> {
             let count = columns.clone().count();
             if cells.len() != count {
                 let problem = format!("{} cells, where the header has {count}", cells.len());
-                return Ok(Some(Err(DataError::Syntax { place, problem })));
+                return Ok(Some(Err(place.refused(problem, MEND_CSV))));
             }
             let cells = columns.zip(cells).filter(|(_, cell)| !cell.is_empty());
             let fields = cells.map(|(column, cell)| (column.clone(), cell.into())).collect();
@@ -129,7 +130,7 @@ impl<R: BufRead> RowReader<R> {
                     }
                     (At::Closed, _) | (_, '"') => {
                         let problem = "a quote inside a cell is not doubled, or not closed";
-                        return Err(DataError::Syntax { place, problem: problem.to_owned() });
+                        return Err(place.refused(problem, MEND_CSV));
                     }
                     _ => {
                         cell.push(character);
@@ -150,9 +151,7 @@ impl<R: BufRead> RowReader<R> {
         }
         match first {
             None => Ok(None),
-            Some(place) => {
-                Err(DataError::Syntax { place, problem: "a quote is not closed".to_owned() })
-            }
+            Some(place) => Err(place.refused("a quote is not closed", MEND_CSV)),
         }
     }
 
@@ -169,7 +168,7 @@ impl<R: BufRead> RowReader<R> {
         self.line += 1;
         if read as u64 == longest {
             let problem = format!("is longer than {} MB", LONGEST >> 20);
-            return Err(DataError::Syntax { place: self.place(), problem });
+            return Err(self.place().refused(problem, MEND));
         }
         let mut line = String::from_utf8(bytes).map_err(|_| DataError::Encoding(self.place()))?;
         if self.line == 1 && line.starts_with('\u{feff}') {

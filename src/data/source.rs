@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::error::{MEND_HEADER, has_extension};
 use super::row::Row;
 use super::row_reader::RowReader;
-use super::{DataError, Place, Position, error::has_extension, json};
+use super::{DataError, Place, Position, json};
 use crate::digest::hex;
 use crate::outside;
 
@@ -27,6 +28,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    pub fn notices(&self) -> Vec<String> {
+        let blank = self.blank_lines;
+        let notice = (blank > 0).then(|| format!("blank lines: {blank}"));
+        notice.into_iter().collect()
+    }
+
     /// What each row holds, with its place; `read` is told the row's number, from 1.
     pub fn numbered<T>(
         self,
@@ -104,7 +111,7 @@ impl Source {
         }
         let mut found = self.table()?;
         if let Some(header) = &found.header {
-            header.refuse_others(columns)?;
+            header.refuse_others(columns, MEND_HEADER)?;
         }
         for row in found.rows.iter_mut().flatten() {
             row.fields = nest(std::mem::take(&mut row.fields));
@@ -116,21 +123,7 @@ impl Source {
     pub fn members(&self) -> Result<Map<String, Value>, DataError> {
         let value = json::parse(self.text())
             .map_err(|error| json::refused(self.at_line(error.line()), &error))?;
-        match value {
-            Value::Object(members) => Ok(members),
-            _ => Err(DataError::Syntax {
-                place: self.at_line(1),
-                problem: "the file is not one JSON object".to_owned(),
-            }),
-        }
-    }
-}
-
-impl Rows {
-    pub fn notices(&self) -> Vec<String> {
-        let blank = self.blank_lines;
-        let notice = (blank > 0).then(|| format!("blank lines: {blank}"));
-        notice.into_iter().collect()
+        Ok(Row::new(self.at_line(1), value)?.fields)
     }
 }
 
@@ -184,7 +177,7 @@ mod tests {
             let mut rows = source(text.as_bytes()).unwrap().json_lines().unwrap().rows.into_iter();
             rows.find_map(Result::err).unwrap().to_string()
         };
-        assert_eq!(problem("{}\n[1]\n"), "a.jsonl:2: an object is expected, not a list");
+        assert_eq!(problem("{}\n[1]\n"), "a.jsonl:2: an object is expected");
         assert_eq!(
             problem("{}\n{\"a\": \"b"),
             "a.jsonl:2: EOF while parsing a string, at column 8"

@@ -102,7 +102,7 @@ fn pick<'a>(
             return Err(DataError::UnknownId { place, id: id.to_owned(), example });
         };
         if let Some(first) = positions.insert(id, place.position.clone()) {
-            return Err(DataError::RepeatedId { place, id: id.to_owned(), first });
+            return Err(place.repeats(id, &first));
         }
         chosen.push((*item).clone());
     }

@@ -46,15 +46,10 @@ fn a_letter_that_no_option_has() {
         "x.jsonl",
         content.as_bytes(),
         "mcq",
-        &["x.jsonl:1: field `answer` is \"C\", not one of A, B"],
+        &["x.jsonl:1: field `answer` is not one of A, B"],
     );
     let content = "question,A,B,answer\nWhich?,this,that,D\n";
-    refused(
-        "x.csv",
-        content.as_bytes(),
-        "mcq",
-        &["x.csv:2: field `answer` is \"D\", not one of A, B"],
-    );
+    refused("x.csv", content.as_bytes(), "mcq", &["x.csv:2: field `answer` is not one of A, B"]);
 }
 
 #[test]
@@ -155,13 +150,7 @@ fn bad_rows_are_left_out_where_that_is_asked_for_and_said_everywhere() {
     scratch.model(Family::Llama);
     let run = "run medmad --data x.jsonl --format mcq --panel llama --set record_chars=4";
     let refused = scratch.wardround(format!("{run} --out out"));
-    refused.refused(
-        2,
-        &[
-            "x.jsonl:2: field `answer` is a text of 5000 characters, not one of A, B",
-            "--skip-bad-rows",
-        ],
-    );
+    refused.refused(2, &["x.jsonl:2: field `answer` is not one of A, B", "--skip-bad-rows"]);
     assert!(refused.stderr.len() < 800, "{}", refused.stderr);
 
     let ran = scratch.wardround(format!("{run} --skip-bad-rows --out out"));

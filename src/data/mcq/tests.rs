@@ -51,41 +51,29 @@ fn refuses_bad_rows_with_line_and_field() {
     let cases = [
         (r#"{"options": ["x", "y"]}"#, "`question` is missing"),
         (r#"{"question": " ", "options": ["x", "y"]}"#, "`question` is empty"),
-        (r#"{"question": 1, "options": ["x", "y"]}"#, "`question` must be a string, not a number"),
+        (r#"{"question": 1, "options": ["x", "y"]}"#, "`question` must be a string"),
         (r#"{"question": "q"}"#, "`options` is missing"),
-        (
-            r#"{"question": "q", "options": "x"}"#,
-            "`options` must be an object or a list, not a string",
-        ),
+        (r#"{"question": "q", "options": "x"}"#, "`options` must be an object or a list"),
         (r#"{"question": "q", "options": ["x"]}"#, "`options` must hold 2 to 10 options, not 1"),
         (
             r#"{"question": "q", "options": [0,1,2,3,4,5,6,7,8,9,10]}"#,
             "`options` must hold 2 to 10 options, not 11",
         ),
         (r#"{"question": "q", "options": ["x", ""]}"#, "`options.B` is empty"),
-        (
-            r#"{"question": "q", "options": {"A": "x", "C": "y"}}"#,
-            "`options` has an option \"C\" where B is due",
-        ),
-        (
-            r#"{"question": "q", "options": {"a": "x", "b": "y"}}"#,
-            "`options` has an option \"a\" where A is due",
-        ),
+        (r#"{"question": "q", "options": {"A": "x", "C": "y"}}"#, "`options` has no option B"),
+        (r#"{"question": "q", "options": {"a": "x", "b": "y"}}"#, "`options` has no option A"),
         (
             r#"{"question": "q", "options": ["x", "y"], "answer": "C"}"#,
-            "`answer` is \"C\", not one of A, B",
+            "`answer` is not one of A, B",
         ),
         (
-            r#"{"question": "q", "options": ["x", "y"], "answer": "AB"}"#,
-            "`answer` is \"AB\", not one of A, B",
+            r#"{"question": "q", "options": ["x", "y"], "answer": "JOHN-DOE"}"#,
+            "`answer` is not one of A, B",
         ),
-        (
-            r#"{"question": "q", "options": ["x", "y"], "answer": 0}"#,
-            "`answer` must be a string, not a number",
-        ),
+        (r#"{"question": "q", "options": ["x", "y"], "answer": 0}"#, "`answer` must be a string"),
         (
             r##"{"question": "q", "options": ["x", "y"], "id": "#1"}"##,
-            "`id` is \"#1\": no spaces around an id, no # before it, no control characters in it",
+            "`id` is empty, or has spaces around it, # before it or a control character in it",
         ),
         (
             r#"{"question": "q", "options": ["x", "y"], "awnser": "A"}"#,
@@ -99,7 +87,7 @@ fn refuses_bad_rows_with_line_and_field() {
 
 #[test]
 fn refuses_lines_that_are_not_objects_and_repeated_keys() {
-    assert_eq!(problem("\"q\""), "ward.jsonl:3: an object is expected, not a string");
+    assert_eq!(problem("\"q\""), "ward.jsonl:3: an object is expected");
     assert_eq!(
         problem(r#"{"question": "#),
         "ward.jsonl:3: EOF while parsing a value, at column 13"
@@ -176,7 +164,7 @@ fn refuses_bad_headers() {
         assert_eq!(csv_problem(text), format!("ward.csv:1: field {expected}"));
     }
     let cases = [
-        ("question,A,B,D\nq,x,y,z", "`options` has an option \"D\" where C is due"),
+        ("question,A,B,D\nq,x,y,z", "`options` has no option C"),
         ("question,A\nq,x", "`options` must hold 2 to 10 options, not 1"),
         ("A,B\nx,y", "`question` is missing"),
     ];
@@ -190,10 +178,10 @@ fn refuses_bad_records() {
     let cases = [
         ("1,q,x,y,z\n", "2: 5 cells, where the header has 6"),
         ("1,q,x,y,z,A,\n", "2: 7 cells, where the header has 6"),
-        ("1,q,x,,z,A\n", "2: field `options` has an option \"C\" where B is due"),
+        ("1,q,x,,z,A\n", "2: field `options` has no option B"),
         ("1,q,x,,,A\n", "2: field `options` must hold 2 to 10 options, not 1"),
         ("1,,x,y,z,A\n", "2: field `question` is missing"),
-        ("1,q,x,y,,C\n", "2: field `answer` is \"C\", not one of A, B"),
+        ("1,q,x,y,,C\n", "2: field `answer` is not one of A, B"),
         ("1,q,x,y,z,A\n1,q,x,y,z,A\n", "3: the id `1` came before, in line 2"),
         ("1,q,x,y,z,A\n2,q,x,y,z,\"A\n\n", "3: a quote is not closed"),
     ];

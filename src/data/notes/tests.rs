@@ -100,13 +100,13 @@ fn refuses_bad_rows_with_line_and_field() {
     let cases = [
         (r#"{"id": "1"}"#, "`text` is missing"),
         (r#"{"text": " "}"#, "`text` is empty"),
-        (r#"{"text": "a", "sentences": "a"}"#, "`sentences` must be a list, not a string"),
-        (r#"{"text": "a", "sentences": []}"#, "`sentences` is empty"),
+        (r#"{"text": "a", "sentences": "a"}"#, "`sentences` must be a list, and not empty"),
+        (r#"{"text": "a", "sentences": []}"#, "`sentences` must be a list, and not empty"),
         (
             r#"{"text": "a", "language": "greek"}"#,
-            "`language` is \"greek\", not one of english, chinese, arabic",
+            "`language` is not one of english, chinese, arabic",
         ),
-        (r#"{"text": "a", "gold": 1}"#, "`gold` must be an object, not a number"),
+        (r#"{"text": "a", "gold": 1}"#, "`gold` must be an object"),
         (
             r#"{"text": "a", "note": "b"}"#,
             "`note` is unknown; the fields are id, text, sentences, language, gold",
@@ -121,21 +121,21 @@ fn refuses_bad_rows_with_line_and_field() {
 fn refuses_gold_that_does_not_hold_together() {
     let cases = [
         ("{}", "`flag` is missing"),
-        (r#"{"flag": 2}"#, "`flag` is 2, not 0 or 1"),
+        (r#"{"flag": 2}"#, "`flag` is not 0 or 1"),
         (r#"{"flag": 0, "correction": "x"}"#, "`correction` is given, where the flag is 0"),
         (r#"{"flag": 1}"#, "`sentence_id` is missing"),
         (
             r#"{"flag": 1, "sentence_id": 2, "correction": "x"}"#,
-            "`sentence_id` is 2, not one of 0 to 1",
+            "`sentence_id` is not one of 0 to 1",
         ),
         (
             r#"{"flag": 1, "sentence_id": -1, "correction": "x"}"#,
-            "`sentence_id` is -1, not one of 0 to 1",
+            "`sentence_id` is not one of 0 to 1",
         ),
         (r#"{"flag": 1, "sentence_id": 1}"#, "`correction` is missing"),
         (
             r#"{"flag": 1, "sentence_id": 1, "sentence": "Ill.", "correction": "x"}"#,
-            "`sentence` is not sentence 1, which is \"Well.\"",
+            "`sentence` is not sentence 1",
         ),
         (
             r#"{"flag": 1, "kind": "x"}"#,
@@ -159,7 +159,7 @@ fn refuses_bad_tables() {
         problem("id,note\n1,a\n"),
         format!("ward.csv:1: field `note` is unknown; the fields are {known}")
     );
-    assert_eq!(problem("text,flag\na,x\n"), "ward.csv:2: field `flag` is \"x\", not 0 or 1");
+    assert_eq!(problem("text,flag\na,x\n"), "ward.csv:2: field `flag` is not 0 or 1");
     assert_eq!(problem("text,correction\na,x\n"), "ward.csv:2: field `flag` is missing");
     assert_eq!(problem("id,text\n1,a\n1,b\n"), "ward.csv:3: the id `1` came before, in line 2");
     assert_eq!(problem("text,id\n\"a\n"), "ward.csv:2: a quote is not closed");
