@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::{Format, ItemKind};
-use crate::diagnosis::{Diagnosis, Failure};
+use crate::diagnosis::Failure;
 use crate::fault::faults;
 
 /// What to do about a malformed row.
