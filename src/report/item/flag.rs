@@ -45,68 +45,54 @@ pub enum Flag {
 /// A flag as pages show it.
 pub struct Shown {
     pub flag: Flag,
-    /// The items that can have it; both kinds where it says none.
-    kind: Option<ItemKind>,
+    /// The items that can have it.
+    kinds: &'static [ItemKind],
     /// In the list of filters.
     pub label: &'static str,
-    /// The badge of a case's row; `None` for what the row shows otherwise.
-    badge: Option<Badge>,
+    badge: Badge,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Badge {
-    /// A class of the page's style; may be empty.
-    colour: &'static str,
-    words: &'static str,
-}
+/// Of the badge of a case's row a class of the page's style, which may be empty, and its words; none for what the row shows otherwise.
+pub type Badge = [&'static str; 2];
 
-const fn both(flag: Flag, label: &'static str) -> Shown {
-    Shown { flag, kind: None, label, badge: None }
-}
+const QUESTIONS: &[ItemKind] = &[ItemKind::Questions];
+const NOTES: &[ItemKind] = &[ItemKind::Notes];
+const BOTH: &[ItemKind] = &[ItemKind::Questions, ItemKind::Notes];
 
-const fn question(flag: Flag, label: &'static str) -> Shown {
-    Shown { kind: Some(ItemKind::Questions), ..both(flag, label) }
-}
-
-const fn note(flag: Flag, label: &'static str) -> Shown {
-    Shown { kind: Some(ItemKind::Notes), ..both(flag, label) }
-}
-
-impl Shown {
-    const fn badge(self, colour: &'static str, words: &'static str) -> Shown {
-        Shown { badge: Some(Badge { colour, words }), ..self }
-    }
+const fn shown(flag: Flag, kinds: &'static [ItemKind], label: &'static str, badge: Badge) -> Shown {
+    Shown { flag, kinds, label, badge }
 }
 
 /// Every flag, in the order in which pages list them.
 static FLAGS: [Shown; 17] = [
-    both(Flag::Wrong, "wrong"),
-    both(Flag::Right, "right"),
-    question(Flag::Changed, "changed after round 0"),
-    question(Flag::RightToWrong, "flipped right → wrong"),
-    question(Flag::WrongToRight, "flipped wrong → right"),
-    question(Flag::SameWrong, "same wrong first answer").badge("wrong", "same wrong"),
-    question(Flag::Disagreement, "disagreement at the end").badge("", "split"),
-    both(Flag::Fallback, "read from words").badge("caution", "fallback"),
-    question(Flag::Repaired, "parse repaired").badge("caution", "repaired"),
-    note(Flag::MissedError, "missed errors").badge("wrong", "missed error"),
-    note(Flag::FalseAlarm, "false alarms").badge("wrong", "false alarm"),
-    note(Flag::WrongSentence, "wrong sentence").badge("caution", "wrong sentence"),
-    note(Flag::Arbitrated, "arbitrated"),
-    both(Flag::Unreadable, "unreadable").badge("caution", "unreadable"),
-    both(Flag::Refused, "refused").badge("caution", "refused"),
-    both(Flag::Error, "failed").badge("wrong", "failed"),
-    question(Flag::Tie, "ties").badge("caution", "tie"),
+    shown(Flag::Wrong, BOTH, "wrong", ["", ""]),
+    shown(Flag::Right, BOTH, "right", ["", ""]),
+    shown(Flag::Changed, QUESTIONS, "changed after round 0", ["", ""]),
+    shown(Flag::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
+    shown(Flag::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
+    shown(Flag::SameWrong, QUESTIONS, "same wrong first answer", ["wrong", "same wrong"]),
+    shown(Flag::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
+    shown(Flag::Fallback, BOTH, "read from words", ["caution", "fallback"]),
+    shown(Flag::Repaired, QUESTIONS, "parse repaired", ["caution", "repaired"]),
+    shown(Flag::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
+    shown(Flag::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
+    shown(Flag::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
+    shown(Flag::Arbitrated, NOTES, "arbitrated", ["", ""]),
+    shown(Flag::Unreadable, BOTH, "unreadable", ["caution", "unreadable"]),
+    shown(Flag::Refused, BOTH, "refused", ["caution", "refused"]),
+    shown(Flag::Error, BOTH, "failed", ["wrong", "failed"]),
+    shown(Flag::Tie, QUESTIONS, "ties", ["caution", "tie"]),
 ];
 
 impl Flag {
     /// The flags that items of a kind can have, in the order in which pages list them.
     pub fn all(kind: ItemKind) -> impl Iterator<Item = &'static Shown> {
-        FLAGS.iter().filter(move |one| one.kind.is_none_or(|own| own == kind))
+        FLAGS.iter().filter(move |one| one.kinds.contains(&kind))
     }
 
     pub fn badge(self) -> Option<Badge> {
-        FLAGS.iter().find(|one| one.flag == self)?.badge
+        let shown = FLAGS.iter().find(|one| one.flag == self)?;
+        Some(shown.badge).filter(|[_, words]| !words.is_empty())
     }
 
     /// Every flag of an item, in the order of [`Flag::all`]. An item that failed counts as wrong where there is a gold answer.
@@ -255,7 +241,7 @@ mod tests {
         assert_eq!(Flag::of_note(&said, &[&refused]), [Flag::Refused]);
         let shown = |kind| Flag::all(kind).any(|one| one.label == "refused");
         assert!(shown(ItemKind::Questions) && shown(ItemKind::Notes));
-        assert_eq!(Flag::Refused.badge().unwrap().words, "refused");
+        assert_eq!(Flag::Refused.badge().unwrap()[1], "refused");
     }
 
     #[test]

@@ -21,53 +21,44 @@ pub struct Prompt<'a> {
     item: &'a str,
     messages: &'a [Message],
     #[serde(skip)]
-    systems: BTreeSet<String>,
+    systems: BTreeSet<Vec<&'a str>>,
 }
 
 /// Collects prompts in the order in which they first appear.
 #[derive(Default)]
-pub struct Prompts<'a> {
-    found: Vec<Prompt<'a>>,
-}
+pub struct Prompts<'a>(Vec<Prompt<'a>>);
 
 impl<'a> Prompts<'a> {
     /// Counts a call and gives the number of its prompt.
     pub fn number(&mut self, call: &'a CallLine) -> usize {
-        let same = |prompt: &&mut Prompt| {
-            (prompt.agent, prompt.purpose, prompt.backbone)
-                == (&*call.agent, &*call.purpose, &*call.backbone)
-        };
-        let system = system(&call.messages);
-        if let Some(prompt) = self.found.iter_mut().find(same) {
-            prompt.calls += 1;
-            prompt.systems.insert(system);
-            prompt.variants = prompt.systems.len();
-            return prompt.number;
+        let key = [&call.agent, &call.purpose, &call.backbone].map(String::as_str);
+        let is_same = |one: &Prompt<'_>| [one.agent, one.purpose, one.backbone] == key;
+        let place = self.0.iter().position(is_same).unwrap_or(self.0.len());
+        if place == self.0.len() {
+            let [agent, purpose, backbone] = key;
+            self.0.push(Prompt {
+                number: place + 1,
+                agent,
+                purpose,
+                backbone,
+                calls: 0,
+                variants: 0,
+                item: &call.item,
+                messages: &call.messages,
+                systems: BTreeSet::new(),
+            });
         }
-        let number = self.found.len() + 1;
-        self.found.push(Prompt {
-            number,
-            agent: &call.agent,
-            purpose: &call.purpose,
-            backbone: &call.backbone,
-            calls: 1,
-            variants: 1,
-            item: &call.item,
-            messages: &call.messages,
-            systems: BTreeSet::from([system]),
-        });
-        number
+        let prompt = &mut self.0[place];
+        let system = call.messages.iter().filter(|message| message.role == "system");
+        prompt.systems.insert(system.map(|message| message.content.as_str()).collect());
+        prompt.variants = prompt.systems.len();
+        prompt.calls += 1;
+        prompt.number
     }
 
     pub fn into_vec(self) -> Vec<Prompt<'a>> {
-        self.found
+        self.0
     }
-}
-
-fn system(messages: &[Message]) -> String {
-    let system = messages.iter().filter(|message| message.role == "system");
-    let contents: Vec<&str> = system.map(|message| message.content.as_str()).collect();
-    contents.join("\n\n")
 }
 
 /// The last user message of a call.

@@ -102,8 +102,7 @@ pub fn places(calls: &[&CallLine], agents: &[String]) -> Vec<Option<usize>> {
     let place = |index: usize| {
         let agent = &calls[index].agent;
         let before = calls[..index].iter().filter(|call| call.agent == *agent);
-        let mut own = (0..agents.len()).filter(|&place| agents[place] == *agent);
-        own.nth(before.count())
+        nth(agents, agent, before.count())
     };
     (0..calls.len()).map(place).collect()
 }
@@ -112,8 +111,12 @@ pub fn places(calls: &[&CallLine], agents: &[String]) -> Vec<Option<usize>> {
 pub fn before<'a>(last: Option<&'a RoundLine>, round: &RoundLine, place: usize) -> Option<&'a str> {
     let (last, agent) = (last?, round.agents.get(place)?);
     let sample = round.agents[..place].iter().filter(|other| *other == agent);
-    let mut own = (0..last.agents.len()).filter(|&other| last.agents[other] == *agent);
-    last.answers.get(own.nth(sample.count())?).map(String::as_str)
+    last.answers.get(nth(&last.agents, agent, sample.count())?).map(String::as_str)
+}
+
+/// The place of an agent's sample, from 0.
+fn nth(agents: &[String], agent: &str, sample: usize) -> Option<usize> {
+    (0..agents.len()).filter(|place| agents[*place] == agent).nth(sample)
 }
 
 /// The steps of a case in the order in which they began.

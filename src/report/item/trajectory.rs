@@ -29,22 +29,21 @@ pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Op
             segments => Serde(segments(passage.text.as_deref().unwrap_or_default(), &shared)),
         }
     });
+    let [leaks, unknown] =
+        [plural(trajectory.leaks, "passage"), plural(trajectory.unknown_labels, "label")];
     let facts = [
-        trajectory.exhausted.then(|| "No answer was accepted: every turn was used up.".to_owned()),
-        (trajectory.leaks > 0).then(|| {
-            format!(
-                "{} repeat words of the note: they may be its source.",
-                plural(trajectory.leaks, "passage")
-            )
-        }),
-        trajectory.unchanged.then(|| "The correction is the sentence as it stands.".to_owned()),
-        trajectory.mismatch.then(|| {
+        (trajectory.exhausted, "No answer was accepted: every turn was used up.".to_owned()),
+        (
+            trajectory.leaks > 0,
+            format!("{leaks} repeat words of the note: they may be its source."),
+        ),
+        (trajectory.unchanged, "The correction is the sentence as it stands.".to_owned()),
+        (
+            trajectory.mismatch,
             "The parser gave the id of one sentence and the text of another; the id counts."
-                .to_owned()
-        }),
-        (trajectory.unknown_labels > 0).then(|| {
-            format!("{} named that no passage has.", plural(trajectory.unknown_labels, "label"))
-        }),
+                .to_owned(),
+        ),
+        (trajectory.unknown_labels > 0, format!("{unknown} named that no passage has.")),
     ];
     Some(context! {
         turns => turns.collect::<Vec<_>>(),
@@ -54,7 +53,7 @@ pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Op
         // What the correction brings in and no shown passage has.
         missing => trajectory.ungrounded.join(", "),
         grounded => trajectory.grounded,
-        facts => facts.into_iter().flatten().collect::<Vec<_>>(),
+        facts => facts.into_iter().filter(|one| one.0).map(|one| one.1).collect::<Vec<_>>(),
     })
 }
 

@@ -130,7 +130,8 @@ fn confidence(
     }
     let found = calibration(predictions, BINS)?;
     let row = Labelled { group: "", label: "all runs", of: &found, health };
-    Ok(Some((tables::calibration::table(&[row]), found)))
+    let table = tables::calibration::table(&[row]);
+    Ok(Some((table, found)))
 }
 
 /// How the replies were read, after a sentence on the figures.
