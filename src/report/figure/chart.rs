@@ -23,49 +23,33 @@ pub struct Drawn(pub usize, pub &'static str, pub &'static str);
 impl Chart {
     /// `None` where none of its columns holds a number.
     pub fn of(&self, table: &Table) -> Option<Subplot> {
-        let is_first = |column: &&Column| self.lanes.iter().any(|lane| lane.1 == column.label);
-        let shared = table.columns.iter().filter(is_first).map(|column| column.over.as_str());
+        let is_drawn = |column: &&Column| self.lanes.iter().any(|lane| lane.1 == column.label);
+        let shared = table.columns.iter().filter(is_drawn).map(|column| column.over.as_str());
         let overs = distinct(shared.filter(|over| !over.is_empty()));
-        let parts: Vec<Drawing> = match overs.is_empty() {
-            true => {
-                let groups = distinct(table.rows.iter().map(|row| row.group.as_str()));
-                let rows =
-                    |group: &str| table.rows.iter().filter(|row| row.group == group).collect();
-                groups
-                    .iter()
-                    .filter_map(|group| self.drawing(table, group, rows(group), ""))
-                    .collect()
-            }
-            false => {
-                let all = || table.rows.iter().collect();
-                overs.iter().filter_map(|over| self.drawing(table, over, all(), over)).collect()
-            }
+        let groups = distinct(table.rows.iter().map(|row| row.group.as_str()));
+        let drawings: Vec<Drawing> = match overs.is_empty() {
+            true => groups.iter().filter_map(|group| self.drawing(table, group, "")).collect(),
+            false => overs.iter().filter_map(|over| self.drawing(table, over, over)).collect(),
         };
         let lanes = self.lanes.iter().filter(|lane| !lane.2.is_empty());
         let mut key: Vec<Key> = lanes.map(|lane| Key::series(lane.0, lane.2)).collect();
-        if parts.iter().any(|part| part.svg.contains("class=\"paper\"")) {
+        if drawings.iter().any(|one| one.svg.contains("class=\"paper\"")) {
             let label = "the paper's, with its spread or interval".to_owned();
             key.push(Key { swatch: "diamond".to_owned(), label });
         }
         let title = self.title.to_owned();
-        (!parts.is_empty()).then_some(Subplot { title, drawings: parts, key })
+        (!drawings.is_empty()).then_some(Subplot { title, drawings, key })
     }
 
-    /// Of these rows the columns under `over`.
-    fn drawing(
-        &self,
-        table: &Table,
-        heading: &str,
-        rows: Vec<&table::Row>,
-        over: &str,
-    ) -> Option<Drawing> {
+    /// Of the rows under a heading, or of all rows the columns that share one.
+    fn drawing(&self, table: &Table, heading: &str, over: &str) -> Option<Drawing> {
         let place = |name: &str| {
             table.columns.iter().position(|column| match over {
                 "" => column.heading() == name,
                 over => column.over == over && column.label == name,
             })
         };
-        let row = |row: &&table::Row| {
+        let row = |row: &table::Row| {
             let lane = |Drawn(series, name, _): &Drawn| {
                 let place = place(name)?;
                 let over = &table.columns[place].over;
@@ -80,7 +64,8 @@ impl Chart {
             let label = row.cells[0].shown() + &less.unwrap_or_default();
             (!lanes.is_empty()).then_some(Row { label, lanes })
         };
-        let rows: Vec<Row> = rows.iter().filter_map(row).collect();
+        let rows = table.rows.iter().filter(|row| !over.is_empty() || row.group == heading);
+        let rows: Vec<Row> = rows.filter_map(row).collect();
         let title = if heading.is_empty() { self.title } else { heading }.to_owned();
         let (description, reach) = (self.description.to_owned(), self.reach.to_vec());
         (!rows.is_empty()).then(|| Rows { title, description, reach, rows }.draw())

@@ -68,6 +68,13 @@ fn line(class: &str, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> String {
     format!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n")
 }
 
+/// A line with a short stroke across either end.
+fn whisker(class: &str, from: [f64; 2], to: [f64; 2]) -> String {
+    let [x, y] = if from[1] == to[1] { [0.0, 3.0] } else { [3.0, 0.0] };
+    let end = |at: [f64; 2]| line(class, [at[0] - x, at[1] - y], [at[0] + x, at[1] + y]);
+    line(class, from, to) + &end(from) + &end(to)
+}
+
 fn rectangle(class: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) -> String {
     let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
     format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n")

@@ -1,7 +1,7 @@
 //! A plot with two axes: lines over a common axis, or confidence against accuracy.
 
 use super::scale::Scale;
-use super::{Drawing, circle, line, px, words};
+use super::{Drawing, circle, line, px, whisker, words};
 use crate::text::ellipsis;
 
 const LEFT: f64 = 44.0;
@@ -121,10 +121,7 @@ fn draw(one: &Line, x: &Scale, y: &Scale) -> String {
         let place = x.at(point.x);
         if let Some(std) = point.std {
             let (low, high) = (y.at(point.below()), y.at(point.y + std));
-            let class = format!("stroke s{series}");
-            body += &line(&class, [place, low], [place, high]);
-            body += &line(&class, [place - 3.0, low], [place + 3.0, low]);
-            body += &line(&class, [place - 3.0, high], [place + 3.0, high]);
+            body += &whisker(&format!("stroke s{series}"), [place, low], [place, high]);
         }
         body += &circle(&format!("fill s{series}"), [place, y.at(point.y)], point.radius);
     }

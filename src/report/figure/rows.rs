@@ -1,7 +1,7 @@
 //! A figure of rows: a label, the value in words, and under them bars or dots on one axis that all rows share.
 
 use super::scale::Scale;
-use super::{Drawing, circle, diamond, line, rectangle, words};
+use super::{Drawing, circle, diamond, line, rectangle, whisker, words};
 use crate::analysis::metrics::over_runs::Spread;
 use crate::text::ellipsis;
 
@@ -91,20 +91,18 @@ impl Mark {
 
     fn draw(&self, series: usize, scale: &Scale, middle: f64) -> String {
         let at = |value: f64| scale.at(value);
-        let whisker = |class: &str, low: f64, high: f64| {
-            line(class, [at(low), middle], [at(high), middle])
-                + &line(class, [at(low), middle - 3.0], [at(low), middle + 3.0])
-                + &line(class, [at(high), middle - 3.0], [at(high), middle + 3.0])
+        let over = |class: &str, low: f64, high: f64| {
+            whisker(class, [at(low), middle], [at(high), middle])
         };
         match self {
             Mark::Bar { value, std } => {
                 let (left, right) = (at(value.min(0.0)), at(value.max(0.0)));
                 let class = format!("fill s{series}");
                 rectangle(&class, [left, middle - 5.0], [right - left, 10.0])
-                    + &std.map_or(String::new(), |std| whisker("error", value - std, value + std))
+                    + &std.map_or(String::new(), |std| over("error", value - std, value + std))
             }
             Mark::Interval { mean, low, high } => {
-                whisker(&format!("stroke s{series}"), *low, *high)
+                over(&format!("stroke s{series}"), *low, *high)
                     + &circle(&format!("fill s{series}"), [at(*mean), middle], 4.0)
             }
             Mark::Paper { mean, low, high } => {

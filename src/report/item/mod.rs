@@ -54,7 +54,6 @@ pub struct ItemCard<'a> {
     pub run: u32,
     pub flags: Vec<Flag>,
     badges: Vec<Badge>,
-    verdict: Correctness,
     excerpt: String,
     text: Option<Text<'a>>,
     /// A letter, or an error and its sentence; `–` where there is no gold.
@@ -169,7 +168,6 @@ impl<'a> ItemCard<'a> {
             run: item.run(),
             badges: flags.iter().filter_map(|flag| flag.badge()).collect(),
             flags,
-            verdict: found(item).verdict,
             gold: gold(item),
             found: found(item),
             excerpt: text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),

@@ -2,7 +2,6 @@
 
 mod figures;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use minijinja::context;
@@ -85,7 +84,8 @@ fn items(
 ) -> Option<Value> {
     let own = || cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
     let (_, first) = own().next()?;
-    let found: Vec<_> = own().map(|(_, contents)| by_item(contents)).collect();
+    let outcomes = own().map(|(_, contents)| contents.outcomes().into_values());
+    let found: Vec<_> = outcomes.map(|all| kit::by_key(all, ItemLine::item)).collect();
     let row = |id: &String| {
         let lines = found.iter().map(|cell| cell.get(id.as_str()).map_or(&[][..], Vec::as_slice));
         context! {
@@ -104,15 +104,6 @@ fn items(
         cells => own().map(cell).collect::<Vec<_>>(),
         rows => first.plan.dataset.items.iter().map(row).collect::<Vec<_>>(),
     })
-}
-
-/// An item's outcomes, in the order of the runs.
-fn by_item(contents: &Contents) -> BTreeMap<&str, Vec<&ItemLine>> {
-    let mut found: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
-    for line in contents.outcomes().into_values() {
-        found.entry(line.item()).or_default().push(line);
-    }
-    found
 }
 
 fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {

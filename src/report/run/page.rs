@@ -10,10 +10,11 @@ use super::making::making;
 use crate::analysis::notes::ScoresByPair;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
-use crate::record::{CallLine, ItemLine, SearchLine};
+use crate::record::{CallLine, ItemLine};
 use crate::report::item::flag::{Flag, Shown};
 use crate::report::item::prompts::Prompts;
 use crate::report::item::{ItemCard, ItemRecords};
+use crate::report::kit::by_key;
 
 /// Cases of a page at most: some 6 MB.
 pub const CASES: usize = 200;
@@ -38,18 +39,10 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
     items.sort_by_key(|item| (item.run(), place(item.item()), item.item()));
     let mut calls: Vec<&CallLine> = contents.calls.records.iter().collect();
     calls.sort_by_key(|call| (call.run, place(&call.item), &call.item, call.round, call.seq));
-    let mut calls_of: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
-    for &call in &calls {
-        calls_of.entry((call.run, &call.item)).or_default().push(call);
-    }
-    let mut searches_of: BTreeMap<(u32, &str), Vec<&SearchLine>> = BTreeMap::new();
-    for search in &contents.searches.records {
-        searches_of.entry((search.run, &search.item)).or_default().push(search);
-    }
-    let mut runs_of: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
-    for &item in &items {
-        runs_of.entry(item.item()).or_default().push(item);
-    }
+    let calls_of = by_key(calls, |call| (call.run, call.item.as_str()));
+    let searches = &contents.searches.records;
+    let searches_of = by_key(searches, |search| (search.run, search.item.as_str()));
+    let runs_of = by_key(items.iter().copied(), ItemLine::item);
     let mut prompts = Prompts::default();
     let case = |&item: &&'a ItemLine| {
         let source = ItemRecords {
