@@ -153,9 +153,7 @@ impl<'a> ItemCard<'a> {
     pub fn new(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> ItemCard<'a> {
         let item = source.item;
         let text = match (item, source.text) {
-            (ItemLine::Answer(item), Some(ItemText::Question(text))) => {
-                Some(Text::of_question(text, item))
-            }
+            (_, Some(ItemText::Question(text))) => Some(Text::of_question(text)),
             (ItemLine::Note(note), Some(ItemText::Note(text))) => Some(Text::of_note(text, note)),
             _ => None,
         };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::analysis::rating::marking::place;
-use crate::record::{AnswerLine, NoteLine, NoteText, QuestionText};
+use crate::record::{NoteLine, NoteText, QuestionText};
 
 #[derive(Serialize)]
 pub struct Text<'a> {
@@ -27,14 +27,12 @@ pub struct Segment {
 }
 
 impl<'a> Text<'a> {
-    /// Of a question without options, which earlier versions asked, its agents' own answers stand there.
-    pub fn of_question(text: &'a QuestionText, item: &'a AnswerLine) -> Text<'a> {
-        let own = ('A'..).zip(item.options.iter().map(String::as_str));
+    pub fn of_question(text: &'a QuestionText) -> Text<'a> {
         let options = text.options.iter().map(|(letter, text)| (*letter, text.as_str()));
         let stem = text.question.trim().to_owned();
         Text {
             segments: vec![Segment { text: stem, located: false, gold: false }],
-            options: Some(options.chain(own).collect()),
+            options: Some(options.collect()),
             image: text.image.as_deref(),
         }
     }

@@ -116,6 +116,10 @@ fn search(cell: &CellResult) -> Option<&notes::SearchFigures> {
     cell.notes.as_ref()?.search.as_ref()
 }
 
+fn pair(of: notes::Spread) -> (f64, Option<f64>) {
+    (of.mean, of.std)
+}
+
 /// Figures over the methods in their order, each with its axis and its lines: accuracy; on notes corrections, then turns and time of
 /// systems that search (MedReAct'N'MedReFlex, Figures 2 to 6).
 fn sweeps(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
@@ -127,18 +131,12 @@ fn sweeps(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot>
         ("AggregateScore", |recipe, cell| corrected(recipe, cell, NoteColumn::Aggregate)),
     ];
     let turns: &[(&str, Value)] = &[
-        ("MedReFlex turns", |_, cell| search(cell).map(|one| (one.turns.mean, one.turns.std))),
-        ("MedReAct steps", |_, cell| search(cell).map(|one| (one.steps.mean, one.steps.std))),
+        ("MedReFlex turns", |_, cell| Some(pair(search(cell)?.turns))),
+        ("MedReAct steps", |_, cell| Some(pair(search(cell)?.steps))),
     ];
     let seconds: &[(&str, Value)] = &[
-        ("all steps", |_, cell| {
-            let of = &search(cell)?.seconds_a_step;
-            Some((of.mean, of.std))
-        }),
-        ("steps that search", |_, cell| {
-            let of = &search(cell)?.seconds_a_searching_step;
-            Some((of.mean, of.std))
-        }),
+        ("all steps", |_, cell| Some(pair(search(cell)?.seconds_a_step))),
+        ("steps that search", |_, cell| Some(pair(search(cell)?.seconds_a_searching_step))),
     ];
     let figures = match table {
         "accuracy" => vec![("In the order of the methods", "accuracy", accuracy)],
