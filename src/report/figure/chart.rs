@@ -117,3 +117,46 @@ fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::table::tests::table;
+
+    fn chart(lanes: &'static [Drawn]) -> Chart {
+        Chart { table: "accuracy", title: "", description: "By method.", reach: &[1.0], lanes }
+    }
+
+    #[test]
+    fn a_column_is_drawn_by_the_heading_that_it_is_not_named_with() {
+        let titles = |lanes| {
+            let drawn = chart(lanes).of(&table()).unwrap();
+            drawn.drawings.into_iter().map(|one| one.title).collect::<Vec<_>>()
+        };
+        assert_eq!(titles(&[Drawn(0, "ours", "")]), ["MedQA"]);
+        // The method of the other group has no figure.
+        assert_eq!(titles(&[Drawn(0, "MedQA: ours", "")]), ["Single"]);
+        assert!(chart(&[Drawn(0, "theirs", "")]).of(&table()).is_none());
+    }
+
+    #[test]
+    fn a_figure_of_the_papers_is_drawn_over_ours_and_named() {
+        let paper = |mean| Some(Cell::Spread { mean, std: None, n: None, best: false });
+        let rows = [("one", 0.5, paper(0.6)), ("other", 0.25, None)];
+        let table = Table::of("accuracy", "Accuracy", &rows)
+            .text("method", |row| row.0)
+            .spread("ours", |row| Cell::Spread {
+                mean: row.1,
+                std: Some(0.1),
+                n: Some(2),
+                best: false,
+            })
+            .spread("paper", |row| row.2.clone())
+            .build();
+        let drawn = chart(&[Drawn(0, "ours", "ours")]).of(&table).unwrap();
+        assert_eq!(drawn.drawings[0].svg.matches("<path class=\"paper\"").count(), 1);
+        assert_eq!(drawn.drawings[0].svg.matches("<rect class=\"fill s0\"").count(), 2);
+        let legend: Vec<&str> = drawn.key.iter().map(|one| one.label.as_str()).collect();
+        assert_eq!(legend, ["ours", "the paper's, with its spread or interval"]);
+    }
+}
