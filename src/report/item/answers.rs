@@ -42,14 +42,13 @@ impl<'a> Answers<'a> {
         });
         let cards: Vec<Card<'a>> = cards.collect();
         let aside = group.stage == Stage::Aside;
-        let purpose = group.calls.first().map_or("", |call| call.purpose.as_str());
         let mut step = Step {
             title: format!("Round {}", group.round),
             about: match group.stage {
                 Stage::Initial => "first answers, each agent alone".to_owned(),
                 Stage::Round => "answers after seeing the others'".to_owned(),
                 Stage::Final => "the decision".to_owned(),
-                Stage::Aside => purpose.to_owned(),
+                Stage::Aside => group.purpose.to_owned(),
             },
             folded: aside,
             uncounted: record.is_none() && !aside,
@@ -67,28 +66,22 @@ impl<'a> Answers<'a> {
 
     /// What an agent said: by the round's record where that counts the call, else by the call itself.
     fn said(&self, call: &'a CallLine, counted: Option<(&'a RoundLine, usize)>) -> Said<'a> {
-        let of_round = counted.and_then(|(record, place)| {
-            let answer = record.answers.get(place)?.clone();
-            Some((answer, record, place))
-        });
+        let record = call.record.as_value();
         // One that could not be read counts as 0 and was not stated.
-        let notes = read::text(call.record.as_value(), "notes");
+        let notes = read::text(record, "notes");
         let is_zero = call.record.confidence() == Some(0.0);
         let is_unread = call.parse == Parse::Unread || notes.contains("answer_from_text");
         let is_stated = !(notes.contains("confidence_not_numeric") || is_zero && is_unread);
-        let stated = match is_stated {
-            true => read::text(call.record.as_value(), "confidence").into_owned(),
-            false => "not stated".to_owned(),
+        let counts = |values: fn(&RoundLine) -> &Vec<f64>| {
+            let (record, place) = counted?;
+            values(record).get(place).map(f64::to_string)
         };
-        let (answer, confidence, weight) = match of_round {
-            Some((answer, record, place)) => {
-                let confidence = record.confidences.get(place).map(f64::to_string);
-                let weight = record.weights.get(place).map(f64::to_string);
-                (answer, confidence.filter(|_| is_stated).unwrap_or(stated), weight)
-            }
-            None => (read::text(call.record.as_value(), "answer").into_owned(), stated, None),
-        };
-        let written = read::text(call.record.as_value(), "answer");
+        let confidence = counts(|record| &record.confidences);
+        let stated = || confidence.unwrap_or_else(|| read::text(record, "confidence").into_owned());
+        let confidence = if is_stated { stated() } else { "not stated".to_owned() };
+        let written = read::text(record, "answer");
+        let answer = counted.and_then(|(record, place)| record.answers.get(place).cloned());
+        let answer = answer.unwrap_or_else(|| written.clone().into_owned());
         let before = counted.and_then(|(record, place)| before(self.last, record, place));
         let known = self.options.iter().any(|(letter, _)| *letter == answer);
         Said {
@@ -99,7 +92,7 @@ impl<'a> Answers<'a> {
             as_written: Some(written).filter(|written| *written != answer && !written.is_empty()),
             words: answer,
             confidence,
-            weight,
+            weight: counts(|record| &record.weights),
         }
     }
 

@@ -47,7 +47,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
     let leg = |(stage, source): (&'static str, Option<SettledBy>)| {
         let turn = Turn {
             agent: "",
-            said: in_a_word(source?).to_owned(),
+            said: source?.in_words().to_owned(),
             verdict: Correctness::Ungraded,
             changed: false,
         };
@@ -65,16 +65,6 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
         counts: counts.into_iter().flatten().collect::<Vec<_>>().join(" "),
         correction: Correction::of(note, neural),
         ..Own::default()
-    }
-}
-
-/// How a stage was settled.
-fn in_a_word(source: SettledBy) -> &'static str {
-    match source {
-        SettledBy::Single => "alone",
-        SettledBy::Agreement => "agreed",
-        SettledBy::Arbitration => "arbitrated",
-        SettledBy::Vote => "voted",
     }
 }
 

@@ -19,9 +19,8 @@ pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
 
 /// In a few words, and whether flag and sentence are gold's; `None` where nothing is graded.
 fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
-    const UNREADABLE: &str = "unreadable";
     let gold = note.gold.as_ref();
-    let told = || reply_in_words(&call.record);
+    let told = || reply_in_words(&call.record).unwrap_or("unreadable".to_owned());
     match call.record.says() {
         Says::Flag(flag, id) => {
             let is_right = gold.map(|gold| {
@@ -30,20 +29,20 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
                     id.is_none() || gold.sentence_id.is_none() || id == gold.sentence_id;
                 flag == Some(gold.flag) && is_placed
             });
-            (told().unwrap_or(UNREADABLE.to_owned()), is_right)
+            (told(), is_right)
         }
-        Says::Action(_) | Says::Score(_) => (told().unwrap_or(UNREADABLE.to_owned()), None),
         Says::Sentence(said) => {
             let id = sentence_meant(call, note);
             let words = match (id, said) {
                 (Some(id), _) => sentence_in_words(id),
                 (None, Some(NO_SENTENCE)) => "no sentence".to_owned(),
-                (None, _) => UNREADABLE.to_owned(),
+                (None, _) => "unreadable".to_owned(),
             };
             (words, gold.map(|gold| id == gold.sentence_id))
         }
         Says::Correction(Some(_)) => ("a correction".to_owned(), None),
         Says::Correction(None) => ("no correction".to_owned(), None),
+        Says::Action(_) | Says::Score(_) => (told(), None),
         Says::Answer(_) | Says::Other => (String::new(), None),
     }
 }

@@ -29,25 +29,12 @@ pub struct Step<'a> {
 pub struct Group<'a> {
     pub round: u32,
     pub stage: Stage,
+    /// Of calls that give no answer; empty of answers.
+    pub purpose: &'a str,
     /// `None` where the calls give no answer, or an error ended the item.
     pub record: Option<&'a RoundLine>,
     /// In the order of the round's answers.
     pub calls: Vec<&'a CallLine>,
-}
-
-impl<'a> Group<'a> {
-    fn has(&self, call: &CallLine, by_purpose: bool) -> bool {
-        let first = self.calls.first();
-        let same_purpose = first.is_some_and(|first| first.purpose == call.purpose);
-        let same_stage = (self.round, self.stage) == (call.round, call.stage);
-        same_purpose && (by_purpose || same_stage)
-            || !by_purpose && same_stage && self.stage != Stage::Aside
-    }
-
-    fn began(&self) -> u64 {
-        let calls = self.calls.iter().map(|call| call.seq);
-        calls.min().unwrap_or(u64::MAX)
-    }
 }
 
 /// A question's calls round by round, in the order in which they were begun.
@@ -59,10 +46,14 @@ pub fn rounds<'a>(
     let recorded = item.rounds.iter().map(|record| Group {
         round: record.round,
         stage: record.stage,
+        purpose: "",
         record: Some(record),
         calls: Vec::new(),
     });
-    let mut groups = grouped(recorded.collect(), calls, false);
+    let mut groups = grouped(recorded.collect(), calls, |call| {
+        let is_aside = call.stage == Stage::Aside;
+        (call.round, call.stage, if is_aside { call.purpose.as_str() } else { "" })
+    });
     for group in &mut groups {
         let agents = group.record.map_or(&[][..], |record| &record.agents);
         // Agents in the order of the round's answers, then of the panel, then others; of one agent, samples in order.
@@ -73,24 +64,30 @@ pub fn rounds<'a>(
             (place, &call.agent, call.sample, call.seq)
         });
     }
-    groups.sort_by_key(|group| (group.round, group.began(), group.stage));
+    groups.sort_by_key(|group| {
+        let began = group.calls.iter().map(|call| call.seq).min();
+        (group.round, began.unwrap_or(u64::MAX), group.stage)
+    });
     groups
 }
 
+/// The calls that have the same key together.
 fn grouped<'a>(
     mut groups: Vec<Group<'a>>,
     calls: &[&'a CallLine],
-    by_purpose: bool,
+    key: impl Fn(&'a CallLine) -> (u32, Stage, &'a str),
 ) -> Vec<Group<'a>> {
-    for call in calls {
-        match groups.iter_mut().find(|group| group.has(call, by_purpose)) {
+    for &call in calls {
+        let (round, stage, purpose) = key(call);
+        let is_own = |group: &&mut Group<'a>| {
+            (group.round, group.stage, group.purpose) == (round, stage, purpose)
+        };
+        match groups.iter_mut().find(is_own) {
             Some(group) => group.calls.push(call),
-            None => groups.push(Group {
-                round: call.round,
-                stage: call.stage,
-                record: None,
-                calls: vec![call],
-            }),
+            None => {
+                let (record, calls) = (None, vec![call]);
+                groups.push(Group { round, stage, purpose, record, calls });
+            }
         }
     }
     groups
@@ -137,22 +134,22 @@ pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec
             steps.collect()
         }
         ItemLine::Note(note) => {
-            let groups = grouped(Vec::new(), source.calls, true);
+            let by_purpose = |call: &'a CallLine| (0, Stage::Aside, call.purpose.as_str());
+            let groups = grouped(Vec::new(), source.calls, by_purpose);
             groups.iter().map(|group| of_note(note, group, prompts)).collect()
         }
     }
 }
 
 fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Step<'a> {
-    let purpose = group.calls.first().map_or("", |call| call.purpose.as_str());
     let cards = group.calls.iter().map(|&call| {
         let said = note_card::said(call, note);
         let card = Card::new(call, said, prompts.number(call));
         card.shown(call, note_card::arbitrates(call, note))
     });
     Step {
-        title: capitalised(purpose),
-        about: note_card::settled(note, purpose).unwrap_or_default(),
+        title: capitalised(group.purpose),
+        about: note_card::settled(note, group.purpose).unwrap_or_default(),
         cards: cards.collect(),
         // The way to the answer says what they said.
         folded: note.search.is_some(),
