@@ -119,12 +119,8 @@ pub struct Mark {
     verdict: Correctness,
 }
 
-/// A part of the way to the answer: the answers of a round, or how a stage was settled.
-#[derive(Serialize)]
-pub struct Leg<'a> {
-    title: String,
-    turns: Vec<Turn<'a>>,
-}
+/// A part of the way to the answer: its name, and the answers of a round or how a stage was settled.
+pub type Leg<'a> = (String, Vec<Turn<'a>>);
 
 #[derive(Serialize)]
 pub struct Turn<'a> {

@@ -1,7 +1,7 @@
 //! A note's own part of its case: whether there is an error, in which sentence, how that was settled, and the correction.
 
 use super::correction::Correction;
-use super::{Correctness, Leg, Mark, Own, Turn};
+use super::{Correctness, Mark, Own, Turn};
 use crate::analysis::notes::{ScoresByPair, verdict};
 use crate::record::{Language, NoteLine, SettledBy, found_in_words, sentence_in_words};
 use crate::report::escape::plural;
@@ -51,7 +51,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
             verdict: Correctness::Ungraded,
             changed: false,
         };
-        Some(Leg { title: stage.to_owned(), turns: vec![turn] })
+        Some((stage.to_owned(), vec![turn]))
     };
     Own {
         lang: match note.language {

@@ -49,7 +49,7 @@ fn outcome(item: &AnswerLine) -> Vec<String> {
 }
 
 fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {
-    let leg = |number: usize| {
+    let leg = |number: usize| -> Leg<'_> {
         let round = &item.rounds[number];
         let last = number.checked_sub(1).map(|last| &item.rounds[last]);
         let turn = |(place, said): (usize, &'_ String)| Turn {
@@ -58,10 +58,7 @@ fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {
             verdict: Correctness::of(said, item.gold.as_deref()),
             changed: before(last, round, place).is_some_and(|before| before != said),
         };
-        Leg {
-            title: format!("round {number}"),
-            turns: round.answers.iter().enumerate().map(turn).collect(),
-        }
+        (format!("round {number}"), round.answers.iter().enumerate().map(turn).collect())
     };
     (0..item.rounds.len()).map(leg).collect()
 }

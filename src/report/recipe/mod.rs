@@ -48,7 +48,7 @@ pub fn render(
         datasets => recipe.dataset.len(),
         sections => sections(recipe, results),
         items => recipe.dataset.iter().filter_map(|one| items(recipe, results, cells, one)).collect::<Vec<_>>(),
-        making => methods(recipe, cells),
+        making => methods(recipe, cells).html(),
         facts => &results.making,
         readings => &recipe.readings,
         cells => links(recipe, results, cells),
@@ -106,23 +106,28 @@ fn items(
     })
 }
 
-fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
-    let method = |method: &MethodEntry| {
+/// What each method was run as.
+fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Table {
+    let plan = |method: &MethodEntry| {
         let mut of_method = cells.iter().filter(|(cell, _)| cell.method.name == method.name);
-        let plan = of_method.next().map(|(_, contents)| &contents.plan);
-        let settings = plan.map(|plan| &plan.settings).unwrap_or(&method.settings);
-        let members = plan.iter().flat_map(|plan| &plan.panel);
-        let models: Vec<String> =
-            members.map(|member| format!("{}: {}", member.agent, member.backbone)).collect();
-        let settings = settings.iter().map(|(key, value)| format!("{key}={}", in_words(value)));
-        context! {
-            label => &method.label,
-            system => method.system.name(),
-            settings => settings.collect::<Vec<_>>(),
-            models => models.join(", "),
-        }
+        of_method.next().map(|(_, contents)| &contents.plan)
     };
-    recipe.method.iter().map(method).collect()
+    let settings = |method: &MethodEntry| {
+        let settings = plan(method).map(|plan| &plan.settings).unwrap_or(&method.settings);
+        let settings = settings.iter().map(|(key, value)| format!("{key}={}", in_words(value)));
+        settings.collect::<Vec<_>>().join(", ")
+    };
+    let models = |method: &MethodEntry| {
+        let members = plan(method).into_iter().flat_map(|plan| &plan.panel);
+        let models = members.map(|member| format!("{}: {}", member.agent, member.backbone));
+        models.collect::<Vec<_>>().join(", ")
+    };
+    Table::of("methods", "Methods", &recipe.method)
+        .text("method", |method| &method.label)
+        .text("system", |method| method.system.name())
+        .text("settings", settings)
+        .text("models, in the order of the roles", models)
+        .build()
 }
 
 fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
