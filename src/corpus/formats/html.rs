@@ -1,15 +1,14 @@
-//! HTML to text by a small tokenizer: tags are left out, blocks end lines, scripts and styles are not read. What tags say of a number stays.
+//! HTML to text: tags are left out, blocks end lines, scripts and styles are not read. What tags say of a number stays.
 
-use quick_xml::escape::resolve_html5_entity;
+use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 /// Elements whose content is no text. Without its tags a formula would be another one: a word stands in its place.
-const SILENT: &[&str] = &["script", "style", "noscript", "template", "svg", "math"];
+const SILENT: &[&str] =
+    &["script", "style", "noscript", "template", "svg", "math", "iframe", "noembed", "noframes"];
 const FORMULA: &str = "[formula]";
 /// Elements that stand within a line. Every other one ends it: nobody wants two entries of a list as one word.
 const INLINE: &str = "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd mark math nobr q rp rt ruby s \
                       samp small span strike strong sub sup svg time tt u var wbr";
-/// What the references to 128 to 159 mean, which are none of Unicode's: the characters of Windows at these places.
-const WINDOWS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
@@ -19,151 +18,55 @@ pub struct Page {
     pub text: String,
 }
 
-/// Reads what it can: nothing is refused.
+/// Reads what it can, as browsers do: nothing is refused.
 pub fn read(html: &str) -> Page {
-    let mut page = Page::default();
-    let mut text = String::new();
-    let mut rest = html;
+    let mut emitter = DefaultEmitter::default();
+    // Within scripts, styles and titles there are no tags.
+    emitter.naively_switch_states(true);
+    let tokens = Tokenizer::new_with_emitter(html, emitter).flatten();
+    let mut tokens = tokens.filter(|token| !matches!(token, Token::Error(_))).peekable();
+    let (mut title, mut text) = (String::new(), String::new());
     let mut in_title = false;
-    while let Some(at) = rest.find('<') {
-        push(&rest[..at], in_title, &mut page.title, &mut text);
-        rest = &rest[at..];
-        if rest.starts_with("<!--") {
-            // `<!-->` is a whole one.
-            rest = rest[2..].find("-->").map_or("", |end| &rest[end + 5..]);
-            continue;
-        }
-        let Some(tag) = Tag::read(rest) else {
-            // A `<` that opens no tag is text.
-            push("<", in_title, &mut page.title, &mut text);
-            rest = &rest[1..];
-            continue;
+    while let Some(token) = tokens.next() {
+        let (name, is_end, is_empty) = match token {
+            Token::StartTag(tag) => (tag.name, false, tag.self_closing),
+            Token::EndTag(tag) => (tag.name, true, false),
+            Token::String(part) => {
+                // Line breaks of the source are spaces; blocks alone end lines.
+                let part = String::from_utf8_lossy(&part).replace(['\n', '\r'], " ");
+                let to = if in_title { &mut title } else { &mut text };
+                to.push_str(&part);
+                continue;
+            }
+            _ => continue,
         };
-        let is_closed = tag.is_end || rest[..tag.length].ends_with("/>");
-        rest = &rest[tag.length..];
-        if SILENT.contains(&&*tag.name) && !is_closed {
-            rest = after_end(rest, &tag.name);
-            text.push_str(if tag.name == "math" { FORMULA } else { "" });
+        let tag = String::from_utf8_lossy(&name);
+        if SILENT.contains(&&*tag) && !is_end && !is_empty {
+            tokens.any(|token| matches!(token, Token::EndTag(end) if end.name == name));
+            text.push_str(if tag == "math" { FORMULA } else { "" });
         }
         // `10<sup>9</sup>` is not 109.
-        match &*tag.name {
-            "sup" if !tag.is_end => text.push('^'),
-            "sub" if !tag.is_end && text.ends_with(is_digit) => text.push('_'),
-            "sup" | "sub" if tag.is_end && rest.starts_with(is_digit) => text.push(' '),
+        match &*tag {
+            "sup" if !is_end => text.push('^'),
+            "sub" if !is_end && text.ends_with(|last: char| last.is_ascii_digit()) => {
+                text.push('_');
+            }
+            "sup" | "sub" if is_end && tokens.peek().is_some_and(begins_with_digit) => {
+                text.push(' ');
+            }
+            "title" => in_title = !is_end && title.is_empty(),
             _ => {}
         }
-        if tag.name == "title" {
-            in_title = !tag.is_end && page.title.is_empty();
-        }
-        if !INLINE.split(' ').any(|inline| inline == tag.name) {
+        if !INLINE.split(' ').any(|inline| inline == tag) {
             text.push('\n');
         }
     }
-    push(rest, in_title, &mut page.title, &mut text);
-    page.title = join_words(&page.title);
     let lines = text.lines().map(join_words).filter(|line| !line.is_empty());
-    page.text = lines.collect::<Vec<_>>().join("\n");
-    page
+    Page { title: join_words(&title), text: lines.collect::<Vec<_>>().join("\n") }
 }
 
-struct Tag {
-    /// In lower case.
-    name: String,
-    is_end: bool,
-    /// In bytes, brackets included.
-    length: usize,
-}
-
-impl Tag {
-    /// The tag at the start of `rest`, which begins with `<`.
-    fn read(rest: &str) -> Option<Tag> {
-        let inside = &rest[1..];
-        let (is_end, inside) = match inside.strip_prefix('/') {
-            Some(inside) => (true, inside),
-            None => (false, inside),
-        };
-        if !inside.starts_with(|first: char| first.is_ascii_alphabetic() || "!?".contains(first)) {
-            return None;
-        }
-        let name = inside.find(|end: char| end.is_whitespace() || "/>".contains(end));
-        let name = inside[..name.unwrap_or(inside.len())].to_ascii_lowercase();
-        let (mut quote, mut before) = (None, b' ');
-        for (at, byte) in rest.bytes().enumerate() {
-            match (quote, byte) {
-                (None, b'>') => return Some(Tag { name, is_end, length: at + 1 }),
-                // Within a word it is an apostrophe.
-                (None, b'"' | b'\'') if before == b'=' => quote = Some(byte),
-                (Some(open), byte) if open == byte => quote = None,
-                _ => {}
-            }
-            if !byte.is_ascii_whitespace() {
-                before = byte;
-            }
-        }
-        Some(Tag { name, is_end, length: rest.len() })
-    }
-}
-
-/// What follows the end of an element whose content is not read.
-fn after_end<'a>(rest: &'a str, name: &str) -> &'a str {
-    let mut from = 0;
-    while let Some(at) = rest[from..].find("</") {
-        let end = from + at + 2;
-        if rest.as_bytes()[end..]
-            .get(..name.len())
-            .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
-        {
-            return rest[end..].find('>').map_or("", |close| &rest[end + close + 1..]);
-        }
-        from = end;
-    }
-    ""
-}
-
-fn push(part: &str, in_title: bool, title: &mut String, text: &mut String) {
-    let to = if in_title { title } else { text };
-    // Line breaks of the source are spaces; blocks alone end lines.
-    let mut rest = part;
-    while let Some(at) = rest.find('&') {
-        spaces(&rest[..at], to);
-        rest = &rest[at..];
-        let (resolved, length) = reference(&rest[1..]).unwrap_or_else(|| ("&".to_owned(), 0));
-        spaces(&resolved, to);
-        rest = &rest[1 + length..];
-    }
-    spaces(rest, to);
-}
-
-fn spaces(part: &str, to: &mut String) {
-    to.extend(part.chars().map(|character| match character {
-        '\n' | '\r' => ' ',
-        character => character,
-    }));
-}
-
-/// What a reference means whose `&` stands before `rest`, and its length. One by a number needs no semicolon.
-fn reference(rest: &str) -> Option<(String, usize)> {
-    let Some(number) = rest.strip_prefix('#') else {
-        let end = rest.bytes().take(33).position(|byte| byte == b';')?;
-        return Some((resolve_html5_entity(&rest[..end])?.to_owned(), end + 1));
-    };
-    let (radix, digits) = match number.strip_prefix(['x', 'X']) {
-        Some(digits) => (16, digits),
-        None => (10, number),
-    };
-    let after = digits.trim_start_matches(|digit: char| digit.is_digit(radix));
-    let length = rest.len() - after.len() + usize::from(after.starts_with(';'));
-    let digits = Some(&digits[..digits.len() - after.len()]).filter(|digits| !digits.is_empty())?;
-    let character = match u32::from_str_radix(digits, radix) {
-        Ok(code @ 128..=159) => WINDOWS.chars().nth(code as usize - 128),
-        Ok(code) => char::from_u32(code).filter(|character| *character != '\0'),
-        Err(_) => None,
-    };
-    Some((character.unwrap_or(char::REPLACEMENT_CHARACTER).to_string(), length))
-}
-
-fn is_digit(character: char) -> bool {
-    character.is_ascii_digit()
+fn begins_with_digit(token: &Token) -> bool {
+    matches!(token, Token::String(text) if text.first().is_some_and(u8::is_ascii_digit))
 }
 
 fn join_words(line: &str) -> String {
