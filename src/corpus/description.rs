@@ -1,7 +1,5 @@
 //! What a corpus is made of: `corpora/NAME.toml`, embedded in the binary, or a file of the user's own.
 
-use crate::outside;
-
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::CorpusError;
 use super::formats::Format;
 use super::split::RecursiveSplitter;
+use crate::outside;
 
 // `CORPORA`: every file of `corpora/` by its name, in the order of the names.
 include!(concat!(env!("OUT_DIR"), "/corpora.rs"));
@@ -26,7 +25,7 @@ pub struct Description {
 }
 
 /// Documents of one kind, from one place, under one licence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// How passages and `--sources` name it.
@@ -107,35 +106,40 @@ impl Description {
         let wrong = |problem: String| CorpusError::Description { path: path.to_owned(), problem };
         let description: Description =
             outside::toml(text).map_err(|error| wrong(error.message().to_owned()))?;
-        match description.problem() {
-            Some(problem) => Err(wrong(problem)),
-            None => Ok(description),
+        if description.sources.is_empty() {
+            return Err(wrong("it has no [[source]]".to_owned()));
         }
+        // A description may be somebody else's.
+        if let Some(source) = description.sources.iter().find(|one| !outside::is_below(&one.path)) {
+            return Err(wrong(format!(
+                "source `{}`: `path` is not below the folder of the data; --data-dir names another",
+                source.label
+            )));
+        }
+        check(&description.sources, path)?;
+        Ok(description)
     }
+}
 
-    fn problem(&self) -> Option<String> {
-        if self.sources.is_empty() {
-            return Some("it has no [[source]]".to_owned());
+/// # Errors
+/// Two sources of one label; one that contradicts itself; `path` says where they stand.
+pub fn check<'a>(
+    sources: impl IntoIterator<Item = &'a Source>,
+    path: &Path,
+) -> Result<(), CorpusError> {
+    let wrong = |problem: String| CorpusError::Description { path: path.to_owned(), problem };
+    let mut labels = Vec::new();
+    for source in sources {
+        let label = &source.label;
+        if labels.contains(&label) {
+            return Err(wrong(format!("two sources are called `{label}`")));
         }
-        let mut labels = Vec::new();
-        for source in &self.sources {
-            if labels.contains(&source.label.as_str()) {
-                return Some(format!("two sources are called `{}`", source.label));
-            }
-            labels.push(&source.label);
-            // A description may be somebody else's.
-            if !outside::is_below(&source.path) {
-                return Some(format!(
-                    "source `{}`: `path` is not below the folder of the data; --data-dir names another",
-                    source.label
-                ));
-            }
-            if let Some(problem) = source.problem() {
-                return Some(format!("source `{}`: {problem}", source.label));
-            }
+        if let Some(problem) = source.problem() {
+            return Err(wrong(format!("source `{label}`: {problem}")));
         }
-        None
+        labels.push(label);
     }
+    Ok(())
 }
 
 impl Source {
@@ -143,32 +147,12 @@ impl Source {
     pub fn own(label: &str, format: Format, path: &Path, licence: &str) -> Source {
         Source {
             label: label.to_owned(),
-            group: None,
             format,
             path: path.to_string_lossy().into_owned(),
-            files: Vec::new(),
-            repository: None,
-            revision: None,
             size: default_size(),
             overlap: default_overlap(),
-            only: Vec::new(),
-            filter: None,
-            filter_repository: None,
             licence: licence.to_owned(),
-            redistribute: false,
-            url_template: None,
-        }
-    }
-
-    /// # Errors
-    /// It contradicts itself; `path` says where it stands.
-    pub fn check(&self, path: &Path) -> Result<(), CorpusError> {
-        match self.problem() {
-            None => Ok(()),
-            Some(problem) => Err(CorpusError::Description {
-                path: path.to_owned(),
-                problem: format!("source `{}`: {problem}", self.label),
-            }),
+            ..Source::default()
         }
     }
 
@@ -181,15 +165,11 @@ impl Source {
         if self.label.is_empty() || !self.label.chars().all(is_plain) {
             return Some("a label is made of letters, digits, `-`, `_` and `.`");
         }
-        if self.path.is_empty() {
-            return Some("`path` is empty");
-        }
         if !self.files.iter().chain(&self.filter).all(|file| outside::is_below(file)) {
             return Some("`files` and `filter` are names below the folder of the data");
         }
-        let is_revision = |c: char| c.is_alphanumeric() || "-_./".contains(c);
-        let revision = self.revision.as_deref().unwrap_or("main");
-        if !revision.chars().all(is_revision) || revision.contains("..") {
+        let revision = self.revision.as_deref().unwrap_or_default();
+        if !revision.chars().all(|c| is_plain(c) || c == '/') || revision.contains("..") {
             return Some("`revision` is no branch, tag or commit");
         }
         if self.size == 0 || self.overlap >= self.size {

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde::de::Error;
+
 use crate::corpus::CorpusError;
 use crate::corpus::store::manifest::{MANIFEST, ManifestFile};
 use crate::encoder::{Document, Embedded, Encoder, EncoderError, EncoderOptions};
@@ -93,41 +96,39 @@ pub fn encoder_of(
     let directory = directory.unwrap_or(&file.local.encoder);
     let options = encoder_options(directory, device)?;
     let read = of_identity(&file.manifest.encoder, options);
-    read.map_err(|problem| CorpusError::Damaged { path: PathBuf::from(MANIFEST), problem })
+    read.map_err(|error| CorpusError::Damaged {
+        path: PathBuf::from(MANIFEST),
+        problem: format!("of its encoder, {error}"),
+    })
 }
 
-/// The options that an identity names. One of an older version may lack a field, which then has its default; what it names and this
-/// version does not know is no default.
+/// What of an identity says how the encoder is opened again. One of an older version may lack a field, which then has its default; what it
+/// names and this version does not know is no default.
+#[derive(Deserialize)]
+struct Opened {
+    name: Option<String>,
+    #[serde(default)]
+    quantisation: Quantisation,
+    dtype: Option<String>,
+    dims: Option<usize>,
+    document_tokens: Option<usize>,
+}
+
 fn of_identity(
     identity: &toml::Table,
-    mut options: EncoderOptions,
-) -> Result<EncoderOptions, String> {
-    let text = |key: &str| match identity.get(key) {
-        None => Ok(None),
-        Some(toml::Value::String(text)) => Ok(Some(text.as_str())),
-        Some(other) => Err(format!("the encoder's `{key}` is {other}, not a text")),
-    };
-    let number = |key: &str| match identity.get(key) {
-        None => Ok(None),
-        Some(value) => match value.as_integer().and_then(|number| usize::try_from(number).ok()) {
-            Some(number) => Ok(Some(number)),
-            None => Err(format!("the encoder's `{key}` is {value}, not a number of 0 or more")),
-        },
-    };
-    options.known = text("name")?.and_then(Card::find).map(Card::known).or(options.known);
-    if let Some(name) = text("quantisation")? {
-        options.quantisation =
-            Quantisation::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-                format!("the encoder's quantisation is `{name}`, which is not known here")
-            })?;
-    }
-    if let Some(dtype) = text("dtype")? {
-        let unknown = |_| format!("the encoder's dtype is `{dtype}`, which is not known here");
-        options.dtype = dtype.parse().map_err(unknown)?;
-    }
-    options.dims = number("dims")?;
-    options.max_tokens = number("document_tokens")?;
-    Ok(options)
+    options: EncoderOptions,
+) -> Result<EncoderOptions, toml::de::Error> {
+    let opened: Opened = identity.clone().try_into()?;
+    let card = opened.name.as_deref().and_then(Card::find);
+    let dtype = opened.dtype.as_deref().unwrap_or("auto").parse();
+    Ok(EncoderOptions {
+        known: card.map(Card::known).or(options.known),
+        quantisation: opened.quantisation,
+        dtype: dtype.map_err(toml::de::Error::custom)?,
+        dims: opened.dims,
+        max_tokens: opened.document_tokens,
+        ..options
+    })
 }
 
 /// The first `dims` numbers, at length 1 again where the whole is.
@@ -161,14 +162,14 @@ mod tests {
         assert_eq!((known.quantisation.name(), known.dims), ("q8_0", Some(64)));
         assert_eq!(read("").unwrap().quantisation, Quantisation::None);
         for (text, said) in [
-            ("quantisation = \"q3_k\"", "the encoder's quantisation is `q3_k`"),
-            ("quantisation = 8", "the encoder's `quantisation` is 8, not a text"),
-            ("dtype = \"f8\"", "the encoder's dtype is `f8`"),
-            ("dims = -1", "the encoder's `dims` is -1"),
-            ("document_tokens = \"many\"", "the encoder's `document_tokens` is \"many\""),
+            ("quantisation = \"q3_k\"", "unknown variant `q3_k`"),
+            ("quantisation = 8", "`quantisation`"),
+            ("dtype = \"f8\"", "f8"),
+            ("dims = -1", "invalid value: integer `-1`"),
+            ("document_tokens = \"many\"", "invalid type: string \"many\""),
         ] {
-            let error = read(text).err().unwrap();
-            assert!(error.starts_with(said), "{error}");
+            let error = read(text).err().unwrap().to_string();
+            assert!(error.contains(said), "{error}");
         }
     }
 }

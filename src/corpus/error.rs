@@ -47,7 +47,7 @@ faults! {
         Unfinished { path: PathBuf } => Artefact,
             "`wardround corpus build --resume --out DIR` goes on";
         #[error("{} is of schema {found}; this program reads up to {known}", path.display())]
-        Newer { path: PathBuf, found: u32, known: u32 } => Artefact,
+        Newer { path: PathBuf, found: i64, known: u32 } => Artefact,
             "take the version of wardround that built it, or a newer one";
         #[error("{} is damaged: {problem}", path.display())]
         Damaged { path: PathBuf, problem: String } => Artefact, AGAIN;
@@ -59,9 +59,6 @@ faults! {
         UnknownSource { label: String, known: String } => Usage;
         #[error("the corpus at {} has no {what}", path.display())]
         Lacks { path: PathBuf, what: &'static str, hint: &'static str } => Usage, *hint;
-        /// Where a build was told to stop.
-        #[error("the build was stopped")]
-        Stopped => Interrupted;
         #[error(transparent)]
         Encoder(error: #[from] EncoderError) => error.blame(), error.hint();
         #[error(transparent)]

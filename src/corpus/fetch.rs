@@ -19,30 +19,21 @@ pub fn cards(description: &Description) -> (Vec<DatasetCard>, Vec<LeftOut>) {
             left_out.push((source.label.clone(), reason));
             continue;
         }
-        let file = |(name, path): (&str, String)| DatasetFile {
-            source: name.to_owned(),
-            path,
-            format: None,
-            check: Check::Rows,
-            size_bytes: None,
-            sha256: None,
-            rows: None,
-            convert: None,
-        };
-        let of_hub = |repository: &String, revision: Option<&String>, files| DatasetSource {
+        let of_hub = |id: &str, revision: &str, files: Vec<(&str, String)>| DatasetSource {
             host: Host::Hub,
-            repository: repository.clone(),
-            revision: revision.cloned().unwrap_or_else(|| "main".to_owned()),
-            files,
+            repository: id.to_owned(),
+            revision: revision.to_owned(),
+            files: files.into_iter().map(|(name, path)| file(name, path)).collect(),
         };
-        let own = source.files.iter().map(|name| (&**name, format!("{}/{name}", source.path)));
-        let own: Vec<DatasetFile> = own.map(file).collect();
-        let own =
-            source.repository.iter().map(|id| of_hub(id, source.revision.as_ref(), own.clone()));
-        let filter = source.filter_repository.iter().zip(&source.filter).map(|(id, path)| {
+        let mut sources = Vec::new();
+        if let (Some(id), Some(path)) = (&source.filter_repository, &source.filter) {
             let name = path.rsplit('/').next().unwrap_or(path);
-            of_hub(id, None, vec![file((name, path.clone()))])
-        });
+            sources.push(of_hub(id, "main", vec![(name, path.clone())]));
+        }
+        if let Some(id) = &source.repository {
+            let own = source.files.iter().map(|name| (&**name, format!("{}/{name}", source.path)));
+            sources.push(of_hub(id, source.revision.as_deref().unwrap_or("main"), own.collect()));
+        }
         let card = DatasetCard {
             name: source.label.clone(),
             title: source.group.clone().unwrap_or_else(|| source.label.clone()),
@@ -51,7 +42,7 @@ pub fn cards(description: &Description) -> (Vec<DatasetCard>, Vec<LeftOut>) {
             citation: String::new(),
             redistribute: source.redistribute,
             licence: Licence { name: source.licence.clone(), ..Licence::default() },
-            sources: filter.chain(own).collect(),
+            sources,
         };
         // Several sources may be parts of one file.
         let paths = |card: &DatasetCard| -> Vec<String> {
@@ -62,6 +53,11 @@ pub fn cards(description: &Description) -> (Vec<DatasetCard>, Vec<LeftOut>) {
         }
     }
     (cards, left_out)
+}
+
+fn file(source: &str, path: String) -> DatasetFile {
+    let check = Check::Rows;
+    DatasetFile { source: source.to_owned(), path, check, ..DatasetFile::default() }
 }
 
 #[cfg(test)]

@@ -22,18 +22,6 @@ pub use embed::open_encoder;
 pub use error::CorpusError;
 pub use store::Corpus;
 
-/// What is no file, such as a pipe, may never end.
-pub(crate) fn expect_file(path: &Path) -> Result<(), CorpusError> {
-    match fs_err::metadata(path)?.is_file() {
-        true => Ok(()),
-        false => Err(CorpusError::Input {
-            path: path.to_owned(),
-            problem: "is no file".to_owned(),
-            hint: Some("name a file: pipes and devices are not read".to_owned()),
-        }),
-    }
-}
-
 /// One sum of a model's folder: of its weights and its tokenizer.
 pub fn folder_sum(directory: &Path) -> Result<String, CorpusError> {
     let mut files = Vec::new();

@@ -62,7 +62,7 @@ pub enum Host {
 }
 
 /// One published file and the file that comes of it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetFile {
     /// In the repository.

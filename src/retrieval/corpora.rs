@@ -1,9 +1,11 @@
 //! The corpora that a retriever searches, opened together: of one encoder, with the chunks that count.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Rerank, RetrieverOptions, Searched};
+use super::{CorpusSpec, Rerank, RetrieverOptions, Searched};
 use crate::corpus::embed::expect_encoder;
+use crate::corpus::store::manifest::BuiltSource;
 use crate::corpus::{Corpus, CorpusError, folder_sum};
 use crate::diagnosis::Failure;
 use crate::record::SourceCounts;
@@ -24,18 +26,18 @@ pub struct Shelf {
 impl Corpora {
     /// `known` is what an earlier opening of the same options found: the reranker's files are not summed again.
     pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Corpora, Failure> {
-        let mut corpora = Vec::new();
-        for directory in &options.corpus.directories {
-            corpora.push(Corpus::open(directory)?);
-        }
+        let CorpusSpec { directories, sources: labels, refinement, .. } = &options.corpus;
+        let corpora = directories.iter().map(|directory| Corpus::open(directory));
+        let corpora = corpora.collect::<Result<Vec<_>, _>>()?;
         let Some(first) = corpora.first() else {
             return Err(Failure::usage(
                 "there is no corpus to search",
                 "name one with --corpus DIR",
             ));
         };
+        let encoder = &first.manifest().encoder;
         for other in &corpora[1..] {
-            expect_encoder(&first.manifest().encoder, &other.manifest().encoder)?;
+            expect_encoder(encoder, &other.manifest().encoder)?;
             if first.manifest().vectors.dims != other.manifest().vectors.dims {
                 return Err(CorpusError::Differs {
                     what: "the width of vectors".to_owned(),
@@ -46,12 +48,32 @@ impl Corpora {
                 .into());
             }
         }
+        let sources = || corpora.iter().flat_map(|corpus| &corpus.manifest().sources);
+        if let Some(label) = labels.iter().find(|label| !sources().any(|one| one.is_named(label))) {
+            let known: BTreeSet<&str> = sources().map(|one| &*one.description.label).collect();
+            let known = Vec::from_iter(known).join(", ");
+            return Err(CorpusError::UnknownSource { label: label.clone(), known }.into());
+        }
+        let mut contents: Vec<SourceCounts> = Vec::new();
+        for BuiltSource { description, documents, chunks, .. } in
+            sources().filter(|source| source.is_among(labels))
+        {
+            match contents.iter_mut().find(|counts| counts.label == description.label) {
+                Some(counts) => {
+                    counts.documents += documents;
+                    counts.chunks += chunks;
+                }
+                None => contents.push(SourceCounts {
+                    label: description.label.clone(),
+                    documents: *documents,
+                    chunks: *chunks,
+                }),
+            }
+        }
+        let summed = known.and_then(|known| known.reranker.clone());
         let reranker = match (options.rerank, &options.corpus.reranker) {
             (Rerank::CrossEncoder, Some(directory)) => {
-                match known.and_then(|known| known.reranker.clone()) {
-                    Some(sum) => Some(sum),
-                    None => Some(folder_sum(directory)?),
-                }
+                Some(summed.map_or_else(|| folder_sum(directory), Ok)?)
             }
             (Rerank::CrossEncoder, None) => {
                 return Err(Failure::usage(
@@ -61,70 +83,29 @@ impl Corpora {
             }
             (Rerank::Embedding | Rerank::Off, _) => None,
         };
+        let longest = corpora.iter().map(|corpus| corpus.manifest().longest_chunk_chars).max();
+        let document_tokens = encoder.get("document_tokens").and_then(toml::Value::as_integer);
+        let searched = Searched {
+            corpus: corpora.iter().map(|corpus| corpus.id().to_owned()).collect(),
+            sources: labels.clone(),
+            contents,
+            reranker,
+            document_tokens: document_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
+            longest_chunk_chars: longest.unwrap_or_default(),
+        };
         let mut shelves = Vec::new();
         for corpus in corpora {
             if options.rerank == Rerank::Embedding {
                 corpus.full_vectors()?;
             }
-            let labels = labels_in(&corpus, &options.corpus.sources);
-            let is_left_out = !options.corpus.sources.is_empty() && labels.is_empty();
-            let ranges = if is_left_out { Vec::new() } else { corpus.ranges(&labels)? };
-            let ranges = match &options.corpus.refinement.newer_than {
-                Some(day) => newer(&corpus, &ranges, day)?,
-                None => ranges,
-            };
+            let mut ranges = corpus.ranges(labels);
+            if let Some(day) = &refinement.newer_than {
+                ranges = newer(&corpus, &ranges, day)?;
+            }
             shelves.push(Shelf { corpus, ranges });
         }
-        for label in &options.corpus.sources {
-            // The first corpus says what it knows where none knows the label.
-            let mut unknown =
-                shelves.iter().map(|shelf| shelf.corpus.ranges(std::slice::from_ref(label)));
-            if unknown.all(|ranges| ranges.is_err()) {
-                shelves[0].corpus.ranges(std::slice::from_ref(label))?;
-            }
-        }
-        let longest = shelves.iter().map(|shelf| shelf.corpus.manifest().longest_chunk_chars).max();
-        let encoder = &shelves[0].corpus.manifest().encoder;
-        let document_tokens = encoder.get("document_tokens").and_then(toml::Value::as_integer);
-        let searched = Searched {
-            corpus: shelves.iter().map(|shelf| shelf.corpus.id().to_owned()).collect(),
-            sources: options.corpus.sources.clone(),
-            contents: contents(&shelves, &options.corpus.sources),
-            reranker,
-            document_tokens: document_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
-            longest_chunk_chars: longest.unwrap_or_default(),
-        };
         Ok(Corpora { shelves, searched })
     }
-}
-
-/// Of the sources so named, all where no name is given, what there is over all corpora.
-fn contents(shelves: &[Shelf], labels: &[String]) -> Vec<SourceCounts> {
-    let mut contents: Vec<SourceCounts> = Vec::new();
-    for source in shelves.iter().flat_map(|shelf| &shelf.corpus.manifest().sources) {
-        if !labels.is_empty() && !labels.iter().any(|label| source.is_named(label)) {
-            continue;
-        }
-        let label = &source.description.label;
-        match contents.iter_mut().find(|counts| counts.label == *label) {
-            Some(counts) => {
-                counts.documents += source.documents;
-                counts.chunks += source.chunks;
-            }
-            None => contents.push(SourceCounts {
-                label: label.clone(),
-                documents: source.documents,
-                chunks: source.chunks,
-            }),
-        }
-    }
-    contents
-}
-
-/// Of the labels, those that this corpus has: as a source's own, or as its group's.
-fn labels_in(corpus: &Corpus, labels: &[String]) -> Vec<String> {
-    let known = |label: &&String| corpus.ranges(std::slice::from_ref(*label)).is_ok();
-    labels.iter().filter(known).cloned().collect()
 }
 
 /// Of these chunks, those of documents of that day or later. A document without a date is of none.
@@ -170,14 +151,9 @@ fn day(date: &str) -> Option<[u32; 3]> {
         [year, month, day] => (year, month, day),
         _ => return None,
     };
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + u32::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
-    };
-    let is_day = (1000..=9999).contains(&year) && (1..=days).contains(&day);
+    // The calendar is that of TOML's dates.
+    let is_day = year >= 1000
+        && format!("{year:04}-{month:02}-{day:02}").parse::<toml::value::Datetime>().is_ok();
     is_day.then_some([year, month, day])
 }
 

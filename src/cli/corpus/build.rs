@@ -11,7 +11,7 @@ use super::super::sandboxed::{Paths, folder_of};
 use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::corpus::build::{self as builder, BuildOptions, Pace};
+use crate::corpus::build::{self as builder, BATCH, BuildOptions};
 use crate::corpus::description::Source;
 use crate::corpus::embed::{Embed, encoder_of, encoder_options};
 use crate::corpus::formats::Format;
@@ -140,17 +140,14 @@ impl Build {
 fn run(build: builder::Build, encoder: &dyn Embed, progress: QuietFlag) -> Result<(), Failure> {
     let directory = build.directory().to_owned();
     let mut reported = Instant::now();
-    build.run(encoder, Pace::default(), &mut |chunks| {
+    build.run(encoder, BATCH, &mut |chunks| {
         if reported.elapsed().as_secs() >= 10 {
             progress.note(format!("{chunks} chunks"));
             reported = Instant::now();
         }
+        Ok(())
     })?;
-    report(&directory, progress)
-}
-
-fn report(directory: &Path, progress: QuietFlag) -> Result<(), Failure> {
-    let corpus = Corpus::open(directory)?;
+    let corpus = Corpus::open(&directory)?;
     let manifest = corpus.manifest();
     let documents = count(manifest.documents as usize, "document");
     progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
@@ -197,7 +194,6 @@ impl Add {
         let options = encoder_of(corpus.file(), folder.as_deref(), self.device.one_device()?)?;
         drop(corpus);
         let encoder = Encoder::open(&options)?;
-        builder::add::add(&self.directory, source, &encoder)?;
-        report(&self.directory, self.progress)
+        run(builder::Build::add(&self.directory, source, &encoder)?, &encoder, self.progress)
     }
 }

@@ -10,7 +10,7 @@ use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::Description;
-use crate::corpus::build::{Build, BuildOptions, Pace};
+use crate::corpus::build::{BATCH, Build, BuildOptions};
 use crate::corpus::embed::encoder_options;
 use crate::data::Format;
 use crate::encoder::Encoder;
@@ -123,7 +123,7 @@ fn corpus(folder: &Path, model: &Path, progress: QuietFlag) -> Result<PathBuf, F
         search_dims: None,
         limit: None,
     };
-    Build::begin(&options, &opened)?.run(&opened, Pace::default(), &mut |_| {})?;
+    Build::begin(&options, &opened)?.run(&opened, BATCH, &mut |_| Ok(()))?;
     outside::write(folder.join("notes.jsonl"), NOTES)?;
     Ok(out)
 }

@@ -1,8 +1,6 @@
 //! Building a corpus: inputs in order, split, embedded in segments, appended. A killed build goes on at its last whole
 //! segment, and gives the same bytes at any batch size and number of threads.
 
-pub mod add;
-mod plan;
 pub mod reading;
 pub mod segments;
 #[cfg(test)]
@@ -14,20 +12,25 @@ use std::path::{Path, PathBuf};
 
 use fs_err::File;
 
-use self::plan::{input_files, plan};
 use self::reading::read_sources;
 use self::segments::Segments;
 use self::writer::Writer;
+use super::description::{self, Description, Source};
 use super::embed::{Embed, expect_encoder};
 use super::store::layout;
-use super::store::manifest::{Local, MANIFEST, Manifest, ManifestFile, PLAN, StoredFile};
-use super::{CorpusError, Description};
+use super::store::manifest::{
+    BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
+    VectorForm,
+};
+use super::{Corpus, CorpusError, formats};
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
 use crate::outside;
 
 /// Chunks of a segment.
 pub const SEGMENT: usize = 4096;
+/// Chunks that an encoder is handed at once, which decides no byte.
+pub const BATCH: usize = 64;
 /// The ending of what is not whole yet.
 const PART: &str = "part";
 
@@ -47,21 +50,6 @@ pub struct BuildOptions {
     pub limit: Option<usize>,
 }
 
-/// How work is cut, which decides no byte.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// Chunks that are handed to the encoder at once.
-    pub batch: usize,
-    /// Stop after so many segments, as a kill would.
-    pub most_segments: Option<u64>,
-}
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace { batch: 64, most_segments: None }
-    }
-}
-
 /// A build with its directory locked.
 #[derive(Debug)]
 pub struct Build {
@@ -77,14 +65,76 @@ impl Build {
     /// # Errors
     /// An input that is not there; a directory that is taken; the encoder's vectors are shorter than asked.
     pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, CorpusError> {
-        let out = &options.out;
+        let BuildOptions { description, data, out, dtype, limit, .. } = options;
         expect_free(out)?;
-        let manifest = plan(options, encoder)?;
-        let local = Local::now(&options.data, &options.encoder)?;
-        let file = ManifestFile::new(manifest, local)?;
+        let width = encoder.width();
+        let dims = options.search_dims.unwrap_or(width);
+        if dims == 0 || dims > width {
+            return Err(CorpusError::Differs {
+                what: "the width of vectors".to_owned(),
+                one: format!("{dims} asked for"),
+                other: format!("{width} of the encoder"),
+                hint: "ask for as many numbers as the encoder has, or for fewer",
+            });
+        }
+        let mut inputs = Vec::new();
+        for source in &description.sources {
+            inputs.extend(input_files(source, data)?);
+        }
+        let manifest = Manifest {
+            schema: SCHEMA,
+            name: description.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            limit: *limit,
+            documents: 0,
+            chunks: 0,
+            longest_chunk_chars: 0,
+            vectors: VectorForm {
+                dtype: *dtype,
+                dims,
+                full_dims: (dims < width).then_some(width),
+                normalised: encoder.is_normalised(),
+            },
+            encoder: encoder.identity()?,
+            sources: description.sources.iter().cloned().map(BuiltSource::new).collect(),
+            inputs,
+            files: Vec::new(),
+        };
         fs_err::create_dir_all(out)?;
+        Build::planned(out, manifest, Local::now(data, &options.encoder)?)
+    }
+
+    /// Plans to append a source whose path is absolute or in the current directory. What `corpus.toml` was stays beside it under the
+    /// first digits of its id; killed, it goes on as a build does.
+    ///
+    /// # Errors
+    /// The label is taken; another encoder than the corpus's; a text that was changed; an input that is none. The corpus is then as it was.
+    pub fn add(out: &Path, source: Source, encoder: &dyn Embed) -> Result<Build, CorpusError> {
+        let corpus = Corpus::open(out)?;
+        let ManifestFile { mut manifest, local, .. } = corpus.file().clone();
+        expect_encoder(&manifest.encoder, &encoder.identity()?)?;
+        let path = std::path::absolute(&source.path)?.to_string_lossy().into_owned();
+        let source = Source { path, ..source };
+        manifest.sources.push(BuiltSource::new(source.clone()));
+        let sources = manifest.sources.iter().map(|source| &source.description);
+        description::check(sources, &out.join(MANIFEST))?;
+        // All sums are taken anew below: a text that was changed since must not get one.
+        for number in 0..corpus.len() {
+            corpus.chunk(number)?;
+        }
+        drop(corpus);
+        // What cannot be read is found before anything is written.
+        let mut dry = [BuiltSource::new(source.clone())];
+        read_sources(&mut dry, &local.data, None, &mut |_| Ok(()))?;
+        manifest.inputs.extend(input_files(&source, &local.data)?);
+        manifest.files.clear();
+        Build::planned(out, manifest, local)
+    }
+
+    fn planned(out: &Path, manifest: Manifest, local: Local) -> Result<Build, CorpusError> {
+        let file = ManifestFile::new(manifest, local)?;
         replace(&out.join(PLAN), &file.text()?)?;
-        Ok(Build { _lock: lock(out)?, out: out.clone(), file })
+        Ok(Build { _lock: lock(out)?, out: out.to_owned(), file })
     }
 
     /// Reads the plan of a build that was killed.
@@ -103,24 +153,17 @@ impl Build {
         let build =
             Build { _lock: lock(out)?, file: ManifestFile::read(&path)?, out: out.to_owned() };
         let manifest = &build.file.manifest;
-        let is_new = |label: &String| {
-            manifest
-                .sources
-                .iter()
-                .any(|source| source.description.label == *label && !source.is_built())
-        };
-        for input in manifest.inputs.iter().filter(|input| is_new(&input.source)) {
+        let new = manifest.sources.iter().filter(|source| !source.is_built());
+        let new: Vec<&str> = new.map(|source| &*source.description.label).collect();
+        for input in manifest.inputs.iter().filter(|input| new.contains(&&*input.source)) {
             let path = build.file.local.data.join(&input.path);
             if !path.is_file() {
                 return Err(CorpusError::NoInput { label: input.source.clone(), path });
             }
             let found = sha256_file(&path)?;
             if found != input.sha256 {
-                return Err(CorpusError::ChangedInput {
-                    path,
-                    expected: input.sha256.clone(),
-                    found,
-                });
+                let expected = input.sha256.clone();
+                return Err(CorpusError::ChangedInput { path, expected, found });
             }
         }
         Ok(build)
@@ -136,74 +179,66 @@ impl Build {
         &self.file
     }
 
-    /// Goes on to the end; `tell` is told the chunks that are done. `false` where `pace` stopped it before.
+    /// Goes on to the end. `tell` is told the chunks that are done, and its error ends the build as a kill would.
     ///
     /// # Errors
     /// Another encoder or device than the plan's; an input that is none; a vector that cannot be kept; a full disk.
     pub fn run(
         self,
         encoder: &dyn Embed,
-        pace: Pace,
-        tell: &mut dyn FnMut(u64),
-    ) -> Result<bool, CorpusError> {
-        let Build { out, file, _lock } = &self;
-        let mut manifest = file.manifest.clone();
+        batch: usize,
+        tell: &mut dyn FnMut(u64) -> Result<(), CorpusError>,
+    ) -> Result<(), CorpusError> {
+        let Build { out, file: ManifestFile { mut manifest, local, .. }, _lock } = self;
         expect_encoder(&manifest.encoder, &encoder.identity()?)?;
-        if out.join(MANIFEST).is_file() {
-            let there = ManifestFile::read(&out.join(MANIFEST))?;
+        let path = out.join(MANIFEST);
+        if path.is_file() {
+            let there = ManifestFile::read(&path)?;
             if there.manifest.sources.len() == manifest.sources.len() {
                 // Killed between its last two steps.
-                remove_plan(out)?;
-                return Ok(true);
+                return remove_plan(&out);
             }
-            // Killed when a source was about to be added.
-            fs_err::rename(out.join(MANIFEST), out.join(add::old_name(&there.id)))?;
+            // A source is added.
+            fs_err::rename(&path, out.join(format!("corpus-{}.toml", &there.id[..12])))?;
         }
-        let segments = Segments::open(out, manifest.vectors)?;
-        let done = segments.chunks;
+        let segments = Segments::open(&out, manifest.vectors)?;
         // Sources that a corpus had before others were added are not read again.
-        let first_new = manifest.sources.iter().position(|source| !source.is_built());
-        let (built, new) = manifest.sources.split_at_mut(first_new.unwrap_or(0));
+        let built = || manifest.sources.iter().filter(|source| source.is_built());
         let mut writer = Writer {
             encoder,
-            pace,
+            batch,
             tell,
-            seen: built.iter().map(|source| source.chunks).sum(),
-            first_new: built.len() as u16,
-            waiting: Vec::new(),
-            listed: segments.empty
-                - built
-                    .iter()
-                    .map(|source| source.empty as usize)
-                    .sum::<usize>()
-                    .min(segments.empty),
-            empty: Vec::new(),
+            done: segments.chunks,
+            seen: built().map(|source| source.chunks).sum(),
+            listed: (segments.empty as u64)
+                .saturating_sub(built().map(|source| source.empty).sum()),
             longest: manifest.longest_chunk_chars,
+            waiting: Vec::new(),
+            empty: Vec::new(),
             segments,
         };
-        let most = pace.most_segments;
-        let read = read_sources(new, &file.local.data, manifest.limit, &mut |read| {
-            if most.is_some_and(|most| writer.segments.segments >= most) {
-                return Err(CorpusError::Stopped);
-            }
-            writer.take(read, done)
-        });
-        match read {
-            Err(CorpusError::Stopped) => return Ok(false),
-            other => other?,
-        }
+        read_sources(&mut manifest.sources, &local.data, manifest.limit, &mut |read| {
+            writer.take(read)
+        })?;
         writer.flush()?;
         manifest.longest_chunk_chars = writer.longest;
         manifest.chunks = writer.segments.chunks;
         manifest.documents = manifest.sources.iter().map(|source| source.documents).sum();
         writer.segments.finish()?;
-        finish(out, manifest, &file.local)?;
-        Ok(true)
+        finish(&out, manifest, local)
     }
 }
 
+/// The files of a source, with their sums.
+fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
+    let mut paths = formats::inputs(source, data)?;
+    paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
+    let input = |path: &PathBuf| InputFile::of(&source.label, path, formats::relative(path, data));
+    paths.iter().map(input).collect()
+}
+
 /// The last steps: sums, `corpus.toml`.
-fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Result<(), CorpusError> {
+fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), CorpusError> {
     let mut end = 0;
     for source in &mut manifest.sources {
         source.range = [end, end + source.chunks];
@@ -219,7 +254,7 @@ fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Result<(), Corpu
         let (size_bytes, sha256) = (fs_err::metadata(&path)?.len(), sha256_file(&path)?);
         manifest.files.push(StoredFile { name: name.to_owned(), size_bytes, sha256 });
     }
-    replace(&out.join(MANIFEST), &ManifestFile::new(manifest, local.clone())?.text()?)?;
+    replace(&out.join(MANIFEST), &ManifestFile::new(manifest, local)?.text()?)?;
     remove_plan(out)
 }
 

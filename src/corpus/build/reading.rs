@@ -7,7 +7,7 @@ use std::rc::Rc;
 use sha2::{Digest, Sha256};
 
 use crate::corpus::CorpusError;
-use crate::corpus::formats::{self, Form, Record};
+use crate::corpus::formats::{self, Record};
 use crate::corpus::store::manifest::BuiltSource;
 use crate::text::strip;
 
@@ -38,8 +38,8 @@ pub enum Read {
     Empty(String),
 }
 
-/// Reads every source and hands on what comes of it; counts go to `sources`. `limit` is the number of documents of a
-/// source at most.
+/// Reads every source that is not in the corpus yet and hands on what comes of it; counts go to `sources`. `limit` is the number of
+/// documents of a source at most.
 ///
 /// # Errors
 /// An input that is none, two documents of one id, and what `act` refuses.
@@ -49,7 +49,8 @@ pub fn read_sources(
     limit: Option<usize>,
     act: &mut dyn FnMut(Read) -> Result<(), CorpusError>,
 ) -> Result<(), CorpusError> {
-    for (number, source) in sources.iter_mut().enumerate() {
+    let new = sources.iter_mut().enumerate().filter(|(_, source)| !source.is_built());
+    for (number, source) in new {
         let description = source.description.clone();
         let mut reading = Reading {
             source,
@@ -93,38 +94,26 @@ struct Current {
 impl Reading<'_> {
     /// `false` where the source has given as many documents as are wanted.
     fn take(&mut self, record: Record) -> Result<bool, CorpusError> {
-        let Record { id, title, url, date, text, form } = record;
-        let is_new = match form {
-            Form::Whole => true,
-            Form::More => false,
-            Form::Passage { is_first, .. } => is_first,
-        };
-        if is_new {
+        let Record { id, title, url, date, text, is_first, paragraph } = record;
+        if is_first {
             self.close()?;
             if self.source.documents as usize >= self.limit {
                 return Ok(false);
             }
         }
-        match form {
-            Form::Whole => self.expect_new(&id, None)?,
-            Form::Passage { paragraph, .. } => self.expect_new(&id, Some(paragraph))?,
-            Form::More => {}
+        if is_first || paragraph.is_some() {
+            self.expect_new(&id, paragraph)?;
         }
-        let document = NewDocument { id, title, url, date };
+        let document = Rc::new(NewDocument { id, title, url, date });
         match &mut self.current {
             Some(current) if current.document.title == document.title => {}
-            Some(current) => (current.document, current.is_begun) = (Rc::new(document), false),
-            None => {
-                self.current =
-                    Some(Current { document: Rc::new(document), is_begun: false, chunks: 0 });
-            }
+            Some(current) => (current.document, current.is_begun) = (document, false),
+            None => self.current = Some(Current { document, is_begun: false, chunks: 0 }),
         }
-        match form {
-            Form::Passage { paragraph, .. } => match strip(&text).is_empty() {
-                true => {}
-                false => self.chunk(text, Some(paragraph))?,
-            },
-            Form::Whole | Form::More => {
+        match paragraph {
+            Some(_) if strip(&text).is_empty() => {}
+            Some(_) => self.chunk(text, paragraph)?,
+            None => {
                 for chunk in self.source.description.splitter().split(&text) {
                     self.chunk(chunk.to_owned(), None)?;
                 }
@@ -162,17 +151,14 @@ impl Reading<'_> {
     }
 
     fn expect_new(&mut self, id: &str, paragraph: Option<u32>) -> Result<(), CorpusError> {
-        let name = match paragraph {
-            None => id.to_owned(),
-            Some(paragraph) => format!("{id}#{paragraph}"),
-        };
-        let sum = Sha256::digest(&name);
-        let half = sum.first_chunk().copied().unwrap_or_default();
+        let paragraph = paragraph.map(|paragraph| format!("#{paragraph}"));
+        let id = format!("{id}{}", paragraph.unwrap_or_default());
+        let half = Sha256::digest(&id).first_chunk().copied().unwrap_or_default();
         match self.ids.insert(u128::from_le_bytes(half)) {
             true => Ok(()),
             false => {
                 let label = self.source.description.label.clone();
-                Err(CorpusError::RepeatedId { label, id: name })
+                Err(CorpusError::RepeatedId { label, id })
             }
         }
     }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::appended;
+use crate::corpus::CorpusError;
 use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
     CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
-    TEXTS, VECTORS, VectorHeader,
+    TEXTS, VECTORS, vector_header,
 };
 use crate::corpus::store::manifest::VectorForm;
-use crate::corpus::{CorpusError, expect_file};
 use crate::digest::sha256;
 use crate::ops::vectors::VectorType;
 use crate::outside;
@@ -95,7 +95,7 @@ impl Segments {
             }
             file.set_len(end)?;
             if let (Some(matrix), None) = (matrix, last) {
-                file.write_all(&header(matrix, 0))?;
+                file.write_all(&vector_header(matrix.kind, matrix.dims, 0))?;
             }
             file.seek(SeekFrom::End(0))?;
             files.insert(name, file);
@@ -202,16 +202,12 @@ impl Segments {
         for matrix in &self.matrices {
             if let Some(file) = self.files.get_mut(matrix.name) {
                 file.seek(SeekFrom::Start(0))?;
-                file.write_all(&header(matrix, self.chunks))?;
+                file.write_all(&vector_header(matrix.kind, matrix.dims, self.chunks))?;
                 file.sync_all()?;
             }
         }
         Ok(outside::sync_directory(&self.directory)?)
     }
-}
-
-fn header(matrix: &Matrix, rows: u64) -> [u8; HEADER_BYTES] {
-    VectorHeader { kind: matrix.kind, dims: matrix.dims as u32, rows }.to_bytes()
 }
 
 fn line_text(line: &SegmentLine) -> Result<String, CorpusError> {
@@ -223,7 +219,6 @@ pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    expect_file(path)?;
     let file = outside::file(path)?;
     let read = |(index, line): (usize, &[u8])| {
         serde_json::from_slice(line).map_err(|error| CorpusError::Damaged {

@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use super::{Form, LARGEST, Record, Records, html, open, plain_line_ends};
+use super::{LARGEST, Record, Records, html, open, plain_line_ends};
 use crate::corpus::CorpusError;
+use crate::corpus::split::statpearls;
 use crate::{data, outside};
 
 /// The records of one file; `name` is its path inside the source's folder and the document's id.
 pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError> {
     let text = read(path)?;
-    let plain = match path.extension().is_some_and(|ending| ending == "gz") {
-        true => path.with_extension(""),
-        false => path.to_owned(),
-    };
+    let is_packed = path.extension().is_some_and(|ending| ending == "gz");
+    let plain = if is_packed { path.with_extension("") } else { path.to_owned() };
     let stem = plain.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = plain.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     let parts = match &*ending {
@@ -24,17 +23,27 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
         }
         _ => vec![(stem, text)],
     };
-    let name = name.to_owned();
-    Ok(Box::new(parts.into_iter().enumerate().map(move |(index, (title, text))| {
-        Ok(Record {
-            id: name.clone(),
-            title,
-            url: String::new(),
-            date: String::new(),
-            text,
-            form: if index == 0 { Form::Whole } else { Form::More },
-        })
-    })))
+    Ok(parts_of(name.to_owned(), parts, false))
+}
+
+/// The chunks of an article of StatPearls.
+pub fn article(path: &Path) -> Result<Records<'static>, CorpusError> {
+    let sections = statpearls::split(&read(path)?).map_err(|problem| CorpusError::Input {
+        path: path.to_owned(),
+        problem,
+        hint: None,
+    })?;
+    let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(parts_of(id, sections, true))
+}
+
+/// Titles and texts of one document: to be split, or chunks as they are.
+fn parts_of(id: String, parts: Vec<(String, String)>, are_chunks: bool) -> Records<'static> {
+    Box::new(parts.into_iter().zip(0..).map(move |((title, text), place)| {
+        let (url, date) = (String::new(), String::new());
+        let paragraph = are_chunks.then_some(place);
+        Ok(Record { id: id.clone(), title, url, date, text, is_first: place == 0, paragraph })
+    }))
 }
 
 /// A file's text, unpacked, without a byte order mark, its lines ended by `\n`.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
+use super::CorpusError;
 use super::description::Source;
-use super::{CorpusError, expect_file, split};
 use crate::hub::matches;
 use crate::outside;
 
@@ -21,7 +21,7 @@ use crate::outside;
 pub const LARGEST: u64 = 64 << 20;
 
 /// How a source's files are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Objects with `text`, and `id`, `title`, `source`, `url` and `date` where there are any.
@@ -37,6 +37,7 @@ pub enum Format {
     /// A folder of StatPearls' `.nxml` articles.
     Statpearls,
     /// A folder of text, Markdown and HTML files.
+    #[default]
     Folder,
     /// A table with a column `text`, and the others of `jsonl`.
     Csv,
@@ -54,17 +55,6 @@ impl Format {
     }
 }
 
-/// How a record's text becomes chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// A document, or the first part of one, to be split.
-    Whole,
-    /// More of the document before it, under a title of its own, to be split.
-    More,
-    /// A chunk as it is, at this place of its document.
-    Passage { paragraph: u32, is_first: bool },
-}
-
 /// A document or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -73,7 +63,10 @@ pub struct Record {
     pub url: String,
     pub date: String,
     pub text: String,
-    pub form: Form,
+    /// Whether a document begins with it; else it is more of the one before, under a title of its own.
+    pub is_first: bool,
+    /// The place in its document of what is a chunk as it is; other texts are split.
+    pub paragraph: Option<u32>,
 }
 
 /// Records of one file; after an error nothing more comes.
@@ -122,14 +115,13 @@ pub fn records<'a>(
     let root = data.join(&source.path);
     match source.format {
         Format::Folder => folder::records(path, &name(path, &root)),
-        Format::Statpearls => statpearls(path),
+        Format::Statpearls => folder::article(path),
         _ => rows::records(source, path, data),
     }
 }
 
 /// A file to be read, unpacked where it is compressed by gzip.
 fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
-    expect_file(path)?;
     let file = outside::open(path)?;
     let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
     Ok(match is_compressed {
@@ -144,26 +136,6 @@ fn plain_line_ends(text: String) -> String {
         true => text.replace("\r\n", "\n").replace('\r', "\n"),
         false => text,
     }
-}
-
-fn statpearls(path: &Path) -> Result<Records<'static>, CorpusError> {
-    let text = folder::read(path)?;
-    let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let sections = split::statpearls::split(&text).map_err(|problem| CorpusError::Input {
-        path: path.to_owned(),
-        problem,
-        hint: None,
-    })?;
-    Ok(Box::new(sections.into_iter().zip(0..).map(move |(section, paragraph)| {
-        Ok(Record {
-            id: id.clone(),
-            title: section.title,
-            url: String::new(),
-            date: String::new(),
-            text: section.text,
-            form: Form::Passage { paragraph, is_first: paragraph == 0 },
-        })
-    })))
 }
 
 /// What a document in a folder is called: its path inside, or its name where the folder is a file.

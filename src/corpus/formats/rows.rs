@@ -6,33 +6,25 @@ use std::path::Path;
 
 use serde_json::Map;
 
-use super::{Form, Format, LARGEST, Record, Records, open, plain_line_ends};
+use super::{Format, LARGEST, Record, Records, open, plain_line_ends};
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
 use crate::data::{DataError, Place, Position, Row, RowReader};
 
-/// Where a format keeps what.
-struct Fields {
-    id: &'static str,
-    title: &'static str,
-    text: &'static str,
-}
-
-fn fields(format: Format) -> Fields {
-    let (id, title, text) = match format {
-        Format::Medquad => ("id", "question", "answer"),
-        Format::Guidelines => ("id", "title", "clean_text"),
-        Format::Medrag => ("id", "title", "content"),
-        Format::Wikipedia => ("wiki_id", "title", "text"),
-        _ => ("id", "title", "text"),
-    };
-    Fields { id, title, text }
+/// Where a format keeps id, title and text.
+fn fields(format: Format) -> [&'static str; 3] {
+    match format {
+        Format::Medquad => ["id", "question", "answer"],
+        Format::Guidelines => ["id", "title", "clean_text"],
+        Format::Medrag => ["id", "title", "content"],
+        Format::Wikipedia => ["wiki_id", "title", "text"],
+        _ => ["id", "title", "text"],
+    }
 }
 
 /// Rows to records: what has to be remembered from row to row.
 struct Reader<'a> {
     source: &'a Source,
-    fields: Fields,
     /// The articles that a filter keeps.
     wanted: Option<HashSet<String>>,
     /// The document of the passage before.
@@ -52,13 +44,8 @@ pub fn records<'a>(
         _ => RowReader::json_lines(path, open(path)?),
     };
     let wanted = source.filter.as_ref().map(|filter| wiki_ids(&data.join(filter)));
-    let mut reader = Reader {
-        source,
-        fields: fields(source.format),
-        wanted: wanted.transpose()?,
-        document: None,
-        names: BTreeMap::new(),
-    };
+    let mut reader =
+        Reader { source, wanted: wanted.transpose()?, document: None, names: BTreeMap::new() };
     let mut is_over = false;
     let mut next = move || {
         while let Some(row) = rows.next_row()? {
@@ -90,11 +77,12 @@ impl Reader<'_> {
     /// The record of one row; `None` of one that the source does not want.
     fn record(&mut self, row: &Row) -> Result<Option<Record>, CorpusError> {
         let given = |field: &str| Ok::<_, DataError>(row.word(field)?.unwrap_or_default());
-        let (source, fields) = (self.source, &self.fields);
+        let source = self.source;
+        let [id, title, text] = fields(source.format);
         if !source.only.is_empty() && !source.only.contains(&given("source")?) {
             return Ok(None);
         }
-        let id = row.optional_id(fields.id)?;
+        let id = row.optional_id(id)?;
         let is_wanted =
             |wanted: &HashSet<String>| id.as_ref().is_some_and(|id| wanted.contains(id));
         if !self.wanted.as_ref().is_none_or(is_wanted) {
@@ -102,48 +90,48 @@ impl Reader<'_> {
         }
         // An empty cell is no field: such a document is counted as one without text.
         if source.format != Format::Csv {
-            row.require(fields.text)?;
+            row.require(text)?;
         }
-        let text = plain_line_ends(given(fields.text)?);
+        let wrong = |problem: String| Err(row.wrong(text, problem).into());
+        let text = plain_line_ends(given(text)?);
         if text.len() as u64 > LARGEST {
-            let problem = format!("is larger than the {} MB of a document", LARGEST >> 20);
-            return Err(row.wrong(fields.text, problem).into());
+            return wrong(format!("is larger than the {} MB of a document", LARGEST >> 20));
         }
-        let (title, url, date) = (given(fields.title)?, given("url")?, given("date")?);
+        let (title, url, date) = (given(title)?, given("url")?, given("date")?);
         if [&text, &title, &url, &date].iter().any(|field| field.contains('\0')) {
-            return Err(row.wrong(fields.text, "has a NUL character: it is no text").into());
+            return wrong("has a NUL character: it is no text".to_owned());
         }
-        let (id, form) = self.place(row, id)?;
-        Ok(Some(Record { id, title, url, date, text, form }))
+        let (id, paragraph) = self.place(row, id)?;
+        // Paragraphs of one document follow each other.
+        let before = self.document.replace(id.clone());
+        let is_first = paragraph.is_none() || before.as_ref() != Some(&id);
+        Ok(Some(Record { id, title, url, date, text, is_first, paragraph }))
     }
 
-    /// What a row's document is called, by its line where it has no id, and where in it the row stands.
-    fn place(&mut self, row: &Row, id: Option<String>) -> Result<(String, Form), CorpusError> {
+    /// What a row's document is called, by its line where it has no id, and where in it stands what is a chunk as it is.
+    fn place(&mut self, row: &Row, id: Option<String>) -> Result<(String, Option<u32>), DataError> {
         let id = id.unwrap_or_else(|| match &row.place.position {
             Position::Line(line) => line.to_string(),
             Position::Record(record) => record.clone(),
         });
-        let (document, paragraph) = match self.source.format {
+        Ok(match self.source.format {
             Format::Medrag => {
                 let parts = id.rsplit_once('_');
                 let parts = parts.and_then(|(id, number)| Some((id, number.parse().ok()?)));
                 let (document, paragraph) = parts.unwrap_or((&id, 0));
-                (document.to_owned(), paragraph)
+                (document.to_owned(), Some(paragraph))
             }
             Format::Wikipedia => {
                 let number = row.word("paragraph_id")?.unwrap_or_default();
                 let none = |_| row.wrong("paragraph_id", "is no number");
-                (id, number.parse().map_err(none)?)
+                (id, Some(number.parse().map_err(none)?))
             }
             Format::Medquad => {
                 let source = row.word("source")?.unwrap_or_default();
-                return Ok((self.medquad_name(&source, &id), Form::Whole));
+                (self.medquad_name(&source, &id), None)
             }
-            _ => return Ok((id, Form::Whole)),
-        };
-        let is_first = self.document.as_ref() != Some(&document);
-        self.document = Some(document.clone());
-        Ok((document, Form::Passage { paragraph, is_first }))
+            _ => (id, None),
+        })
     }
 
     /// As LiveQA's judgements name answers: `GHR_0000163_Sec1` of the source GHR and the id `0000163-1`. Names that come
@@ -194,22 +182,22 @@ mod tests {
         read.map_err(|error| error.to_string().rsplit('/').next().unwrap().to_owned())
     }
 
-    fn places(records: &[Record]) -> Vec<(&str, Form)> {
-        records.iter().map(|record| (&*record.id, record.form)).collect()
+    fn places(records: &[Record]) -> Vec<(&str, Option<u32>, bool)> {
+        records.iter().map(|record| (&*record.id, record.paragraph, record.is_first)).collect()
     }
 
     #[test]
     fn own_rows_have_what_they_say_and_their_line_for_an_id() {
         let lines = "{\"text\": \"One.\", \"date\": \"2021-05-03\"}\n\n{\"id\": 7, \"title\": \"T\", \"text\": \"Two.\", \"url\": \"https://x\", \"more\": [1]}\n";
         let records = read(&source("jsonl", ""), "a.jsonl", lines.as_bytes()).unwrap();
-        assert_eq!(places(&records), [("1", Form::Whole), ("7", Form::Whole)]);
+        assert_eq!(places(&records), [("1", None, true), ("7", None, true)]);
         assert_eq!(
             (&*records[0].date, &*records[1].url, &*records[1].title),
             ("2021-05-03", "https://x", "T")
         );
         let table = "id,text,title\nq,\"a\nb\",T\n,c,\n";
         let records = read(&source("csv", ""), "a.csv", table.as_bytes()).unwrap();
-        assert_eq!(places(&records), [("q", Form::Whole), ("4", Form::Whole)]);
+        assert_eq!(places(&records), [("q", None, true), ("4", None, true)]);
         assert_eq!(records[0].text, "a\nb");
     }
 
@@ -219,17 +207,16 @@ mod tests {
         let records = read(&source("medquad", ""), "a.jsonl", row.repeat(2).as_bytes()).unwrap();
         assert_eq!(
             places(&records),
-            [("GHR_0000163_Sec2", Form::Whole), ("GHR_0000163_Sec2.2", Form::Whole)]
+            [("GHR_0000163_Sec2", None, true), ("GHR_0000163_Sec2.2", None, true)]
         );
         assert_eq!((&*records[0].title, &*records[0].text), ("Q?", "A."));
         let rows = "{\"id\": \"a\", \"source\": \"who\", \"clean_text\": \"x\"}\n{\"id\": \"b\", \"source\": \"icrc\", \"clean_text\": \"y\"}\n";
         let records =
             read(&source("guidelines", "only = [\"who\"]"), "a.jsonl", rows.as_bytes()).unwrap();
-        assert_eq!(places(&records), [("a", Form::Whole)]);
+        assert_eq!(places(&records), [("a", None, true)]);
         let rows = "{\"id\": \"Gray_0\", \"title\": \"Gray\", \"content\": \"x\"}\n{\"id\": \"Gray_1\", \"title\": \"Gray\", \"content\": \"y\"}\n";
         let records = read(&source("medrag", ""), "a.jsonl", rows.as_bytes()).unwrap();
-        let passage = |paragraph, is_first| Form::Passage { paragraph, is_first };
-        assert_eq!(places(&records), [("Gray", passage(0, true)), ("Gray", passage(1, false))]);
+        assert_eq!(places(&records), [("Gray", Some(0), true), ("Gray", Some(1), false)]);
     }
 
     #[test]
@@ -239,7 +226,7 @@ mod tests {
         packed.write_all(rows.as_bytes()).unwrap();
         let source = source("wikipedia", "filter = \"topics.csv\"");
         let records = read(&source, "a.jsonl.gz", &packed.finish().unwrap()).unwrap();
-        assert_eq!(places(&records), [("12", Form::Passage { paragraph: 3, is_first: true })]);
+        assert_eq!(places(&records), [("12", Some(3), true)]);
     }
 
     #[test]

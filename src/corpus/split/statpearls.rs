@@ -14,13 +14,8 @@ const LONG: usize = 1000;
 const DEEPEST: usize = 128;
 const DASHES: &str = " -- ";
 
-/// A part of an article.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// `article -- section` or `article -- section -- subtitle`.
-    pub title: String,
-    pub text: String,
-}
+/// A chunk's title, `article -- section` or `article -- section -- subtitle`, and its text.
+type Section = (String, String);
 
 /// The chunks of one `.nxml` file, in order. Entities other than XML's own five are left as written.
 ///
@@ -28,9 +23,12 @@ pub struct Section {
 /// What is not well-formed, or has no title, as a sentence about the file.
 pub fn split(text: &str) -> Result<Vec<Section>, String> {
     let root = parse(text)?;
-    let title = root.find("title").ok_or("has no <title>")?.text.clone();
+    let titles = root.descendants("title");
+    let title = titles.first().ok_or("has no <title>")?;
     let mut sections = Vec::new();
-    root.each("sec", &mut |section| cut(&title, section, &mut sections));
+    for section in root.descendants("sec") {
+        cut(&title.text, section, &mut sections);
+    }
     Ok(sections)
 }
 
@@ -53,27 +51,24 @@ fn cut(article: &str, section: &Element, chunks: &mut Vec<Section>) {
         } else if child.name == "p" {
             let text = child.content();
             let last = chunks.last_mut().filter(|_| is_open && length(&text) < SHORT);
-            match last.filter(|last| length(&last.text) + length(&text) < LONG) {
-                Some(last) => last.text = [&*last.text, &*text].join(" "),
-                None => chunks.push(Section { title: title.clone(), text }),
+            match last.filter(|(_, before)| length(before) + length(&text) < LONG) {
+                Some((_, before)) => *before = format!("{before} {text}"),
+                None => chunks.push((title.clone(), text)),
             }
             is_open = true;
         } else if child.name == "list" {
             let items: Vec<String> = child.children.iter().map(Element::content).collect();
             let joined = items.join(" ");
             let last = chunks.last_mut().filter(|_| is_open);
-            match last.filter(|last| length(&last.text) + length(&joined) < LONG) {
-                Some(last) => last.text = format!("{} {joined}", last.text),
+            match last.filter(|(_, before)| length(before) + length(&joined) < LONG) {
+                Some((_, before)) => *before = format!("{before} {joined}"),
                 None if length(&joined) < LONG => {
-                    chunks.push(Section { title: title.clone(), text: joined });
+                    chunks.push((title.clone(), joined));
                     is_open = true;
                 }
                 None => {
                     is_open = false;
-                    let title = &title;
-                    chunks.extend(
-                        items.into_iter().map(|text| Section { title: title.clone(), text }),
-                    );
+                    chunks.extend(items.into_iter().map(|text| (title.clone(), text)));
                 }
             }
             if follows_subtitle {
@@ -128,21 +123,14 @@ impl Element {
         }
     }
 
-    /// The first descendant of that name, in the document's order.
-    fn find(&self, name: &str) -> Option<&Element> {
-        self.children.iter().find_map(|child| match child.name == name {
-            true => Some(child),
-            false => child.find(name),
-        })
-    }
-
-    fn each(&self, name: &str, act: &mut impl FnMut(&Element)) {
+    /// Those of that name, in the document's order.
+    fn descendants(&self, name: &str) -> Vec<&Element> {
+        let mut found = Vec::new();
         for child in &self.children {
-            if child.name == name {
-                act(child);
-            }
-            child.each(name, act);
+            found.extend(Some(child).filter(|child| child.name == name));
+            found.extend(child.descendants(name));
         }
+        found
     }
 
     /// Where text goes that comes next: after the last child, or before any.
@@ -224,8 +212,8 @@ mod tests {
             expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(sections.len(), lines.len());
         for (section, line) in sections.iter().zip(&lines) {
-            assert_eq!(section.title, line["title"].as_str().unwrap());
-            assert_eq!(section.text, line["content"].as_str().unwrap());
+            assert_eq!(section.0, line["title"].as_str().unwrap());
+            assert_eq!(section.1, line["content"].as_str().unwrap());
         }
     }
 

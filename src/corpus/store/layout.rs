@@ -80,54 +80,20 @@ impl ChunkRecord {
     }
 }
 
-/// What stands before the vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VectorHeader {
-    pub kind: VectorType,
-    pub dims: u32,
-    /// 0 while a corpus is built.
-    pub rows: u64,
-}
-
-impl VectorHeader {
-    pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[12..16].copy_from_slice(&number(self.kind).to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.dims.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.rows.to_le_bytes());
-        bytes
-    }
-
-    /// # Errors
-    /// What is wrong, as a sentence about the file.
-    pub fn from_bytes(bytes: &[u8]) -> Result<VectorHeader, String> {
-        let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
-            return Err(format!("it is shorter than its header of {HEADER_BYTES} bytes"));
-        };
-        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
-        if &bytes[..8] != MAGIC {
-            return Err("it is no file of vectors".to_owned());
-        }
-        if word(8) != VERSION {
-            return Err(format!("its version is {}, and {VERSION} is known", word(8)));
-        }
-        let kinds = [VectorType::F16, VectorType::F32, VectorType::I8];
-        let kind = kinds.into_iter().find(|kind| number(*kind) == word(12));
-        let kind =
-            kind.ok_or_else(|| format!("its numbers are of an unknown type {}", word(12)))?;
-        let rows = u64::from(word(24)) | u64::from(word(28)) << 32;
-        Ok(VectorHeader { kind, dims: word(16), rows })
-    }
-}
-
-fn number(kind: VectorType) -> u32 {
-    match kind {
+/// What stands before so many vectors; 0 of them while a corpus is built.
+pub fn vector_header(kind: VectorType, dims: usize, rows: u64) -> [u8; HEADER_BYTES] {
+    let kind: u32 = match kind {
         VectorType::F16 => 0,
         VectorType::F32 => 1,
         VectorType::I8 => 2,
-    }
+    };
+    let mut bytes = [0; HEADER_BYTES];
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[12..16].copy_from_slice(&kind.to_le_bytes());
+    bytes[16..20].copy_from_slice(&(dims as u32).to_le_bytes());
+    bytes[24..32].copy_from_slice(&rows.to_le_bytes());
+    bytes
 }
 
 /// What is known of a document.
@@ -181,8 +147,6 @@ mod tests {
             sum: *b"abcdefgh",
         };
         assert_eq!(ChunkRecord::from_bytes(&record.to_bytes()), record);
-        let header = VectorHeader { kind: VectorType::I8, dims: 256, rows: 1 << 33 };
-        assert_eq!(VectorHeader::from_bytes(&header.to_bytes()), Ok(header));
         let document = DocumentRecord { id: "a", title: "Über", url: "", date: "2021" };
         let mut bytes = Vec::new();
         document.append(&mut bytes);

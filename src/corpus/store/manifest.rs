@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
-use crate::corpus::{CorpusError, expect_file};
 use crate::digest::sha256;
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
@@ -93,9 +93,14 @@ impl BuiltSource {
         self.description.label == label || self.description.group.as_deref() == Some(label)
     }
 
-    /// Whether its chunks are in the corpus.
+    /// Whether it is of one of these labels; of none, it is.
+    pub fn is_among(&self, labels: &[String]) -> bool {
+        labels.is_empty() || labels.iter().any(|label| self.is_named(label))
+    }
+
+    /// Whether it was read.
     pub fn is_built(&self) -> bool {
-        self.chunks > 0
+        self.chunks + self.empty > 0
     }
 }
 
@@ -113,7 +118,6 @@ pub struct InputFile {
 impl InputFile {
     /// The file at `path`, which `name` says where to find.
     pub fn of(label: &str, path: &Path, name: String) -> Result<InputFile, CorpusError> {
-        expect_file(path)?;
         Ok(InputFile {
             source: label.to_owned(),
             path: name,
@@ -172,14 +176,15 @@ impl ManifestFile {
         let damaged = |problem: String| CorpusError::Damaged { path: path.to_owned(), problem };
         let (body, local) =
             text.rsplit_once(LOCAL).ok_or_else(|| damaged("it has no table [local]".to_owned()))?;
-        let schema: Schema =
-            outside::toml(body).map_err(|error| damaged(error.message().to_owned()))?;
-        if schema.schema > SCHEMA {
-            let (found, known) = (schema.schema, SCHEMA);
-            return Err(CorpusError::Newer { path: path.to_owned(), found, known });
+        let unread = |error: toml::de::Error| damaged(error.message().to_owned());
+        // Of a newer schema nothing else may be understood.
+        let table: toml::Table = outside::toml(body).map_err(unread)?;
+        let schema = table.get("schema").and_then(toml::Value::as_integer);
+        if let Some(found) = schema.filter(|schema| *schema > i64::from(SCHEMA)) {
+            return Err(CorpusError::Newer { path: path.to_owned(), found, known: SCHEMA });
         }
-        let manifest = outside::toml(body).map_err(|error| damaged(error.message().to_owned()))?;
-        let local = outside::toml(local).map_err(|error| damaged(error.message().to_owned()))?;
+        let manifest = outside::toml(body).map_err(unread)?;
+        let local = outside::toml(local).map_err(unread)?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }
 
@@ -197,10 +202,4 @@ impl ManifestFile {
 
 fn body(manifest: &Manifest) -> Result<String, CorpusError> {
     Ok(toml::to_string(manifest).map_err(std::io::Error::other)?)
-}
-
-/// What is read before the rest may be understood.
-#[derive(Deserialize)]
-struct Schema {
-    schema: u32,
 }

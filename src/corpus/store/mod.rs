@@ -6,17 +6,18 @@ pub mod manifest;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use layout::{
     CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES,
-    SCALES, TEXTS, VECTORS, VectorHeader,
+    SCALES, TEXTS, VECTORS, vector_header,
 };
 use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
 
-use super::{CorpusError, expect_file};
+use super::CorpusError;
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::{VectorRows, VectorType};
 use crate::outside;
@@ -25,12 +26,8 @@ use crate::outside;
 pub struct Corpus {
     directory: PathBuf,
     file: ManifestFile,
-    texts: MappedFile,
-    chunks: MappedFile,
-    documents: MappedFile,
-    vectors: MappedFile,
-    full_vectors: Option<MappedFile>,
-    scales: Option<MappedFile>,
+    /// What `corpus.toml` lists, by name.
+    maps: HashMap<String, MappedFile>,
     /// Where each document's record begins; made when the first is asked for.
     starts: OnceLock<Vec<u64>>,
 }
@@ -54,74 +51,52 @@ impl Corpus {
             });
         }
         let file = ManifestFile::read(&path)?;
+        let mut maps = HashMap::new();
         for stored in &file.manifest.files {
             let path = outside::below(directory, &stored.name)?;
-            expect_file(&path)?;
-            let found = fs_err::metadata(&path)?.len();
-            if found != stored.size_bytes {
-                return Err(CorpusError::Size { path, expected: stored.size_bytes, found });
+            let map = MappedFile::open(&path)?;
+            let (expected, found) = (stored.size_bytes, map.len() as u64);
+            if found != expected {
+                return Err(CorpusError::Size { path, expected, found });
             }
+            maps.insert(stored.name.clone(), map);
         }
-        let map = |name: &str| {
-            let path = directory.join(name);
-            expect_file(&path)?;
-            Ok::<_, CorpusError>(MappedFile::open(&path)?)
-        };
-        let manifest = &file.manifest;
-        let is_bytes = manifest.vectors.dtype == VectorType::I8;
-        let corpus = Corpus {
-            directory: directory.to_owned(),
-            texts: map(TEXTS)?,
-            chunks: map(CHUNKS)?,
-            documents: map(DOCUMENTS)?,
-            vectors: map(VECTORS)?,
-            full_vectors: manifest.vectors.full_dims.map(|_| map(FULL_VECTORS)).transpose()?,
-            scales: is_bytes.then(|| map(SCALES)).transpose()?,
-            starts: OnceLock::new(),
-            file,
-        };
+        let corpus =
+            Corpus { directory: directory.to_owned(), file, maps, starts: OnceLock::new() };
         corpus.check_shape()?;
         Ok(corpus)
     }
 
     /// Whether counts, headers and sizes agree.
     fn check_shape(&self) -> Result<(), CorpusError> {
-        let manifest = self.manifest();
-        let chunks = manifest.chunks;
-        if self.chunks.len() as u64 != chunks * CHUNK_BYTES as u64 {
+        let Manifest { chunks, vectors, sources, .. } = self.manifest();
+        if self.bytes(CHUNKS).len() as u64 != chunks * CHUNK_BYTES as u64 {
             let problem = format!("it does not hold {chunks} chunks, as corpus.toml says");
             return Err(self.damaged(CHUNKS, &problem));
         }
-        let form = manifest.vectors;
-        let named = [
-            (VECTORS, Some(&self.vectors), Some(form.dims)),
-            (FULL_VECTORS, self.full_vectors.as_ref(), form.full_dims),
-        ];
-        for (name, map, dims) in named {
-            let (Some(map), Some(dims)) = (map, dims) else { continue };
-            let kind = if name == VECTORS { form.dtype } else { VectorType::F16 };
-            let header =
-                VectorHeader::from_bytes(map).map_err(|problem| self.damaged(name, &problem))?;
-            let expected = VectorHeader { kind, dims: dims as u32, rows: chunks };
-            if header != expected {
-                let problem = format!("its header says {header:?}, and corpus.toml {expected:?}");
-                return Err(self.damaged(name, &problem));
-            }
-            self.rows(name)?;
+        self.vectors()?;
+        if vectors.full_dims.is_some() {
+            self.full_vectors()?;
         }
         let mut end = 0;
-        for source in &manifest.sources {
-            if source.range[0] != end || source.range[1] < end {
-                return Err(
-                    self.damaged(MANIFEST, "the ranges of its sources do not follow each other")
-                );
+        for source in sources {
+            let [start, next] = source.range;
+            if start != end || next < start {
+                break;
             }
-            end = source.range[1];
+            end = next;
         }
-        match end == chunks {
+        match end == *chunks {
             true => Ok(()),
-            false => Err(self.damaged(MANIFEST, "its sources do not hold all chunks")),
+            false => {
+                Err(self.damaged(MANIFEST, "the ranges of its sources do not hold its chunks"))
+            }
         }
+    }
+
+    /// Of a file that `corpus.toml` does not list, none.
+    fn bytes(&self, name: &str) -> &[u8] {
+        self.maps.get(name).map_or(&[], |map| &**map)
     }
 
     pub fn directory(&self) -> &Path {
@@ -154,7 +129,7 @@ impl Corpus {
     /// What is known of a chunk beside its text.
     pub fn record(&self, number: usize) -> Result<ChunkRecord, CorpusError> {
         let damaged = |problem: &str| self.damaged(CHUNKS, &format!("chunk {number} {problem}"));
-        let record = self.chunks.as_chunks::<CHUNK_BYTES>().0.get(number);
+        let record = self.bytes(CHUNKS).as_chunks::<CHUNK_BYTES>().0.get(number);
         let record = ChunkRecord::from_bytes(record.ok_or_else(|| damaged("is not there"))?);
         let is_known = usize::from(record.source) < self.manifest().sources.len();
         match is_known {
@@ -169,24 +144,24 @@ impl Corpus {
     /// The corpus is damaged there.
     pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, CorpusError> {
         let record = self.record(number)?;
-        match record.text(&self.texts) {
+        match record.text(self.bytes(TEXTS)) {
             Ok(text) => Ok(Chunk { text, record }),
             Err(problem) => Err(self.damaged(TEXTS, &format!("chunk {number} {problem}"))),
         }
     }
 
     pub fn document(&self, number: u32) -> Result<DocumentRecord<'_>, CorpusError> {
+        let documents = self.bytes(DOCUMENTS);
         let starts = self.starts.get_or_init(|| {
             let (mut starts, mut at) = (Vec::new(), 0);
-            while let Some((_, length)) = DocumentRecord::read(&self.documents[at..]) {
+            while let Some((_, length)) = DocumentRecord::read(&documents[at..]) {
                 starts.push(at as u64);
                 at += length;
             }
             starts
         });
         let start = starts.get(number as usize);
-        let record =
-            start.and_then(|start| DocumentRecord::read(&self.documents[*start as usize..]));
+        let record = start.and_then(|start| DocumentRecord::read(&documents[*start as usize..]));
         let absent = || self.damaged(DOCUMENTS, &format!("document {number} cannot be read"));
         record.map(|(record, _)| record).ok_or_else(absent)
     }
@@ -206,7 +181,8 @@ impl Corpus {
 
     /// The vectors that are searched, a row a chunk.
     pub fn vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
-        self.rows(VECTORS)
+        let form = self.manifest().vectors;
+        self.rows(VECTORS, form.dtype, form.dims)
     }
 
     /// The vectors at full width, where they are kept.
@@ -214,42 +190,37 @@ impl Corpus {
     /// # Errors
     /// There are none; the file is damaged.
     pub fn full_vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
-        self.rows(FULL_VECTORS)
-    }
-
-    fn rows(&self, name: &'static str) -> Result<VectorRows<'_>, CorpusError> {
-        let form = self.manifest().vectors;
-        let (map, kind, dims) = match name {
-            VECTORS => (Some(&self.vectors), form.dtype, Some(form.dims)),
-            _ => (self.full_vectors.as_ref(), VectorType::F16, form.full_dims),
-        };
-        let (Some(map), Some(dims)) = (map, dims) else {
-            return Err(CorpusError::Lacks {
+        match self.manifest().vectors.full_dims {
+            Some(dims) => self.rows(FULL_VECTORS, VectorType::F16, dims),
+            None => Err(CorpusError::Lacks {
                 path: self.directory.clone(),
                 what: "vectors at full width",
                 hint: "build it with --dims D --search-dims S, D the encoder's full width, or take --rerank off",
-            });
-        };
-        let scales: &[u8] = self.scales.as_deref().unwrap_or_default();
-        let bytes = map.get(HEADER_BYTES..).unwrap_or_default();
-        let rows = VectorRows::new(bytes, scales, kind, dims);
+            }),
+        }
+    }
+
+    fn rows(
+        &self,
+        name: &str,
+        kind: VectorType,
+        dims: usize,
+    ) -> Result<VectorRows<'_>, CorpusError> {
+        let (header, rows) = self.bytes(name).split_at_checked(HEADER_BYTES).unwrap_or_default();
+        if header != vector_header(kind, dims, self.manifest().chunks) {
+            let problem = "its header says another type, width or number than corpus.toml";
+            return Err(self.damaged(name, problem));
+        }
+        let rows = VectorRows::new(rows, self.bytes(SCALES), kind, dims);
         rows.filter(|rows| rows.len() == self.len())
             .ok_or_else(|| self.damaged(name, &format!("it does not hold {} vectors", self.len())))
     }
 
     /// The chunks of the sources of these labels; of all without labels.
-    pub fn ranges(&self, labels: &[String]) -> Result<Vec<Range<usize>>, CorpusError> {
-        let sources = &self.manifest().sources;
-        for label in labels {
-            if !sources.iter().any(|source| source.is_named(label)) {
-                let known = sources.iter().map(|source| &*source.description.label);
-                let known = known.collect::<Vec<_>>().join(", ");
-                return Err(CorpusError::UnknownSource { label: label.clone(), known });
-            }
-        }
+    pub fn ranges(&self, labels: &[String]) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        for source in sources {
-            if labels.is_empty() || labels.iter().any(|label| source.is_named(label)) {
+        for source in &self.manifest().sources {
+            if source.is_among(labels) {
                 let [start, end] = source.range.map(|end| end as usize);
                 match ranges.last_mut().filter(|last| last.end == start) {
                     Some(last) => last.end = end,
@@ -257,7 +228,7 @@ impl Corpus {
                 }
             }
         }
-        Ok(ranges)
+        ranges
     }
 
     fn damaged(&self, name: &str, problem: &str) -> CorpusError {

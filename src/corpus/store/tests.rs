@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::manifest::{MANIFEST, ManifestFile};
 use super::*;
-use crate::corpus::build::add;
+use crate::corpus::build::Build;
 use crate::corpus::build::tests::Sources;
 use crate::corpus::description::Source;
 use crate::corpus::fake::FakeEncoder;
@@ -38,9 +38,8 @@ fn inflate(directory: &Path) {
         let bytes = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
         bytes.set_len(file.size_bytes).unwrap();
         if dims > 0 {
-            let header =
-                VectorHeader { kind: VectorType::F16, dims: dims as u32, rows: CHUNKS_THERE };
-            std::io::Write::write_all(&mut { bytes }, &header.to_bytes()).unwrap();
+            let header = vector_header(VectorType::F16, dims, CHUNKS_THERE);
+            std::io::Write::write_all(&mut { bytes }, &header).unwrap();
         }
     }
     let text = ManifestFile::new(manifest, local).unwrap().text().unwrap();
@@ -98,7 +97,7 @@ fn a_changed_text_is_an_error_of_its_chunk_and_not_built_upon() {
     // Another source would have every sum taken anew.
     fs_err::write(sources.path("more.txt"), "More of the ward.").unwrap();
     let more = Source::own("more", Format::Folder, &sources.path("more.txt"), "internal");
-    let error = add::add(&options.out, more, &FakeEncoder::new()).unwrap_err();
+    let error = Build::add(&options.out, more, &FakeEncoder::new()).unwrap_err();
     assert_eq!(error.to_string(), expected);
     assert_eq!(Corpus::open(&options.out).unwrap().id(), id);
 }
@@ -114,5 +113,5 @@ fn a_pipe_in_the_place_of_a_file_is_refused() {
     fs_err::remove_file(&path).unwrap();
     mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     let error = Corpus::open(&options.out).unwrap_err().to_string();
-    assert_eq!(error, format!("{} is no file", path.display()));
+    assert_eq!(error, format!("{}: it is no file", path.display()));
 }
