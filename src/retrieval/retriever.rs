@@ -10,7 +10,6 @@ use crossbeam_channel::{Receiver, Sender};
 use super::corpora::Corpora;
 use super::search::Searcher;
 use super::{Retrieve, RetrieverOptions, SearchRequest, SearchResult, Searched};
-use crate::corpus::CorpusError;
 use crate::corpus::embed::{Embed, encoder_of, expect_encoder};
 use crate::diagnosis::Failure;
 use crate::encoder::{Encoder, Reranker};
@@ -47,13 +46,7 @@ impl Retriever {
         known: Option<&Searched>,
     ) -> Result<Retriever, Failure> {
         let corpora = Corpora::open(options, known)?;
-        let Some(first) = corpora.shelves.first() else {
-            return Err(Failure::usage(
-                "there is no corpus to search",
-                "name one with --corpus DIR",
-            ));
-        };
-        let file = first.corpus.file();
+        let file = corpora.shelves[0].corpus.file();
         let directory = options.encoder.as_deref();
         let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone())?)?;
         // Another kind of device gives the same vectors up to rounding, which is enough for queries.
@@ -88,20 +81,20 @@ impl Retriever {
 
     /// The results of several requests, in order. They wait together, and so share scans.
     pub fn search_all(&self, requests: &[SearchRequest]) -> Result<Vec<SearchResult>, Failure> {
-        let asked = requests.iter().map(|request| self.ask(request));
-        let asked = asked.collect::<Result<Vec<_>, _>>()?;
+        let asked: Vec<_> = requests.iter().map(|request| self.ask(request)).collect();
         asked.into_iter().map(answer).collect()
     }
 
-    /// Puts a request before the thread; `None` where there is nothing to look for.
-    fn ask(&self, request: &SearchRequest) -> Result<Option<Receiver<Answer>>, Failure> {
+    /// Puts a request before the thread, where there is something to look for.
+    fn ask(&self, request: &SearchRequest) -> Receiver<Answer> {
+        let (reply, answer) = crossbeam_channel::bounded(1);
         if request.query.trim().is_empty() {
-            return Ok(None);
+            let _ = reply.send(Ok(SearchResult::default()));
+        } else if let Some(jobs) = &self.jobs {
+            // Where the thread is gone the reply goes with the job, and whoever waits is told.
+            let _ = jobs.send(Job { request: request.clone(), reply });
         }
-        let (reply, result) = crossbeam_channel::bounded(1);
-        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(Job { request: request.clone(), reply }).map_err(|_| gone())?;
-        Ok(Some(result))
+        answer
     }
 }
 
@@ -111,20 +104,14 @@ impl Retrieve for Retriever {
     }
 
     fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
-        answer(self.ask(request)?)
+        answer(self.ask(request))
     }
 }
 
 /// Waits for an answer.
-fn answer(asked: Option<Receiver<Answer>>) -> Answer {
-    match asked {
-        None => Ok(SearchResult::default()),
-        Some(result) => result.recv().map_err(|_| gone())?,
-    }
-}
-
-fn gone() -> Failure {
-    Failure::from(std::io::Error::other("the thread that searches has ended"))
+fn answer(asked: Receiver<Answer>) -> Answer {
+    let gone = |_| std::io::Error::other("the thread that searches has ended");
+    asked.recv().map_err(gone)?
 }
 
 impl Drop for Retriever {
@@ -137,75 +124,45 @@ impl Drop for Retriever {
     }
 }
 
-/// Results of the last searches, so that equal ones are not made again.
-#[derive(Default)]
-struct Known {
-    results: HashMap<SearchRequest, SearchResult>,
-    /// The oldest first.
-    order: VecDeque<SearchRequest>,
-}
-
-impl Known {
-    fn get(&self, request: &SearchRequest) -> Option<SearchResult> {
-        self.results.get(request).map(cached)
-    }
-
-    fn insert(&mut self, request: SearchRequest, result: SearchResult) {
-        if self.results.insert(request.clone(), result).is_none() {
-            self.order.push_back(request);
-        }
-    }
-
-    /// Forgets the oldest beyond [`MOST_KNOWN`].
-    fn trim(&mut self) {
-        while self.order.len() > MOST_KNOWN
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.results.remove(&oldest);
-        }
-    }
-}
-
 fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
-    let mut known = Known::default();
+    // Results of the last searches, so that equal ones are not made again.
+    let mut known: HashMap<SearchRequest, SearchResult> = HashMap::new();
+    let mut oldest_first: VecDeque<SearchRequest> = VecDeque::new();
     while let Ok(first) = waiting.recv() {
         let mut jobs = vec![first];
         jobs.extend(waiting.try_iter().take(MOST - 1));
         let mut new: Vec<&SearchRequest> = Vec::new();
         for Job { request, .. } in &jobs {
-            if !known.results.contains_key(request) && !new.contains(&request) {
+            if !known.contains_key(request) && !new.contains(&request) {
                 new.push(request);
             }
         }
-        let mut fresh: HashMap<SearchRequest, Result<SearchResult, Failure>> = HashMap::new();
-        match try_answer(searcher, &new) {
-            Ok(results) => {
-                let asked = new.iter().copied().cloned();
-                fresh.extend(asked.zip(results.into_iter().map(Ok)));
-            }
+        let answers: Vec<Answer> = match try_answer(searcher, &new) {
+            Ok(results) => results.into_iter().map(Ok).collect(),
             // One that fails should not fail the others: each for itself.
             Err(_) => {
-                for request in &new {
-                    let result = try_answer(searcher, &[request]);
-                    let first =
-                        result.and_then(|results| results.into_iter().next().ok_or_else(nothing));
-                    fresh.insert(SearchRequest::clone(request), first);
-                }
+                new.iter().map(|request| Ok(try_answer(searcher, &[request])?.remove(0))).collect()
             }
-        }
+        };
+        let mut fresh: HashMap<&SearchRequest, Answer> = new.into_iter().zip(answers).collect();
         for Job { request, reply } in &jobs {
-            let result = match fresh.remove(request) {
-                Some(Ok(result)) => {
+            let answer = match fresh.remove(request) {
+                Some(answer) => answer.inspect(|result| {
                     known.insert(request.clone(), result.clone());
-                    Ok(result)
-                }
-                Some(Err(failure)) => Err(failure),
-                None => known.get(request).ok_or_else(nothing),
+                    oldest_first.push_back(request.clone());
+                }),
+                None => known.get(request).map(cached).ok_or_else(|| {
+                    std::io::Error::other("an equal search failed beside this one").into()
+                }),
             };
             // Whoever asked may be gone.
-            let _ = reply.send(result);
+            let _ = reply.send(answer);
         }
-        known.trim();
+        while oldest_first.len() > MOST_KNOWN
+            && let Some(oldest) = oldest_first.pop_front()
+        {
+            known.remove(&oldest);
+        }
     }
 }
 
@@ -226,8 +183,4 @@ fn try_answer(
 
 fn cached(result: &SearchResult) -> SearchResult {
     SearchResult { took: SearchTimes::default(), is_cached: true, ..result.clone() }
-}
-
-fn nothing() -> Failure {
-    CorpusError::from(std::io::Error::other("an equal search failed beside this one")).into()
 }

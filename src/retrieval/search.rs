@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::corpora::Corpora;
 use super::{Refinement, Rerank, SearchRequest, SearchResult};
 use crate::corpus::CorpusError;
 use crate::corpus::embed::{Embed, cut};
+use crate::corpus::store::Chunk;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::encoder::{Pair, Reranker, between_0_and_1};
@@ -15,6 +18,10 @@ use crate::record::{Passage, RetrievedChunk, SearchTimes};
 
 /// Characters from which on two chunks of a document overlap too much to be shown both.
 const OVERLAP: usize = 150;
+
+/// What is escaped of an id in an address (RFC 3986); that of a file keeps its folders.
+const IN_URL: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Everything that answers.
 pub struct Searcher {
@@ -27,28 +34,16 @@ pub struct Searcher {
     pub cpu: Cpu,
 }
 
-/// A chunk of one of the corpora.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    shelf: usize,
-    chunk: usize,
-}
+/// The number of a corpus, and of a chunk in it.
+type Place = (usize, usize);
 
-/// A chunk with its score.
-#[derive(Clone, Copy)]
-struct Found {
-    place: Place,
-    score: f32,
-}
-
-/// A passage on its way.
+/// A chunk that was found, as it may be shown.
 struct Candidate {
-    found: Found,
-    /// Of reranking.
-    score: f32,
-    text: String,
-    title: String,
-    document: (usize, u32),
+    place: Place,
+    document: u32,
+    /// What decides its rank: of reranking the logit, since the logistic function makes equals of great ones.
+    order: f32,
+    passage: Passage,
 }
 
 impl Searcher {
@@ -62,76 +57,73 @@ impl Searcher {
         let found = self.scan(requests, &embedded.vectors)?;
         let scan_ms = milliseconds(started);
         let started = Instant::now();
-        let mut shown = Vec::new();
-        for found in &found {
-            shown.push(self.candidates(found)?);
+        let (mut retrieved, mut candidates) = (Vec::new(), Vec::new());
+        for found in found {
+            let found = found.into_iter().map(|(place, score)| self.candidate(place, score));
+            let found = found.collect::<Result<Vec<Candidate>, CorpusError>>()?;
+            retrieved.push(found.iter().map(retrieved_chunk).collect());
+            candidates.push(found);
         }
-        self.rerank(requests, &embedded.vectors, &mut shown)?;
+        self.rerank(requests, &embedded.vectors, &mut candidates)?;
         let took = SearchTimes { embed_ms, scan_ms, rerank_ms: milliseconds(started) };
-        let mut results = Vec::new();
-        for (index, (found, candidates)) in found.iter().zip(shown).enumerate() {
-            results.push(SearchResult {
-                retrieved: found
-                    .iter()
-                    .map(|found| self.retrieved(found))
-                    .collect::<Result<_, _>>()?,
-                shown: self.show(candidates, requests[index].rerank_top_k)?,
-                took,
-                is_query_cut: embedded.cut.get(index).copied().unwrap_or_default(),
-                is_cached: false,
-            });
-        }
-        Ok(results)
+        let found = retrieved.into_iter().zip(candidates).zip(embedded.cut);
+        let result = |(((retrieved, candidates), is_query_cut), request): (_, &&SearchRequest)| {
+            let shown = self.show(candidates, request.rerank_top_k);
+            SearchResult { retrieved, shown, took, is_query_cut, is_cached: false }
+        };
+        Ok(found.zip(requests).map(result).collect())
     }
 
-    /// Of each request its best chunks, best first.
+    /// Of each request its best chunks with their scores, best first.
     fn scan(
         &self,
         requests: &[&SearchRequest],
         vectors: &[Vec<f32>],
-    ) -> Result<Vec<Vec<Found>>, Failure> {
+    ) -> Result<Vec<Vec<(Place, f32)>>, Failure> {
         let most = requests.iter().map(|request| request.retrieve_top_k).max().unwrap_or_default();
         let mut found = vec![Vec::new(); requests.len()];
-        for (shelf, this) in self.corpora.shelves.iter().enumerate() {
-            let rows = this.corpus.vectors()?;
-            let form = this.corpus.manifest().vectors;
-            let queries: Vec<Query> = vectors
-                .iter()
-                .map(|vector| rows.query(&cut(vector, form.dims, form.normalised)))
-                .collect();
-            let hits = self.cpu.scan(&rows, &queries, &this.ranges, most);
+        for (number, shelf) in self.corpora.shelves.iter().enumerate() {
+            let rows = shelf.corpus.vectors()?;
+            let form = shelf.corpus.manifest().vectors;
+            let query = |vector: &Vec<f32>| rows.query(&cut(vector, form.dims, form.normalised));
+            let queries: Vec<Query> = vectors.iter().map(query).collect();
+            let hits = self.cpu.scan(&rows, &queries, &shelf.ranges, most);
             for (found, hits) in found.iter_mut().zip(hits) {
-                found.extend(
-                    hits.into_iter().map(|hit| Found {
-                        place: Place { shelf, chunk: hit.row },
-                        score: hit.score,
-                    }),
-                );
+                found.extend(hits.into_iter().map(|hit| ((number, hit.row), hit.score)));
             }
         }
         for (found, request) in found.iter_mut().zip(requests) {
-            found.sort_by(|one, other| {
-                other.score.total_cmp(&one.score).then(one.place.cmp(&other.place))
+            found.sort_by(|(place, score), (other, less)| {
+                less.total_cmp(score).then(place.cmp(other))
             });
             found.truncate(request.retrieve_top_k);
         }
         Ok(found)
     }
 
-    fn candidates(&self, found: &[Found]) -> Result<Vec<Candidate>, CorpusError> {
-        let candidate = |found: &Found| {
-            let Place { shelf, chunk } = found.place;
-            let corpus = &self.corpora.shelves[shelf].corpus;
-            let chunk = corpus.chunk(chunk)?;
-            Ok(Candidate {
-                found: *found,
-                score: found.score,
-                text: chunk.text.to_owned(),
-                title: corpus.document(chunk.record.document)?.title.to_owned(),
-                document: (shelf, chunk.record.document),
-            })
+    fn candidate(&self, place: Place, score: f32) -> Result<Candidate, CorpusError> {
+        let (shelf, number) = place;
+        let corpus = &self.corpora.shelves[shelf].corpus;
+        let Chunk { text, record } = corpus.chunk(number)?;
+        let document = corpus.document(record.document)?;
+        let source = &corpus.source(&record).description;
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let of_template = |template: &String| {
+            template.replace("{id}", &utf8_percent_encode(document.id, IN_URL).to_string())
         };
-        found.iter().map(candidate).collect()
+        let passage = Passage {
+            chunk: corpus.name(number)?,
+            source: source.label.clone(),
+            title: document.title.to_owned(),
+            paragraph: record.paragraph,
+            score,
+            sha256: sha256(text),
+            text: Some(text.to_owned()),
+            url: given(document.url).or_else(|| source.url_template.as_ref().map(of_template)),
+            date: given(document.date),
+            licence: given(&source.licence),
+        };
+        Ok(Candidate { place, document: record.document, order: score, passage })
     }
 
     /// Puts each request's candidates in the order of reranking.
@@ -145,31 +137,25 @@ impl Searcher {
             (Rerank::CrossEncoder, Some(reranker)) => {
                 let mut pairs = Vec::new();
                 for (request, candidates) in requests.iter().zip(&*candidates) {
-                    let pair = |candidate: &'_ Candidate| {
-                        (candidate.title.clone(), candidate.text.clone())
-                    };
-                    pairs.extend(
-                        candidates.iter().map(|candidate| (&request.query, pair(candidate))),
-                    );
+                    pairs.extend(candidates.iter().map(|candidate| Pair {
+                        query: &request.query,
+                        title: &candidate.passage.title,
+                        text: candidate.text(),
+                    }));
                 }
-                let pairs: Vec<Pair<'_>> = pairs
-                    .iter()
-                    .map(|(query, (title, text))| Pair { query, title, text })
-                    .collect();
                 let scores = reranker.score(&pairs)?;
                 for (candidate, score) in candidates.iter_mut().flatten().zip(scores) {
-                    candidate.score = between_0_and_1(score);
-                    // The order is that of the logits: the logistic function makes equals of great ones.
-                    candidate.found.score = score;
+                    candidate.order = score;
+                    candidate.passage.score = between_0_and_1(score);
                 }
             }
             (Rerank::Embedding, _) => {
                 for (vector, candidates) in vectors.iter().zip(&mut *candidates) {
                     for candidate in candidates {
-                        let Place { shelf, chunk } = candidate.found.place;
+                        let (shelf, chunk) = candidate.place;
                         let rows = self.corpora.shelves[shelf].corpus.full_vectors()?;
-                        candidate.score = cosine(vector, &rows.numbers(chunk));
-                        candidate.found.score = candidate.score;
+                        candidate.order = cosine(vector, &rows.numbers(chunk));
+                        candidate.passage.score = candidate.order;
                     }
                 }
             }
@@ -177,70 +163,39 @@ impl Searcher {
         }
         for candidates in candidates {
             // Of equals the one that was retrieved first.
-            candidates.sort_by(|one, other| other.found.score.total_cmp(&one.found.score));
+            candidates.sort_by(|one, other| other.order.total_cmp(&one.order));
         }
         Ok(())
     }
 
-    fn retrieved(&self, found: &Found) -> Result<RetrievedChunk, CorpusError> {
-        let corpus = &self.corpora.shelves[found.place.shelf].corpus;
-        Ok(RetrievedChunk { chunk: corpus.name(found.place.chunk)?, score: found.score })
-    }
-
     /// The best `count`, without those that repeat a better one.
-    fn show(&self, candidates: Vec<Candidate>, count: usize) -> Result<Vec<Passage>, CorpusError> {
+    fn show(&self, candidates: Vec<Candidate>, count: usize) -> Vec<Passage> {
         let mut kept: Vec<Candidate> = Vec::new();
         for candidate in candidates {
             if kept.len() == count {
                 break;
             }
-            let repeats = |other: &Candidate| {
-                other.document == candidate.document && overlap(&other.text, &candidate.text)
-            };
-            if !(self.refinement.dedup && kept.iter().any(repeats)) {
+            if !(self.refinement.dedup && kept.iter().any(|better| candidate.repeats(better))) {
                 kept.push(candidate);
             }
         }
-        kept.into_iter().map(|candidate| self.passage(candidate)).collect()
-    }
-
-    fn passage(&self, candidate: Candidate) -> Result<Passage, CorpusError> {
-        let Place { shelf, chunk: number } = candidate.found.place;
-        let corpus = &self.corpora.shelves[shelf].corpus;
-        let record = corpus.record(number)?;
-        let document = corpus.document(record.document)?;
-        let source = &corpus.source(&record).description;
-        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let template = source.url_template.as_ref();
-        let url = given(document.url)
-            .or_else(|| template.map(|template| template.replace("{id}", &in_url(document.id))));
-        Ok(Passage {
-            chunk: corpus.name(number)?,
-            source: source.label.clone(),
-            title: candidate.title,
-            paragraph: record.paragraph,
-            score: candidate.score,
-            sha256: sha256(&candidate.text),
-            text: Some(candidate.text),
-            url,
-            date: given(document.date),
-            licence: given(&source.licence),
-        })
+        kept.into_iter().map(|candidate| candidate.passage).collect()
     }
 }
 
-/// An id as a part of an address (RFC 3986); that of a file keeps its folders.
-fn in_url(id: &str) -> String {
-    let mut url = String::new();
-    for byte in id.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                url.push(char::from(byte));
-            }
-            _ => url += &format!("%{byte:02X}"),
-        }
+impl Candidate {
+    fn text(&self) -> &str {
+        self.passage.text.as_deref().unwrap_or_default()
     }
-    url
+
+    fn repeats(&self, other: &Candidate) -> bool {
+        let is_beside = self.document == other.document && self.place.0 == other.place.0;
+        is_beside && overlap(other.text(), self.text())
+    }
+}
+
+fn retrieved_chunk(Candidate { order: score, passage, .. }: &Candidate) -> RetrievedChunk {
+    RetrievedChunk { chunk: passage.chunk.clone(), score: *score }
 }
 
 /// Whether the end of one text is the beginning of the other over so many characters, or one holds the other.
@@ -273,6 +228,7 @@ mod tests {
 
     #[test]
     fn an_id_in_an_address_is_the_same_id_behind_it() {
+        let in_url = |id| utf8_percent_encode(id, IN_URL).to_string();
         assert_eq!(in_url("ward/a-1_~.md"), "ward/a-1_~.md");
         assert_eq!(
             in_url("What is a fever? #2&b=50%+"),
