@@ -220,6 +220,7 @@ pub trait Told: Sync {
 }
 
 /// What both lines of a request say.
+#[derive(Default)]
 pub struct About {
     pub model: String,
     pub fingerprint: String,
@@ -313,15 +314,13 @@ impl Pending {
 
     /// Tells of a response that failed.
     pub fn failed(&mut self, error: &ApiError, answer: &impl Told) {
-        if let Some(event) = self.end(error.code.name(), Some(answer)) {
-            self.audit.note(event);
-        }
+        let event = self.end(error.code.name(), Some(answer));
+        event.into_iter().for_each(|event| self.audit.note(event));
     }
 
     /// What both lines have.
     fn event(&self, name: &str, about: Option<&About>) -> Event {
-        let event = self.who.event(name).with("call", self.call.as_str());
-        let event = event.with("path", self.path.as_str());
+        let event = self.who.event(name).with("call", &*self.call).with("path", &*self.path);
         let Some(about) = about else { return event };
         event
             .with("model", about.model.as_str())
@@ -370,8 +369,7 @@ mod tests {
 
     impl Told for Nothing {
         fn about(&self) -> About {
-            let (model, fingerprint, request) = (String::new(), String::new(), String::new());
-            About { model, fingerprint, seed: None, request }
+            About::default()
         }
 
         fn outputs(&self) -> Value {

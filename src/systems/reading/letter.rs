@@ -38,7 +38,7 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
     let letter = agreed(announced(text, options).into_iter().chain(ends))??;
     let denies = |behind: &str| {
         let denied = behind.trim_start_matches([' ', '*', '_', '"']).strip_prefix("not ");
-        denied.and_then(|rest| value(rest, options)) == Some(Some(letter))
+        denied.and_then(|rest| value(rest, options, told)) == Some(Some(letter))
     };
     // «C: Maybe. The answer is not C.»
     let is_denied = ANNOUNCED.find_iter(text).any(|start| denies(&text[start.end()..]));
@@ -48,7 +48,8 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
 /// Every announcement of a text; `None` inside for one that names several.
 pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
     let text = text.trim();
-    if let Some(found) = value(text, options).filter(|_| text.len() < 30 && !text.contains('\n')) {
+    let is_short = text.len() < 30 && !text.contains('\n');
+    if let Some(found) = value(text, options, leading).filter(|_| is_short) {
         // «b», «Option B», «B: aspirin»; not «A, B». «A: It depends» gives no letter: what stands behind a mark is of its option.
         let letters = text.split(|c: char| !c.is_alphanumeric());
         let letters = letters.filter(|word| matches!(word.as_bytes(), [b'A'..=b'J']));
@@ -62,7 +63,7 @@ pub fn announced(text: &str, options: &[Choice]) -> Vec<Option<char>> {
         return vec![None];
     }
     let announced = ANNOUNCED.find_iter(text).filter(|start| !denies(start.as_str()));
-    let announced = announced.filter_map(|start| value(&text[start.end()..], options));
+    let announced = announced.filter_map(|start| value(&text[start.end()..], options, told));
     let alone = ALONE.captures_iter(text).filter_map(|found| found.get(1));
     let alone = alone.filter(|one| !ends_list(&text[..one.start()], one.as_str()));
     let alone = alone.map(|one| one.as_str().chars().next());
@@ -116,8 +117,10 @@ fn opened(text: &str, options: &[Choice]) -> Option<char> {
     (!has_others(sentences(text).next()?, found, options)).then_some(found)
 }
 
-/// What stands where an answer should: a letter, or an option's text; `None` inside for several.
-fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
+type ByText = fn(&str, &[Choice]) -> Option<char>;
+
+/// What stands where an answer should: a letter, or an option's text, as `by_text` finds it; `None` inside for several.
+fn value(rest: &str, options: &[Choice], by_text: ByText) -> Option<Option<char>> {
     static OPENS: Pattern = Pattern::new(
         r"(?i)\A(?:[\s*_\x22'“”‘’`\[({$:=>-]|\\[(\[]|\\?(?:boxed|text(?:bf)?|mathrm|mathbf)\s*\{|(?:option|choice|letter|clearly|therefore|indeed|most|likely|probably|la)\b)*",
     );
@@ -138,7 +141,7 @@ fn value(rest: &str, options: &[Choice]) -> Option<Option<char>> {
     let letter = written.to_ascii_uppercase();
     let after = characters.as_str();
     if !('A'..='J').contains(&letter) || !ends(written, after) {
-        let text = told(line, options)?;
+        let text = by_text(line, options)?;
         // «Heparin (C)», where heparin is B.
         let mut brackets =
             line.split('(').skip(1).filter(|inside| inside.chars().nth(1) == Some(')'));
