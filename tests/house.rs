@@ -321,8 +321,8 @@ const READERS: [(&str, &str); 8] = [
 ];
 
 /// What takes no text of a client but names of fields, keys of records and tokens, which the program or a model's file has.
-const OF_NO_CLIENT: &str = "pattern::new error::of_needed_rows error::has_extension medec::named row::wrong row::refuse_others \
-    row::get row::require row::word row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
+const OF_NO_CLIENT: &str = "pattern::new error::of_needed_rows error::has_extension error::refused error::repeats medec::named row::wrong row::refuse_others \
+    row::get row::id row::require row::word row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
     item::counted source::at_record source::plain_rows reply::get reply::prose reply::field tokenizer::id style::bytes_of_added style::bytes \
     fields::unknown fields::agreed completions::list record::plain_key record::is_reasons folder::records";
 

@@ -88,6 +88,7 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
         ApiError::invalid("language", format!("language is not one of {}", Language::names()))
     })?;
     let system = app.served()?.note_system(system.as_deref())?.clone();
+    system.refuse_length(&text, "text")?;
     let item = question::note(&text, language, "text")?;
     Ask::new(system, item, run_seed(app, seed.map(|seed| seed.0 as u64))?, "text")
 }

@@ -65,12 +65,16 @@ impl ServedSystem {
         })
     }
 
+    /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.
+    pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
+        self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
+    }
+
     /// Refuses an item whose text alone leaves no room in the context of a model.
     pub fn refuse_longer(&self, item: &Item, param: &str) -> Result<(), ApiError> {
         let text = text_of(item);
+        self.refuse_length(&text, param)?;
         let Some(context) = self.context else { return Ok(()) };
-        // By its length alone, before it is tokenised.
-        refuse_length(text.len(), context, param)?;
         for seat in &self.seated.seats {
             let tokens = seat.backbone.description.tokenizer.encode_writing(&text);
             let tokens = tokens.map_err(PanelError::from)?.len();

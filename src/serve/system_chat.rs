@@ -71,6 +71,7 @@ pub fn begin(
         let message = "the last message is not the user's; a system is asked by it";
         ApiError::invalid("messages", message)
     })?;
+    system.refuse_length(&last.content, "messages")?;
     let item = question::item(system.takes(), &last.content)?;
     let seed = run_seed(app, decoding.seed())?;
     let ask = Ask { n: decoding.n() as u32, who, ..Ask::new(system, item, seed, "messages")? };

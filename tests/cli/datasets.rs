@@ -167,7 +167,7 @@ fn a_changed_byte_is_refused_and_nothing_stays() {
     let sums = [sha256(b"as published"), sha256(b"as punished!")];
     let parts = ["small.txt from http://127.0.0.1:", &sums[0], &sums[1], "hint: fetch it again"];
     fetch(&scratch, &host, "small.toml").refused(3, &parts);
-    assert_eq!(std::fs::read_dir(scratch.path("fetched")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(scratch.path("fetched")).map_or(0, Iterator::count), 0);
 }
 
 #[test]
