@@ -198,7 +198,10 @@ impl Form<'_> {
         let written = correction.and_then(sentence);
         let place = numbered.or_else(|| meant(&written));
         let correction = written.as_deref().and_then(|text| change(text, place, note));
-        let names_one = numbered.is_some() || correction.is_some() || meant(&quoted).is_some();
+        // A correction beside words where a number should stand is of the note's sentence that it is like.
+        let is_placed = place.is_some() || !matches!(number, Some(Number::Unclear));
+        let names_one =
+            numbered.is_some() || correction.is_some() && is_placed || meant(&quoted).is_some();
         let implied = match number {
             // A sentence that is named and stays as it is.
             Some(Number::Some(_)) if is_answered && correction.is_none() => None,
@@ -277,10 +280,11 @@ fn flag(said: &str, field: &FieldOf) -> Option<bool> {
     let means_error = matches!(error.to_lowercase().as_str(), "yes" | "true" | "1");
     let mut words = said.split(|c: char| !c.is_alphanumeric());
     let is_either = said.contains(" or ")
-        && words.clone().any(|word| word == none.to_lowercase())
-        && words.any(|word| word == error.to_lowercase());
+        && (words.clone().nth(1) == Some("or")
+            || words.clone().any(|word| word == none.to_lowercase())
+                && words.any(|word| word == error.to_lowercase()));
     match first {
-        // The prompt's own words: «0 or 1».
+        // The prompt's own words: «0 or 1», or a guess at them.
         _ if is_either => None,
         _ if is(none) => Some(false),
         _ if is(error) => Some(true),
@@ -307,14 +311,17 @@ impl Number {
         let text = base_llm::with_ascii_digits(said.trim());
         let is_none = matches!(plain(&text).as_str(), "na" | "n_a" | "none" | "null" | "no_error");
         let before = &text[..text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len())];
-        // As in «**-1**», not in «sentence-1».
-        let is_negative = before
-            .strip_suffix(['-', '−'])
-            .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+        // As in «**-1**», not in «sentence-1»; «the number or -1» is the prompt's.
+        let before = before.strip_suffix(['-', '−']);
+        let before = before.filter(|before| !before.ends_with(char::is_alphanumeric));
         let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
         let numbers: Vec<&str> = digits.collect();
         match numbers[..] {
-            _ if is_none || is_negative => Number::NoSentence,
+            _ if is_none => Number::NoSentence,
+            _ if before.is_some_and(|before| before.contains(char::is_alphabetic)) => {
+                Number::Unclear
+            }
+            _ if before.is_some() => Number::NoSentence,
             [one] => one.parse().map_or(Number::Unclear, Number::Some),
             _ => Number::Unclear,
         }

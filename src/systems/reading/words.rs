@@ -56,7 +56,7 @@ pub fn consents(text: &str) -> Option<bool> {
 /// How sure a text says it is, from 0 to 1, behind the word confidence; `None` where it says so twice and differently.
 pub fn said_confidence(text: &str) -> Option<f64> {
     static NAMED: Pattern = Pattern::new(
-        r"(?i)\bconfidence(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
+        r"(?i)\bconfidence(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?(?:-\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
     );
     agreed(NAMED.captures_iter(text).map(|found| converted(&found[1].into())))?
 }
@@ -122,6 +122,7 @@ mod tests {
         assert_eq!(said_confidence("Confidence: 85%"), Some(0.85));
         assert_eq!(said_confidence("**Confidence score:** high"), Some(0.85));
         assert_eq!(said_confidence("Confidence: 0.5. Confidence: 0.7"), None);
+        assert_eq!(said_confidence("The confidence is 1-100."), None);
         assert_eq!(said_confidence("85 patients"), None);
     }
 }

@@ -157,6 +157,23 @@ fn what_says_nothing_is_unread_and_what_contradicts_itself_is_counted() {
             assert_eq!(read(form, reply).3, Parse::Unread, "{reply}");
         }
     }
+    // The prompt's own words for the fields.
+    for (form, reply) in [
+        (
+            &SHORT,
+            r#"{"reason": "r", "incorrect_sentence_id": the number of the wrong sentence or -1, "correction": "that sentence as it should be"}"#,
+        ),
+        (
+            &SHORT,
+            r#"{"incorrect_sentence_id": "the number or -1", "correction": "that sentence as it should be"}"#,
+        ),
+        (
+            &LINES,
+            "Error Flag: 1 or 2\nError Sentence ID: the number or -1\nCorrected Sentence: the sentence as it should be or NA",
+        ),
+    ] {
+        assert_eq!(read(form, reply).3, Parse::Unread, "{reply}");
+    }
     for (form, both) in [
         (&JSON, r#"{"is_error": false, "sentence_id": 1, "corrected_sentence": "NA"}"#),
         (&JSON, r#"{"is_error": false, "corrected_sentence": "Beta agonists were given."}"#),
