@@ -116,11 +116,11 @@ pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
 }
 
 impl Answering for SystemAnswer {
-    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
+    async fn next(&mut self) -> Result<Vec<(Choice, Usage)>, ApiError> {
         let lost = || ApiError::new(Code::Internal, "the case was lost");
         let (index, event) = self.running.next().await.ok_or_else(lost)?;
         let said = |content: String| Delta { content: Some(content), ..Delta::default() };
-        Ok(match event {
+        let choices = match event {
             CaseEvent::Begun => vec![Choice::begun(index)],
             CaseEvent::Call(call) => {
                 self.usages[index] = self.usages[index].and(call.usage);
@@ -137,7 +137,8 @@ impl Answering for SystemAnswer {
                 let last = Choice { finish_reason: Some("stop"), ..last };
                 vec![Choice::of_chat(index, said(content)), last]
             }
-        })
+        };
+        Ok(choices.into_iter().map(|choice| (choice, self.used())).collect())
     }
 
     fn is_done(&self) -> bool {

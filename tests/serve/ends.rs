@@ -58,7 +58,10 @@ fn clients_that_are_gone_free_their_place() {
             std::thread::sleep(Duration::from_millis(20));
         }
         println!("40 clients that went away were gone after {:?}", began.elapsed());
-        assert!(server.metric("kv_cache_usage_perc") < 1e-9);
+        // The engine frees their pages in its next step.
+        while server.metric("kv_cache_usage_perc") > 0.0 {
+            assert!(began.elapsed() < Duration::from_secs(20), "pages are held");
+        }
     }
 }
 

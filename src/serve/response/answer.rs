@@ -213,13 +213,14 @@ impl Answer {
 }
 
 impl Answering for Answer {
-    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
+    async fn next(&mut self) -> Result<Vec<(Choice, reply::Usage)>, ApiError> {
         let lost = || ApiError::new(Code::Internal, "the completion was lost");
         let mut told = Some(self.generation.next().await.ok_or_else(lost)?);
         let mut chunks = Vec::new();
         // Events that have arrived meanwhile are sent together.
         while let Some(event) = told {
-            chunks.extend(self.take(event)?);
+            let taken = self.take(event)?;
+            chunks.extend(taken.into_iter().map(|choice| (choice, self.used())));
             told = self.generation.next_at_hand();
         }
         Ok(chunks)

@@ -29,8 +29,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What answers a request: a model, or a system. Dropping it stops the work.
 pub trait Answering: Send + 'static {
-    /// What comes next of the choices, a chunk each; none where the work has but begun. Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = Result<Vec<Choice>, ApiError>> + Send;
+    /// What comes next of the choices, a chunk each, and what was used up to it; none where the work has but begun. Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<(Choice, Usage)>, ApiError>> + Send;
 
     fn is_done(&self) -> bool;
 
@@ -98,7 +98,7 @@ pub async fn finish(app: &App, answering: &mut impl Answering) -> Result<Vec<Cho
             next = answering.next() => next,
             () = cut(&mut phase) => Err(ApiError::draining()),
         };
-        for choice in next.inspect_err(|error| answering.failed(error))? {
+        for (choice, _) in next.inspect_err(|error| answering.failed(error))? {
             match choices.entry(choice.index) {
                 Entry::Vacant(place) => {
                     place.insert(choice);
@@ -162,18 +162,19 @@ impl<A: Answering> Streamed<A> {
         None
     }
 
-    async fn chunks(&mut self, choices: Vec<Choice>) -> Result<String, ApiError> {
+    async fn chunks(&mut self, choices: Vec<(Choice, Usage)>) -> Result<String, ApiError> {
         self.has_begun = true;
         let is_done = self.answering.is_done();
         if is_done {
             self.answering.end().await?;
         }
         let head = self.answering.head();
-        let mut chunks: Vec<Reply> =
-            choices.into_iter().map(|choice| head.reply(true, vec![choice])).collect();
-        if self.options.continuous_usage_stats == Some(true) {
-            chunks.iter_mut().for_each(|chunk| chunk.usage = Some(self.answering.used()));
-        }
+        let tells_usage = self.options.continuous_usage_stats == Some(true);
+        let chunk = |(choice, used)| Reply {
+            usage: tells_usage.then_some(used),
+            ..head.reply(true, vec![choice])
+        };
+        let mut chunks: Vec<Reply> = choices.into_iter().map(chunk).collect();
         if is_done && self.options.include_usage == Some(true) {
             chunks
                 .push(Reply { usage: Some(self.answering.used()), ..head.reply(true, Vec::new()) });
