@@ -45,7 +45,9 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             keep(CompletionRequest::read(json!({"prompt": ids}).to_string().as_bytes()));
         }),
         ("fields::request", &|text| {
-            let body = json!({"input": [text, text], "user": text, "encoding_format": text});
+            // Long texts are copied, which takes as long as their pages are new: many short ones are read.
+            let part = &text[..text.floor_char_boundary(64)];
+            let body = json!({"input": vec![part; text.len() / 64], "user": text});
             keep(request::<EmbeddingRequest>(body.to_string().as_bytes()).is_ok());
         }),
         ("fields::request, documents", &|text| {
