@@ -109,7 +109,7 @@ enum Verb {
     /// Check a run's hash chains, plan and results
     Verify(Box<verify::Verify>),
     /// Repeat a run's model calls and compare the output
-    Replay(replay::Replay),
+    Replay(Box<replay::Replay>),
     /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
     /// Blinded rating of runs by clinicians: write the page, score the ratings

@@ -28,7 +28,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 fn question(row: &Row, first: Option<i64>) -> Result<Question, DataError> {
     let options =
         OPTIONS.map(|(letter, field)| Ok(Choice { letter, text: row.text(field)?.to_owned() }));
-    let answer = row.get("cop").filter(|answer| **answer != Value::from(-1));
+    let answer = row.get("cop").filter(|answer| answer.as_i64() != Some(-1));
     Ok(Question {
         id: row.id("id")?,
         question: row.text("question")?.to_owned(),

@@ -49,8 +49,11 @@ const COUNTERS: [Definition<EngineStats, u64>; 7] = [
     ("requests_cancelled", "Sequences whose client went away", |stats| stats.counts.cancelled),
 ];
 
-/// What is observed of requests, and its buckets.
-const HISTOGRAMS: [(&str, &str, fn() -> Histogram); 10] = [
+/// A name, what it counts, and its buckets.
+type Observed = (&'static str, &'static str, fn() -> Histogram);
+
+/// What is observed of requests.
+const HISTOGRAMS: [Observed; 10] = [
     ("time_to_first_token_seconds", "From a request to its first token", seconds),
     ("inter_token_latency_seconds", "From a token to the next", seconds),
     ("e2e_request_latency_seconds", "From a request to its end", seconds),
