@@ -88,7 +88,8 @@ fn is_sentence(words: &str) -> bool {
     const OF_TEXTS: [&str; 4] = [" sentence ", " statement ", " note ", " text "];
     let is_small = words.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
     let is_about = OF_TEXTS.iter().any(|one| plain(words).contains(one));
-    !is_small && !is_about && word_count(words) > 2
+    let is_ended = words.ends_with(['.', '。', '!', '?']);
+    !is_small && !is_about && word_count(words) + usize::from(is_ended) > 2
 }
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
