@@ -54,10 +54,6 @@ pub struct Replay {
     execution: ExecutionFlags,
     /// What its arguments name.
     #[arg(skip)]
-    #[cfg_attr(
-        not(feature = "serve"),
-        expect(dead_code, reason = "without it no trail is repeated")
-    )]
     within: Paths,
 }
 
