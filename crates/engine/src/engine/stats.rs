@@ -21,8 +21,6 @@ pub struct EngineStats {
     pub sampled_tokens: u64,
     /// Tokens that grammars dictated.
     pub forced_tokens: u64,
-    /// Steps by their rows: at index `i` those of more than 2^(i-1) rows and at most 2^i, the last with all larger ones.
-    pub steps_by_rows: [u64; 16],
     /// Pages of the pool.
     pub pages: usize,
     /// Pages that sequences held at once, at most.
@@ -95,8 +93,6 @@ impl EngineStats {
             computed..computed + part.rows
         };
         let rows: usize = scheduled.iter().map(|part| part.rows).sum();
-        let bucket = rows.next_power_of_two().ilog2() as usize;
-        self.steps_by_rows[bucket.min(self.steps_by_rows.len() - 1)] += 1;
         let work = self.work(scheduled);
         work.steps += 1;
         work.rows += rows as u64;
