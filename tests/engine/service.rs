@@ -149,7 +149,8 @@ fn a_snapshot_counts_what_runs_and_what_was_done() {
     assert_eq!((counts.admitted, counts.prompt_tokens, counts.cached_tokens), (2, 200, 96));
     assert_eq!((done.stats.sampled_tokens, done.stats.forced_tokens), (10, 0));
     assert_eq!((counts.preemptions, counts.cancelled, done.pages_in_use), (0, 0, 0));
-    assert_eq!((done.stats.decode.steps, done.stats.decode.rows), (8, 8));
+    // Each request's four tokens after its first, and the four tokens of the second's prompt that the cache had not.
+    assert_eq!((done.stats.decode.steps, done.stats.decode.rows), (9, 12));
 
     // Three that go on for long: two run, one waits.
     let long = |seed| Request { tokens: tokens(seed, 60), max_tokens: 3000, ..Request::default() };
