@@ -15,8 +15,20 @@ LABELS = "answer option choice agree error label confidence role hierarchy exper
 SENTENCE = re.compile(r"""(?:[^\n.!?。！？]|[.!?]+[\"”')*_]*[^\s\"”')*_.!?。！？])+(?:[.!?]+(?:[\"”')*_]+$)?|[。！？])?""")
 # Unicode's White_Space: Python's own has four control characters more.
 BLANKS = "".join(filter(str.isspace, map(chr, range(sys.maxunicode)))).translate(dict.fromkeys(range(0x1C, 0x20)))
-# Marks that stand on letters of any script, and so are none of their own.
-GENERAL_MARKS = ((0x0300, 0x0344), (0x0346, 0x0362), (0x1AB0, 0x1ABE), (0x1DC0, 0x1DD2), (0x20D0, 0x20FF), (0xFE20, 0xFE2F))
+# What Unicode 17's DerivedCoreProperties does not call Alphabetic among marks (Mn, Mc), and what it calls so among symbols.
+MARKS_ALONE = """
+300-344 346-362 483-487 591-5AF 658 6DF-6E0 6EA-6EC 740-74A 7EB-7F3 7FD 818-819 82D 859-85B 898-89F 8CA-8D3 8E0-8E1 8EA-8EF 93C 94D
+951-954 9BC 9CD 9FE A3C A4D ABC ACD AFD-AFF B3C B4D B55 BCD C3C C4D CBC CCD D3B-D3C D4D DCA E47-E4C E4E EBA EC8-ECC F18-F19 F35 F37 F39
+F3E-F3F F84 F86-F87 FC6 1037 1039-103A 135D-135F 1714-1715 1734 17B4-17B5 17C9-17D3 17DD 180B-180D 180F 1939-193B 1A60 1A75-1A7C 1A7F
+1AB0-1ABD 1AC1-1ACB 1B34 1B44 1B6B-1B73 1BAA-1BAB 1BE6 1BF2-1BF3 1C37 1CD0-1CD2 1CD4-1CE8 1CED 1CF4 1CF7-1CF9 1DC0-1DD2 1DF5-1DFF
+20D0-20DC 20E1 20E5-20F0 2CEF-2CF1 2D7F 302A-302F 3099-309A A66F A67C-A67D A6F0-A6F1 A806 A82C A8C4 A8E0-A8F1 A92B-A92D A953 A9B3 A9C0
+AABF AAC1 AAF6 ABEC-ABED FE00-FE0F FE20-FE2F 101FD 102E0 10A38-10A3A 10A3F 10AE5-10AE6 10F46-10F50 10F82-10F85 11046 11070 1107F
+110B9-110BA 11133-11134 11173 111C0 111C9-111CC 11235-11236 112E9-112EA 1133B-1133C 1134D 11366-1136C 11370-11374 11442 11446 1145E
+114C2-114C3 115BF-115C0 1163F 116B6-116B7 1172B 11839-1183A 1193D-1193E 11943 119E0 11A33-11A34 11A47 11A98-11A99 11C3F 11D42 11D44-11D45
+11D97 16AF0-16AF4 16B30-16B36 16FE4 1BC9D 1CF00-1CF2D 1CF30-1CF46 1D165-1D169 1D16D-1D172 1D17B-1D182 1D185-1D18B 1D1AA-1D1AD 1D242-1D244
+1DA00-1DA36 1DA3B-1DA6C 1DA75 1DA84 1DA9B-1DA9F 1DAA1-1DAAF 1E130-1E136 1E2AE 1E2EC-1E2EF 1E8D0-1E8D6 1E944-1E946 1E948-1E94A E0100-E01EF
+"""
+LETTERS_IN_CIRCLES = "24B6-24E9 1F130-1F149 1F150-1F169 1F170-1F189"
 
 
 def parse_health(calls):
@@ -101,12 +113,16 @@ def words(text):
 
 
 def is_alphabetic(character):
-    """Unicode's Alphabetic: letters, letters that count, and marks that are vowels or the like. The last are told here by what is left out."""
+    """Unicode's Alphabetic: letters, letters that count, letters in circles, and marks that are vowels or the like."""
     kind = unicodedata.category(character)
-    if kind not in ("Mn", "Mc"):
-        return character.isalpha() or kind == "Nl"
-    is_general = any(first <= ord(character) <= last for first, last in GENERAL_MARKS)
-    return not is_general and unicodedata.combining(character) not in (7, 9)
+    if kind in ("Mn", "Mc"):
+        return not within(character, MARKS_ALONE)
+    return character.isalpha() or kind == "Nl" or within(character, LETTERS_IN_CIRCLES)
+
+
+def within(character, ranges):
+    ends = (one.partition("-") for one in ranges.split())
+    return any(int(first, 16) <= ord(character) <= int(last or first, 16) for first, _, last in ends)
 
 
 def loops(text):
