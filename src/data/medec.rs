@@ -10,7 +10,7 @@
 //! named after its ids, such as `medec-ms-test`.
 
 use super::row::Row;
-use super::sentences::{ESCAPED, is_punctuation, numbered};
+use super::sentences::{ESCAPED, has_a_number_twice, is_punctuation, numbered};
 use super::source::{Rows, Source};
 use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script};
 
@@ -97,12 +97,15 @@ pub(super) fn rows(source: &Source) -> Result<(Rows, usize, Vec<String>), DataEr
 /// The note of a row with MEDEC's columns.
 ///
 /// # Errors
-/// Sentences that are not numbered from 0; inconsistent gold columns.
+/// Sentences that are not numbered from 0, each once; inconsistent gold columns.
 pub(super) fn note(row: &Row) -> Result<Note, DataError> {
     let (id, text) = (row.id(ID)?, row.text("Text")?);
     let sentences = numbered(row.text("Sentences")?, text);
     if sentences.is_empty() {
         return Err(row.wrong("Sentences", "does not begin with 0"));
+    }
+    if has_a_number_twice(&sentences, text) {
+        return Err(row.wrong("Sentences", "has a number twice"));
     }
     Ok(Note {
         id,
@@ -288,6 +291,7 @@ mod tests {
             (wrong.replace(",1, d", ",2, d"), "`Error Flag` is not 0 or 1"),
             (wrong.replace(",1, d", ",0, d"), "`Error Sentence ID` is not -1, where the flag is 0"),
             (wrong.replace("\"0 A", "\"A"), "`Sentences` does not begin with 0"),
+            (wrong.replace("\r\n1 B", "\r\n0 B"), "`Sentences` has a number twice"),
             (wrong.replace(",A. B.,", ",,"), "`Text` is missing"),
             (wrong.replace(",1,B.", ",0,B."), "`Error Sentence` is another sentence than 0"),
         ];
