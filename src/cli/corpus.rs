@@ -17,8 +17,6 @@ use crate::corpus::{Corpus, verify};
 pub enum CorpusVerb {
     /// Build a corpus: read its sources, split them, embed the chunks
     Build(Box<build::Build>),
-    /// Add a folder or a file of your own to a corpus
-    Add(Box<build::Add>),
     /// Download the sources of a description that may be redistributed, for --data-dir of `corpus build`
     Fetch(Fetch),
     /// Show what a corpus holds: documents, chunks, licences by source
@@ -52,7 +50,7 @@ pub struct Fetch {
     from: FetchFlags,
 }
 
-run_each!(CorpusVerb: Build, Add, Fetch, Info, Search, Verify);
+run_each!(CorpusVerb: Build, Fetch, Info, Search, Verify);
 
 impl Info {
     fn run(self) -> Result<(), Failure> {

@@ -109,53 +109,22 @@ impl Description {
         if description.sources.is_empty() {
             return Err(wrong("it has no [[source]]".to_owned()));
         }
-        // A description may be somebody else's.
-        if let Some(source) = description.sources.iter().find(|one| !outside::is_below(&one.path)) {
-            return Err(wrong(format!(
-                "source `{}`: `path` is not below the folder of the data; --data-dir names another",
-                source.label
-            )));
+        let mut labels = Vec::new();
+        for source in &description.sources {
+            let label = &source.label;
+            if labels.contains(&label) {
+                return Err(wrong(format!("two sources are called `{label}`")));
+            }
+            if let Some(problem) = source.problem() {
+                return Err(wrong(format!("source `{label}`: {problem}")));
+            }
+            labels.push(label);
         }
-        check(&description.sources, path)?;
         Ok(description)
     }
 }
 
-/// # Errors
-/// Two sources of one label; one that contradicts itself; `path` says where they stand.
-pub fn check<'a>(
-    sources: impl IntoIterator<Item = &'a Source>,
-    path: &Path,
-) -> Result<(), CorpusError> {
-    let wrong = |problem: String| CorpusError::Description { path: path.to_owned(), problem };
-    let mut labels = Vec::new();
-    for source in sources {
-        let label = &source.label;
-        if labels.contains(&label) {
-            return Err(wrong(format!("two sources are called `{label}`")));
-        }
-        if let Some(problem) = source.problem() {
-            return Err(wrong(format!("source `{label}`: {problem}")));
-        }
-        labels.push(label);
-    }
-    Ok(())
-}
-
 impl Source {
-    /// A folder or file of the user's own, split as the others are.
-    pub fn own(label: &str, format: Format, path: &Path, licence: &str) -> Source {
-        Source {
-            label: label.to_owned(),
-            format,
-            path: path.to_string_lossy().into_owned(),
-            size: default_size(),
-            overlap: default_overlap(),
-            licence: licence.to_owned(),
-            ..Source::default()
-        }
-    }
-
     pub fn splitter(&self) -> RecursiveSplitter {
         RecursiveSplitter { size: self.size, overlap: self.overlap }
     }
@@ -164,6 +133,10 @@ impl Source {
         let is_plain = |character: char| character.is_alphanumeric() || "-_.".contains(character);
         if self.label.is_empty() || !self.label.chars().all(is_plain) {
             return Some("a label is made of letters, digits, `-`, `_` and `.`");
+        }
+        // A description may be somebody else's.
+        if !outside::is_below(&self.path) {
+            return Some("`path` is not below the folder of the data; --data-dir names another");
         }
         if !self.files.iter().chain(&self.filter).all(|file| outside::is_below(file)) {
             return Some("`files` and `filter` are names below the folder of the data");

@@ -245,9 +245,6 @@ def corpora():
     texts.write_bytes(bytes_)
     yield "a text changed in place", program.refuses(search, "texts.bin", codes=(3,))
     yield "the same, by verify", program.refuses(("corpus", "verify", "hostile-corpus"), "texts.bin", codes=(1, 3))
-    yield "the same, to build upon", program.refuses(
-        ("corpus", "add", "hostile-corpus", "--source", "ward-other", "--label", "more", "--licence", "internal", "--quiet"), "texts.bin", codes=(3,)
-    )
     for file in sorted(one.name for one in pathlib.Path("corpus").iterdir()):
         if file == "build.jsonl":
             continue

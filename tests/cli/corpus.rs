@@ -1,4 +1,4 @@
-//! `corpus`: a small one of our own, built, searched, added to, checked and damaged.
+//! `corpus`: a small one of our own, built, searched, checked and damaged.
 
 use std::path::Path;
 
@@ -73,12 +73,12 @@ fn a_corpus_is_built_shown_searched_and_checked() {
         (1, &"2021-05-03".into())
     );
     assert_eq!(scratch.wardround("corpus verify out").code, Some(0));
-    scratch.write("more.md", "# Sepsis\nThirty millilitres a kilogram.\n");
-    let added =
-        scratch.wardround("corpus add out --source more.md --label more --licence internal");
-    assert!(added.code == Some(0) && added.stdout.trim() != id, "{added:#?}");
-    assert_eq!(search("--sources more")["shown"][0]["title"], "Sepsis");
-    let page = scratch.wardround("corpus search out sepsis --sources more");
+    // Corpora of one encoder are searched together.
+    std::fs::create_dir(scratch.path("more")).unwrap();
+    scratch.write("more/more.md", "# Sepsis\nThirty millilitres a kilogram.\n");
+    scratch.write("more.toml", "name = \"more\"\n[[source]]\nlabel = \"more\"\nformat = \"folder\"\npath = \"more\"\nlicence = \"internal\"\n");
+    scratch.wardround("corpus build more.toml --encoder encoder --out added").succeeded();
+    let page = scratch.wardround("corpus search out,added sepsis --sources more");
     assert!(page.stdout.contains("Sepsis  more/more.md#0"), "{page:#?}");
 }
 

@@ -1,4 +1,4 @@
-//! `corpus build` and `add`.
+//! `corpus build`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,13 +12,11 @@ use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::{self as builder, BATCH, BuildOptions};
-use crate::corpus::description::Source;
 use crate::corpus::embed::{Embed, encoder_of, encoder_options};
-use crate::corpus::formats::Format;
 use crate::corpus::store::manifest::{ManifestFile, PLAN};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
-use crate::experiment::hardware::{Compute, DeviceChoice};
+use crate::experiment::hardware::Compute;
 use crate::ops::vectors::VectorType;
 
 #[derive(Debug, Args)]
@@ -152,48 +150,4 @@ fn run(build: builder::Build, encoder: &dyn Embed, progress: QuietFlag) -> Resul
     let documents = count(manifest.documents as usize, "document");
     progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
     Ok(console::say(corpus.id())?)
-}
-
-#[derive(Debug, Args)]
-pub struct Add {
-    /// Directory of a corpus
-    pub directory: PathBuf,
-    /// Folder of .txt, .md and .html files, or a .jsonl or .csv file
-    #[arg(long, value_name = "PATH")]
-    pub source: PathBuf,
-    /// Label of this source, in passages and for --sources
-    #[arg(long)]
-    label: String,
-    /// Its licence
-    #[arg(long)]
-    licence: String,
-    /// It may be redistributed
-    #[arg(long)]
-    redistribute: bool,
-    /// Directory of the encoder, where it has moved
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
-    encoder: Option<PathBuf>,
-    #[command(flatten)]
-    device: DeviceChoice,
-    #[command(flatten)]
-    progress: QuietFlag,
-}
-
-impl Add {
-    pub fn run(self) -> Result<(), Failure> {
-        let ending = self.source.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        let format = match &*ending {
-            "jsonl" | "json" | "gz" => Format::Jsonl,
-            "csv" => Format::Csv,
-            _ => Format::Folder,
-        };
-        let source = Source::own(&self.label, format, &self.source, &self.licence);
-        let source = Source { redistribute: self.redistribute, ..source };
-        let corpus = Corpus::open(&self.directory)?;
-        let folder = self.encoder.as_deref().map(model_folder).transpose()?;
-        let options = encoder_of(corpus.file(), folder.as_deref(), self.device.one_device()?)?;
-        drop(corpus);
-        let encoder = Encoder::open(&options)?;
-        run(builder::Build::add(&self.directory, source, &encoder)?, &encoder, self.progress)
-    }
 }

@@ -15,14 +15,14 @@ use fs_err::File;
 use self::reading::read_sources;
 use self::segments::Segments;
 use self::writer::Writer;
-use super::description::{self, Description, Source};
+use super::description::{Description, Source};
 use super::embed::{Embed, expect_encoder};
 use super::store::layout;
 use super::store::manifest::{
     BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
     VectorForm,
 };
-use super::{Corpus, CorpusError, formats};
+use super::{CorpusError, formats};
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
 use crate::outside;
@@ -100,39 +100,8 @@ impl Build {
             inputs,
             files: Vec::new(),
         };
+        let file = ManifestFile::new(manifest, Local::now(data, &options.encoder)?)?;
         fs_err::create_dir_all(out)?;
-        Build::planned(out, manifest, Local::now(data, &options.encoder)?)
-    }
-
-    /// Plans to append a source whose path is absolute or in the current directory. What `corpus.toml` was stays beside it under the
-    /// first digits of its id; killed, it goes on as a build does.
-    ///
-    /// # Errors
-    /// The label is taken; another encoder than the corpus's; a text that was changed; an input that is none. The corpus is then as it was.
-    pub fn add(out: &Path, source: Source, encoder: &dyn Embed) -> Result<Build, CorpusError> {
-        let corpus = Corpus::open(out)?;
-        let ManifestFile { mut manifest, local, .. } = corpus.file().clone();
-        expect_encoder(&manifest.encoder, &encoder.identity()?)?;
-        let path = std::path::absolute(&source.path)?.to_string_lossy().into_owned();
-        let source = Source { path, ..source };
-        manifest.sources.push(BuiltSource::new(source.clone()));
-        let sources = manifest.sources.iter().map(|source| &source.description);
-        description::check(sources, &out.join(MANIFEST))?;
-        // All sums are taken anew below: a text that was changed since must not get one.
-        for number in 0..corpus.len() {
-            corpus.chunk(number)?;
-        }
-        drop(corpus);
-        // What cannot be read is found before anything is written.
-        let mut dry = [BuiltSource::new(source.clone())];
-        read_sources(&mut dry, &local.data, None, &mut |_| Ok(()))?;
-        manifest.inputs.extend(input_files(&source, &local.data)?);
-        manifest.files.clear();
-        Build::planned(out, manifest, local)
-    }
-
-    fn planned(out: &Path, manifest: Manifest, local: Local) -> Result<Build, CorpusError> {
-        let file = ManifestFile::new(manifest, local)?;
         replace(&out.join(PLAN), &file.text()?)?;
         Ok(Build { _lock: lock(out)?, out: out.to_owned(), file })
     }
@@ -152,10 +121,7 @@ impl Build {
         }
         let build =
             Build { _lock: lock(out)?, file: ManifestFile::read(&path)?, out: out.to_owned() };
-        let manifest = &build.file.manifest;
-        let new = manifest.sources.iter().filter(|source| !source.is_built());
-        let new: Vec<&str> = new.map(|source| &*source.description.label).collect();
-        for input in manifest.inputs.iter().filter(|input| new.contains(&&*input.source)) {
+        for input in &build.file.manifest.inputs {
             let path = build.file.local.data.join(&input.path);
             if !path.is_file() {
                 return Err(CorpusError::NoInput { label: input.source.clone(), path });
@@ -191,28 +157,19 @@ impl Build {
     ) -> Result<(), CorpusError> {
         let Build { out, file: ManifestFile { mut manifest, local, .. }, _lock } = self;
         expect_encoder(&manifest.encoder, &encoder.identity()?)?;
-        let path = out.join(MANIFEST);
-        if path.is_file() {
-            let there = ManifestFile::read(&path)?;
-            if there.manifest.sources.len() == manifest.sources.len() {
-                // Killed between its last two steps.
-                return remove_plan(&out);
-            }
-            // A source is added.
-            fs_err::rename(&path, out.join(format!("corpus-{}.toml", &there.id[..12])))?;
+        if out.join(MANIFEST).is_file() {
+            // Killed between its last two steps.
+            return remove_plan(&out);
         }
         let segments = Segments::open(&out, manifest.vectors)?;
-        // Sources that a corpus had before others were added are not read again.
-        let built = || manifest.sources.iter().filter(|source| source.is_built());
         let mut writer = Writer {
             encoder,
             batch,
             tell,
             done: segments.chunks,
-            seen: built().map(|source| source.chunks).sum(),
-            listed: (segments.empty as u64)
-                .saturating_sub(built().map(|source| source.empty).sum()),
-            longest: manifest.longest_chunk_chars,
+            seen: 0,
+            listed: segments.empty,
+            longest: 0,
             waiting: Vec::new(),
             empty: Vec::new(),
             segments,
@@ -248,7 +205,6 @@ fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Corpus
     names.extend(manifest.vectors.full_dims.map(|_| layout::FULL_VECTORS));
     names.extend((manifest.vectors.dtype == VectorType::I8).then_some(layout::SCALES));
     names.push(layout::SEGMENTS);
-    manifest.files.clear();
     for name in names {
         let path = out.join(name);
         let (size_bytes, sha256) = (fs_err::metadata(&path)?.len(), sha256_file(&path)?);

@@ -38,8 +38,7 @@ pub enum Read {
     Empty(String),
 }
 
-/// Reads every source that is not in the corpus yet and hands on what comes of it; counts go to `sources`. `limit` is the number of
-/// documents of a source at most.
+/// Reads every source and hands on what comes of it; counts go to `sources`. `limit` is the number of documents of a source at most.
 ///
 /// # Errors
 /// An input that is none, two documents of one id, and what `act` refuses.
@@ -49,8 +48,7 @@ pub fn read_sources(
     limit: Option<usize>,
     act: &mut dyn FnMut(Read) -> Result<(), CorpusError>,
 ) -> Result<(), CorpusError> {
-    let new = sources.iter_mut().enumerate().filter(|(_, source)| !source.is_built());
-    for (number, source) in new {
+    for (number, source) in sources.iter_mut().enumerate() {
         let description = source.description.clone();
         let mut reading = Reading {
             source,

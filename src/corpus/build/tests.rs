@@ -1,9 +1,10 @@
-//! Corpora built whole, killed, added to and damaged, with an encoder of words.
+//! Corpora built whole, killed and damaged, with an encoder of words.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::corpus::Corpus;
 use crate::corpus::fake::FakeEncoder;
 use crate::corpus::verify::verify;
 use crate::diagnosis::Diagnosis;
@@ -89,12 +90,6 @@ impl Sources {
         let encoder = FakeEncoder::new();
         Build::begin(options, &encoder).unwrap().run(&encoder, BATCH, &mut |_| Ok(())).unwrap();
         Corpus::open(&options.out).unwrap()
-    }
-
-    fn add(&self, options: &BuildOptions, source: &Source) {
-        let encoder = FakeEncoder::new();
-        let build = Build::add(&options.out, source.clone(), &encoder).unwrap();
-        build.run(&encoder, BATCH, &mut |_| Ok(())).unwrap();
     }
 
     fn refusal(&self, options: &BuildOptions, encoder: &FakeEncoder) -> CorpusError {
@@ -185,36 +180,6 @@ fn bytes_depend_on_neither_batches_nor_kills() {
 }
 
 #[test]
-fn what_is_added_follows_what_was_there() {
-    let sources = Sources::new(60);
-    let options = sources.options("out");
-    let before = sources.build(&options);
-    let (old, old_id) = (before.len(), before.id().to_owned());
-    fs_err::write(sources.path("more.txt"), "Protocol of the ward: magnesium for eclampsia.")
-        .unwrap();
-    let more = Source::own("more", formats::Format::Folder, &sources.path("more.txt"), "internal");
-    let encoder = FakeEncoder::new();
-    sources.add(&options, &more);
-    let after = Corpus::open(&options.out).unwrap();
-    assert_eq!(after.len(), old + 1);
-    assert_eq!(after.name(old).unwrap(), "more/more.txt#0");
-    assert_eq!(after.chunk(0).unwrap().text, before.chunk(0).unwrap().text);
-    assert_ne!(after.id(), old_id);
-    assert!(options.out.join(format!("corpus-{}.toml", &old_id[..12])).is_file());
-    assert!(verify(&options.out).unwrap().iter().all(|check| check.problem.is_none()));
-    let error = Build::add(&options.out, more.clone(), &encoder).unwrap_err();
-    assert!(error.to_string().contains("two sources are called `more`"), "{error}");
-    let other = FakeEncoder { name: "other", broken: None };
-    let more = Source { label: "most".to_owned(), ..more };
-    let error = Build::add(&options.out, more, &other).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the encoder's `weights_sha256` differs: \"fake\" here, \"other\" there"
-    );
-    assert_eq!(Corpus::open(&options.out).unwrap().id(), after.id());
-}
-
-#[test]
 fn vectors_are_kept_as_bytes_under_a_scale_a_row() {
     let sources = Sources::new(100);
     let options =
@@ -245,11 +210,6 @@ fn what_earlier_versions_wrote_too_is_left_aside() {
     let checks = verify(&options.out).unwrap();
     assert!(checks.iter().all(|check| check.problem.is_none()));
     assert!(checks.iter().any(|check| check.name == "bm25.bin"));
-    fs_err::write(sources.path("more.txt"), "More of the ward.").unwrap();
-    let more = Source::own("more", formats::Format::Folder, &sources.path("more.txt"), "internal");
-    sources.add(&options, &more);
-    let added = Corpus::open(&options.out).unwrap();
-    assert!(added.manifest().files.iter().all(|file| file.name != "bm25.bin"));
 }
 
 #[test]

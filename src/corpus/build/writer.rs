@@ -16,10 +16,10 @@ pub(super) struct Writer<'a> {
     pub(super) segments: Segments,
     /// Chunks that segments held before.
     pub(super) done: u64,
-    /// Chunks read so far, and those of sources that are not read again.
+    /// Chunks read so far.
     pub(super) seen: u64,
     /// Documents without text that segments list and that were not met yet.
-    pub(super) listed: u64,
+    pub(super) listed: usize,
     pub(super) longest: usize,
     pub(super) waiting: Vec<NewChunk>,
     pub(super) empty: Vec<String>,

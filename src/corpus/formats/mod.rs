@@ -247,7 +247,7 @@ mod tests {
         fs_err::create_dir(data.path().join("elsewhere")).unwrap();
         fs_err::write(data.path().join("secret.txt"), "Not of the ward.").unwrap();
         fs_err::write(folder.join("a.txt"), "Of the ward.").unwrap();
-        let source = Source::own("ward", Format::Folder, &folder, "internal");
+        let source = Source { path: "ward".to_owned(), ..Source::default() };
         assert_eq!(inputs(&source, data.path()).unwrap(), [folder.join("a.txt")]);
         let refused = |name: &str, problem: &str| {
             let error = inputs(&source, data.path()).unwrap_err().to_string();

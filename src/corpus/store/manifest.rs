@@ -97,11 +97,6 @@ impl BuiltSource {
     pub fn is_among(&self, labels: &[String]) -> bool {
         labels.is_empty() || labels.iter().any(|label| self.is_named(label))
     }
-
-    /// Whether it was read.
-    pub fn is_built(&self) -> bool {
-        self.chunks + self.empty > 0
-    }
 }
 
 /// A file that was read.
