@@ -144,7 +144,7 @@ impl Check {
         by_default(system, CITED, &mut panel.set)?;
         let mut spec = panel.spec(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
-        spec.corpus = flags::corpus(&self.corpus)?.map(flags::deduplicated);
+        spec.corpus = flags::corpus(&self.corpus)?;
         spec.exemplars = self.exemplars.spec(None)?;
         spec.hardware = self.hardware.clone();
         spec.max_in_flight = Some(1);

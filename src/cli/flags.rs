@@ -3,7 +3,7 @@
 mod retrieval;
 mod systems;
 
-pub use retrieval::{corpus, deduplicated, refuse_idle_reranker, reranker};
+pub use retrieval::{corpus, refuse_idle_reranker, reranker};
 pub use systems::SystemFlags;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -34,7 +34,7 @@ use crate::systems::table::SystemEntry;
 use crate::systems::{SYSTEMS, Which};
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 19] = [
+const SETTLED: [&str; 18] = [
     "system",
     "data",
     "format",
@@ -53,7 +53,6 @@ const SETTLED: [&str; 19] = [
     "reranker_tokens",
     "reranker_quant",
     "no_passages",
-    "Refinement",
 ];
 
 #[derive(Clone, Debug, Args)]

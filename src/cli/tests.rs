@@ -176,7 +176,6 @@ fn mistakes() {
         "wardround generate --model src --prompt Hello --temperature hot",
         "wardround generate logprobs --model src --tokens 1 --device tpu",
         "wardround run --plan no-such-plan --corpus a --no-passages",
-        "wardround run --plan no-such-plan --corpus a --dedup",
         "wardround compare no-such-run other",
         "wardround compare src/cli src/cli",
         "wardround verify src/cli",

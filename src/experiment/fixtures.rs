@@ -20,6 +20,7 @@ use crate::record::{
     RetrievedChunk, RoundLine, SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage,
     Usage,
 };
+use crate::retrieval::Gone;
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
 
@@ -111,9 +112,7 @@ pub fn searching_plan() -> Plan {
         device: None,
         passage: "{title}: {text}".to_owned(),
         no_passages: false,
-        hybrid: false,
-        dedup: false,
-        newer_than: None,
+        gone: Gone::default(),
     };
     Plan { corpus: Some(corpus), ..plan() }
 }

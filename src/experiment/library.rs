@@ -10,7 +10,7 @@ use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::ops::{Device, Quantisation};
-use crate::retrieval::{self, CorpusSpec, Refinement, Retrieve, RetrieverOptions, Searched};
+use crate::retrieval::{self, CorpusSpec, Gone, Retrieve, RetrieverOptions, Searched};
 use crate::systems::SystemConfig;
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
@@ -53,9 +53,7 @@ impl CorpusSpec {
             device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
-            hybrid: false,
-            dedup: self.refinement.dedup,
-            newer_than: self.refinement.newer_than.clone(),
+            gone: Gone::default(),
         })
     }
 }
@@ -70,8 +68,7 @@ impl From<&CorpusPlan> for CorpusSpec {
             reranker_quant: plan.reranker_quant,
             device: plan.device.clone(),
             no_passages: plan.no_passages,
-            hybrid: plan.hybrid,
-            refinement: Refinement { dedup: plan.dedup, newer_than: plan.newer_than.clone() },
+            gone: plan.gone.clone(),
         }
     }
 }
@@ -158,9 +155,9 @@ impl Spec {
                 return Err(Failure::usage(format!("{name} searches no corpus"), &hint));
             }
         };
-        if spec.hybrid {
+        if spec.gone != Gone::default() {
             return Err(Failure::usage(
-                "the run searched by words too (hybrid = true), which this version of wardround does not",
+                "the run's plan has `hybrid`, `dedup` or `newer_than`: this version of wardround does not search so",
                 "run it anew without, or repeat it with the version that made it",
             ));
         }

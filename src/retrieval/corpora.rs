@@ -9,7 +9,6 @@ use crate::corpus::store::manifest::BuiltSource;
 use crate::corpus::{Corpus, CorpusError, folder_sum};
 use crate::diagnosis::Failure;
 use crate::record::SourceCounts;
-use crate::text::ellipsis;
 
 /// The corpora and what is searched of them.
 pub struct Corpora {
@@ -26,7 +25,7 @@ pub struct Shelf {
 impl Corpora {
     /// `known` is what an earlier opening of the same options found: the reranker's files are not summed again.
     pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Corpora, Failure> {
-        let CorpusSpec { directories, sources: labels, refinement, .. } = &options.corpus;
+        let CorpusSpec { directories, sources: labels, .. } = &options.corpus;
         let corpora = directories.iter().map(|directory| Corpus::open(directory));
         let corpora = corpora.collect::<Result<Vec<_>, _>>()?;
         let Some(first) = corpora.first() else {
@@ -98,104 +97,9 @@ impl Corpora {
             if options.rerank == Rerank::Embedding {
                 corpus.full_vectors()?;
             }
-            let mut ranges = corpus.ranges(labels);
-            if let Some(day) = &refinement.newer_than {
-                ranges = newer(&corpus, &ranges, day)?;
-            }
+            let ranges = corpus.ranges(labels);
             shelves.push(Shelf { corpus, ranges });
         }
         Ok(Corpora { shelves, searched })
-    }
-}
-
-/// Of these chunks, those of documents of that day or later. A document without a date is of none.
-fn newer(
-    corpus: &Corpus,
-    ranges: &[Range<usize>],
-    first: &str,
-) -> Result<Vec<Range<usize>>, Failure> {
-    let first = day(first)
-        .ok_or_else(|| Failure::usage(format!("`{first}` is no date"), "write it as 2020-01-31"))?;
-    let mut newer: Vec<Range<usize>> = Vec::new();
-    for number in ranges.iter().flat_map(Clone::clone) {
-        let document = corpus.document(corpus.record(number)?.document)?;
-        let of_document = day(document.date);
-        if of_document.is_none() && !document.date.is_empty() {
-            let problem = format!("its date `{}` is no day", ellipsis(document.date, 40));
-            return Err(Failure::usage(
-                format!("{} cannot be held against a day: {problem}", corpus.name(number)?),
-                "search without --newer-than, or build the corpus again with dates such as 2020-01-31",
-            ));
-        }
-        if of_document.is_none_or(|day| day < first) {
-            continue;
-        }
-        match newer.last_mut().filter(|last| last.end == number) {
-            Some(last) => last.end = number + 1,
-            None => newer.push(number..number + 1),
-        }
-    }
-    Ok(newer)
-}
-
-/// A day as year, month and day: `2020-03-01`, also with a time behind it; of `2020-03` and `2020` the first one. `None` of what the
-/// calendar does not have.
-fn day(date: &str) -> Option<[u32; 3]> {
-    let date = date.trim();
-    let date = date.find(['T', ' ']).map_or(date, |time| &date[..time]);
-    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = date.split('-').map(|part| Some(part).filter(is_number)?.parse().ok());
-    let (year, month, day) = match parts.collect::<Option<Vec<u32>>>()?[..] {
-        [year] => (year, 1, 1),
-        [year, month] => (year, month, 1),
-        [year, month, day] => (year, month, day),
-        _ => return None,
-    };
-    // The calendar is that of TOML's dates.
-    let is_day = year >= 1000
-        && format!("{year:04}-{month:02}-{day:02}").parse::<toml::value::Datetime>().is_ok();
-    is_day.then_some([year, month, day])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_read_as_days() {
-        for (date, read) in [
-            ("2021-02-01", [2021, 2, 1]),
-            ("2021-2-1", [2021, 2, 1]),
-            ("2020", [2020, 1, 1]),
-            (" 2020-03", [2020, 3, 1]),
-            ("2024-02-29T10:00:00Z", [2024, 2, 29]),
-            ("1998-12-31 23:59", [1998, 12, 31]),
-        ] {
-            assert_eq!(day(date), Some(read), "{date}");
-        }
-        for date in [
-            "",
-            "soon",
-            "March 1998",
-            "2021-13-45",
-            "2021-02-30",
-            "2023-02-29",
-            "1900-02-29",
-            "2021-00-01",
-            "2021-04-31",
-            "01/02/2021",
-            "1.2.2021",
-            "20210201",
-            "21-02-01",
-            "2021-",
-            "2021--1",
-            "2021-01-01-01",
-            "-2021",
-            "+2021",
-            "2021-+1-01",
-            "٢٠٢١",
-        ] {
-            assert_eq!(day(date), None, "{date}");
-        }
     }
 }

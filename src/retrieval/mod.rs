@@ -25,7 +25,7 @@ use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
 pub use memory::{SearchMemory, SearchModel, memory};
 pub use retriever::Retriever;
-pub use spec::{CorpusSpec, Refinement};
+pub use spec::{CorpusSpec, Gone};
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

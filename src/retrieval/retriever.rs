@@ -66,7 +66,6 @@ impl Retriever {
             encoder: Box::new(encoder),
             reranker,
             rerank: options.rerank,
-            refinement: options.corpus.refinement.clone(),
             cpu,
         })
     }

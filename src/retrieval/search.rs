@@ -5,7 +5,7 @@ use std::time::Instant;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::corpora::Corpora;
-use super::{Refinement, Rerank, SearchRequest, SearchResult};
+use super::{Rerank, SearchRequest, SearchResult};
 use crate::corpus::CorpusError;
 use crate::corpus::embed::{Embed, cut};
 use crate::corpus::store::Chunk;
@@ -15,9 +15,6 @@ use crate::encoder::{Pair, Reranker, between_0_and_1};
 use crate::ops::Cpu;
 use crate::ops::vectors::Query;
 use crate::record::{Passage, RetrievedChunk, SearchTimes};
-
-/// Characters from which on two chunks of a document overlap too much to be shown both.
-const OVERLAP: usize = 150;
 
 /// What is escaped of an id in an address (RFC 3986); that of a file keeps its folders.
 const IN_URL: &AsciiSet =
@@ -29,7 +26,6 @@ pub struct Searcher {
     pub encoder: Box<dyn Embed + Send>,
     pub reranker: Option<Reranker>,
     pub rerank: Rerank,
-    pub refinement: Refinement,
     /// What scans.
     pub cpu: Cpu,
 }
@@ -40,7 +36,6 @@ type Place = (usize, usize);
 /// A chunk that was found, as it may be shown.
 struct Candidate {
     place: Place,
-    document: u32,
     /// What decides its rank: of reranking the logit, since the logistic function makes equals of great ones.
     order: f32,
     passage: Passage,
@@ -68,7 +63,8 @@ impl Searcher {
         let took = SearchTimes { embed_ms, scan_ms, rerank_ms: milliseconds(started) };
         let found = retrieved.into_iter().zip(candidates).zip(embedded.cut);
         let result = |(((retrieved, candidates), is_query_cut), request): (_, &&SearchRequest)| {
-            let shown = self.show(candidates, request.rerank_top_k);
+            let best = candidates.into_iter().take(request.rerank_top_k);
+            let shown = best.map(|candidate| candidate.passage).collect();
             SearchResult { retrieved, shown, took, is_query_cut, is_cached: false }
         };
         Ok(found.zip(requests).map(result).collect())
@@ -123,7 +119,7 @@ impl Searcher {
             date: given(document.date),
             licence: given(&source.licence),
         };
-        Ok(Candidate { place, document: record.document, order: score, passage })
+        Ok(Candidate { place, order: score, passage })
     }
 
     /// Puts each request's candidates in the order of reranking.
@@ -167,46 +163,16 @@ impl Searcher {
         }
         Ok(())
     }
-
-    /// The best `count`, without those that repeat a better one.
-    fn show(&self, candidates: Vec<Candidate>, count: usize) -> Vec<Passage> {
-        let mut kept: Vec<Candidate> = Vec::new();
-        for candidate in candidates {
-            if kept.len() == count {
-                break;
-            }
-            if !(self.refinement.dedup && kept.iter().any(|better| candidate.repeats(better))) {
-                kept.push(candidate);
-            }
-        }
-        kept.into_iter().map(|candidate| candidate.passage).collect()
-    }
 }
 
 impl Candidate {
     fn text(&self) -> &str {
         self.passage.text.as_deref().unwrap_or_default()
     }
-
-    fn repeats(&self, other: &Candidate) -> bool {
-        let is_beside = self.document == other.document && self.place.0 == other.place.0;
-        is_beside && overlap(other.text(), self.text())
-    }
 }
 
 fn retrieved_chunk(Candidate { order: score, passage, .. }: &Candidate) -> RetrievedChunk {
     RetrievedChunk { chunk: passage.chunk.clone(), score: *score }
-}
-
-/// Whether the end of one text is the beginning of the other over so many characters, or one holds the other.
-fn overlap(one: &str, other: &str) -> bool {
-    one.contains(other) || other.contains(one) || continues(one, other) || continues(other, one)
-}
-
-/// Whether `second` begins with an end of `first` of at least [`OVERLAP`] characters.
-fn continues(first: &str, second: &str) -> bool {
-    let ends = first.char_indices().rev().map(|(at, _)| &first[at..]);
-    ends.skip(OVERLAP - 1).any(|end| second.starts_with(end))
 }
 
 fn milliseconds(start: Instant) -> f64 {

@@ -52,41 +52,20 @@ pub struct CorpusSpec {
     /// Keep checksums of passages in the run, not their texts
     #[arg(long, help_heading = "Retrieval", requires = "corpus")]
     pub no_passages: bool,
-    /// That a run of an earlier version also searched by words. There is no such search: it cannot be repeated.
     #[arg(skip)]
+    #[serde(flatten)]
+    pub gone: Gone,
+}
+
+/// What searches of earlier versions did beside: by words too, without passages that overlap a better one, or without older documents. There
+/// is no such search: a run that had one is read and not repeated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gone {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hybrid: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub refinement: Refinement,
-}
-
-/// Refinements of the search that the papers do not have.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Refinement {
-    /// Of overlapping chunks of one document show only the best
-    #[arg(long, help_heading = "Retrieval")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dedup: bool,
-    /// Leave out documents without a date, or dated before this day
-    #[arg(long, help_heading = "Retrieval", value_name = "YYYY-MM-DD")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub newer_than: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_that_no_corpus_has_is_refused_beside_those_of_its_refinement() {
-        let read = |text: &str| toml::from_str::<CorpusSpec>(text);
-        let spec = read("directories = [\"a\"]\ndedup = true\nnewer_than = \"2020\"").unwrap();
-        assert!(spec.refinement.dedup && spec.directories == [PathBuf::from("a")]);
-        assert!(read("directories = []\ndedpu = true").is_err());
-        let text = toml::to_string(&spec).unwrap();
-        assert_eq!(read(&text).unwrap(), spec);
-        assert!(!text.contains("reranker_tokens"), "{text}");
-        let by_flags = "corpus = [\"a\"]\nretrieval_device = \"cpu\"";
-        assert_eq!(read(by_flags).unwrap().device.as_deref(), Some("cpu"));
-    }
 }

@@ -35,7 +35,6 @@ fn start(options: &RetrieverOptions) -> Retriever {
         encoder: Box::new(FakeEncoder::new()),
         reranker: None,
         rerank: options.rerank,
-        refinement: options.corpus.refinement.clone(),
         cpu: Cpu::new(2).unwrap(),
     })
     .unwrap()
@@ -135,66 +134,6 @@ fn reranking_by_embedding_takes_the_longer_vectors() {
 }
 
 #[test]
-fn old_and_undated_documents_can_be_left_out() {
-    let sources = sources();
-    let newer =
-        |day: &str| with(&sources, |corpus| corpus.refinement.newer_than = Some(day.to_owned()));
-    let result = start(&newer("2015-06-01")).search(&request("fever")).unwrap();
-    assert!(!result.shown.is_empty());
-    for passage in &result.shown {
-        assert!(passage.date.as_deref().unwrap() > "2015-06-01");
-    }
-    for day in ["soon", "2015-13-45", "March 2015"] {
-        let error = Corpora::open(&newer(day), None).err().unwrap();
-        assert_eq!(error.to_string(), format!("`{day}` is no date"));
-    }
-}
-
-/// As texts `2021-10-1` is before `2021-2-1`, and `March 1998` after every day.
-#[test]
-fn dates_are_compared_as_days_or_refused() {
-    let sources = Sources::new(0);
-    let built = |dates: [&str; 4]| {
-        let rows =
-            dates.map(|date| format!("{}\n", serde_json::json!({"text": "fever", "date": date})));
-        fs_err::write(sources.path("rows.jsonl"), rows.concat()).unwrap();
-        let _ = fs_err::remove_dir_all(sources.path("out"));
-        sources.build(&sources.options("out"));
-        let options = with(&sources, |corpus| {
-            corpus.sources = vec!["rows".to_owned()];
-            corpus.refinement.newer_than = Some("2021-2-1".to_owned());
-        });
-        Corpora::open(&options, None).map(|corpora| corpora.shelves[0].ranges.clone())
-    };
-    assert_eq!(built(["2021-10-1", "2021-1-31", "", "2021-02-01"]).unwrap(), [0..1, 3..4]);
-    for date in ["March 1998", "2021-13-45"] {
-        let error = built(["2021-10-1", date, "", "2020"]).unwrap_err().to_string();
-        let told = format!("rows/2#0 cannot be held against a day: its date `{date}` is no day");
-        assert_eq!(error, told);
-    }
-}
-
-#[test]
-fn what_repeats_a_better_passage_is_left_out() {
-    let text =
-        "x ".repeat(40) + &(0..60).map(|number| format!("word{number} ")).collect::<String>();
-    let line = serde_json::json!({"id": "a", "text": text});
-    let sources = Sources::new(0);
-    fs_err::write(sources.path("rows.jsonl"), format!("{line}\n")).unwrap();
-    let mut build = sources.options("out");
-    (build.description.sources[0].size, build.description.sources[0].overlap) = (300, 200);
-    sources.build(&build);
-    let shown = |dedup: bool| {
-        let options = with(&sources, |corpus| {
-            corpus.sources = vec!["rows".to_owned()];
-            corpus.refinement.dedup = dedup;
-        });
-        start(&options).search(&request("word20 word30")).unwrap().shown.len()
-    };
-    assert!(shown(true) < shown(false), "{} {}", shown(true), shown(false));
-}
-
-#[test]
 fn options_that_cannot_be_are_refused() {
     let sources = sources();
     let refused = |options: RetrieverOptions| describe(&options).unwrap_err().to_string();
@@ -291,7 +230,6 @@ fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
         encoder: Box::new(Fragile(FakeEncoder::new())),
         reranker: None,
         rerank: Rerank::Off,
-        refinement: Refinement::default(),
         cpu: Cpu::new(1).unwrap(),
     })
     .unwrap();

@@ -43,7 +43,7 @@ diff <(sed '/^\[local\]/,$d' "$out/whole/corpus.toml") <(sed '/^\[local\]/,$d' "
 "$wardround" corpus verify "$out/killed"
 
 # The same query twice, and the page of bytes that differ.
-search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --dedup --json --top-k 20 --rerank-top-k 5; }
+search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --json --top-k 20 --rerank-top-k 5; }
 took_out() { sed 's/"took":{[^}]*}//'; }
 cmp <(search "$out/whole" | took_out) <(search "$out/killed" | took_out)
 

@@ -59,19 +59,12 @@ fn a_corpus_is_built_shown_searched_and_checked() {
         info.stdout.contains("internal (not to be handed on)") && info.stdout.contains(&id),
         "{info:#?}"
     );
-    let search = |more: &str| {
-        let found = scratch.wardround(format!("corpus search out eclampsia --json {more}"));
-        assert_eq!(found.code, Some(0), "{found:#?}");
-        serde_json::from_str::<Value>(&found.stdout).unwrap()
-    };
-    let plain = search("");
+    let plain = scratch.wardround("corpus search out eclampsia --json");
+    let plain: Value = serde_json::from_str(&plain.succeeded().stdout).unwrap();
     assert_eq!(plain["corpus"][0], *id);
-    assert_eq!(plain["shown"].as_array().unwrap().len(), 4);
-    let newer = search("--newer-than 2020-01-01");
-    assert_eq!(
-        (newer["shown"].as_array().unwrap().len(), &newer["shown"][0]["date"]),
-        (1, &"2021-05-03".into())
-    );
+    let shown = plain["shown"].as_array().unwrap();
+    assert_eq!(shown.len(), 4);
+    assert!(shown.iter().any(|passage| passage["date"] == "2021-05-03"), "{plain}");
     assert_eq!(scratch.wardround("corpus verify out").code, Some(0));
     // Corpora of one encoder are searched together.
     std::fs::create_dir(scratch.path("more")).unwrap();

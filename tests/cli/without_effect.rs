@@ -13,7 +13,7 @@ fn flags_without_effect_are_refused() {
     for (flags, told) in [
         ("--reranker none", "needs a corpus"),
         ("--retrieval-device cuda", "needs a corpus"),
-        ("--dedup", "needs a corpus"),
+        ("--no-passages", "--corpus <DIR,DIR>"),
         ("--exemplars-format notes", "--exemplars <FILE>"),
         ("--allow-version", "--allow-version is of a --plan"),
         ("--set samples=1 --set samples=2", "--set samples is given twice"),

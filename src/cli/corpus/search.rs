@@ -13,7 +13,7 @@ use crate::experiment::hardware::DeviceChoice;
 use crate::ops::Quantisation;
 use crate::outside;
 use crate::retrieval::{
-    self, CorpusSpec, Refinement, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
+    self, CorpusSpec, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
 };
 use crate::text::ellipsis;
 
@@ -52,8 +52,6 @@ pub struct Search {
     /// Directory of the encoder, where it has moved
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
-    #[command(flatten)]
-    refinement: Refinement,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -83,7 +81,6 @@ impl Search {
                 reranker: self.reranker.as_deref().map(model_folder).transpose()?,
                 reranker_tokens: self.reranker_tokens,
                 reranker_quant: self.reranker_quant,
-                refinement: self.refinement,
                 ..CorpusSpec::default()
             },
             rerank,

@@ -21,7 +21,7 @@ pub fn corpus(given: &CorpusSpec) -> Result<Option<CorpusSpec>, Failure> {
         return match *given == CorpusSpec::default() {
             true => Ok(None),
             false => Err(Failure::usage(
-                "a flag of searching, such as --reranker or --dedup, needs a corpus",
+                "a flag of searching, such as --reranker or --sources, needs a corpus",
                 hint,
             )),
         };
@@ -43,10 +43,4 @@ pub fn refuse_idle_reranker(spec: &Spec) -> Result<(), Failure> {
             "leave --reranker out, or give --set rerank=cross-encoder to a system that has it",
         )),
     }
-}
-
-/// With the best of overlapping passages alone: the reader of a single case wants no repeats.
-pub fn deduplicated(mut corpus: CorpusSpec) -> CorpusSpec {
-    corpus.refinement.dedup = true;
-    corpus
 }

@@ -41,7 +41,7 @@ mod tests {
     fn a_trail_gives_back_what_this_version_or_an_earlier_one_wrote() {
         let kept = r#"{"system":["medreflex=m1"],"set":[],"prompts":null,"corpus":{"corpus":["a,b"],"sources":[],"reranker":null,"reranker_tokens":null,"reranker_quant":"none","retrieval_device":"cpu","no_passages":false,"dedup":true,"newer_than":null},"exemplars":{"exemplars":"n.csv","exemplars_format":"medec","exemplar_reasons":"r.json","exemplar_encoder":"e"}}"#;
         let flags: SystemFlags = serde_json::from_str(kept).unwrap();
-        assert!(flags.corpus.refinement.dedup);
+        assert!(flags.corpus.gone.dedup);
         assert_eq!(flags.corpus.device.as_deref(), Some("cpu"));
         let again = serde_json::to_string(&flags).unwrap();
         assert_eq!(

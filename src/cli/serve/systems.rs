@@ -32,7 +32,7 @@ impl SystemFlags {
         hardware: &Hardware,
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
-        let corpus = flags::corpus(&self.corpus)?.map(flags::deduplicated);
+        let corpus = flags::corpus(&self.corpus)?;
         let exemplars = self.exemplars.spec(None)?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {

@@ -128,22 +128,25 @@ fn a_run_without_a_corpus_has_no_log_of_searches() {
     assert!(!out.path().join("searches.jsonl").exists());
 }
 
-/// Its passages are not those that a search by vectors alone finds.
+/// Its passages are not those that are found now.
 #[test]
-fn a_run_that_searched_by_words_too_is_read_and_not_repeated() {
-    let mut planned = searching_plan();
-    planned.corpus.as_mut().unwrap().hybrid = true;
-    let text = toml::to_string(&planned).unwrap();
-    let corpus = toml::from_str::<Plan>(&text).unwrap().corpus.unwrap();
+fn a_run_that_searched_otherwise_is_read_and_not_repeated() {
+    let read = |more: &str| {
+        let text = toml::to_string(&searching_plan()).unwrap();
+        let text = text.replacen("[corpus]\n", &format!("[corpus]\n{more}"), 1);
+        toml::from_str::<Plan>(&text).unwrap().corpus.unwrap()
+    };
     let refusal = |corpus: &CorpusPlan| {
         let config = SystemConfig::parse("medreflex", &["rerank=off"]).unwrap();
         let mut spec = Spec::new(config, "notes.jsonl", Format::Notes).unwrap();
         spec.corpus = Some(CorpusSpec::from(corpus));
         spec.retriever_options(&Device::open("cpu", 1).unwrap()).unwrap_err()
     };
-    let error = refusal(&corpus);
-    assert!(error.to_string().contains("searched by words too (hybrid = true)"), "{error}");
-    assert_eq!(error.blame().exit_code(), 2);
-    let error = refusal(&CorpusPlan { hybrid: false, ..corpus });
+    for gone in ["hybrid = true\n", "dedup = true\n", "newer_than = \"2020-01-01\"\n"] {
+        let error = refusal(&read(gone));
+        assert!(error.to_string().contains("does not search so"), "{error}");
+        assert_eq!(error.blame().exit_code(), 2);
+    }
+    let error = refusal(&read("hybrid = false\n"));
     assert!(error.to_string().ends_with("ward is no directory"), "{error}");
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{ExemplarPlan, Plan};
 use crate::ops::Quantisation;
 use crate::record::SourceCounts;
+use crate::retrieval::Gone;
 
 /// What a run searches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,15 +41,8 @@ pub struct CorpusPlan {
     /// Whether the run keeps the sums of passages alone, not their texts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_passages: bool,
-    /// Whether an earlier version searched by words too, besides vectors.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub hybrid: bool,
-    /// Whether overlapping chunks of a document are reduced to the best one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dedup: bool,
-    /// The day before which documents are left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub newer_than: Option<String>,
+    #[serde(flatten)]
+    pub gone: Gone,
 }
 
 impl Plan {
