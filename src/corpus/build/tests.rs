@@ -247,6 +247,10 @@ fn bad_input_is_refused_by_name() {
         "{text}"
     );
     fs_err::remove_file(sources.path("ward/paper.pdf")).unwrap();
+    fs_err::write(sources.path("ward/page.HTML.gz"), "packed").unwrap();
+    let (text, _) = with(&|_| {});
+    assert!(text.ends_with("text is not extracted from .html files"), "{text}");
+    fs_err::remove_file(sources.path("ward/page.HTML.gz")).unwrap();
     for (number, problem) in [(f32::NAN, "has a number that is not finite"), (0.0, "has length 0")]
     {
         let broken = FakeEncoder { name: "fake", broken: Some(("drug 3.", number)) };

@@ -1,8 +1,8 @@
-//! Files that are one document each: text, Markdown, whose headings become titles, and HTML.
+//! Files that are one document each: text, and Markdown, whose headings become titles.
 
 use std::path::Path;
 
-use super::{LARGEST, Record, Records, html, open, plain_line_ends};
+use super::{LARGEST, Record, Records, ending, open, plain_line_ends};
 use crate::corpus::CorpusError;
 use crate::corpus::split::statpearls;
 use crate::{data, outside};
@@ -13,15 +13,9 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
     let is_packed = path.extension().is_some_and(|ending| ending == "gz");
     let plain = if is_packed { path.with_extension("") } else { path.to_owned() };
     let stem = plain.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = plain.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    let parts = match &*ending {
-        "md" => sections(&text, &stem),
-        "html" | "htm" => {
-            let page = html::read(&text);
-            let title = if page.title.is_empty() { stem } else { page.title };
-            vec![(title, page.text)]
-        }
-        _ => vec![(stem, text)],
+    let parts = match ending(path) == "md" {
+        true => sections(&text, &stem),
+        false => vec![(stem, text)],
     };
     Ok(parts_of(name.to_owned(), parts, false))
 }
@@ -142,7 +136,7 @@ mod tests {
         assert_eq!(refused("a.txt", b"ab\nc\xffd"), "a.txt:2: not valid UTF-8");
         assert_eq!(refused("a.md", b"ab\0d"), "a.md has a NUL byte at 2: it is no text");
         let large = vec![b'x'; LARGEST as usize + 1];
-        assert_eq!(refused("a.html", &large), "a.html is larger than the 64 MB of a document");
+        assert_eq!(refused("b.txt", &large), "b.txt is larger than the 64 MB of a document");
         assert_eq!(
             refused("a.txt.gz", &packed(&large)),
             "a.txt.gz is larger than the 64 MB of a document"

@@ -1,6 +1,6 @@
 //! What reads texts of corpora, for `crate::linear`. Rows are read by `crate::data`, whose list has them.
 
-use super::{folder, html};
+use super::folder;
 use crate::corpus::split::{RecursiveSplitter, statpearls};
 use crate::linear::{self, keep};
 
@@ -8,8 +8,6 @@ use crate::linear::{self, keep};
 fn what_reads_a_document_takes_time_in_proportion_to_it() {
     let splitter = RecursiveSplitter { size: 100, overlap: 20 };
     linear::check(&[
-        ("html::read", &|text| keep(html::read(text))),
-        ("html::read, in a tag", &|text| keep(html::read(&format!("<p title=\"{text}")))),
         ("folder::sections", &|text| keep(folder::sections(text, "a"))),
         ("folder::sections, headings", &|text| {
             keep(folder::sections(&text.replace('a', "\n# a\n"), "a"))

@@ -1,7 +1,6 @@
 //! Published and own files to documents, one record after another: a file is never held whole but where it is one document.
 
 mod folder;
-mod html;
 #[cfg(test)]
 mod linear;
 mod rows;
@@ -36,7 +35,7 @@ pub enum Format {
     Wikipedia,
     /// A folder of StatPearls' `.nxml` articles.
     Statpearls,
-    /// A folder of text, Markdown and HTML files.
+    /// A folder of text and Markdown files.
     #[default]
     Folder,
     /// A table with a column `text`, and the others of `jsonl`.
@@ -48,7 +47,7 @@ impl Format {
     fn endings(self) -> &'static [&'static str] {
         match self {
             Format::Statpearls => &["nxml"],
-            Format::Folder => &["txt", "md", "html", "htm"],
+            Format::Folder => &["txt", "md"],
             Format::Csv => &["csv"],
             _ => &["jsonl", "json"],
         }
@@ -158,17 +157,24 @@ fn is_wanted(source: &Source, name: &str) -> bool {
     if !source.files.is_empty() {
         return source.files.iter().any(|pattern| matches(pattern, name));
     }
-    let name = name.to_lowercase();
-    let plain = name.strip_suffix(".gz").unwrap_or(&name);
-    let ends = |ending: &&str| plain.rsplit_once('.').is_some_and(|(_, end)| end == *ending);
+    let ending = ending(Path::new(name));
     // Files of a kind that cannot be read are refused by name rather than passed over.
-    source.format.endings().iter().any(ends)
-        || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| ends(end)))
+    source.format.endings().contains(&&*ending)
+        || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| *end == ending))
+}
+
+/// The ending of a file's name in small letters; of a compressed one that before `.gz`.
+fn ending(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let plain = Path::new(name.strip_suffix(".gz").unwrap_or(&name));
+    plain.extension().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Endings of files that are no text, and how to make text of them.
 const UNREADABLE: &[(&str, &str)] = &[
     ("pdf", "convert it: pdftotext -layout FILE.pdf"),
+    ("html", "convert it: pandoc --to plain FILE.html"),
+    ("htm", "convert it: pandoc --to plain FILE.htm"),
     (
         "parquet",
         "convert it: duckdb -c \"COPY (FROM 'FILE.parquet') TO 'FILE.jsonl' (FORMAT json)\"",
@@ -177,7 +183,7 @@ const UNREADABLE: &[(&str, &str)] = &[
 ];
 
 fn refuse(path: &Path) -> Result<(), CorpusError> {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let ending = ending(path);
     match UNREADABLE.iter().find(|(unreadable, _)| *unreadable == ending) {
         Some((ending, hint)) => Err(CorpusError::Input {
             path: path.to_owned(),
