@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::{Bundle, CONTENTS, Part, SIGNATURE, SUMS, sums};
 use crate::corpus::store::manifest::{Local, MANIFEST, ManifestFile};
 use crate::corpus::verify::verify as verify_corpus;
-use crate::data::count_restricted;
+use crate::data::is_restricted;
 use crate::diagnosis::Failure;
 use crate::digest::{sha256, sha256_file};
 use crate::hub::{self, DatasetCard, HubOptions, Licence, PROVENANCE, Provenance, Record, Status};
@@ -241,7 +241,7 @@ impl Contents {
         let mut datasets = BTreeMap::new();
         for (_, source) in self.files.iter().filter(|(name, _)| name.starts_with("data/")) {
             let Source::File(path) = source else { continue };
-            if count_restricted(path)? > 0 {
+            if is_restricted(path)? {
                 return Err(Failure::usage(
                     format!("{}: the agreement on MEDEC-UW keeps it here", path.display()),
                     "take out its rows: the recipient asks its owners for it",

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use clap::Args;
 
 use super::interrupt;
-use super::options::{HubFlags, PromptFlags, RowFlags, SubsetFlags, refuse_existing};
+use super::options::{HubFlags, PromptFlags, SubsetFlags, refuse_existing};
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -28,8 +28,6 @@ use crate::systems::in_flight::run_all;
 pub struct AskFlags {
     #[command(flatten)]
     subset: SubsetFlags,
-    #[command(flatten)]
-    rows: RowFlags,
     /// The model
     #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
     panel: String,
@@ -81,7 +79,7 @@ impl AskFlags {
                 &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
-        let mut dataset = data::load_with(data, *format, self.rows.bad_rows())?;
+        let mut dataset = data::load(data, *format)?;
         for notice in &dataset.notices {
             console::note(format!("note: {notice}"));
         }

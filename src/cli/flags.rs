@@ -14,7 +14,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::audit::RunTrail;
-use super::options::{HubFlags, PromptFlags, QuietFlag, RowFlags};
+use super::options::{HubFlags, PromptFlags, QuietFlag};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::cli::list;
@@ -272,8 +272,6 @@ pub struct StartFlags {
     /// Runs over the same items [default: 1; of recipes their own]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RUNS)))]
     pub runs: Option<u32>,
-    #[command(flatten)]
-    pub rows: RowFlags,
     #[command(flatten)]
     pub panel: PanelFlags,
     #[command(flatten)]

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
 use crate::hub::{self, DatasetCard, Environment, HubOptions, OfflineReason};
@@ -162,20 +161,6 @@ impl ScorerFlags {
             ));
         }
         Ok(scores)
-    }
-}
-
-/// How malformed rows of a data file are handled.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct RowFlags {
-    /// Skip malformed rows, and list them; else such a file is refused
-    #[arg(long, help_heading = "Data")]
-    pub skip_bad_rows: bool,
-}
-
-impl RowFlags {
-    pub fn bad_rows(self) -> BadRows {
-        BadRows::skip_where(self.skip_bad_rows)
     }
 }
 

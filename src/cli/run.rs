@@ -34,7 +34,7 @@ use crate::systems::table::SystemEntry;
 use crate::systems::{SYSTEMS, Which};
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 18] = [
+const SETTLED: [&str; 17] = [
     "system",
     "data",
     "format",
@@ -43,7 +43,6 @@ const SETTLED: [&str; 18] = [
     "set",
     "seed",
     "SubsetFlags",
-    "RowFlags",
     "DecodingFlags",
     "SamplingChoice",
     "PromptFlags",
@@ -162,7 +161,6 @@ impl Run {
         }
         let mut spec = self.start.panel.spec(Which::read(&system)?.entry()?, data, format)?;
         spec.subset = self.subset.subset();
-        spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
         spec.corpus = corpus(&self.start.corpus)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::options::{RowFlags, ScorerFlags};
+use super::options::ScorerFlags;
 use crate::analysis::mediqa_corr::score::{Reference, compare};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::Pairs;
@@ -33,8 +33,6 @@ pub struct MediqaCorr {
     #[arg(long, value_enum, default_value = "medec")]
     gold_format: Format,
     #[command(flatten)]
-    rows: RowFlags,
-    #[command(flatten)]
     scorers: ScorerFlags,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
@@ -54,7 +52,7 @@ run_each!(Score: MediqaCorr);
 
 impl MediqaCorr {
     fn run(self) -> Result<(), Failure> {
-        let gold = data::load_with(&self.gold, self.gold_format, self.rows.bad_rows())?;
+        let gold = data::load(&self.gold, self.gold_format)?;
         for notice in &gold.notices {
             console::note(format!("note: {notice}"));
         }

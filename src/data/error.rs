@@ -11,8 +11,10 @@ use crate::diagnosis::Failure;
 use crate::fault::faults;
 
 /// What to do about a malformed row.
-pub(super) const MEND: &str = "fix the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right";
-pub(super) const MEND_HEADER: &str = "remove or rename the column, and separate columns by commas, not semicolons; --skip-bad-rows does not help, since it is the header";
+pub(super) const MEND: &str =
+    "fix the row, or take it out; if all rows look like it, another format may be right";
+pub(super) const MEND_HEADER: &str =
+    "remove or rename the column, and separate columns by commas, not semicolons";
 pub(super) const MEND_CSV: &str = "columns are separated by commas, not semicolons; a cell with a comma, a quote or a line break in it stands in quotes, its own quotes doubled";
 pub(super) const MEND_JSON: &str = "medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all, medec and mederrbench files CSV; a CSV file's name ends in .csv";
 
@@ -83,8 +85,8 @@ faults! {
         #[error("{place}: no item has the id `{}`", shortened(id))]
         UnknownId { place: Place, id: String, example: String }
             => Usage, format!("an id of this dataset is `{example}`");
-        #[error("{0} chooses no item")]
-        NoneChosen(what: String) => Usage;
+        #[error("no item is chosen")]
+        NoneChosen => Usage;
         #[error("unknown format `{0}`")]
         UnknownFormat(name: String) => Usage, format!("the formats are {}", Format::names());
     }
@@ -99,7 +101,7 @@ impl DataError {
         }
     }
 
-    /// The failure for a command without `--skip-bad-rows`; `hint` replaces the hint of a malformed row.
+    /// The failure of a command whose rows are of another place; `hint` replaces the hint of a malformed row.
     pub fn of_needed_rows(self, hint: &str) -> Failure {
         match self {
             DataError::Row { .. } => Failure::usage(self.to_string(), hint),

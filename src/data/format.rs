@@ -38,36 +38,28 @@ pub enum Format {
     Notes,
 }
 
-/// The name of a format, the kind of its items, and the function that reads it.
-pub(super) struct Reader {
-    name: &'static str,
-    kind: ItemKind,
-    pub read: Read,
-}
-
-pub(super) type Read = fn(&Source) -> Result<Draft, DataError>;
+type Read = fn(&Source) -> Result<Draft, DataError>;
 
 impl Format {
-    /// The table of formats.
-    pub(super) fn reader(self) -> Reader {
+    /// The table of formats: the name, the kind of the items, and what reads them.
+    fn row(self) -> (&'static str, ItemKind, Read) {
         use ItemKind::{Notes, Questions};
-        let of = |name, kind, read: Read| Reader { name, kind, read };
         match self {
-            Format::Medqa => of("medqa", Questions, medqa::read),
-            Format::Pubmedqa => of("pubmedqa", Questions, pubmedqa::read),
-            Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
-            Format::Medmcqa => of("medmcqa", Questions, medmcqa::read),
-            Format::Medxpertqa => of("medxpertqa", Questions, medxpertqa::read),
-            Format::Mcq => of("mcq", Questions, mcq::read),
-            Format::Medec => of("medec", Notes, medec::read),
-            Format::MedecUw => of("medec-uw", Notes, medec::read_with_uw),
-            Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
-            Format::Notes => of("notes", Notes, notes::read),
+            Format::Medqa => ("medqa", Questions, medqa::read),
+            Format::Pubmedqa => ("pubmedqa", Questions, pubmedqa::read),
+            Format::MmluPro => ("mmlu-pro", Questions, mmlu_pro::read),
+            Format::Medmcqa => ("medmcqa", Questions, medmcqa::read),
+            Format::Medxpertqa => ("medxpertqa", Questions, medxpertqa::read),
+            Format::Mcq => ("mcq", Questions, mcq::read),
+            Format::Medec => ("medec", Notes, medec::read),
+            Format::MedecUw => ("medec-uw", Notes, medec::read_with_uw),
+            Format::Mederrbench => ("mederrbench", Notes, mederrbench::read),
+            Format::Notes => ("notes", Notes, notes::read),
         }
     }
 
     pub fn name(self) -> &'static str {
-        self.reader().name
+        self.row().0
     }
 
     /// The names of all formats.
@@ -88,7 +80,11 @@ impl Format {
 
     /// The kind of the items in a file of this format.
     pub fn kind(self) -> ItemKind {
-        self.reader().kind
+        self.row().1
+    }
+
+    pub(super) fn read(self, source: &Source) -> Result<Draft, DataError> {
+        self.row().2(source)
     }
 }
 

@@ -41,7 +41,7 @@ const FIELDS: [&str; 4] = ["id", "question", "answer", "image"];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let rows = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
-    Ok(Draft::questions(source.stem(), source, rows, question))
+    Draft::questions(source.stem(), source, rows, question)
 }
 
 /// Moves a CSV record's lettered cells into the field `options`; `\r\n` in a cell becomes `\n`.

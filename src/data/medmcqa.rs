@@ -14,14 +14,13 @@ const OPTIONS: [(char, &str); 4] = [('A', "opa"), ('B', "opb"), ('C', "opc"), ('
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let rows = source.json_lines()?;
-    let has =
-        |answer: i64| rows.rows.iter().flatten().any(|row| row.get("cop") == Some(&answer.into()));
+    let has = |answer: i64| rows.rows.iter().any(|row| row.get("cop") == Some(&answer.into()));
     let first = match (has(0), has(4)) {
         (true, false) => Some(0),
         (false, true) => Some(1),
         _ => None,
     };
-    Ok(Draft::questions("medmcqa", source, rows, |row, _| question(row, first)))
+    Draft::questions("medmcqa", source, rows, |row, _| question(row, first))
 }
 
 /// The question of a row; `first` is the number that stands for A, where the file says so.

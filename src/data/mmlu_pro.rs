@@ -1,7 +1,7 @@
 //! MMLU-Pro's professional medicine questions, as JSON Lines.
 //!
-//! A line has `question_id`, `question`, `options` (a list), `answer` (a letter), `answer_index` (from 0,
-//! the same option) and `src`. Options that read `N/A` fill a list up: as in MMLU-Pro's own code they are left out, and the others are
+//! A line has `question_id`, `question`, `options` (a list), `answer` (a letter) and `src`; other fields (`answer_index`, the same
+//! option from 0) are ignored. Options that read `N/A` fill a list up: as in MMLU-Pro's own code they are left out, and the others are
 //! lettered by their place without them; the answer stays the option that it was. Only rows whose `src` is `ori_mmlu-professional_medicine` are loaded; the notices count
 //! the others. Ids look like `mmlu_pro_6033`.
 
@@ -17,11 +17,11 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let mut rows = source.json_lines()?;
     let total = rows.rows.len();
     let is_of_subject = |row: &Row| row.get("src").is_none_or(|src| src == SUBJECT);
-    rows.rows.retain(|row| row.as_ref().map_or(true, is_of_subject));
+    rows.rows.retain(is_of_subject);
     let left_out = total - rows.rows.len();
     let mut fillers = 0;
     let mut draft =
-        Draft::questions("mmlu-pro", source, rows, |row, _| question(row, &mut fillers));
+        Draft::questions("mmlu-pro", source, rows, |row, _| question(row, &mut fillers))?;
     let told = format!("rows left out, whose src is not {SUBJECT}");
     draft.notices.extend(notice(&told, left_out, total));
     if fillers > 0 {
@@ -36,10 +36,6 @@ fn question(row: &Row, fillers: &mut usize) -> Result<Question, DataError> {
     let id = row.id("question_id")?;
     let listed = row.options("options")?;
     let answer = row.letter("answer", &listed)?;
-    let place = listed.iter().position(|one| one.letter == answer);
-    if row.require("answer_index")?.as_u64() != place.map(|place| place as u64) {
-        return Err(row.wrong("answer_index", format!("is not the index of answer {answer}")));
-    }
     let kept: Vec<&Choice> = listed.iter().filter(|one| one.text != NO_OPTION).collect();
     let Some(gold) = kept.iter().position(|one| one.letter == answer) else {
         return Err(row.wrong("answer", format!("is {answer}, which reads {NO_OPTION}")));
@@ -101,17 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_an_answer_that_is_not_its_index() {
-        let index = LINE.replace(r#""answer_index": 2"#, r#""answer_index": 1"#);
-        assert_eq!(
-            problem(&index),
-            "test.jsonl:1: field `answer_index` is not the index of answer C"
-        );
-        let index = LINE.replace(r#""answer_index": 2"#, r#""answer_index": -1"#);
-        assert_eq!(
-            problem(&index),
-            "test.jsonl:1: field `answer_index` is not the index of answer C"
-        );
+    fn refuses_an_answer_that_is_no_option() {
         let letter = LINE.replace(r#""answer": "C""#, r#""answer": "D""#);
         assert_eq!(problem(&letter), r#"test.jsonl:1: field `answer` is not one of A, B, C"#);
     }

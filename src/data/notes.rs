@@ -63,7 +63,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         let note = note(row, number)?;
         split += usize::from(row.get("sentences").is_none());
         Ok(note)
-    });
+    })?;
     Ok(draft(source.stem(), &[source], notes, split, notices))
 }
 
@@ -118,22 +118,22 @@ pub(super) fn read_texts(
     for source in sources {
         let fields = json!({"id": source.stem(), "text": source.text()});
         let row = Row::new(source.at_line(1), fields)?;
-        notes.push(note(&row, 0).map(|note| (row.place, note)));
+        let note = note(&row, 0)?;
+        notes.push((row.place, note));
     }
-    let split = notes.iter().flatten().count();
+    let split = notes.len();
     Ok(draft(name, sources, notes, split, notices))
 }
 
 fn draft(
     name: String,
     sources: &[&Source],
-    notes: Vec<Result<(Place, Note), DataError>>,
+    notes: Vec<(Place, Note)>,
     split: usize,
     mut notices: Vec<String>,
 ) -> Draft {
-    let read = notes.iter().flatten();
-    let unscored = read.clone().filter(|(_, note)| note.gold.is_none()).count();
-    let total = read.count();
+    let unscored = notes.iter().filter(|(_, note)| note.gold.is_none()).count();
+    let total = notes.len();
     notices.extend(notice(
         "notes without sentences, split at their numbers, or else at line ends and after . ! ? 。 ！ ？",
         split,

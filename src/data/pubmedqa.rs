@@ -2,13 +2,11 @@
 //!
 //! The file is one object from PubMed ids to records with `QUESTION`, `CONTEXTS` (a list) and `final_decision`; other
 //! fields are ignored. If `test_ground_truth.json` lies beside it,
-//! only its ids are loaded, in the order of `ori_pqal.json`, and the labels of both files must agree: the official test set
-//! of 500. Without it all records are loaded, and the notices say so. The ids are MedAgentBoard's, such as
+//! only its ids are loaded, in the order of `ori_pqal.json`: the official test set of 500. Without it all records are loaded, and the notices say so. The ids are MedAgentBoard's, such as
 //! `pubmedqa_mc_21645374`.
 
 use std::io::ErrorKind;
 
-use super::error::MEND;
 use super::row::Row;
 use super::source::Source;
 use super::{Choice, DataError, Draft, Question};
@@ -31,30 +29,18 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 /// The questions that the test file lists; without a test file all.
 fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
     let records = source.members()?;
-    let labels = test.map(Source::members).transpose()?;
-    if let (Some(test), Some(labels)) = (test, &labels)
-        && let Some(pmid) = labels.keys().find(|pmid| !records.contains_key(*pmid))
-    {
-        let problem = format!("{} has no such record", source.path.display());
-        return Err(test.at_record(pmid).refused(problem, MEND));
-    }
+    let listed = test.map(Source::members).transpose()?;
     let total = records.len();
-    let rows = records.into_iter().map(|(pmid, record)| {
+    let is_taken = |pmid: &str| listed.as_ref().is_none_or(|listed| listed.contains_key(pmid));
+    let taken = records.into_iter().filter(|(pmid, _)| is_taken(pmid)).map(|(pmid, record)| {
         let row = Row::new(source.at_record(&pmid), record)?;
         let question = question(&row, &pmid)?;
-        match labels.as_ref().map(|labels| labels.get(&pmid)) {
-            Some(None) => return Ok(None),
-            Some(Some(label)) if label != row.require("final_decision")? => {
-                return Err(row.wrong("final_decision", format!("contradicts {TEST_FILE}")));
-            }
-            _ => {}
-        }
-        Ok(Some((row.place, question)))
+        Ok((row.place, question))
     });
-    let questions: Vec<_> = rows.filter_map(Result::transpose).collect();
+    let questions = taken.collect::<Result<Vec<_>, DataError>>()?;
     let notice = match test {
         Some(_) => {
-            let taken = questions.iter().flatten().count();
+            let taken = questions.len();
             format!("questions taken, those that {TEST_FILE} lists: {taken} of {total}")
         }
         None => {
@@ -100,17 +86,13 @@ mod tests {
     }
 
     fn problem(records: &str, labels: Option<&str>) -> String {
-        let mut items = match parse(records, labels) {
-            Ok(draft) => draft.items.into_iter(),
-            Err(error) => return error.to_string(),
-        };
-        items.find_map(Result::err).unwrap().to_string()
+        parse(records, labels).err().unwrap().to_string()
     }
 
     #[test]
     fn joins_question_and_context() {
         let draft = parse(RECORDS, None).unwrap();
-        let Ok((place, Item::Question(question))) = &draft.items[0] else {
+        let (place, Item::Question(question)) = &draft.items[0] else {
             panic!("not a question");
         };
         assert_eq!(place.to_string(), "ori_pqal.json: record 12");
@@ -127,7 +109,7 @@ mod tests {
     fn takes_the_test_set_alone() {
         let draft = parse(RECORDS, Some(r#"{"7": "maybe"}"#)).unwrap();
         assert_eq!(draft.items.len(), 1);
-        assert_eq!(draft.items[0].as_ref().unwrap().1.id(), "pubmedqa_mc_7");
+        assert_eq!(draft.items[0].1.id(), "pubmedqa_mc_7");
         assert_eq!(
             draft.notices,
             ["questions taken, those that test_ground_truth.json lists: 1 of 2"]
@@ -136,15 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_labels_that_disagree_or_are_unknown() {
-        assert_eq!(
-            problem(RECORDS, Some(r#"{"7": "no"}"#)),
-            r#"ori_pqal.json: record 7: field `final_decision` contradicts test_ground_truth.json"#
-        );
-        assert_eq!(
-            problem(RECORDS, Some(r#"{"8": "no"}"#)),
-            "test_ground_truth.json: record 8: ori_pqal.json has no such record"
-        );
+    fn refuses_labels_that_are_unknown() {
         assert_eq!(
             problem(&RECORDS.replace("maybe", "perhaps"), None),
             r#"ori_pqal.json: record 7: field `final_decision` is not yes, no or maybe"#

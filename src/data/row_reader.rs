@@ -63,22 +63,22 @@ impl<R: BufRead> RowReader<R> {
         self.header.as_ref()
     }
 
-    /// The next row; one that could not be split into fields is an error in its place. Empty cells are no fields.
+    /// The next row. Empty cells are no fields.
     ///
     /// # Errors
-    /// What leaves open where the next row begins: a line that cannot be read or does not end, a quote that is not closed.
-    pub fn next_row(&mut self) -> Result<Option<Result<Row, DataError>>, DataError> {
+    /// A line that cannot be read or does not end; a row that cannot be split into fields.
+    pub fn next_row(&mut self) -> Result<Option<Row>, DataError> {
         if self.is_table {
             let Some((place, cells)) = self.record()? else { return Ok(None) };
             let columns = self.header.iter().flat_map(|header| header.fields.keys());
             let count = columns.clone().count();
             if cells.len() != count {
                 let problem = format!("{} cells, where the header has {count}", cells.len());
-                return Ok(Some(Err(place.refused(problem, MEND_CSV))));
+                return Err(place.refused(problem, MEND_CSV));
             }
             let cells = columns.zip(cells).filter(|(_, cell)| !cell.is_empty());
             let fields = cells.map(|(column, cell)| (column.clone(), cell.into())).collect();
-            return Ok(Some(Ok(Row { place, fields })));
+            return Ok(Some(Row { place, fields }));
         }
         while let Some(line) = self.line(LONGEST)? {
             if line.trim().is_empty() {
@@ -86,10 +86,10 @@ impl<R: BufRead> RowReader<R> {
                 continue;
             }
             let place = self.place();
-            return Ok(Some(match json::parse(line.trim_end_matches(['\r', '\n'])) {
-                Ok(value) => Row::new(place, value),
+            return match json::parse(line.trim_end_matches(['\r', '\n'])) {
+                Ok(value) => Row::new(place, value).map(Some),
                 Err(error) => Err(json::refused(place, &error)),
-            }));
+            };
         }
         Ok(None)
     }
@@ -194,7 +194,7 @@ mod tests {
         let rows = table.all().map_err(|error| error.to_string())?.rows.into_iter();
         let cells =
             |row: Row| row.fields.values().map(|cell| cell.as_str().unwrap().to_owned()).collect();
-        rows.map(|row| row.map(cells).map_err(|error| error.to_string())).collect()
+        Ok(rows.map(cells).collect())
     }
 
     #[test]

@@ -21,8 +21,7 @@ pub(super) struct Source {
 pub(super) struct Rows {
     /// The columns of a CSV file, as fields whose value is `null`.
     pub header: Option<Row>,
-    /// A record that could not be split into fields is an error in its place.
-    pub rows: Vec<Result<Row, DataError>>,
+    pub rows: Vec<Row>,
     /// The number of lines without a record.
     pub blank_lines: usize,
 }
@@ -38,9 +37,8 @@ impl Rows {
     pub fn numbered<T>(
         self,
         mut read: impl FnMut(&Row, usize) -> Result<T, DataError>,
-    ) -> Vec<Result<(Place, T), DataError>> {
+    ) -> Result<Vec<(Place, T)>, DataError> {
         let numbered = (1_usize..).zip(self.rows).map(|(number, row)| {
-            let row = row?;
             let found = read(&row, number)?;
             Ok((row.place, found))
         });
@@ -113,7 +111,7 @@ impl Source {
         if let Some(header) = &found.header {
             header.refuse_others(columns, MEND_HEADER)?;
         }
-        for row in found.rows.iter_mut().flatten() {
+        for row in &mut found.rows {
             row.fields = nest(std::mem::take(&mut row.fields));
         }
         Ok(found)
@@ -158,7 +156,7 @@ mod tests {
         mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         let error = Source::read(&path).err().unwrap().to_string();
         assert!(error.contains("notes.csv: it is no file"), "{error}");
-        assert!(super::super::count_restricted(&path).unwrap_err().to_string().contains("no file"));
+        assert!(super::super::is_restricted(&path).unwrap_err().to_string().contains("no file"));
         let missing = Source::read(&folder.path().join("none.csv")).err().unwrap().to_string();
         assert!(missing.starts_with("failed to open file"), "{missing}");
     }
@@ -167,16 +165,14 @@ mod tests {
     fn accepts_a_byte_order_mark_and_crlf_and_counts_blank_lines() {
         let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines().unwrap();
         assert_eq!(rows.rows.len(), 2);
-        assert_eq!(rows.rows[1].as_ref().ok().unwrap().place.to_string(), "a.jsonl:3");
+        assert_eq!(rows.rows[1].place.to_string(), "a.jsonl:3");
         assert_eq!(rows.notices(), ["blank lines: 2"]);
     }
 
     #[test]
     fn refuses_lines_that_are_no_objects() {
-        let problem = |text: &str| {
-            let mut rows = source(text.as_bytes()).unwrap().json_lines().unwrap().rows.into_iter();
-            rows.find_map(Result::err).unwrap().to_string()
-        };
+        let problem =
+            |text: &str| source(text.as_bytes()).unwrap().json_lines().err().unwrap().to_string();
         assert_eq!(problem("{}\n[1]\n"), "a.jsonl:2: an object is expected");
         assert_eq!(
             problem("{}\n{\"a\": \"b"),

@@ -77,13 +77,7 @@ impl Subset {
             }
         };
         if chosen.is_empty() {
-            return Err(DataError::NoneChosen(match self {
-                Subset::All => "an empty dataset".to_owned(),
-                Subset::First { limit } | Subset::Sample { limit, .. } => {
-                    format!("a limit of {limit}")
-                }
-                Subset::IdsFile { path } | Subset::Ids { path, .. } => path.display().to_string(),
-            }));
+            return Err(DataError::NoneChosen);
         }
         Ok(chosen)
     }
@@ -182,7 +176,7 @@ mod tests {
         assert_eq!(ids(&Subset::First { limit: 9 }, 3), ["q0", "q1", "q2"]);
         assert_eq!(ids(&Subset::Sample { limit: 9, seed: 1 }, 3), ["q0", "q1", "q2"]);
         let error = Subset::First { limit: 0 }.choose(items(3)).unwrap_err();
-        assert_eq!(error.to_string(), "a limit of 0 chooses no item");
+        assert_eq!(error.to_string(), "no item is chosen");
     }
 
     #[test]
@@ -197,7 +191,7 @@ mod tests {
     fn refuses_ids_that_are_unknown_or_listed_twice() {
         assert_eq!(problem("q1\n\nq9\n"), "3: no item has the id `q9`");
         assert_eq!(problem("q1\n# again\nq1\n"), "3: the id `q1` came before, in line 1");
-        assert_eq!(problem("# none\n"), "chooses no item");
+        assert_eq!(choose_from_file("# none\n").unwrap_err().to_string(), "no item is chosen");
         let planned = Subset::Ids { path: "plan.toml".into(), ids: vec!["q1".into(), "q9".into()] };
         let error = planned.choose(items(5)).unwrap_err();
         assert_eq!(error.to_string(), "plan.toml: record 2: no item has the id `q9`");

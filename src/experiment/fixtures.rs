@@ -65,8 +65,8 @@ pub fn plan() -> Plan {
         settings: toml::Table::from_iter([("t_max".to_owned(), 3.into())]),
         system_file: None,
         dataset: DatasetPlan {
-            skip_bad_rows: false,
-            skipped: Vec::new(),
+            skip_bad_rows: None,
+            skipped: None,
             name: "medqa".to_owned(),
             format: "medqa".to_owned(),
             path: "questions.jsonl".to_owned(),

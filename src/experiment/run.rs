@@ -11,7 +11,7 @@ use super::models::Models;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberChoice, MemberPlan, Plan};
 use super::spec::Spec;
 use super::{texts, versions};
-use crate::data::{self, BadRows, DEMO_PATH, Dataset, Item};
+use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::ops::PAGE;
 use crate::outside;
@@ -37,7 +37,7 @@ impl Spec {
     /// As [`Spec::read`], for runs that share their exemplars.
     pub fn read_with(&self, exemplars: &mut ExemplarSets) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
-        let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
+        let mut dataset = data::load(&self.data, self.format)?;
         dataset.items = self.subset.choose(dataset.items)?;
         if let Some(shard) = self.shard {
             dataset.items = shard.take(dataset.items);
@@ -174,8 +174,8 @@ impl Spec {
                 items_sha256: texts::sha256(&texts)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
                 shard: None,
-                skip_bad_rows: self.bad_rows == BadRows::Skip,
-                skipped: dataset.skipped,
+                skip_bad_rows: None,
+                skipped: None,
             },
             panel,
             corpus,

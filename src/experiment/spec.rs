@@ -12,7 +12,7 @@ use super::plan::{MemberPlan, Plan};
 use super::room::auxiliary_models;
 use super::shard::Shard;
 use crate::data::subset::Subset;
-use crate::data::{BadRows, Format, ItemKind};
+use crate::data::{Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
@@ -34,7 +34,6 @@ pub struct Spec {
     pub config: SystemConfig,
     pub data: PathBuf,
     pub format: Format,
-    pub bad_rows: BadRows,
     pub subset: Subset,
     /// The part of the subset that runs; `None`: all of it.
     pub shard: Option<Shard>,
@@ -90,7 +89,6 @@ impl Spec {
         Ok(Spec {
             data: data.into(),
             format,
-            bad_rows: BadRows::Refuse,
             subset: Subset::All,
             shard: None,
             runs: 1,
@@ -153,7 +151,6 @@ impl Spec {
         let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
         let config = SystemConfig::with(plan.which().entry()?, &plan.settings)?;
         Ok(Spec {
-            bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),
             subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
             runs: plan.runs,
             panel: Vec::new(),

@@ -135,31 +135,8 @@ fn a_choice_of_questions_that_are_not_there() {
     for (flags, parts) in [
         ("--ids ids", ["ids:3: no item has the id `q7`", "hint: an id of this dataset is `q1`"]),
         ("--ids noids", ["noids", "No such file"]),
-        ("--limit 0", ["a limit of 0 chooses no item", ""]),
+        ("--limit 0", ["no item is chosen", ""]),
     ] {
         scratch.run_one("out", flags).refused(2, &parts);
     }
-}
-
-#[test]
-fn bad_rows_are_left_out_where_that_is_asked_for_and_said_everywhere() {
-    let scratch = Scratch::new();
-    let long = "x".repeat(5000);
-    scratch
-        .write("x.jsonl", format!("{GOOD}\n{}\n", GOOD.replace("\"A\"", &format!("\"{long}\""))));
-    scratch.model(Family::Llama);
-    let run = "run medmad --data x.jsonl --format mcq --panel llama --set record_chars=4";
-    let refused = scratch.wardround(format!("{run} --out out"));
-    refused.refused(2, &["x.jsonl:2: field `answer` is not one of A, B", "--skip-bad-rows"]);
-    assert!(refused.stderr.len() < 800, "{}", refused.stderr);
-
-    let ran = scratch.wardround(format!("{run} --skip-bad-rows --out out"));
-    assert!(ran.succeeded().stderr.contains("bad rows, left out: 1 of 2"), "{}", ran.stderr);
-    let plan = std::fs::read_to_string(scratch.path("out/plan.toml")).unwrap();
-    assert!(plan.contains("skip_bad_rows = true") && plan.contains("row = \"line 2\""), "{plan}");
-    let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
-    assert!(page.contains("Rows left out:") && page.contains("left out: line 2: field"));
-    // The plan says it, so that the run can be taken up and repeated.
-    scratch.wardround("resume out").succeeded();
-    scratch.wardround("run --plan out/plan.toml --dry-run").succeeded();
 }

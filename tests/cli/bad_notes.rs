@@ -18,7 +18,8 @@ fn refused(name: &str, content: impl AsRef<[u8]>, format: &str, parts: &[&str]) 
 
 const HEADER: &str =
     "Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Corrected Sentence";
-const MEND: &str = "hint: fix the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another format may be right";
+const MEND: &str =
+    "hint: fix the row, or take it out; if all rows look like it, another format may be right";
 
 #[test]
 fn a_system_that_answers_questions_refuses_notes_before_it_reads_them() {
@@ -56,8 +57,8 @@ fn a_sentence_id_that_no_sentence_has() {
 
 #[test]
 fn an_error_without_a_correction() {
-    let content = format!("{HEADER}\n\nms-test-0,A.,0 A.,1,0,A.,NA\n");
-    let problem = "x.csv:3: field `Corrected Sentence` is NA, where the flag is 1";
+    let content = format!("{HEADER}\n\nms-test-0,A.,0 A.,1,0,A.,\n");
+    let problem = "x.csv:3: field `Corrected Sentence` is missing";
     refused("x.csv", &content, "medec", &[problem]);
     let line = r#"{"text": "A.", "gold": {"flag": 1, "sentence_id": 0}}"#;
     let problem = "x.jsonl:1: field `correction` is missing";

@@ -307,7 +307,6 @@ fn a_command_line_without_its_needs_is_refused() {
     for settled in [
         "medmad",
         "--limit 1",
-        "--skip-bad-rows",
         "--free",
         "--top-k 1",
         "--prompts p",

@@ -222,12 +222,6 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     for keyword in found["a"].as_array().unwrap() {
         assert!("Malaria is treated with artesunate.".contains(keyword.as_str().unwrap()));
     }
-    scratch.write("bad.jsonl", format!("{}\n{{\"text\": 1}}\n", NOTES.trim_end()));
-    let told = scratch.wardround(
-        "data keywords --data bad.jsonl --format notes --skip-bad-rows --panel qwen3 --out more.json",
-    );
-    assert!(told.stderr.contains("note: bad rows, left out: 1 of "), "{told:#?}");
-    told.succeeded();
     scratch
         .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
         .finished();

@@ -370,10 +370,6 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
             let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
             let (count, sum) = (items.len(), sha256.get(..12).unwrap_or(sha256));
             lines.push(format!("{}: {count} items, sha256 {sum}…", dataset.label));
-            let skipped = contents.plan.dataset.skipped.iter();
-            lines.extend(skipped.map(|row| {
-                format!("{}: row left out: {}: {}", dataset.label, row.row, row.problem)
-            }));
         }
     }
     lines

@@ -49,7 +49,7 @@ pub fn records<'a>(
     let mut is_over = false;
     let mut next = move || {
         while let Some(row) = rows.next_row()? {
-            if let Some(record) = reader.record(&row?)? {
+            if let Some(record) = reader.record(&row)? {
                 return Ok(Some(record));
             }
         }
@@ -153,7 +153,7 @@ fn wiki_ids(path: &Path) -> Result<HashSet<String>, CorpusError> {
     let mut table = table(path, "wiki_id")?;
     let mut ids = HashSet::new();
     while let Some(row) = table.next_row()? {
-        ids.extend(row?.word("wiki_id")?.map(|id| id.trim_end_matches(".0").to_owned()));
+        ids.extend(row.word("wiki_id")?.map(|id| id.trim_end_matches(".0").to_owned()));
     }
     Ok(ids)
 }

@@ -1,6 +1,6 @@
 //! The plain format for notes, as text files, JSON Lines and CSV.
 
-use super::super::{BadRows, Dataset, Format, load, load_with, read};
+use super::super::{Dataset, Format, load, read};
 use super::*;
 
 fn parse(name: &str, text: &str) -> Result<Dataset, DataError> {
@@ -164,28 +164,4 @@ fn refuses_bad_tables() {
     assert_eq!(problem("id,text\n1,a\n1,b\n"), "ward.csv:3: the id `1` came before, in line 2");
     assert_eq!(problem("text,id\n\"a\n"), "ward.csv:2: a quote is not closed");
     assert_eq!(problem("text,id\n"), "ward.csv: no notes");
-}
-
-#[test]
-fn notices_do_not_count_rows_that_were_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let notices = |name: &str, format| {
-        load_with(&folder.path().join(name), format, BadRows::Skip).unwrap().notices
-    };
-    fs_err::write(folder.path().join("ward.jsonl"), "{\"text\": \"Ill.\"}\n{}\n").unwrap();
-    let [split, unscored, bad] = &notices("ward.jsonl", Format::Notes)[..] else {
-        panic!("three notices");
-    };
-    assert!(split.ends_with(": 1 of 1"), "{split}");
-    assert_eq!(unscored, "notes without gold, not scored: 1 of 1");
-    assert_eq!(bad, "bad rows, left out: 1 of 2");
-
-    let records =
-        r#"{"1": {"QUESTION": "q?", "CONTEXTS": ["c."], "final_decision": "yes"}, "2": {}}"#;
-    fs_err::write(folder.path().join("ori_pqal.json"), records).unwrap();
-    fs_err::write(folder.path().join("test_ground_truth.json"), r#"{"1": "yes"}"#).unwrap();
-    assert_eq!(
-        notices("ori_pqal.json", Format::Pubmedqa)[0],
-        "questions taken, those that test_ground_truth.json lists: 1 of 2"
-    );
 }

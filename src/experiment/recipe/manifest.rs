@@ -36,8 +36,8 @@ pub struct RecipeManifest {
     pub shard: Option<Shard>,
     /// Absolute.
     pub data_dir: String,
-    /// Whether bad rows of the datasets are left out.
-    #[serde(default)]
+    /// Whether bad rows of the datasets were left out, as earlier versions kept it: such a file is refused now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skip_bad_rows: bool,
     pub prompts: Option<String>,
     /// Settings that were changed wherever a system has them.

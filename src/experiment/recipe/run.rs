@@ -11,7 +11,6 @@ use super::cells::{Cell, cells};
 use super::error::RecipeError;
 use super::manifest::RecipeManifest;
 use super::variant::Form;
-use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
@@ -114,7 +113,6 @@ impl RecipeRun {
         Ok(Spec {
             data: Path::new(&manifest.data_dir).join(&dataset.file),
             format: dataset.format,
-            bad_rows: BadRows::skip_where(manifest.skip_bad_rows),
             subset: match (dataset.ids.as_deref().and_then(ids), manifest.limit) {
                 (Some(list), limit) => Subset::Ids {
                     path: format!("recipes/ids/{}.txt", dataset.ids.as_deref().unwrap_or(""))
