@@ -52,7 +52,7 @@ impl Spec {
         hardware: &Hardware,
         devices: &[Device],
     ) -> Result<AuxiliaryModels, Failure> {
-        let memory = retrieval::memory(options)?;
+        let (models, mapped) = retrieval::memory(options)?;
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
         // `cuda` is short for the first GPU.
         let whole = |name: &str| if name == "cuda" { "cuda:0".to_owned() } else { name.to_owned() };
@@ -65,13 +65,12 @@ impl Spec {
         let on_host = |device: &Device| device.own_memory().is_none();
         let shared = || devices.iter().position(on_host).filter(|_| on_host(&options.device));
         let place = place.or_else(shared);
-        let model = |model: retrieval::SearchModel| AuxiliaryModel {
-            name: model.name,
-            footprint: model.footprint,
+        let model = |(name, footprint)| AuxiliaryModel {
+            name,
+            footprint,
             device: options.device.clone(),
             place,
         };
-        let models = memory.models.into_iter().map(model).collect();
-        Ok(AuxiliaryModels { models, mapped: memory.mapped })
+        Ok(AuxiliaryModels { models: models.into_iter().map(model).collect(), mapped })
     }
 }

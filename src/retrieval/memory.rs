@@ -7,51 +7,32 @@ use crate::diagnosis::Failure;
 use crate::encoder::{EncoderOptions, footprint};
 use crate::model::Footprint;
 
-/// What a retriever takes.
-#[derive(Clone, Debug, Default)]
-pub struct SearchMemory {
-    pub models: Vec<SearchModel>,
-    /// Bytes of the corpora's files. They are mapped: what is read of them stays where memory is free, and goes where it is not.
-    pub mapped: u64,
-}
-
-/// A model that a retriever loads, or what it keeps of its corpora.
-#[derive(Clone, Debug)]
-pub struct SearchModel {
-    pub name: String,
-    pub footprint: Footprint,
-}
-
-/// What a retriever of these options would take.
+/// What a retriever of these options would load and keep, by name, and the bytes of its corpora's files. They are mapped: what is read of
+/// them stays where memory is free, and goes where it is not.
 ///
 /// # Errors
 /// A directory that is no corpus; a folder that is no encoder or no reranker.
-pub fn memory(options: &RetrieverOptions) -> Result<SearchMemory, Failure> {
-    let mut memory = SearchMemory::default();
-    let mut documents = 0;
-    for directory in &options.corpus.directories {
+pub fn memory(options: &RetrieverOptions) -> Result<(Vec<(String, Footprint)>, u64), Failure> {
+    let (mut models, mut mapped, mut documents) = (Vec::new(), 0, 0);
+    let mut add = |role: &str, options: &EncoderOptions| {
+        let folder = options.directory.file_name().unwrap_or_default().to_string_lossy();
+        models.push((format!("{role} {folder}"), footprint(options)?));
+        Ok::<_, Failure>(())
+    };
+    for (number, directory) in options.corpus.directories.iter().enumerate() {
         let corpus = Corpus::open(directory)?;
-        let files = &corpus.manifest().files;
-        memory.mapped += files.iter().map(|file| file.size_bytes).sum::<u64>();
+        mapped += corpus.manifest().files.iter().map(|file| file.size_bytes).sum::<u64>();
         documents += corpus.manifest().documents as usize;
-        if memory.models.is_empty() {
+        if number == 0 {
             let folder = options.encoder.as_deref();
-            let encoder = encoder_of(corpus.file(), folder, options.device.clone())?;
-            memory.models.push(SearchModel::of("encoder", &encoder)?);
+            add("encoder", &encoder_of(corpus.file(), folder, options.device.clone())?)?;
         }
     }
     if let Some(reranker) = options.reranker_options()? {
-        memory.models.push(SearchModel::of("reranker", &reranker)?);
+        add("reranker", &reranker)?;
     }
     // Where each document's record begins.
-    let footprint = Footprint { scratch: documents * size_of::<u64>(), ..Footprint::default() };
-    memory.models.push(SearchModel { name: "tables of documents".to_owned(), footprint });
-    Ok(memory)
-}
-
-impl SearchModel {
-    fn of(role: &str, options: &EncoderOptions) -> Result<SearchModel, Failure> {
-        let folder = options.directory.file_name().unwrap_or_default().to_string_lossy();
-        Ok(SearchModel { name: format!("{role} {folder}"), footprint: footprint(options)? })
-    }
+    let tables = Footprint { scratch: documents * size_of::<u64>(), ..Footprint::default() };
+    models.push(("tables of documents".to_owned(), tables));
+    Ok((models, mapped))
 }

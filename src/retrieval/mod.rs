@@ -1,4 +1,4 @@
-//! Search in corpora: a query in, passages out. What answers is the retriever's thread, or a script in tests.
+//! Search in corpora: a query in, passages out. What answers is the retriever, or a script in tests.
 
 #[cfg(test)]
 pub mod scripted;
@@ -23,7 +23,7 @@ use crate::encoder::EncoderOptions;
 use crate::ops::Device;
 use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
-pub use memory::{SearchMemory, SearchModel, memory};
+pub use memory::memory;
 pub use retriever::Retriever;
 pub use spec::{CorpusSpec, Gone};
 
@@ -67,7 +67,7 @@ pub struct Searched {
     pub longest_chunk_chars: usize,
 }
 
-/// Answers searches. Equal requests have equal results, whatever is searched beside them.
+/// Answers searches. Equal requests have equal results.
 pub trait Retrieve: Send + Sync {
     fn searched(&self) -> &Searched;
 

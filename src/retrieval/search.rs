@@ -1,4 +1,4 @@
-//! A batch of searches: queries encoded together, one scan of each corpus, all pairs reranked at once.
+//! A search: the query is encoded, each corpus scanned, and all pairs are reranked at once.
 
 use std::time::Instant;
 
@@ -11,9 +11,8 @@ use crate::corpus::embed::{Embed, cut};
 use crate::corpus::store::Chunk;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
-use crate::encoder::{Pair, Reranker, between_0_and_1};
+use crate::encoder::{Embedded, Pair, Reranker, between_0_and_1};
 use crate::ops::Cpu;
-use crate::ops::vectors::Query;
 use crate::record::{Passage, RetrievedChunk, SearchTimes};
 
 /// What is escaped of an id in an address (RFC 3986); that of a file keeps its folders.
@@ -42,58 +41,39 @@ struct Candidate {
 }
 
 impl Searcher {
-    /// The results of the requests, in order; none depends on the others.
-    pub fn answer(&self, requests: &[&SearchRequest]) -> Result<Vec<SearchResult>, Failure> {
+    pub fn answer(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
         let started = Instant::now();
-        let queries: Vec<&str> = requests.iter().map(|request| &*request.query).collect();
-        let embedded = self.encoder.embed_queries(&queries)?;
+        let Embedded { vectors, cut } = self.encoder.embed_queries(&[&request.query])?;
+        let (vector, is_query_cut) = (&vectors[0], cut[0]);
         let embed_ms = milliseconds(started);
         let started = Instant::now();
-        let found = self.scan(requests, &embedded.vectors)?;
+        let found = self.scan(request.retrieve_top_k, vector)?;
         let scan_ms = milliseconds(started);
         let started = Instant::now();
-        let (mut retrieved, mut candidates) = (Vec::new(), Vec::new());
-        for found in found {
-            let found = found.into_iter().map(|(place, score)| self.candidate(place, score));
-            let found = found.collect::<Result<Vec<Candidate>, CorpusError>>()?;
-            retrieved.push(found.iter().map(retrieved_chunk).collect());
-            candidates.push(found);
-        }
-        self.rerank(requests, &embedded.vectors, &mut candidates)?;
+        let found = found.into_iter().map(|(place, score)| self.candidate(place, score));
+        let mut candidates = found.collect::<Result<Vec<Candidate>, CorpusError>>()?;
+        let retrieved = candidates.iter().map(retrieved_chunk).collect();
+        self.rerank(&request.query, vector, &mut candidates)?;
         let took = SearchTimes { embed_ms, scan_ms, rerank_ms: milliseconds(started) };
-        let found = retrieved.into_iter().zip(candidates).zip(embedded.cut);
-        let result = |(((retrieved, candidates), is_query_cut), request): (_, &&SearchRequest)| {
-            let best = candidates.into_iter().take(request.rerank_top_k);
-            let shown = best.map(|candidate| candidate.passage).collect();
-            SearchResult { retrieved, shown, took, is_query_cut, is_cached: false }
-        };
-        Ok(found.zip(requests).map(result).collect())
+        let best = candidates.into_iter().take(request.rerank_top_k);
+        let shown = best.map(|candidate| candidate.passage).collect();
+        Ok(SearchResult { retrieved, shown, took, is_query_cut, is_cached: false })
     }
 
-    /// Of each request its best chunks with their scores, best first.
-    fn scan(
-        &self,
-        requests: &[&SearchRequest],
-        vectors: &[Vec<f32>],
-    ) -> Result<Vec<Vec<(Place, f32)>>, Failure> {
-        let most = requests.iter().map(|request| request.retrieve_top_k).max().unwrap_or_default();
-        let mut found = vec![Vec::new(); requests.len()];
+    /// The best chunks of all corpora with their scores, best first.
+    fn scan(&self, count: usize, vector: &[f32]) -> Result<Vec<(Place, f32)>, Failure> {
+        let mut found = Vec::new();
         for (number, shelf) in self.corpora.shelves.iter().enumerate() {
             let rows = shelf.corpus.vectors()?;
             let form = shelf.corpus.manifest().vectors;
-            let query = |vector: &Vec<f32>| rows.query(&cut(vector, form.dims, form.normalised));
-            let queries: Vec<Query> = vectors.iter().map(query).collect();
-            let hits = self.cpu.scan(&rows, &queries, &shelf.ranges, most);
-            for (found, hits) in found.iter_mut().zip(hits) {
-                found.extend(hits.into_iter().map(|hit| ((number, hit.row), hit.score)));
-            }
+            let query = rows.query(&cut(vector, form.dims, form.normalised));
+            let hits = self.cpu.scan(&rows, &[query], &shelf.ranges, count).into_iter().flatten();
+            found.extend(hits.map(|hit| ((number, hit.row), hit.score)));
         }
-        for (found, request) in found.iter_mut().zip(requests) {
-            found.sort_by(|(place, score), (other, less)| {
-                less.total_cmp(score).then(place.cmp(other))
-            });
-            found.truncate(request.retrieve_top_k);
-        }
+        found.sort_by(|(place, score): &(Place, f32), (other, less)| {
+            less.total_cmp(score).then(place.cmp(other))
+        });
+        found.truncate(count);
         Ok(found)
     }
 
@@ -122,45 +102,38 @@ impl Searcher {
         Ok(Candidate { place, order: score, passage })
     }
 
-    /// Puts each request's candidates in the order of reranking.
+    /// Puts the candidates in the order of reranking.
     fn rerank(
         &self,
-        requests: &[&SearchRequest],
-        vectors: &[Vec<f32>],
-        candidates: &mut [Vec<Candidate>],
+        query: &str,
+        vector: &[f32],
+        candidates: &mut [Candidate],
     ) -> Result<(), Failure> {
         match (self.rerank, &self.reranker) {
             (Rerank::CrossEncoder, Some(reranker)) => {
-                let mut pairs = Vec::new();
-                for (request, candidates) in requests.iter().zip(&*candidates) {
-                    pairs.extend(candidates.iter().map(|candidate| Pair {
-                        query: &request.query,
-                        title: &candidate.passage.title,
-                        text: candidate.text(),
-                    }));
-                }
-                let scores = reranker.score(&pairs)?;
-                for (candidate, score) in candidates.iter_mut().flatten().zip(scores) {
+                let pairs = candidates.iter().map(|candidate| Pair {
+                    query,
+                    title: &candidate.passage.title,
+                    text: candidate.text(),
+                });
+                let scores = reranker.score(&pairs.collect::<Vec<_>>())?;
+                for (candidate, score) in candidates.iter_mut().zip(scores) {
                     candidate.order = score;
                     candidate.passage.score = between_0_and_1(score);
                 }
             }
             (Rerank::Embedding, _) => {
-                for (vector, candidates) in vectors.iter().zip(&mut *candidates) {
-                    for candidate in candidates {
-                        let (shelf, chunk) = candidate.place;
-                        let rows = self.corpora.shelves[shelf].corpus.full_vectors()?;
-                        candidate.order = cosine(vector, &rows.numbers(chunk));
-                        candidate.passage.score = candidate.order;
-                    }
+                for candidate in candidates.iter_mut() {
+                    let (shelf, chunk) = candidate.place;
+                    let rows = self.corpora.shelves[shelf].corpus.full_vectors()?;
+                    candidate.order = cosine(vector, &rows.numbers(chunk));
+                    candidate.passage.score = candidate.order;
                 }
             }
             _ => return Ok(()),
         }
-        for candidates in candidates {
-            // Of equals the one that was retrieved first.
-            candidates.sort_by(|one, other| other.order.total_cmp(&one.order));
-        }
+        // Of equals the one that was retrieved first.
+        candidates.sort_by(|one, other| other.order.total_cmp(&one.order));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Searches over small corpora with an encoder of words: orders, filters, batches.
+//! Searches over small corpora with an encoder of words: orders, filters, errors.
 
 use std::sync::Arc;
 
@@ -30,14 +30,13 @@ fn with(sources: &Sources, change: impl FnOnce(&mut CorpusSpec)) -> RetrieverOpt
 }
 
 fn start(options: &RetrieverOptions) -> Retriever {
-    Retriever::start(Searcher {
+    Retriever::new(Searcher {
         corpora: Corpora::open(options, None).unwrap(),
         encoder: Box::new(FakeEncoder::new()),
         reranker: None,
         rerank: options.rerank,
         cpu: Cpu::new(2).unwrap(),
     })
-    .unwrap()
 }
 
 fn request(query: &str) -> SearchRequest {
@@ -92,9 +91,6 @@ fn searches_alone_and_at_once_have_equal_results() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(alone, together);
-    let requests: Vec<SearchRequest> = queries.iter().map(|query| request(query)).collect();
-    let at_once = start(&options(&sources)).search_all(&requests).unwrap();
-    assert_eq!(alone, at_once.into_iter().map(without_times).collect::<Vec<_>>());
     let again = one.search(&request(&queries[0])).unwrap();
     assert!(again.is_cached && without_times(again) == alone[0]);
     // Whoever has another salt does not learn that somebody asked the same.
@@ -225,23 +221,18 @@ impl Embed for Fragile {
 #[test]
 fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
     let sources = sources();
-    let retriever = Retriever::start(Searcher {
+    let retriever = Retriever::new(Searcher {
         corpora: Corpora::open(&options(&sources), None).unwrap(),
         encoder: Box::new(Fragile(FakeEncoder::new())),
         reranker: None,
         rerank: Rerank::Off,
         cpu: Cpu::new(1).unwrap(),
-    })
-    .unwrap();
+    });
     for _ in 0..2 {
         let error = retriever.search(&request("snake bite")).unwrap_err();
         assert!(error.to_string().contains("index out of bounds"), "{error}");
         assert!(!retriever.search(&request("fever drug")).unwrap().shown.is_empty());
     }
-    // Beside others, it fails alone.
-    let both = [request("snake"), request("fever number 7")];
-    retriever.search_all(&both).unwrap_err();
-    assert!(retriever.search(&both[1]).is_ok());
 }
 
 #[test]

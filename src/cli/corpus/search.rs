@@ -63,9 +63,6 @@ fn from_one() -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u32).range(1..).map(|number| number as usize)
 }
 
-/// The queries of a file that are searched in one batch.
-const AT_ONCE: usize = 1024;
-
 impl Search {
     pub fn directories(&self) -> Result<Vec<PathBuf>, Failure> {
         list::paths(&[PathBuf::from(&self.directories)])
@@ -107,11 +104,8 @@ impl Search {
         };
         if let Some(path) = &self.queries {
             let text = outside::given_text(path)?;
-            let requests: Vec<SearchRequest> = text.lines().map(request).collect();
-            for requests in requests.chunks(AT_ONCE) {
-                for (request, result) in requests.iter().zip(retriever.search_all(requests)?) {
-                    print(request, &result)?;
-                }
+            for request in text.lines().map(request) {
+                print(&request, &retriever.search(&request)?)?;
             }
             return Ok(());
         }
