@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::BuiltSource;
@@ -17,8 +16,6 @@ use crate::corpus::{Corpus, verify};
 pub enum CorpusVerb {
     /// Build a corpus: read its sources, split them, embed the chunks
     Build(Box<build::Build>),
-    /// Download the sources of a description that may be redistributed, for --data-dir of `corpus build`
-    Fetch(Fetch),
     /// Show what a corpus holds: documents, chunks, licences by source
     Info(Info),
     /// Search a corpus
@@ -42,15 +39,7 @@ pub struct Verify {
     directory: PathBuf,
 }
 
-#[derive(Debug, Args)]
-pub struct Fetch {
-    /// Description: clinicalcorp-open or another name, or a file
-    name: String,
-    #[command(flatten)]
-    from: FetchFlags,
-}
-
-run_each!(CorpusVerb: Build, Fetch, Info, Search, Verify);
+run_each!(CorpusVerb: Build, Info, Search, Verify);
 
 impl Info {
     fn run(self) -> Result<(), Failure> {
@@ -118,29 +107,5 @@ impl Verify {
             0 => Ok(()),
             _ => Err(Failure::mismatch(format!("{} is damaged", self.directory.display()))),
         }
-    }
-}
-
-impl Fetch {
-    fn run(self) -> Result<(), Failure> {
-        let description = crate::corpus::Description::open(&self.name)?;
-        let options = self.from.options()?;
-        let (cards, others) = crate::corpus::fetch::cards(&description);
-        for card in &cards {
-            console::note(format!("{}: licence: {}", card.title, card.licence.name));
-        }
-        for (label, reason) in others {
-            console::note(format!("note: {label} is not fetched: {reason}"));
-        }
-        if cards.is_empty() {
-            return Err(Failure::usage(
-                format!("no source of {} can be fetched", description.name),
-                "put its files into the data directory by hand; docs/corpora.md says where from",
-            ));
-        }
-        for card in &cards {
-            self.from.fetch(card, &options)?;
-        }
-        Ok(())
     }
 }

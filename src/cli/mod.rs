@@ -279,7 +279,6 @@ impl Verb {
             Verb::Data(Data::Reasons(verb)) => verb.ask.within(given)?,
             Verb::Corpus(verb) => match &**verb {
                 CorpusVerb::Build(verb) => verb.within(given)?,
-                CorpusVerb::Fetch(_) => given.fetch()?,
                 CorpusVerb::Search(verb) => given.corpora(&verb.directories()?),
                 CorpusVerb::Info(_) | CorpusVerb::Verify(_) => given,
             },

@@ -30,7 +30,7 @@ impl HubFlags {
     }
 }
 
-/// The flags of the commands that download datasets and the sources of corpora.
+/// The flags of the command that downloads datasets.
 #[derive(Clone, Debug, Args)]
 pub struct FetchFlags {
     /// Directory to write to; existing files with the right checksum are kept

@@ -39,7 +39,7 @@ pub struct Source {
     /// Of a folder, the files to read, `*` for any characters; without it all that the format can read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Of the Hugging Face hub, `owner/name`, from which `corpus fetch` takes `files`.
+    /// Of the Hugging Face hub, `owner/name`, that publishes `files`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// A branch or a commit of the repository.
@@ -57,7 +57,7 @@ pub struct Source {
     /// A CSV file in the data directory with a column `wiki_id`: the articles to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Of the hub, `owner/name`, from which `corpus fetch` takes that file.
+    /// Of the hub, `owner/name`, that publishes that file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_repository: Option<String>,
     pub licence: String,
@@ -141,10 +141,6 @@ impl Source {
         if !self.files.iter().chain(&self.filter).all(|file| outside::is_below(file)) {
             return Some("`files` and `filter` are names below the folder of the data");
         }
-        let revision = self.revision.as_deref().unwrap_or_default();
-        if !revision.chars().all(|c| is_plain(c) || c == '/') || revision.contains("..") {
-            return Some("`revision` is no branch, tag or commit");
-        }
         if self.size == 0 || self.overlap >= self.size {
             return Some("`overlap` must be smaller than `size`");
         }
@@ -196,7 +192,6 @@ mod tests {
             assert!(said.contains("`path` is not below"), "{said}");
         }
         assert!(problem("path =", "files = [\"../a\"]\npath =").contains("names below"));
-        assert!(problem("path =", "revision = \"../a\"\npath =").contains("`revision` is no"));
         assert!(problem("ward", "a ward").contains("a label is made of"));
         assert!(problem("folder", "pdf").contains("unknown variant `pdf`"));
         assert!(problem("path =", "size = 10\npath =").contains("`overlap` must be smaller"));

@@ -23,7 +23,7 @@ faults! {
         Unknown { name: String, known: String } => Usage;
         #[error("source `{label}` has no input at {}", path.display())]
         NoInput { label: String, path: PathBuf } => Artefact,
-            "name the folder that holds the inputs with --data-dir; `wardround corpus fetch` downloads what may be";
+            "name the folder that holds the inputs with --data-dir; docs/corpora.md says where from";
         #[error("{} has changed: its sha256 is {found}, and the corpus was begun with {expected}", path.display())]
         ChangedInput { path: PathBuf, expected: String, found: String } => Artefact,
             "put the input back as it was, or build into a new directory";

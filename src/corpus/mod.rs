@@ -11,7 +11,6 @@ pub mod embed;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
-pub mod fetch;
 pub mod formats;
 pub mod split;
 pub mod store;

@@ -62,7 +62,7 @@ pub enum Host {
 }
 
 /// One published file and the file that comes of it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetFile {
     /// In the repository.
@@ -71,27 +71,14 @@ pub struct DatasetFile {
     pub path: String,
     /// By which its questions or notes are read, as `--format` names it; absent of a file that has none.
     pub format: Option<String>,
-    #[serde(default)]
-    pub check: Check,
     /// Of the published file, where it is known.
     pub size_bytes: Option<u64>,
-    /// Of the published file, 64 hexadecimal digits; given where `check` is by sum, and only there.
+    /// Of the published file, 64 hexadecimal digits, where it is known.
     pub sha256: Option<String>,
-    /// Records of the published file; always given where `check` is by rows.
+    /// Records of the published file; of a card in a file always given where the sum is not.
     pub rows: Option<u64>,
     /// What is made of the published file, which is not kept; without it the file is kept as it is.
     pub convert: Option<Conversion>,
-}
-
-/// What a published file is held against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Check {
-    /// Its size and SHA-256.
-    #[default]
-    Sum,
-    /// The sum is not known: its number of records alone.
-    Rows,
 }
 
 /// How a published file becomes one that is read here.
@@ -165,38 +152,13 @@ impl DatasetCard {
 }
 
 impl DatasetFile {
-    /// Whether it stands for every file whose name fits.
-    pub fn is_pattern(&self) -> bool {
-        self.source.contains('*')
-    }
-
-    /// The file itself; of a pattern, each file of these names that fits and stays in the directory.
-    pub fn expanded(&self, names: &[String]) -> Vec<DatasetFile> {
-        if !self.is_pattern() {
-            return vec![self.clone()];
-        }
-        let folder = self.path.strip_suffix(&self.source).unwrap_or_default();
-        let file = |name: &String| DatasetFile {
-            source: name.clone(),
-            path: format!("{folder}{name}"),
-            ..self.clone()
-        };
-        let fitting = names.iter().filter(|name| matches(&self.source, name)).map(file);
-        fitting.filter(|file| outside::is_below(&file.path)).collect()
-    }
-
     /// # Errors
     /// What is wrong with the entry.
     fn check(&self) -> Result<(), &'static str> {
-        let has_sum = self.sha256.as_deref().is_some_and(is_sha256);
-        match self.check {
+        match &self.sha256 {
             _ if !outside::is_below(&self.path) => Err("`path` leads out of the directory"),
-            Check::Sum if !has_sum => {
-                Err("give `sha256`, or say `check = \"rows\"` and give `rows`")
-            }
-            Check::Rows if self.sha256.is_some() || self.rows.is_none() => {
-                Err("`check = \"rows\"` goes with `rows`, and with no `sha256`")
-            }
+            Some(sum) if !is_sha256(sum) => Err("`sha256` is no sum"),
+            None if self.rows.is_none() => Err("give `sha256`, or `rows` where it is not known"),
             _ => Ok(()),
         }
     }
@@ -209,11 +171,6 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 impl DatasetSource {
-    /// The address of the list of its files, below that of the hub or of a mirror of it.
-    pub fn listing_url(&self, root: &str) -> String {
-        format!("{root}/api/datasets/{}/revision/{}", self.repository, self.revision)
-    }
-
     /// The address of one of its files, below that of its host or of a mirror that serves both hosts.
     pub fn url(&self, root: &str, file: &DatasetFile) -> String {
         let Self { host, repository, revision, .. } = self;
@@ -275,8 +232,8 @@ mod tests {
             DatasetCard::parse(&text, Path::new("own.toml")).unwrap_err().to_string()
         };
         let sum = format!("sha256 = \"{sum}\"\n");
-        assert!(refused(&sum, "").contains("say `check = \"rows\"`"));
-        assert!(refused(&sum, &format!("{sum}check = \"rows\"\n")).contains("goes with `rows`"));
+        assert!(refused(&sum, "").contains("give `sha256`, or `rows`"));
+        assert!(refused(&sum, "sha256 = \"0\"\n").contains("`sha256` is no sum"));
         assert!(refused("path = \"medqa/", "path = \"../").contains("leads out"));
         assert!(refused("revision = \"", "revision = \"v").contains("is not a commit"));
     }

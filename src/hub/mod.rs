@@ -30,7 +30,7 @@ use crate::outside;
 pub use cache::CachedRepository;
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
-pub use dataset::{Check, Conversion, DatasetCard, DatasetFile, DatasetSource, Host, matches};
+pub use dataset::{Conversion, DatasetCard, DatasetFile, DatasetSource, Host, matches};
 pub use environment::{Environment, Token};
 pub use error::{HubError, NotCached, OfflineReason};
 pub use fetch::fetch_dataset;

@@ -1,4 +1,4 @@
-//! Corpora on machines that fail: a disk that is full, a kill, a model that is too large, downloads from a host on the loopback.
+//! Corpora on machines that fail: a disk that is full, a kill, a model that is too large.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,68 +94,4 @@ fn an_encoder_and_a_reranker_count_in_the_memory_of_a_run() {
         ],
     );
     assert!(!scratch.path("run").exists());
-}
-
-/// Fetched, built and searched; what may not be handed on is not asked for.
-#[cfg(feature = "hub")]
-#[test]
-fn what_may_be_handed_on_is_fetched_from_a_hub() {
-    let scratch = scratch();
-    let source = |label: &str, redistribute: bool| {
-        format!(
-            "[[source]]\nlabel = \"{label}\"\nformat = \"jsonl\"\npath = \"hub/{label}\"\nfiles = [\"rows.jsonl\"]\nrepository = \"own/{label}\"\nlicence = \"terms of {label}\"\nredistribute = {redistribute}\n"
-        )
-    };
-    scratch.write("own.toml", format!("name = \"own\"\n{}", source("open", true)));
-    let both = format!("name = \"both\"\n{}{}", source("open", true), source("closed", false));
-    scratch.write("both.toml", both);
-    let rows = many_rows(3).into_bytes();
-    let served = vec![("datasets/own/open/resolve/main/rows.jsonl".to_owned(), rows.clone())];
-    let host = crate::datasets::Host::serve(served);
-    let fetch = format!("corpus fetch both.toml --to data --endpoint {}", host.address);
-    let fetched = scratch.wardround(&fetch);
-    fetched.succeeded();
-    assert!(fetched.stderr.contains("open: licence: terms of open"), "{fetched:#?}");
-    assert!(
-        fetched.stderr.contains("closed is not fetched: its licence does not let copies"),
-        "{fetched:#?}"
-    );
-    assert_eq!(std::fs::read(scratch.path("data/hub/open/rows.jsonl")).unwrap(), rows);
-    assert!(host.requests().iter().all(|request| request.contains("own/open")));
-    let build = "corpus build own.toml --data-dir data --encoder encoder --out out";
-    scratch.wardround(build).succeeded();
-    // What is there already is not loaded again.
-    scratch.wardround(&fetch).succeeded();
-    let again = host.requests();
-    assert!(again.is_empty(), "{again:?}");
-    scratch.write("closed.toml", format!("name = \"closed\"\n{}", source("closed", false)));
-    scratch
-        .wardround(format!("corpus fetch closed.toml --to data --endpoint {}", host.address))
-        .refused(2, &["no source of closed can be fetched"]);
-    // A pattern is what the hub's list has of it, and the list of articles comes from where it lies.
-    let wiki = "name = \"wiki\"\n[[source]]\nlabel = \"wiki\"\nformat = \"wikipedia\"\npath = \"wiki\"\nfiles = [\"en/*.jsonl\"]\nrepository = \"own/wiki\"\nfilter = \"topics/t.csv\"\nfilter_repository = \"own/topics\"\nlicence = \"CC BY-SA\"\nredistribute = true\n";
-    scratch.write("wiki.toml", wiki);
-    let listing = serde_json::json!({"sha": "0".repeat(40), "siblings": [
-        {"rfilename": "en/0.jsonl"}, {"rfilename": "de/0.jsonl"}, {"rfilename": "en/1.jsonl"},
-    ]});
-    let of = |path: &str, bytes: &str| (format!("datasets/own/{path}"), bytes.as_bytes().to_vec());
-    let served = vec![
-        ("api/datasets/own/wiki/revision/main".to_owned(), listing.to_string().into_bytes()),
-        of("wiki/resolve/main/en/0.jsonl", "{}"),
-        of("wiki/resolve/main/en/1.jsonl", "{}\n{}"),
-        of("topics/resolve/main/t.csv", "wiki_id\n1\n"),
-    ];
-    let hub = crate::datasets::Host::serve(served);
-    scratch
-        .wardround(format!("corpus fetch wiki.toml --to data --endpoint {}", hub.address))
-        .succeeded();
-    for file in ["wiki/en/0.jsonl", "wiki/en/1.jsonl", "topics/t.csv"] {
-        assert!(scratch.path("data").join(file).is_file(), "{file}");
-    }
-    assert!(!scratch.path("data/wiki/de").exists());
-    scratch.write("gone.toml", format!("name = \"gone\"\n{}", source("gone", true)));
-    let gone =
-        scratch.wardround(format!("corpus fetch gone.toml --to data --endpoint {}", host.address));
-    assert!(gone.code != Some(0) && gone.stderr.contains("own/gone"), "{gone:#?}");
-    assert!(!scratch.path("data/hub/gone/rows.jsonl").exists());
 }

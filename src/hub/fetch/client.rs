@@ -56,10 +56,6 @@ impl Listing {
     pub fn has(&self, file: &str) -> bool {
         self.siblings.iter().any(|sibling| sibling.rfilename == file)
     }
-
-    pub fn into_files(self) -> Vec<String> {
-        self.siblings.into_iter().map(|sibling| sibling.rfilename).collect()
-    }
 }
 
 impl Client {

@@ -11,15 +11,15 @@ use super::{Known, bring, incomplete, replace};
 use crate::console;
 use crate::hub::environment::without_login;
 use crate::hub::{
-    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, HubError,
-    HubOptions, PROVENANCE, Record, if_there, sha256_file,
+    Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, HubError, HubOptions,
+    PROVENANCE, Record, if_there, sha256_file,
 };
 use crate::outside;
 
 const GITHUB: &str = "https://raw.githubusercontent.com";
 
 /// Fetches the files of a dataset into the directory `to`; gives their paths. Files that are there and right are kept, an
-/// interrupted download goes on where it stopped; a name with `*` stands for every file of the repository that it fits. `mirror` is the address of a server that has the paths of both hosts.
+/// interrupted download goes on where it stopped. `mirror` is the address of a server that has the paths of both hosts.
 ///
 /// # Errors
 /// [`HubError::Forbidden`] before any connection where one is forbidden; else what a host, the network, a sum or the
@@ -47,14 +47,9 @@ pub fn fetch_dataset(
             (None, Host::Github) => (GITHUB, None, None),
         };
         let client = Client::new(environment, token, login);
-        let mut files = Vec::new();
-        if source.files.iter().any(DatasetFile::is_pattern) {
-            let url = source.listing_url(root);
-            files = client.list(&url, &url)?.into_files();
-        }
-        for file in source.files.iter().flat_map(|file| file.expanded(&files)) {
-            let (url, path) = (source.url(root, &file), outside::below(&to, &file.path)?);
-            let wanted = Wanted { card: &card.name, source, file: &file, url, path: &path };
+        for file in &source.files {
+            let (url, path) = (source.url(root, file), outside::below(&to, &file.path)?);
+            let wanted = Wanted { card: &card.name, source, file, url, path: &path };
             let fetched = match wanted.kept(&record)? {
                 Some(fetched) => fetched,
                 None => wanted.download(&client, options)?,
@@ -146,13 +141,9 @@ impl Wanted<'_> {
                 return Err(changed(format!("has {found} rows, but its card says {expected}")));
             }
         }
-        if file.check == Check::Rows {
-            let checked = match file.rows {
-                Some(rows) => format!("it was checked by its {rows} rows alone"),
-                None => "it was taken as it came".to_owned(),
-            };
+        if file.sha256.is_none() {
             let unknown = "the sum of the published file is not known";
-            console::note(format!("note: {}: {unknown}; {checked}", file.path));
+            console::note(format!("note: {}: {unknown}", file.path));
         }
         let Some(converted) = converted else {
             fs_err::rename(part, self.path)?;

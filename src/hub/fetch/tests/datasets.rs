@@ -53,7 +53,7 @@ repository = "owner/notes"
 revision = "{REVISION}"
 files = [
     {{ source = "a b/q.jsonl", path = "{QUESTIONS}", size_bytes = {}, sha256 = "{}" }},
-    {{ source = "k.csv", path = "{KEYWORDS}", check = "rows", rows = 5, convert = "keywords" }},
+    {{ source = "k.csv", path = "{KEYWORDS}", rows = 5, convert = "keywords" }},
 ]
 [[sources]]
 host = "hub"
