@@ -37,9 +37,6 @@ pub struct Fetch {
     /// Directory to write to instead of the cache
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Branch, tag or commit [default: the card's]
-    #[arg(long, value_name = "REVISION")]
-    revision: Option<String>,
     #[command(flatten)]
     progress: QuietFlag,
     #[command(flatten)]
@@ -123,30 +120,10 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
 
 impl Fetch {
     fn run(self) -> Result<(), Failure> {
-        let mut options = self.hub.options(self.progress.quiet)?;
-        options.revision = self.revision;
+        let options = self.hub.options(self.progress.quiet)?;
         let checkpoint = hub::fetch(&self.model, self.to.as_deref(), &options)?;
-        self.progress.note(provenance_of_sums(&checkpoint));
         Ok(console::say(checkpoint.directory.display().to_string())?)
     }
-}
-
-/// By whose sums the files that were fetched are known.
-fn provenance_of_sums(checkpoint: &Checkpoint) -> String {
-    let is_of_card = |card: &&Card| checkpoint.revision.as_ref() == Some(&card.revision);
-    let files = checkpoint.named_files();
-    let pinned = checkpoint.card.filter(is_of_card);
-    let is_pinned = |name: &str| pinned.is_some_and(|card| card.sha256(name).is_some());
-    let (known, others): (Vec<_>, Vec<_>) =
-        files.iter().map(|(name, _)| name.as_str()).partition(|name| is_pinned(name));
-    let others = match others.is_empty() {
-        true => String::new(),
-        false => format!(
-            "; not pinned by a card, and held against the hub's own size, and its sum where it gives one: {}",
-            others.join(", ")
-        ),
-    };
-    format!("{} of {} files have the sums of their card{others}", known.len(), files.len())
 }
 
 impl Verify {

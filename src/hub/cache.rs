@@ -35,21 +35,6 @@ impl CachedRepository {
         Ok(commit.map(|commit| commit.trim().to_owned()).filter(|commit| is_commit(commit)))
     }
 
-    /// The branches and tags that stand for another commit than `revision` does, in the order of their names.
-    pub fn references_besides(&self, revision: &str) -> Vec<String> {
-        let Ok(entries) = fs_err::read_dir(self.root.join("refs")) else {
-            return Vec::new();
-        };
-        let commit = |name: &str| self.commit(name).ok().flatten();
-        let own = commit(revision);
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| commit(name).is_some_and(|other| Some(&other) != own.as_ref()))
-            .collect();
-        names.sort();
-        names
-    }
-
     /// The directory of a commit's files.
     pub fn snapshot(&self, commit: &str) -> PathBuf {
         self.root.join("snapshots").join(commit)

@@ -25,9 +25,9 @@ faults! {
         NoDirectory { path: PathBuf } => Usage;
         #[error("{} is a file; a model is a directory", path.display())]
         NotADirectory { path: PathBuf } => Usage;
-        #[error("{problem}")]
-        Revision { problem: String } => Usage,
-            "only models of the hub have revisions: one each, written org/name@revision";
+        #[error("`{revision}` is not the name of a branch, tag or commit")]
+        Revision { revision: String } => Usage,
+            "a revision of a model of the hub is written org/name@revision";
         #[error("there is no directory for the hub's cache: no home directory is known")]
         NoCache => Usage, "set HF_HUB_CACHE or HF_HOME";
         #[error("{name} is `{value}`, not {expected}")]
@@ -38,7 +38,7 @@ faults! {
         #[error("{} cannot be read: {reason}", path.display())]
         Malformed { path: PathBuf, reason: String } => Artefact;
         #[error(transparent)]
-        NotCached(lacking: Box<NotCached>) => Artefact, lacking.remedy();
+        NotCached(lacking: Box<NotCached>) => Artefact, elsewhere("models", &lacking.member);
         #[error("{name} cannot be fetched: {reason}")]
         Forbidden {
             /// What fetches it: `models` or `data`.
@@ -118,8 +118,6 @@ pub struct NotCached {
     /// What the cache lacks.
     pub missing: String,
     pub cache: PathBuf,
-    /// The branches and tags of the repository that the cache knows at other commits.
-    pub known: Vec<String>,
     pub reason: OfflineReason,
 }
 
@@ -151,17 +149,6 @@ impl fmt::Display for OfflineReason {
 
 fn said(message: &Option<String>) -> String {
     message.as_ref().map(|message| format!(": {message}")).unwrap_or_default()
-}
-
-impl NotCached {
-    fn remedy(&self) -> String {
-        let remedy = elsewhere("models", &self.member);
-        let Some(first) = self.known.first() else { return remedy };
-        let (repository, known) = (&self.repository, self.known.join(", "));
-        format!(
-            "{remedy}; the cache has other revisions of it: {known} (name {repository}@{first})"
-        )
-    }
 }
 
 /// The names of the models' cards of this kind.

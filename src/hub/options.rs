@@ -8,8 +8,6 @@ use super::{Environment, HubError, OfflineReason, fetch};
 pub struct HubOptions {
     /// Why the command forbids connections; the environment may forbid them too.
     pub offline: Option<OfflineReason>,
-    /// A branch, tag or commit in place of the card's; without a card, in place of `main`.
-    pub revision: Option<String>,
     /// Whether fetching prints nothing to stderr.
     pub quiet: bool,
     pub environment: Environment,
@@ -17,7 +15,7 @@ pub struct HubOptions {
 
 impl HubOptions {
     pub fn new(environment: Environment) -> Self {
-        Self { offline: None, revision: None, quiet: false, environment }
+        Self { offline: None, quiet: false, environment }
     }
 
     /// The same for a command that only looks at what is there.

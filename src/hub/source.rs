@@ -19,7 +19,7 @@ mod tests;
 /// # Errors
 /// See [`HubError`]; the first missing file is named.
 pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubError> {
-    match identify(member, options)? {
+    match identify(member)? {
         Some(repository) => open_or_fetch(&repository, options),
         None => open_directory(&std::path::absolute(member)?),
     }
@@ -27,7 +27,7 @@ pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubErro
 
 /// Says early why [`resolve`] would fail, as far as nothing need be fetched to know it.
 pub fn check(member: &str, options: &HubOptions) -> Result<(), HubError> {
-    match identify(member, options)? {
+    match identify(member)? {
         Some(_) if options.fetch_refusal().is_none() => Ok(()),
         _ => resolve(member, options).map(drop),
     }
@@ -49,7 +49,6 @@ fn open_or_fetch(repository: &Repository, options: &HubOptions) -> Result<Checkp
         revision: repository.revision.clone(),
         missing,
         cache,
-        known: cached.references_besides(&repository.revision),
         reason,
     })))
 }
@@ -61,7 +60,7 @@ pub fn fetch(
     to: Option<&Path>,
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
-    match Repository::parse(member, options.revision.as_deref())? {
+    match Repository::parse(member)? {
         Some(repository) => hub_fetch::fetch_repository(&repository, to, options),
         None => Err(HubError::UnknownModel { member: member.to_owned() }),
     }
@@ -79,17 +78,15 @@ pub fn folder(named: &Path, options: &HubOptions) -> Result<PathBuf, HubError> {
 }
 
 /// The repository that a user means; `None` is the directory of that name.
-fn identify(member: &str, options: &HubOptions) -> Result<Option<Repository>, HubError> {
+fn identify(member: &str) -> Result<Option<Repository>, HubError> {
     let path = Path::new(member);
     if path.is_dir() {
-        let Some(revision) = &options.revision else { return Ok(None) };
-        let problem = format!("`{member}` is a directory, which has no revision `{revision}`");
-        return Err(HubError::Revision { problem });
+        return Ok(None);
     }
     if path.is_file() {
         return Err(HubError::NotADirectory { path: path.to_owned() });
     }
-    if let Some(repository) = Repository::parse(member, options.revision.as_deref())? {
+    if let Some(repository) = Repository::parse(member)? {
         return Ok(Some(repository));
     }
     let looks_like_path = path.is_absolute()

@@ -308,8 +308,6 @@ fn a_file_of_another_size_than_its_cards_is_refused_before_it_is_downloaded() {
 name = "tiny"
 repository = "{REPOSITORY}"
 revision = "{COMMIT}"
-family = "qwen3"
-dtype = "bf16"
 gated = false
 licence = {{ name = "MIT", url = "https://example.org" }}
 files = [{{ name = "tokenizer.json", size_bytes = {size} }}]
