@@ -76,8 +76,6 @@ mod tests {
         }
         assert_eq!(cached.commit("v2").unwrap(), None);
         assert_eq!(cached.snapshot(COMMIT), root.join("snapshots").join(COMMIT));
-        assert_eq!(cached.references_besides("v2"), ["main"]);
-        assert_eq!(cached.references_besides("main"), [""; 0]);
     }
 
     #[test]

@@ -175,17 +175,4 @@ mod tests {
         );
         assert_eq!(in_url("sjögren\n\"'<>"), "sj%C3%B6gren%0A%22%27%3C%3E");
     }
-
-    #[test]
-    fn texts_overlap_from_150_characters_on() {
-        let text: String = (0..200).map(|number| format!("{number:03}.")).collect();
-        let long = |overlap: usize| overlap_of(&text[..400], &text[400 - overlap..]);
-        fn overlap_of(one: &str, other: &str) -> bool {
-            assert_eq!(overlap(one, other), overlap(other, one));
-            overlap(one, other)
-        }
-        assert!(long(150) && long(200) && !long(149));
-        assert!(overlap(&text, &text[20..40]));
-        assert!(!overlap("one", "two"));
-    }
 }
