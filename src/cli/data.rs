@@ -174,7 +174,7 @@ fn oddities(questions: &[&Question]) -> Vec<String> {
             twice.push(question.id.as_str());
         }
         if let Some(gold) = question.gold.and_then(|gold| question.option(gold)).map(plain) {
-            let asked = (plain(&question.question), options);
+            let asked = (plain(&question.question), question.image.as_deref(), options);
             if *answers.entry(asked).or_insert_with(|| gold.clone()) != gold {
                 contradicting.push(question.id.as_str());
             }

@@ -52,6 +52,10 @@ pub struct Paths {
     is_quiet: bool,
 }
 
+/// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
+const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
+const MOST_IMAGES: usize = 1 << 16;
+
 /// Directories that were made for the command, which is one a process.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -247,11 +251,15 @@ impl Paths {
         // The one file that is read beside the questions.
         let beside = spec.format.beside().map(|name| folder_of(&spec.data).join(name));
         let beside = beside.filter(|file| file.is_file());
+        let is_sent =
+            spec.panel.iter().chain(spec.slots.values()).any(|name| Address::is_meant_by(name));
+        let images = is_sent.then(|| files_of(&folder_of(&spec.data), &IMAGES, MOST_IMAGES));
         let paths = self
             .store(&spec.hardware.calls)?
             .read([&spec.data])
             .read(spec.subset.path())
             .read(beside)
+            .read(images.into_iter().flatten())
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)

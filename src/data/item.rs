@@ -50,7 +50,7 @@ impl From<&Item> for ItemText {
                     .collect(),
                 answer: question.gold.map(String::from),
                 reference: None,
-                image: None,
+                image: question.image.clone(),
             }),
             Item::Note(note) => ItemText::Note(NoteText {
                 item: note.id.clone(),
@@ -102,6 +102,8 @@ pub struct Question {
     pub options: Vec<Choice>,
     /// The letter of the correct option; `None` if the file has none.
     pub gold: Option<char>,
+    /// The file or URL of the question's image, if it has one; only a remote member can be shown it.
+    pub image: Option<String>,
 }
 
 impl Question {

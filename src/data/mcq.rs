@@ -10,9 +10,9 @@
 //! The same in CSV, where a line break inside a quoted cell is part of it:
 //!
 //! ```csv
-//! id,question,A,B,C,answer
-//! ward-7,Which vitamin is retinol?,Vitamin A,Vitamin D,,A
-//! ,Which of these is a bone of the leg?,Ulna,Tibia,Clavicle,
+//! id,question,A,B,C,answer,image
+//! ward-7,Which vitamin is retinol?,Vitamin A,Vitamin D,,A,
+//! ,Which of these is a bone of the leg?,Ulna,Tibia,Clavicle,,
 //! ```
 //!
 //! | field | |
@@ -21,6 +21,7 @@
 //! | `options` | required: 2 to 10, a list, or an object whose keys are the letters from A on; in CSV the columns `A`, `B`, …, with empty cells only after the last option |
 //! | `answer` | the letter of the correct option; a question without it is answered but not scored |
 //! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
+//! | `image` | a URL or a path, kept as written |
 //!
 //! Files are UTF-8, with or without a byte order mark, with either line ending. A missing field may also be `null`, in CSV
 //! an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
@@ -36,7 +37,7 @@ use super::{DataError, Draft, Question};
 mod tests;
 
 const LETTERS: [&str; 10] = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J"];
-const FIELDS: [&str; 3] = ["id", "question", "answer"];
+const FIELDS: [&str; 4] = ["id", "question", "answer", "image"];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let rows = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
@@ -60,12 +61,13 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
 
 /// The question of a row; without an id it is named by `number`.
 pub(super) fn question(row: &Row, number: usize) -> Result<Question, DataError> {
-    row.refuse_others(&["id", "question", "options", "answer"], MEND)?;
+    row.refuse_others(&["id", "question", "options", "answer", "image"], MEND)?;
     let options = row.options("options")?;
     Ok(Question {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),
         question: row.text("question")?.to_owned(),
         gold: row.get("answer").map(|_| row.letter("answer", &options)).transpose()?,
+        image: row.optional_text("image")?.map(str::to_owned),
         options,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! A line has `id`, `question`, `options` (`{"A": …}`) and `label`, a letter; other fields (`medical_task`, `body_system`, `question_type`)
 //! are ignored. The question ends with its options once more, behind `Answer Choices:`: they are taken off, for every system shows
-//! options in its own way. Rows with `images` are those of MedXpertQA MM, and refused.
+//! options in its own way. Rows with `images` are those of MedXpertQA MM.
 
 use super::row::Row;
 use super::source::Source;
@@ -17,9 +17,6 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 }
 
 fn question(row: &Row) -> Result<Question, DataError> {
-    if row.get("images").is_some() {
-        return Err(row.wrong("images", "is of MedXpertQA MM: no model here is shown an image"));
-    }
     let options = row.options("options")?;
     let whole = row.text("question")?;
     Ok(Question {
@@ -30,8 +27,21 @@ fn question(row: &Row) -> Result<Question, DataError> {
             .to_owned(),
         gold: Some(row.letter("label", &options)?),
         options,
-        ..Question::default()
+        image: image(row)?,
     })
+}
+
+/// Of MedXpertQA MM: a question is asked with one image at most.
+fn image(row: &Row) -> Result<Option<String>, DataError> {
+    if row.get("images").is_none() {
+        return Ok(None);
+    }
+    match &row.texts("images")?[..] {
+        [name] => Ok(Some(name.clone())),
+        several => {
+            Err(row.wrong("images", format!("holds {} images, and one is shown", several.len())))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -59,10 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn a_row_with_images_and_a_letter_that_no_option_has_are_refused() {
+    fn a_row_with_images_says_so() {
         let line = LINE.replace("\"label\"", "\"images\": [\"MM-1-a.jpeg\"], \"label\"");
-        let problem = parse(&line).unwrap_err().to_string();
-        assert!(problem.contains("field `images` is of MedXpertQA MM"), "{problem}");
+        assert_eq!(parse(&line).unwrap().questions()[0].image.as_deref(), Some("MM-1-a.jpeg"));
+        let several = line.replace("[\"MM-1-a.jpeg\"]", "[\"a.jpeg\", \"b.jpeg\"]");
+        let problem = parse(&several).unwrap_err().to_string();
+        assert!(problem.ends_with("field `images` holds 2 images, and one is shown"), "{problem}");
         let problem = parse(&LINE.replace("\"B\", \"medical", "\"C\", \"medical")).unwrap_err();
         assert!(problem.to_string().contains("field `label` is not one of A, B"), "{problem}");
     }

@@ -14,6 +14,7 @@ use super::{texts, versions};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::ops::PAGE;
+use crate::outside;
 use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, SharedResponder};
@@ -111,8 +112,25 @@ impl Spec {
         libraries: &mut Libraries,
     ) -> Result<Run, Failure> {
         let Inputs { prompts, dataset, exemplars, exemplar_plan } = inputs;
-        let items = dataset.items;
+        let mut items = dataset.items;
         let texts: Vec<ItemText> = items.iter().map(ItemText::from).collect();
+        for item in &mut items {
+            if let Item::Question(question) = item {
+                let image = question.image.take();
+                let path = image.map(|image| beside(&dataset.path, image)).transpose();
+                question.image = path.map_err(|error| {
+                    let message = format!(
+                        "{}: the image of {}: {error}",
+                        dataset.path.display(),
+                        question.id
+                    );
+                    Failure::usage(
+                        message,
+                        "put images beside the file of questions, or into a folder there",
+                    )
+                })?;
+            }
+        }
         let names = self.slot_models()?;
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (models.max_batch(&self.hardware), self.hardware.draft());
@@ -298,6 +316,15 @@ impl Run {
             items: self.items,
             panel,
         })
+    }
+}
+
+/// The path of a question's image: below the folder of the file of questions, unless it is an address.
+fn beside(file: &Path, image: String) -> std::io::Result<String> {
+    let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
+    match file.parent() {
+        Some(folder) if !is_address => Ok(outside::below(folder, &image)?.display().to_string()),
+        _ => Ok(image),
     }
 }
 

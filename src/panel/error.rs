@@ -62,6 +62,8 @@ faults! {
             "item {item}: the recruiter named no experts, where MedAgentBoard ends in an error (mab_compat=on)"
         )]
         NoExperts { item: String } => Usage;
+        #[error("item {item} has an image, which a local model cannot be shown")]
+        Image { item: String } => Usage;
         #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
         PromptTooLong { prompt: usize, context: usize } => Usage,
             "raise --context, or leave the item out";
@@ -87,7 +89,8 @@ impl PanelError {
         }
         matches!(
             self,
-            PanelError::NoExperts { .. }
+            PanelError::Image { .. }
+                | PanelError::NoExperts { .. }
                 | PanelError::PromptTooLong { .. }
                 | PanelError::Chat(ChatError::Render { .. } | ChatError::LeftOut { .. })
                 | PanelError::Tokenizer(TokenizerError::Encode { .. })

@@ -82,6 +82,8 @@ pub struct Call {
     pub temperature: Option<f32>,
     /// Tokens of this completion at most, where the panel's limit is not lower.
     pub max_tokens: Option<usize>,
+    /// A path or a URL; only remote members take images.
+    pub image: Option<String>,
     /// Constrains the completion under [`DecodingMode::Grammar`]; `None`: any text.
     pub grammar: Option<Grammar>,
     /// Whether the completion is a JSON object under [`DecodingMode::Json`].
@@ -150,6 +152,12 @@ impl Panel {
     /// Makes one call and waits for its answer.
     pub fn answer(&self, call: Call) -> Result<Answered, PanelError> {
         self.begin(call)?.wait()
+    }
+
+    /// Whether every member takes images.
+    pub fn takes_images(&self) -> bool {
+        let mut members = self.members.iter();
+        members.all(|member| member.source.takes_images())
     }
 
     /// The seed of a call, derived from its key and from the member's own seed or the run's.
@@ -296,6 +304,7 @@ mod tests {
             messages: Vec::new(),
             temperature: None,
             max_tokens: None,
+            image: None,
             grammar: None,
             is_json: false,
         };

@@ -24,6 +24,10 @@ pub trait Responder: Send + Sync {
     /// A call that can never be answered, such as a prompt longer than the context.
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError>;
 
+    fn takes_images(&self) -> bool {
+        false
+    }
+
     /// How many completions came out of the store of calls, which several may share.
     fn taken(&self) -> u64 {
         0
@@ -47,12 +51,17 @@ impl Responder for Endpoint {
         self.model.address().to_string()
     }
 
+    fn takes_images(&self) -> bool {
+        true
+    }
+
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
         let seed = panel.seed(call);
         let sampling = panel.remote_sampling(call);
         let max_tokens = panel.limit(call);
         let request = RemoteRequest {
             messages: call.messages.clone(),
+            image: call.image.clone(),
             max_tokens,
             seed,
             omit_seed: !panel.settings.sends_seed,
@@ -70,8 +79,10 @@ impl Responder for Endpoint {
             constrained,
             not_sent,
         };
+        // What is in an image is not in the request.
+        let calls = self.calls.clone().filter(|_| call.image.is_none());
         let sum = sha256(format!("{} {request:?}", self.name()));
-        let calls = self.calls.clone().map(|calls| (Key::of(&sum, panel.salt), calls));
+        let calls = calls.map(|calls| (Key::of(&sum, panel.salt), calls));
         if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
             let said = kept.elsewhere.clone();
             let said = said.map(|said| sampling(said.constrained, said.not_sent));

@@ -39,7 +39,7 @@ pub struct QuestionText {
     /// Of a question without options, which earlier versions asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// What earlier versions showed endpoints; `null` now.
+    /// A file or a URL; `null` if there is none.
     pub image: Option<String>,
 }
 

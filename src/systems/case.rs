@@ -82,11 +82,14 @@ impl Task<'_> {
     /// The item as a question.
     ///
     /// # Errors
-    /// An item of another kind.
+    /// An item of another kind; a question with an image where a member does not take images.
     pub fn question(&self) -> Result<Case<'_>, PanelError> {
         let Item::Question(question) = self.item else {
             return Err(PanelError::OtherItem { item: self.item.id().to_owned() });
         };
+        if question.image.is_some() && !self.panel.takes_images() {
+            return Err(PanelError::Image { item: question.id.clone() });
+        }
         Ok(self.case(question, Some(question.letters().collect())))
     }
 
@@ -207,6 +210,10 @@ impl<'a, T> Case<'a, T> {
         agent: impl Into<String>,
         messages: Vec<Message>,
     ) -> Call {
+        let image = match self.task.item {
+            Item::Question(question) => question.image.clone(),
+            Item::Note(_) => None,
+        };
         Call {
             member,
             key: self.key(agent.into(), step.round, step.purpose),
@@ -214,6 +221,7 @@ impl<'a, T> Case<'a, T> {
             messages,
             temperature: None,
             max_tokens: None,
+            image,
             grammar: step.shape.grammar.clone(),
             is_json: step.shape.is_json,
         }

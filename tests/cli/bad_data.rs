@@ -67,8 +67,9 @@ fn an_id_that_comes_twice() {
 #[test]
 fn a_misspelt_field() {
     let content = GOOD.replace("options", "optoins");
-    let parts =
-        ["x.jsonl:1: field `optoins` is unknown; the fields are id, question, options, answer"];
+    let parts = [
+        "x.jsonl:1: field `optoins` is unknown; the fields are id, question, options, answer, image",
+    ];
     refused("x.jsonl", content.as_bytes(), "mcq", &parts);
 }
 

@@ -32,9 +32,10 @@ pub fn units(items: &[Option<&ItemText>]) -> Vec<usize> {
     units
 }
 
-/// In lower case, for such copies differ in little else.
-fn asked(question: &QuestionText) -> Vec<String> {
-    question.question.split_whitespace().map(str::to_lowercase).collect()
+/// Words and image. In lower case, for such copies differ in little else.
+fn asked(question: &QuestionText) -> (Vec<String>, Option<&str>) {
+    let words = question.question.split_whitespace().map(str::to_lowercase);
+    (words.collect(), question.image.as_deref())
 }
 
 /// The unit of each text.
@@ -127,21 +128,23 @@ mod tests {
 
     #[test]
     fn questions_that_ask_the_same_are_one_unit_whatever_their_options() {
-        let question = |text: &str, option: &str| {
+        let question = |text: &str, option: &str, image: Option<&str>| {
             ItemText::Question(QuestionText {
                 question: text.to_owned(),
                 options: [('A', option.to_owned())].into(),
+                image: image.map(str::to_owned),
                 ..QuestionText::default()
             })
         };
         let items = [
-            question("Which drug  is first?", "iron"),
-            question("Which drug is last?", "iron"),
-            question("Which drug is First?\n", "zinc"),
+            question("Which drug  is first?", "iron", None),
+            question("Which drug is last?", "iron", None),
+            question("Which drug is First?\n", "zinc", None),
+            question("Which drug is first?", "iron", Some("x.png")),
         ];
         let mut items: Vec<Option<&ItemText>> = items.iter().map(Some).collect();
         items.extend([None, None]);
-        assert_eq!(units(&items), [0, 1, 0, 3, 4]);
+        assert_eq!(units(&items), [0, 1, 0, 3, 4, 5]);
     }
 
     #[test]

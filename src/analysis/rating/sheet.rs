@@ -61,6 +61,8 @@ pub struct CitationShown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QuestionShown {
     pub question: String,
+    /// Where its image is; the page shows none.
+    pub image: Option<String>,
     /// Letters and texts.
     pub options: Vec<(char, String)>,
     /// A letter; empty where there is none.
@@ -154,6 +156,7 @@ impl QuestionShown {
         let options = question.options.iter();
         QuestionShown {
             question: spell_hidden(&question.question),
+            image: question.image.as_deref().map(spell_hidden),
             options: options.map(|(letter, text)| (*letter, spell_hidden(text))).collect(),
             answer: spell_hidden(&record.answer),
             rationale: spell_hidden(record.rationale.trim()),

@@ -22,6 +22,7 @@ mod failure;
 #[cfg(test)]
 mod fake_server;
 mod forms;
+mod image;
 mod limit;
 mod quotation;
 mod reply;
@@ -179,10 +180,13 @@ impl RemoteModel {
         read: impl Fn(&Answer) -> Result<T, Failure>,
     ) -> Result<Answered<T>, RemoteError> {
         let address = || self.address.clone();
+        let image = request.and_then(|request| request.image.as_deref());
+        let image = image.map(image::url).transpose()?;
         let mut forms = self.learned.forms();
         let (mut attempts, mut in_these_forms) = (0, 0);
         loop {
-            let write = |request| body::write(&self.address.model, request, forms);
+            let write =
+                |request| body::write(&self.address.model, request, image.as_deref(), forms);
             let body = request.map(write).transpose()?;
             (attempts, in_these_forms) = (attempts + 1, in_these_forms + 1);
             let permit = self.limit.enter(stop).ok_or(RemoteError::Interrupted)?;

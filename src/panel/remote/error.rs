@@ -1,5 +1,7 @@
 //! Errors of a remote endpoint, and whether each fails one item or ends the run.
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 use super::Address;
@@ -30,6 +32,8 @@ faults! {
             "name a local model, or run where connections are allowed";
         #[error("{address} cannot be asked: {problem}")]
         Proxy { address: Address, problem: ProxyError } => Usage, problem.hint();
+        #[error("the image {path} cannot be sent: {reason}")]
+        Image { path: PathBuf, reason: String } => Usage;
         #[error("the schema cannot be sent: {reason}")]
         Schema { reason: String } => Usage;
         #[error("{address} denies access (HTTP {status}): {message}")]
@@ -75,7 +79,8 @@ impl RemoteError {
     pub fn concerns_item(&self) -> bool {
         matches!(
             self,
-            RemoteError::Rejected { .. }
+            RemoteError::Image { .. }
+                | RemoteError::Rejected { .. }
                 | RemoteError::TooLong { .. }
                 | RemoteError::Exhausted { .. }
         )

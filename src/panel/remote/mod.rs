@@ -70,6 +70,8 @@ impl Default for RemoteOptions {
 #[derive(Clone, Debug, Default)]
 pub struct RemoteRequest {
     pub messages: Vec<Message>,
+    /// Sent before the text of the last user message: a path, or a URL of the scheme `http`, `https` or `data`.
+    pub image: Option<String>,
     pub max_tokens: Option<usize>,
     /// Its low 31 bits are sent, which every server accepts; it also seeds the jitter of the pauses between attempts.
     pub seed: u64,

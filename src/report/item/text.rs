@@ -14,6 +14,8 @@ pub struct Text<'a> {
     pub segments: Vec<Segment>,
     /// Of a question: letter to text.
     options: Option<BTreeMap<char, &'a str>>,
+    /// Where the question's image is; pages load none.
+    image: Option<&'a str>,
 }
 
 /// A part of a text, with the marks on it.
@@ -31,12 +33,13 @@ impl<'a> Text<'a> {
         Text {
             segments: vec![Segment { text: stem, located: false, gold: false }],
             options: Some(options.collect()),
+            image: text.image.as_deref(),
         }
     }
 
     pub fn of_note(text: &'a NoteText, note: &NoteLine) -> Text<'a> {
         let gold = note.gold.as_ref().and_then(|gold| gold.sentence_id);
-        Text { segments: segments(text, [note.sentence_id, gold]), options: None }
+        Text { segments: segments(text, [note.sentence_id, gold]), options: None, image: None }
     }
 
     pub fn plain(&self) -> String {

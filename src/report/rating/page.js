@@ -94,6 +94,8 @@
     const text = element("text");
     if (entry.options) {
       text.textContent = entry.question;
+      element("image").hidden = !entry.image;
+      element("image").textContent = entry.image ? `The question has an image, which is not shown here: ${entry.image}` : "";
       element("options").replaceChildren(...entry.options.map(([letter, words]) => {
         const item = document.createElement("li");
         const name = document.createElement("b");

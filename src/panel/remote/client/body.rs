@@ -37,13 +37,31 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'a str,
-    content: &'a str,
+    /// A text, or parts.
+    content: Value,
 }
 
-/// Writes the body.
-pub fn write(model: &str, request: &RemoteRequest, forms: Forms) -> Result<Vec<u8>, RemoteError> {
-    let turns = request.messages.iter();
-    let turns = turns.map(|message| Turn { role: &message.role, content: &message.content });
+/// Writes the body; `image` goes before the text of the last user message.
+pub fn write(
+    model: &str,
+    request: &RemoteRequest,
+    image: Option<&str>,
+    forms: Forms,
+) -> Result<Vec<u8>, RemoteError> {
+    let last_user = request.messages.iter().rposition(|message| message.role == "user");
+    let turns = request.messages.iter().enumerate().map(|(index, message)| {
+        let shown = image.filter(|_| Some(index) == last_user);
+        Turn {
+            role: &message.role,
+            content: match shown {
+                None => json!(message.content),
+                Some(image) => json!([
+                    {"type": "image_url", "image_url": {"url": image}},
+                    {"type": "text", "text": message.content},
+                ]),
+            },
+        }
+    });
     let is_first = |parameter| forms.of(parameter) == 0;
     let (limit, has_old_name) = (request.max_tokens, is_first(LENGTH));
     let thinking = request.thinking.filter(|_| is_first(THINKING));
@@ -109,7 +127,7 @@ mod tests {
     }
 
     fn written(request: &RemoteRequest, forms: Forms) -> Value {
-        serde_json::from_slice(&write("m", request, forms).unwrap()).unwrap()
+        serde_json::from_slice(&write("m", request, None, forms).unwrap()).unwrap()
     }
 
     /// The forms after each of `refusals` was heard.
@@ -147,7 +165,8 @@ mod tests {
     #[test]
     fn limits_and_thinking_are_sent_where_they_are_set() {
         let request = RemoteRequest { max_tokens: Some(512), thinking: Some(false), ..request() };
-        let text = String::from_utf8(write("m", &request, Forms::default()).unwrap()).unwrap();
+        let text =
+            String::from_utf8(write("m", &request, None, Forms::default()).unwrap()).unwrap();
         for part in [r#""max_tokens":512,"#, r#""chat_template_kwargs":{"enable_thinking":false}"#]
         {
             assert!(text.contains(part), "{text}");
@@ -169,12 +188,27 @@ mod tests {
             ..SamplingChoice::default()
         };
         let request = RemoteRequest { sampling, ..request() };
-        let text = String::from_utf8(write("m", &request, Forms::default()).unwrap()).unwrap();
+        let text =
+            String::from_utf8(write("m", &request, None, Forms::default()).unwrap()).unwrap();
         assert!(text.contains(r#""n":1,"temperature":0.2,"top_p":1.0,"seed":7"#), "{text}");
         assert!(!text.contains("top_k") && !text.contains("min_p"), "{text}");
         let sampling = SamplingChoice { top_k: Some(0), min_p: Some(0.05), ..request.sampling };
         let body = written(&RemoteRequest { sampling, ..request }, Forms::default());
         assert_eq!((body["top_k"].as_u64(), body["min_p"].as_f64()), (Some(0), Some(0.05)));
+    }
+
+    #[test]
+    fn an_image_stands_before_the_last_users_text() {
+        let body = write("m", &request(), Some("data:x"), Forms::default()).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["messages"][0]["content"], "You are a doctor.");
+        assert_eq!(
+            body["messages"][1]["content"],
+            json!([
+                {"type": "image_url", "image_url": {"url": "data:x"}},
+                {"type": "text", "text": "Which?"},
+            ])
+        );
     }
 
     #[test]

@@ -217,3 +217,18 @@ fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
     let error = open(&denied, options()).look_up(&GO).unwrap_err();
     assert!(matches!(error, RemoteError::Denied { .. }), "{error}");
 }
+
+#[test]
+fn an_image_is_shown_and_one_that_is_missing_costs_its_item_without_a_request() {
+    let server = FakeServer::play(vec![said("B")]);
+    let model = open(&server, options());
+    let shown = RemoteRequest { image: Some("https://host/scan.png".to_owned()), ..request() };
+    model.complete(&shown, &GO).unwrap();
+    let parts = &server.requests()[0].body["messages"][0]["content"];
+    assert_eq!(parts[0]["image_url"]["url"], "https://host/scan.png");
+    assert_eq!(parts[1]["text"], "Which?");
+    let missing = RemoteRequest { image: Some("/nowhere/scan.png".to_owned()), ..request() };
+    let error = model.complete(&missing, &GO).unwrap_err();
+    assert!(matches!(error, RemoteError::Image { .. }), "{error}");
+    assert!(server.requests().is_empty());
+}
