@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("bundle", "corpus hub data diagnosis digest console outside"),
     ("report", "analysis experiment systems data text diagnosis record"),
     ("selftest", "experiment panel engine ops hub diagnosis digest record"),
-    ("bench", "analysis experiment panel engine model ops text random record"),
+    ("bench", "analysis experiment panel engine model ops random record"),
     (
         "analysis",
         "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record fault outside",

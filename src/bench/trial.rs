@@ -1,11 +1,9 @@
 //! Runs tests on a loaded decoder and times them: warm-up steps, then whole repetitions.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::workload::{Extent, Step, Workload};
 use crate::model::{Decoder, Scratch};
-use crate::ops::sampling::{Sampling, SamplingRequest, philox};
 use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StepLimits};
 use crate::random::mix;
 
@@ -19,19 +17,8 @@ pub struct Trial<B: Backend> {
     /// Positions of each sequence whose keys and values are there already. What a position holds never changes.
     filled: Vec<usize>,
     scratch: Scratch<B>,
+    /// What its tokens depend on.
     seed: u64,
-    /// How tokens are drawn, and which there are.
-    sampling: Sampling,
-    present: Arc<[u32]>,
-}
-
-/// What the tokens of a trial depend on.
-pub struct Tokens {
-    pub seed: u64,
-    /// Of workloads that draw; their inputs stay those of the seed.
-    pub sampling: Sampling,
-    /// A bit a token, as [`SamplingRequest::allowed`].
-    pub present: Arc<[u32]>,
 }
 
 impl<B: Backend> Trial<B> {
@@ -43,7 +30,7 @@ impl<B: Backend> Trial<B> {
         decoder: Decoder<B>,
         ops: B,
         extent: Extent,
-        tokens: Tokens,
+        seed: u64,
     ) -> Result<Trial<B>, OpsError> {
         let Extent { sequences, positions } = extent;
         let config = &decoder.config;
@@ -63,9 +50,7 @@ impl<B: Backend> Trial<B> {
             scratch: Scratch::new(&ops, config, limits)?,
             decoder,
             ops,
-            seed: tokens.seed,
-            sampling: tokens.sampling,
-            present: tokens.present,
+            seed,
         })
     }
 
@@ -83,43 +68,19 @@ impl<B: Backend> Trial<B> {
             // A GPU keeps a step the second time it sees it, and replays it from the third on.
             let times = if B::MACHINE == Machine::Cuda { 3 } else { 1 };
             for _ in 0..times {
-                self.take(step, workload.draws)?;
+                self.compute(step);
             }
         }
         self.wait()?;
         let repeat = |_| {
             let started = Instant::now();
             for step in &workload.steps {
-                self.take(step, workload.draws)?;
+                self.compute(step);
             }
             self.wait()?;
             Ok(started.elapsed())
         };
         (0..repetitions).map(repeat).collect()
-    }
-
-    /// Computes a step, and draws where the workload does.
-    fn take(&mut self, step: &Step, draws: bool) -> Result<(), OpsError> {
-        self.compute(step);
-        if !draws {
-            return Ok(());
-        }
-        let rows = step.iter().filter(|rows| rows.gives_logits);
-        let requests = rows.map(|rows| {
-            let place = (rows.sequence as u64) << 32 | rows.positions.end as u64;
-            Some(SamplingRequest {
-                sampling: self.sampling,
-                allowed: self.present.clone(),
-                seen: Vec::new(),
-                added: Vec::new(),
-                random: philox(self.seed, place),
-                logprobs: None,
-            })
-        });
-        let requests: Vec<_> = requests.collect();
-        let (logits, stage) = self.scratch.logits();
-        let ops = &self.ops;
-        ops.run(|| ops.draw(logits, &requests, stage)).map(drop)
     }
 
     /// Waits for a device that may still be computing.
@@ -193,10 +154,7 @@ mod tests {
         let cpu = Cpu::new(2).unwrap();
         let decoder =
             Decoder::load(&cpu, config, &files, StoredType::Bf16.into(), extent.positions).unwrap();
-        let rows = decoder.config.vocab_size;
-        let present = (0..rows.div_ceil(32)).map(|_| u32::MAX).collect();
-        let tokens = Tokens { seed: 42, sampling: Sampling::default(), present };
-        Trial::new(decoder, cpu, extent, tokens).unwrap()
+        Trial::new(decoder, cpu, extent, 42).unwrap()
     }
 
     fn logits(trial: &mut Trial<Cpu>) -> Vec<Vec<f32>> {
@@ -215,9 +173,6 @@ mod tests {
         let mut other = trial(Extent { sequences: 3, positions: 120 });
         assert_eq!(other.measure(&Workload::decode(2, 3, 98), 2).unwrap().len(), 2);
         assert_eq!(other.filled, [100, 100, 100]);
-        assert_eq!(logits(&mut other), by_prefill);
-
-        other.measure(&Workload::decode(2, 3, 98).drawn(), 1).unwrap();
         assert_eq!(logits(&mut other), by_prefill);
 
         other.measure(&Workload::mixed(100, 2, 40, 512), 1).unwrap();

@@ -12,8 +12,6 @@ pub struct Workload {
     /// Positions of each sequence that are in the KV cache before the measurement.
     pub depth: usize,
     pub steps: Vec<Step>,
-    /// Whether each step draws a token from every row of logits, and the next one waits for them, as in a run.
-    pub draws: bool,
 }
 
 /// How much of the KV cache tests need.
@@ -70,7 +68,7 @@ impl Workload {
             }
         }
         steps.extend(Some(step).filter(|step| !step.is_empty()));
-        Workload { name: format!("pp{tokens}"), batch, depth, steps, draws: false }
+        Workload { name: format!("pp{tokens}"), batch, depth, steps }
     }
 
     /// `tg`: `tokens` steps of one row a sequence, each of which gives logits.
@@ -80,13 +78,7 @@ impl Workload {
             batch,
             depth,
             steps: (depth..depth + tokens).map(|position| decode_step(batch, position)).collect(),
-            draws: false,
         }
-    }
-
-    /// The same with draws.
-    pub fn drawn(self) -> Workload {
-        Workload { name: format!("{} --sample", self.name), draws: true, ..self }
     }
 
     /// `mixed`: one more sequence's prompt of `tokens`, a chunk a step, while `batch` others decode in every step.
@@ -97,13 +89,7 @@ impl Workload {
             step.extend(chunk.into_iter().map(|rows| SequenceRows { sequence: batch, ..rows }));
             step
         });
-        Workload {
-            name: format!("mixed{tokens}"),
-            batch,
-            depth,
-            steps: steps.collect(),
-            draws: false,
-        }
+        Workload { name: format!("mixed{tokens}"), batch, depth, steps: steps.collect() }
     }
 
     /// Rows of all steps.

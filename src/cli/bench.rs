@@ -1,6 +1,5 @@
-//! `bench`: measures the speed of a model, an encoder or a panel on this machine beside the machine's limits.
+//! `bench`: measures the speed of a model or a panel on this machine beside the machine's limits.
 
-mod embed;
 mod model;
 mod panel;
 
@@ -20,8 +19,6 @@ pub struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Measure an encoder of BERT-base's sizes: texts per second
-    Embed(Box<embed::EmbedBench>),
     /// Measure a panel end to end: a system over questions or notes
     Panel(Box<panel::PanelBench>),
 }
@@ -31,13 +28,12 @@ impl Bench {
         match &self.verb {
             Some(Verb::Panel(panel)) => panel.within(given),
             None if self.model.synth.is_some() => given.write(&self.model.models.root()),
-            _ => Ok(given),
+            None => Ok(given),
         }
     }
 
     pub fn run(self) -> Result<(), Failure> {
         match self.verb {
-            Some(Verb::Embed(embed)) => embed.run(),
             Some(Verb::Panel(panel)) => panel.run(),
             None => self.model.run(),
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::options::{FigureFormat, OutputFormat};
 use crate::analysis::comparison::compare_runs;
-use crate::bench::output::{self, OutputFormat};
 use crate::cli::exit::Failure;
 use crate::console;
 
@@ -25,11 +25,11 @@ pub struct Compare {
 impl Compare {
     pub fn run(self) -> Result<(), Failure> {
         let comparison = compare_runs(&self.runs, self.common)?;
-        let text = match self.format {
-            OutputFormat::Md => comparison.markdown(),
-            OutputFormat::Json => output::json(&comparison)?,
-            OutputFormat::Csv => comparison.csv()?,
+        let format = match self.format {
+            OutputFormat::Md => FigureFormat::Md,
+            OutputFormat::Json => FigureFormat::Json,
+            OutputFormat::Csv => return Ok(console::say(comparison.csv()?.trim_end())?),
         };
-        Ok(console::say(text.trim_end())?)
+        Ok(format.print(&comparison, || comparison.markdown())?)
     }
 }

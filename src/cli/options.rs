@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
@@ -162,6 +162,39 @@ impl ScorerFlags {
         }
         Ok(scores)
     }
+}
+
+/// A report as a table for people, or as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FigureFormat {
+    /// Markdown tables, rounded
+    Md,
+    /// JSON, full precision
+    Json,
+}
+
+impl FigureFormat {
+    pub fn print(
+        self,
+        report: &impl Serialize,
+        markdown: impl FnOnce() -> String,
+    ) -> std::io::Result<()> {
+        match self {
+            FigureFormat::Md => console::say(markdown().trim_end()),
+            FigureFormat::Json => console::say(serde_json::to_string_pretty(report)?),
+        }
+    }
+}
+
+/// The same, or a table as CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Markdown tables, rounded
+    Md,
+    /// JSON, full precision
+    Json,
+    /// CSV, full precision; a line with # and its name before each of several tables
+    Csv,
 }
 
 /// The items that run.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::options::OutputFormat;
 use super::sandboxed::Paths;
 use super::{list, report};
 use crate::analysis::rating::draw::{self, Selection};
@@ -11,7 +12,6 @@ use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
 use crate::analysis::rating::{rater, runs, tables, trial};
-use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::options::ScorerFlags;
+use super::options::{OutputFormat, ScorerFlags};
 use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
 use crate::analysis::notes::{Prices, submission};
@@ -14,7 +14,6 @@ use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
-use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;

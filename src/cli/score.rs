@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use super::options::ScorerFlags;
+use super::options::{FigureFormat, ScorerFlags};
 use crate::analysis::mediqa_corr::score::{Reference, compare};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::Pairs;
-use crate::bench::output;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format, ItemKind};
@@ -37,15 +36,6 @@ pub struct MediqaCorr {
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
     format: FigureFormat,
-}
-
-/// The output format of scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FigureFormat {
-    /// Markdown tables, rounded
-    Md,
-    /// JSON, full precision
-    Json,
 }
 
 run_each!(Score: MediqaCorr);
@@ -84,10 +74,6 @@ impl MediqaCorr {
             english.insert((pair.reference.to_owned(), pair.candidate.to_owned()));
         }
         let figures = matches.figures(&self.scorers.score(&pairs)?)?;
-        let text = match self.format {
-            FigureFormat::Md => figures.markdown(),
-            FigureFormat::Json => output::json(&figures)?,
-        };
-        Ok(console::say(text.trim_end())?)
+        Ok(self.format.print(&figures, || figures.markdown())?)
     }
 }

@@ -102,17 +102,8 @@ fn a_synthetic_model_is_made_once_and_the_table_has_a_row_a_test() {
     assert_eq!(names, ["test", "---", "pp8", "tg2"], "{table}");
     assert!(table.contains("GB/s read"), "{table}");
 
-    let csv = stdout(&[&sizes[..], &["--format", "csv", "--quiet"]].concat());
+    stdout(&[&sizes[..], &["--format", "json", "--quiet"]].concat());
     assert_eq!(time(), first);
-    let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    let header = reader.headers().unwrap().clone();
-    let column = |name: &str| header.iter().position(|header| header == name).unwrap();
-    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    assert_eq!(rows.len(), 2);
-    assert_eq!(&rows[1][column("test")], "tg2");
-    assert_eq!(rows[1][column("seconds")].split(' ').count(), 5);
-    assert!(rows[1][column("tokens_per_second")].parse::<f64>().unwrap() > 0.0);
-    assert_eq!(&rows[0][column("environment_threads")], "2");
 }
 
 #[test]
@@ -134,10 +125,6 @@ fn a_panel_debates_and_its_figures_add_up() {
     let computed = number(&panel["prompt_tokens"]) - number(&panel["cached_tokens"]) + completion;
     close(number(&panel["computed_tokens_per_second"]), computed / wall);
     assert!(number(&panel["forced_tokens"]) < completion);
-    for latency in ["time_to_first_token_ms", "inter_token_ms"] {
-        let [mean, p50, p99] = ["mean", "p50", "p99"].map(|name| number(&panel[latency][name]));
-        assert!(0.0 < p50 && p50 <= p99 && mean > 0.0, "{latency}: {mean}, {p50}, {p99}");
-    }
     let engines = report["engines"].as_array().unwrap();
     let names: Vec<&str> =
         engines.iter().map(|engine| engine["backbone"].as_str().unwrap()).collect();
@@ -146,7 +133,6 @@ fn a_panel_debates_and_its_figures_add_up() {
     for engine in engines {
         let (peak, pages) = (number(&engine["pages_peak"]), number(&engine["pages"]));
         assert!(0.0 < peak && peak <= pages, "{peak} of {pages}");
-        assert!(number(&engine["page_waste"]) < 1.0);
         assert_eq!(engine["preemptions"], 0);
         for kind in ["decode", "prefill"] {
             let work = &engine[kind];
@@ -168,10 +154,6 @@ fn free_completions_of_equal_length_and_a_table_of_engines() {
     let equal = ["--free", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
     let table = stdout(&[&panel[..], &equal].concat());
     assert!(table.contains("| completion tokens (forced) | 60 (0) |"), "{table}");
-    let csv = stdout(&[&panel[..], &equal, &["--format", "csv"]].concat());
-    let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines.len(), 2);
-    assert!(lines[0].starts_with("backbone,time_to_first_token_ms_mean,"), "{csv}");
 }
 
 #[test]

@@ -6,13 +6,11 @@ use clap::Args;
 
 use crate::bench::environment::Environment;
 use crate::bench::model::{Measurement, ModelReport, Subject};
-use crate::bench::output::OutputFormat;
-use crate::bench::trial::{Tokens, Trial};
+use crate::bench::trial::Trial;
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
-use crate::cli::options::{HubFlags, QuietFlag};
+use crate::cli::options::{FigureFormat, HubFlags, QuietFlag};
 use crate::cli::synthetic::SyntheticModels;
-use crate::console;
 use crate::experiment::hardware::Compute;
 use crate::experiment::run;
 use crate::hub::resolve;
@@ -48,9 +46,6 @@ pub struct ModelBench {
     /// Batch sizes
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
     batch: Vec<u16>,
-    /// Also measure decoding that draws each token, by the model's own sampling parameters
-    #[arg(long)]
-    sample: bool,
     /// Also measure decoding mixed with the prefill of another prompt
     #[arg(long)]
     mixed: bool,
@@ -62,7 +57,7 @@ pub struct ModelBench {
     seed: u64,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
-    format: OutputFormat,
+    format: FigureFormat,
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
@@ -107,8 +102,7 @@ impl ModelBench {
             repetitions: usize::from(self.repetitions),
             environment,
         };
-        let text = self.format.write(&report, "results", || report.markdown())?;
-        Ok(console::say(text.trim_end())?)
+        Ok(self.format.print(&report, || report.markdown())?)
     }
 
     /// The durations of each test's repetitions.
@@ -120,12 +114,7 @@ impl ModelBench {
     ) -> Result<Vec<Vec<Duration>>, Failure> {
         let extent = Extent::of(workloads);
         let decoder = description.load(&ops, extent.positions)?;
-        let tokens = Tokens {
-            seed: self.seed,
-            sampling: description.generation.sampling,
-            present: description.tokenizer.present(decoder.config.vocab_size),
-        };
-        let mut trial = Trial::new(decoder, ops, extent, tokens).map_err(ModelError::from)?;
+        let mut trial = Trial::new(decoder, ops, extent, self.seed).map_err(ModelError::from)?;
         let mut durations = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
             let Workload { name, batch, depth, .. } = workload;
@@ -150,11 +139,6 @@ impl ModelBench {
             };
             add(prompt, &|tokens, batch, depth| Workload::prefill(tokens, batch, depth, rows));
             add(generate, &Workload::decode);
-            if self.sample {
-                add(generate, &|tokens, batch, depth| {
-                    Workload::decode(tokens, batch, depth).drawn()
-                });
-            }
             if self.mixed {
                 add(prompt, &|tokens, batch, depth| Workload::mixed(tokens, batch, depth, rows));
             }

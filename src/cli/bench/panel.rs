@@ -9,16 +9,14 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::bench::environment::Environment;
-use crate::bench::output::OutputFormat;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
 use crate::cli::flags::{ExecutionFlags, PanelFlags, by_default};
-use crate::cli::options::SubsetFlags;
+use crate::cli::options::{FigureFormat, SubsetFlags};
 use crate::cli::progress::Progress;
 use crate::cli::run::systems;
 use crate::cli::sandboxed::Paths;
 use crate::cli::synthetic::SyntheticModels;
-use crate::console;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
 use crate::experiment::run::{Started, host};
@@ -61,7 +59,7 @@ pub struct PanelBench {
     ignore_eos: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
-    format: OutputFormat,
+    format: FigureFormat,
     #[command(flatten)]
     execution: ExecutionFlags,
 }
@@ -123,8 +121,7 @@ impl PanelBench {
             plan,
             environment,
         };
-        let text = format.write(&report, "engines", || report.markdown())?;
-        Ok(console::say(text.trim_end())?)
+        Ok(format.print(&report, || report.markdown())?)
     }
 
     fn spec(mut self) -> Result<Spec, Failure> {

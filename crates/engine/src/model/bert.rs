@@ -102,18 +102,6 @@ pub struct BertScratch<B: EncoderBackend> {
     active: B::Buffer,
 }
 
-/// BERT-base.
-pub const BERT_BASE: BertConfig = BertConfig {
-    vocab_size: 30_522,
-    hidden_size: 768,
-    num_hidden_layers: 12,
-    num_attention_heads: 12,
-    intermediate_size: 3072,
-    max_position_embeddings: 512,
-    type_vocab_size: 2,
-    layer_norm_eps: 1e-12,
-};
-
 impl BertConfig {
     /// What is wrong with the sizes; `None`: nothing.
     pub fn problem(&self) -> Option<String> {
@@ -141,7 +129,7 @@ impl BertConfig {
     }
 
     /// Multiply-adds of the linear layers a token.
-    pub fn multiply_adds(&self) -> u64 {
+    pub(super) fn multiply_adds(&self) -> u64 {
         let (hidden, inner) = (self.hidden_size as u64, self.intermediate_size as u64);
         self.num_hidden_layers as u64 * (4 * hidden * hidden + 2 * hidden * inner)
     }

@@ -47,8 +47,6 @@ pub struct Config {
     pub sliding_rope: RopeConfig,
     /// From `config.json`; a checkpoint's generation_config.json goes before it.
     pub eos_ids: Vec<u32>,
-    /// The token that begins a text, where there is one.
-    pub bos_id: Option<u32>,
 }
 
 /// How far a layer sees.

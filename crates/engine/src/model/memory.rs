@@ -130,7 +130,6 @@ pub fn peak_memory() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::BERT_BASE;
     use crate::ops::Quantisation;
 
     #[test]
@@ -167,9 +166,13 @@ mod tests {
 
     #[test]
     fn encoders_in_f32_keep_all_as_f32_on_a_gpu_too() {
-        let of = |machine, stored: StoredType| {
-            Footprint::of_bert(&BERT_BASE, stored.into(), machine, 2048)
-        };
+        let base = serde_json::json!({
+            "vocab_size": 30_522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+            "intermediate_size": 3072, "max_position_embeddings": 512,
+        });
+        let base: BertConfig = serde_json::from_value(base).unwrap();
+        let of =
+            |machine, stored: StoredType| Footprint::of_bert(&base, stored.into(), machine, 2048);
         let [cpu, wide] = [Machine::Cpu, Machine::Cuda].map(|machine| of(machine, StoredType::F32));
         let narrow = of(Machine::Cuda, StoredType::Bf16);
         assert_eq!((wide.weights, wide.kv), (cpu.weights, cpu.kv));

@@ -52,7 +52,6 @@ struct Raw {
     use_bidirectional_attention: Option<bool>,
     quantization_config: Option<Value>,
     eos_token_id: Option<Ids>,
-    bos_token_id: Option<Ids>,
 }
 
 pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> {
@@ -69,7 +68,6 @@ pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> 
     };
     // The outer file's end-of-turn ids and tying hold for the nested decoder unless it has its own.
     text.eos_token_id = text.eos_token_id.or(outer.eos_token_id);
-    text.bos_token_id = text.bos_token_id.or(outer.bos_token_id);
     text.tie_word_embeddings = text.tie_word_embeddings.or(outer.tie_word_embeddings);
     text.quantization_config = text.quantization_config.or(outer.quantization_config);
     reader.resolve(family, &text)
@@ -162,7 +160,6 @@ impl Reader<'_> {
             full_rope,
             sliding_rope,
             eos_ids: raw.eos_token_id.as_ref().map(Ids::to_vec).unwrap_or_default(),
-            bos_id: raw.bos_token_id.as_ref().and_then(|ids| ids.to_vec().first().copied()),
         })
     }
 
