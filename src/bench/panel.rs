@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::environment::Environment;
-use crate::engine::{EngineStats, Latencies, Work};
+use crate::engine::{EngineStats, Work};
 use crate::experiment::plan::Plan;
 use crate::ops::{Limits, PAGE, Precision};
 use crate::record::Usage;
@@ -34,21 +34,15 @@ pub struct PanelFigures {
     pub completion_tokens_per_second: f64,
     /// Completions, and prompts but for what was cached.
     pub computed_tokens_per_second: f64,
-    pub time_to_first_token_ms: LatencyFigures,
-    pub inter_token_ms: LatencyFigures,
     pub preemptions: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct EngineFigures {
     pub backbone: String,
-    pub time_to_first_token_ms: LatencyFigures,
-    pub inter_token_ms: LatencyFigures,
     pub pages: usize,
     pub pages_peak: usize,
     pub page_tokens: usize,
-    /// Of the positions in sequences' pages, those that hold nothing yet.
-    pub page_waste: Option<f64>,
     pub preemptions: u64,
     pub drafted_tokens: u64,
     pub accepted_tokens: u64,
@@ -72,14 +66,6 @@ pub struct WorkFigures {
     pub share_of_matrix_rate: Option<f64>,
 }
 
-/// `None` before the first token.
-#[derive(Clone, Debug, Serialize)]
-pub struct LatencyFigures {
-    pub mean: Option<f64>,
-    pub p50: Option<f64>,
-    pub p99: Option<f64>,
-}
-
 impl PanelFigures {
     /// From the usage of every call and what every engine counted.
     pub fn new(
@@ -90,11 +76,6 @@ impl PanelFigures {
         engines: &[&EngineStats],
     ) -> PanelFigures {
         let tokens = usages.iter().copied().fold(Usage::default(), Usage::and);
-        let (mut first, mut next) = (Latencies::default(), Latencies::default());
-        for stats in engines {
-            first.merge(&stats.time_to_first_token);
-            next.merge(&stats.inter_token);
-        }
         let seconds = wall.as_secs_f64().max(1e-9);
         let computed = tokens.prompt_tokens - tokens.cached_tokens + tokens.completion_tokens;
         PanelFigures {
@@ -106,8 +87,6 @@ impl PanelFigures {
             tokens,
             completion_tokens_per_second: tokens.completion_tokens as f64 / seconds,
             computed_tokens_per_second: computed as f64 / seconds,
-            time_to_first_token_ms: LatencyFigures::new(&first),
-            inter_token_ms: LatencyFigures::new(&next),
             preemptions: engines.iter().map(|stats| stats.counts.preemptions).sum(),
         }
     }
@@ -120,15 +99,11 @@ impl EngineFigures {
         limits: &Limits,
         precision: Precision,
     ) -> EngineFigures {
-        let filled = stats.positions_filled as f64 / stats.positions_held as f64;
         EngineFigures {
             backbone: backbone.to_owned(),
-            time_to_first_token_ms: LatencyFigures::new(&stats.time_to_first_token),
-            inter_token_ms: LatencyFigures::new(&stats.inter_token),
             pages: stats.pages,
             pages_peak: stats.pages_peak,
             page_tokens: PAGE,
-            page_waste: (stats.positions_held > 0).then_some(1.0 - filled),
             preemptions: stats.counts.preemptions,
             drafted_tokens: stats.drafted_tokens,
             accepted_tokens: stats.accepted_tokens,
@@ -154,22 +129,6 @@ impl WorkFigures {
     }
 }
 
-impl LatencyFigures {
-    fn new(latencies: &Latencies) -> LatencyFigures {
-        LatencyFigures {
-            mean: latencies.mean_ms(),
-            p50: latencies.percentile_ms(0.5),
-            p99: latencies.percentile_ms(0.99),
-        }
-    }
-
-    fn row(&self) -> String {
-        [self.mean, self.p50, self.p99]
-            .map(|figure| figure.map_or("-".to_owned(), |figure| format!("{figure:.2}")))
-            .join(" / ")
-    }
-}
-
 impl PanelReport {
     /// Two tables, the panel's and the engines', and above them what it was measured on.
     pub fn markdown(&self) -> String {
@@ -185,8 +144,6 @@ impl PanelReport {
             ("completion tokens (forced)", format!("{completion_tokens} ({forced_tokens})")),
             ("completion tokens a second", format!("{:.1}", panel.completion_tokens_per_second)),
             ("computed tokens a second", format!("{:.1}", panel.computed_tokens_per_second)),
-            ("time to first token, ms: mean / p50 / p99", panel.time_to_first_token_ms.row()),
-            ("inter-token latency, ms: mean / p50 / p99", panel.inter_token_ms.row()),
             ("preemptions", panel.preemptions.to_string()),
             ("peak memory", memory),
         ];
@@ -203,9 +160,9 @@ impl PanelReport {
         for (name, figure) in rows {
             text += &format!("| {name} | {figure} |\n");
         }
-        text += "\n| engine | pages at peak | page waste | preemptions | drafted tokens (accepted) | steps: decode, prefill | busy, s | idle, s | idle a step, µs: decode, prefill | decode: share of bandwidth | \
+        text += "\n| engine | pages at peak | preemptions | drafted tokens (accepted) | steps: decode, prefill | busy, s | idle, s | idle a step, µs: decode, prefill | decode: share of bandwidth | \
             prefill: share of matrix rate |\n";
-        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         let percent = |share: Option<f64>| {
             share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
         };
@@ -213,11 +170,10 @@ impl PanelReport {
             |figure: Option<f64>| figure.map_or("-".to_owned(), |figure| format!("{figure:.0}"));
         for engine in &self.engines {
             text += &format!(
-                "| {} | {} of {} | {} | {} | {} ({}) | {}, {} | {:.2} | {:.2} | {}, {} | {} | {} |\n",
+                "| {} | {} of {} | {} | {} ({}) | {}, {} | {:.2} | {:.2} | {}, {} | {} | {} |\n",
                 engine.backbone,
                 engine.pages_peak,
                 engine.pages,
-                percent(engine.page_waste),
                 engine.preemptions,
                 engine.drafted_tokens,
                 engine.accepted_tokens,
@@ -242,7 +198,7 @@ mod tests {
     use crate::ops::StoredType;
 
     fn stats() -> EngineStats {
-        let mut stats = EngineStats {
+        EngineStats {
             decode: Work {
                 steps: 10,
                 rows: 30,
@@ -252,12 +208,8 @@ mod tests {
             },
             pages: 100,
             pages_peak: 40,
-            positions_held: 1000,
-            positions_filled: 970,
             ..EngineStats::default()
-        };
-        stats.inter_token.record(Duration::from_micros(100));
-        stats
+        }
     }
 
     #[test]
@@ -274,7 +226,6 @@ mod tests {
         assert_eq!(engine.decode.share_of_matrix_rate, Some(0.125));
         assert_eq!(engine.prefill.share_of_matrix_rate, None);
         assert_eq!((engine.decode.idle_us, engine.prefill.idle_us), (Some(100.0), None));
-        assert!((engine.page_waste.unwrap() - 0.03).abs() < 1e-12);
 
         let usage = Usage {
             prompt_tokens: 100,
@@ -288,7 +239,5 @@ mod tests {
         assert_eq!(panel.tokens.forced_tokens, 120);
         assert_eq!(panel.completion_tokens_per_second, 150.0);
         assert_eq!(panel.computed_tokens_per_second, 270.0);
-        assert_eq!(panel.inter_token_ms.p99, Some(0.1));
-        assert_eq!(panel.time_to_first_token_ms.mean, None);
     }
 }

@@ -29,7 +29,7 @@ const CARD: &str = "smollm2-135m";
 const FOLDERS: [&str; 3] = ["", CARD, "smollm2"];
 /// Of noise the record is short; of the real model it is what a small one can fill in, in one round.
 const NOISE: &[&str] = &["record_chars=32"];
-const REAL: &[&str] = &["t_max=1", "record=short", "max_tokens=200"];
+const REAL: &[&str] = &["t_max=1", "record=short", "record_chars=60", "max_tokens=200"];
 /// Characters of a reply that the terminal shows.
 const SHOWN: usize = 240;
 

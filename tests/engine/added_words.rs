@@ -72,13 +72,13 @@ fn a_grammar_takes_an_added_word_for_its_text() {
     let grammar = |text: &str| Grammar::Regex(text.to_owned());
     let mut state = compiler.compile(&grammar(&format!("({WORD}|Herpes)!"))).unwrap().start();
     let present = vec![u32::MAX; 1 << 12];
-    let allowed = state.allowed(&present, 50).unwrap();
+    let allowed = state.allowed(&present).unwrap();
     assert!(allowed[id as usize / 32] >> (id % 32) & 1 == 1, "the word is one of its tokens");
     assert!(state.accept(id));
     assert_eq!(tokenizer.decode(&state.force()), "!");
     // As the bytes that its characters stand for, it would be no text.
     let mut other = compiler.compile(&grammar("(Meniere|Herpes)!")).unwrap().start();
-    let allowed = other.allowed(&present, 50).unwrap();
+    let allowed = other.allowed(&present).unwrap();
     assert!(allowed[id as usize / 32] >> (id % 32) & 1 == 0);
 
     let engine = common::engine(&directory.path().join("model"), tokenizer, OPTIONS, 2);

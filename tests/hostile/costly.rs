@@ -112,7 +112,7 @@ fn with_data_no_grammar_keeps_a_compiler_busy() {
             Ok(compiled) => {
                 let mut state = compiled.start();
                 state.force();
-                let allowed = state.allowed(&vec![u32::MAX; rows.div_ceil(32)], 99).is_some();
+                let allowed = state.allowed(&vec![u32::MAX; rows.div_ceil(32)]).is_some();
                 format!("a mask in {:?}: {allowed}", busy(start) - first)
             }
         };

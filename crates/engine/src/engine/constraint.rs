@@ -12,10 +12,9 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
 use super::effort::Effort;
-use super::ending::{Budget, Closers, Place, is_over};
 use super::kept_grammars::KeptGrammars;
 use super::schema::{prepare, prepare_inside, with_spacing};
-use super::spelling::Spelling;
+use super::spelling::{Speller, Spelling, is_over};
 use super::{EngineError, Grammar};
 use crate::ceiling::{Ceiling, CeilingError, Source, held};
 use crate::tokenizer::{Piece, Tokenizer};
@@ -59,7 +58,7 @@ pub struct Compiler {
     vocab_size: usize,
     eos_ids: Vec<u32>,
     factory: OnceLock<Result<Arc<ParserFactory>, EngineError>>,
-    closers: OnceLock<Arc<Closers>>,
+    speller: OnceLock<Arc<Speller>>,
     kept: KeptGrammars,
 }
 
@@ -70,9 +69,7 @@ pub struct CompiledGrammar {
     matcher: Arc<Mutex<Matcher>>,
     /// The tokens that every text of the grammar begins with.
     dictated: Arc<[u32]>,
-    closers: Arc<Closers>,
-    /// Tokens of the shortest text behind `dictated`.
-    shortest: Option<usize>,
+    speller: Arc<Speller>,
     effort: Arc<Effort>,
     /// What it holds in memory, and each of its states again; 0 where nobody counts it.
     pub bytes: usize,
@@ -82,12 +79,13 @@ impl CompiledGrammar {
     /// A fresh state at the grammar's start. Nothing in it is shared: no other sequence's cache decides here.
     pub fn start(&self) -> State {
         let matcher = self.matcher.lock().unwrap_or_else(PoisonError::into_inner);
-        let budget = Budget::new(self.closers.clone(), self.shortest);
-        let dictated = self.dictated.to_vec();
-        let effort = self.effort.clone();
-        let matcher = matcher.deep_clone();
-        let (allowed, spelling) = (Arc::default(), Spelling::default());
-        State { matcher, dictated, allowed, last: None, spelling, budget, effort }
+        State {
+            matcher: matcher.deep_clone(),
+            dictated: self.dictated.to_vec(),
+            spelling: Spelling::default(),
+            speller: self.speller.clone(),
+            effort: self.effort.clone(),
+        }
     }
 }
 
@@ -119,7 +117,7 @@ impl Compiler {
             vocab_size,
             eos_ids: eos_ids.to_vec(),
             factory: OnceLock::new(),
-            closers: OnceLock::new(),
+            speller: OnceLock::new(),
             kept: KeptGrammars::default(),
         }
     }
@@ -163,8 +161,8 @@ impl Compiler {
         // Before the work below, which may stop for good.
         let factory = self.factory.get_or_init(|| self.build_factory().map(Arc::new));
         let factory = factory.as_ref().map_err(Clone::clone)?.clone();
-        let closers = || Arc::new(Closers::new(self.tokenizer.clone(), &self.eos_ids));
-        let closers = self.closers.get_or_init(closers).clone();
+        let speller = || Arc::new(Speller::new(self.tokenizer.clone()));
+        let speller = self.speller.get_or_init(speller).clone();
         let ceiling = match grammar {
             Grammar::JsonObject => COMPILING,
             _ => COMPILING_A_STRANGERS,
@@ -172,7 +170,7 @@ impl Compiler {
         let grammar = grammar.clone();
         let compile = move || {
             let before = held();
-            let compiled = compile(&grammar, &factory, closers)?;
+            let compiled = compile(&grammar, &factory, speller)?;
             Ok(CompiledGrammar { bytes: held().saturating_sub(before), ..compiled })
         };
         Source::default().bounded(ceiling, compile).map_err(|error| match error {
@@ -185,7 +183,7 @@ impl Compiler {
 fn compile(
     grammar: &Grammar,
     factory: &ParserFactory,
-    closers: Arc<Closers>,
+    speller: Arc<Speller>,
 ) -> Result<CompiledGrammar, EngineError> {
     let top = match grammar {
         Grammar::JsonObject => {
@@ -213,10 +211,9 @@ fn compile(
             if let Some(Err(problem)) = first {
                 return Err(refuse(problem));
             }
-            let shortest = closers.length(&matcher);
             let matcher = Arc::new(Mutex::new(matcher));
             let effort = Arc::new(effort);
-            Ok(CompiledGrammar { matcher, dictated, closers, shortest, effort, bytes: 0 })
+            Ok(CompiledGrammar { matcher, dictated, speller, effort, bytes: 0 })
         }
     }
 }
@@ -260,12 +257,8 @@ pub struct State {
     matcher: Matcher,
     /// What the matcher has taken already, and the sequence has not got yet.
     dictated: Vec<u32>,
-    /// What it allows next, once that was asked for.
-    allowed: Arc<[u32]>,
-    /// The token before that.
-    last: Option<u32>,
     spelling: Spelling,
-    budget: Budget,
+    speller: Arc<Speller>,
     effort: Arc<Effort>,
 }
 
@@ -279,57 +272,32 @@ impl State {
         let mut dictated = std::mem::take(&mut self.dictated);
         let effort = self.effort.clone();
         dictated.extend(effort.count(|| self.matcher.consume_ff_tokens()));
-        self.last = dictated.last().copied().or(self.last);
         self.spelling.dictated(&dictated);
         dictated
     }
 
     /// Takes a sampled token; `false` when the grammar cannot (it is dead, or a limit was exceeded).
     pub fn accept(&mut self, token: u32) -> bool {
-        self.last = Some(token);
         self.spelling.drawn(token);
         let effort = self.effort.clone();
         effort.count(|| self.matcher.consume_token(token)).is_ok()
     }
 
-    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, words in the tokenizer's own spelling, where
-    /// the completion has `left` tokens, this one among them. `None` when the grammar failed.
-    pub fn allowed(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
+    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`, words in the tokenizer's own spelling.
+    /// `None` when the grammar failed.
+    pub fn allowed(&mut self, present: &[u32]) -> Option<Arc<[u32]>> {
         if self.effort.is_beyond() {
             return None;
         }
         let effort = self.effort.clone();
-        effort.count(|| self.mask(present, left))
+        effort.count(|| self.mask(present))
     }
 
-    fn mask(&mut self, present: &[u32], left: usize) -> Option<Arc<[u32]>> {
+    fn mask(&mut self, present: &[u32]) -> Option<Arc<[u32]>> {
         let allowed = self.matcher.compute_mask().ok()?;
         let words = allowed.as_slice().iter().zip(present);
-        self.allowed = words.map(|(allowed, present)| allowed & present).collect();
-        self.budget.look(&self.matcher, left);
-        Some(self.spelling.narrow(&self.budget.closers, &self.matcher, &self.allowed))
-    }
-
-    /// Whether its tokens come to an end: what was drawn may have to be drawn again.
-    pub fn is_ending(&self) -> bool {
-        !self.budget.has_room()
-    }
-
-    /// What is to be drawn from instead of `token`, which was drawn from what is allowed, where it leaves no room for an end.
-    pub fn instead(&mut self, token: u32, left: usize) -> Option<Arc<[u32]>> {
-        let State { matcher, allowed, budget, effort, .. } = self;
-        let place = Place { matcher, allowed, last: self.last, left };
-        effort.count(|| budget.instead(&place, token))
-    }
-
-    /// Tokens of the shortest text from its start on.
-    pub fn shortest(&self) -> Option<usize> {
-        Some(self.dictated.len() + self.budget.shortest?)
-    }
-
-    /// Whether the completion was brought to an end that its tokens left room for.
-    pub fn is_cut(&self) -> bool {
-        self.budget.is_cut
+        let allowed = words.map(|(allowed, present)| allowed & present).collect();
+        Some(self.spelling.narrow(&self.speller, &self.matcher, &allowed))
     }
 
     /// Whether the grammar is complete and nothing can follow. One that failed is not.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use super::constraint::State;
-use super::draw::{Draw, append, force, order, order_again};
+use super::draw::{Draw, append, force, order};
 use super::runner::{Head, Runner};
 use super::scheduler::{ScheduledRows, Scheduler};
 use super::sequence::Sequence;
@@ -14,7 +13,7 @@ use super::stats::{EngineSnapshot, EngineStats};
 use super::usage::FinishReason;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
+use crate::ops::sampling::{SamplingRequest, TokenLogprobs};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
 
@@ -211,57 +210,14 @@ impl<B: Backend> Core<B> {
         let requests: Vec<Option<SamplingRequest>> = self
             .ops
             .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
-        let mut drawn = self.draw(heads, &requests)?;
-        self.draw_again(heads, requests, &mut drawn)?;
-        Ok(heads.iter().copied().zip(drawn.into_iter().map(Draw::from)).collect())
-    }
-
-    /// What each head's sequence asks for, in the order of the heads.
-    fn draw(
-        &mut self,
-        heads: &[Head],
-        requests: &[Option<SamplingRequest>],
-    ) -> Result<Vec<Drawn>, OpsError> {
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
             ordered[head.row].clone_from(&requests[head.sequence]);
         }
         let mut drawn = self.runner.draw(&ordered)?;
-        Ok(heads.iter().map(|head| std::mem::take(&mut drawn[head.row])).collect())
-    }
-
-    /// Draws once more where a token leaves no room for its grammar's end, from those that do.
-    fn draw_again(
-        &mut self,
-        heads: &[Head],
-        requests: Vec<Option<SamplingRequest>>,
-        drawn: &mut [Drawn],
-    ) -> Result<(), OpsError> {
-        let running = &mut self.scheduler.running;
-        let is_ending =
-            |sequence: &Sequence| sequence.grammar.as_ref().is_some_and(State::is_ending);
-        if !heads.iter().any(|head| is_ending(&running[head.sequence])) {
-            return Ok(());
-        }
-        let mut tokens = vec![None; running.len()];
-        for (head, drawn) in heads.iter().zip(&*drawn) {
-            tokens[head.sequence] = drawn.token;
-        }
-        let tasks = running.iter_mut().zip(requests).zip(tokens).collect();
-        let again = self.ops.map_each(tasks, |((sequence, request), token)| {
-            order_again(sequence, request?, token?)
-        });
-        if again.iter().all(Option::is_none) {
-            return Ok(());
-        }
-        let others = self.draw(heads, &again)?;
-        for ((head, drawn), other) in heads.iter().zip(drawn).zip(others) {
-            if again[head.sequence].is_some() {
-                *drawn = other;
-            }
-        }
-        Ok(())
+        let take = |head: &Head| (*head, Draw::from(std::mem::take(&mut drawn[head.row])));
+        Ok(heads.iter().map(take).collect())
     }
 
     /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the
@@ -272,7 +228,8 @@ impl<B: Backend> Core<B> {
         let mut drawn: Vec<Option<(Head, Draw)>> = running.iter().map(|_| None).collect();
         for (head, draw) in draws {
             if matches!(draw, Draw::Token(..)) {
-                self.stats.record_token(&mut running[head.sequence], now);
+                self.stats.sampled_tokens += 1;
+                running[head.sequence].first_at.get_or_insert(now);
             }
             drawn[head.sequence] = Some((head, draw));
         }

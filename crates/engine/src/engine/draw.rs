@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::constraint::State;
-use super::ending::only;
 use super::request::Stop;
 use super::sequence::Sequence;
+use super::spelling::only;
 use super::usage::FinishReason;
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, philox};
 use crate::tokenizer::Tokenizer;
@@ -35,10 +35,9 @@ impl From<Drawn> for Draw {
 /// What to sample for a sequence from its row of logits: one of the tokens `present`, its log-probability among all rows, as a client
 /// finds that normalises logits. `None` when its grammar failed.
 pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
-    let left = sequence.left();
-    let end_of_thinking = sequence.end_of_thinking(left);
+    let end_of_thinking = sequence.end_of_thinking();
     let mut allowed = match &mut sequence.grammar {
-        Some(grammar) => grammar.allowed(present, left)?,
+        Some(grammar) => grammar.allowed(present)?,
         None => match end_of_thinking {
             Some(token) => only(&[token], present.len()),
             None => present.clone(),
@@ -62,20 +61,6 @@ pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRe
         random: philox(request.seed, sequence.tokens.len() as u64),
         logprobs: request.logprobs,
     })
-}
-
-/// `order` again, if `token`, which it gave, leaves no room for the grammar's end.
-pub fn order_again(
-    sequence: &mut Sequence,
-    order: SamplingRequest,
-    token: u32,
-) -> Option<SamplingRequest> {
-    let left = sequence.left();
-    let mut allowed = sequence.grammar.as_mut()?.instead(token, left)?;
-    if sequence.completion_tokens() < sequence.request.min_tokens {
-        allowed = without_stops(allowed, &sequence.request.stop);
-    }
-    Some(SamplingRequest { allowed, ..order })
 }
 
 /// `allowed` without the ids that would end a completion before its time, unless a grammar leaves nothing else.

@@ -20,7 +20,7 @@ const MOST_EXACT: f64 = (1_u64 << 53) as f64;
 /// Comparisons of two patterns that a compile may take: some 0.1 to 0.4 ms each.
 const MOST_COMPARISONS: u64 = 2000;
 
-/// A whole number is a multiple of another by a table of remainders, as many as the least common multiple of all that hold together.
+/// A whole number is a multiple of another by a table of remainders, as many as the product of all that hold together at most.
 const MOST_REMAINDERS: u64 = 10_000;
 
 /// A schema as it is compiled: without formats that only annotate it, and with one spelling of each name.
@@ -207,14 +207,14 @@ impl Extent {
             .then(|| "too many patternProperties for its alternatives and references".to_owned())
     }
 
-    /// The least common multiple of all divisors, of as many decimals as the longest has.
+    /// The product of all divisors, of as many decimals as the longest has.
     fn remainders(&self) -> u64 {
         let decimals = self.divisors.iter().map(|(_, decimals)| *decimals).max().unwrap_or(0);
         let whole = |(digits, own): &(u64, u32)| {
             10_u64.checked_pow(decimals - own)?.checked_mul((*digits).max(1))
         };
         let mut all = self.divisors.iter().map(whole);
-        all.try_fold(1, |all, one| least_common_multiple(all, one?)).unwrap_or(u64::MAX)
+        all.try_fold(1_u64, |all, one| all.checked_mul(one?)).unwrap_or(u64::MAX)
     }
 }
 
@@ -224,15 +224,6 @@ fn digits(number: &str) -> (u64, u32) {
     let (whole, rest) = number.trim_start_matches('-').split_once('.').unwrap_or((number, ""));
     let digits = format!("{}{rest}", whole.trim_start_matches('-'));
     (digits.parse().unwrap_or(u64::MAX), rest.len() as u32)
-}
-
-/// `None`: beyond what can be counted.
-fn least_common_multiple(one: u64, other: u64) -> Option<u64> {
-    let (mut divisor, mut rest) = (one, other);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    one.checked_div(divisor)?.checked_mul(other)
 }
 
 /// Visits a schema and those in it, values that only look like schemas left out.

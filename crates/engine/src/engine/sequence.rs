@@ -13,17 +13,16 @@ use super::usage::{FinishReason, Usage};
 use crate::ops::PAGE;
 use crate::tokenizer::Tokenizer;
 
-/// Tokens that a text has beyond its shortest, where thinking is ended for it.
-const ROOM_AFTER_THINKING: usize = 32;
+/// Where a grammar waits for the end of thinking, this share of the tokens is left to what it holds.
+const AFTER_THINKING: usize = 4;
 
 pub struct Sequence {
     /// Arrival order; the youngest is preempted first.
     pub age: u64,
-    pub asked_at: Instant,
+    asked_at: Instant,
     admitted_at: Option<Instant>,
-    /// When its first and its last token so far were sampled.
-    first_at: Option<Instant>,
-    sampled_at: Option<Instant>,
+    /// When its first token was sampled.
+    pub first_at: Option<Instant>,
     pub request: Request,
     /// Prompt and completion.
     pub tokens: Vec<u32>,
@@ -82,7 +81,6 @@ impl Sequence {
             asked_at: Instant::now(),
             admitted_at: None,
             first_at: None,
-            sampled_at: None,
             tokens: request.tokens.clone(),
             draft: Vec::new(),
             prompt_tokens,
@@ -128,12 +126,6 @@ impl Sequence {
             self.events.send(Event::Admitted { cached_tokens });
         }
         is_first
-    }
-
-    /// Notes that a token was sampled. Gives when the one before it was.
-    pub fn sampled(&mut self, now: Instant) -> Option<Instant> {
-        self.first_at.get_or_insert(now);
-        self.sampled_at.replace(now)
     }
 
     /// Tokens whose keys and values are still to be computed; after the last of them, logits. Of a sequence that ended,
@@ -199,12 +191,12 @@ impl Sequence {
         self.failure.is_some()
     }
 
-    /// Why it ended, once nothing of it is to be computed any more. One that was brought to its end is cut by its length, though it is
-    /// whole.
+    /// Why it ended, once nothing of it is to be computed any more. One whose thinking was ended for it is cut by its
+    /// length, though its text is whole.
     pub fn done(&self) -> Option<FinishReason> {
         let ended = self.ended.filter(|_| self.wanted.is_empty())?;
-        let is_cut = self.is_thinking_cut || self.grammar.as_ref().is_some_and(State::is_cut);
-        Some(if is_cut && ended == FinishReason::Stop { FinishReason::Length } else { ended })
+        let is_cut = self.is_thinking_cut && ended == FinishReason::Stop;
+        Some(if is_cut { FinishReason::Length } else { ended })
     }
 
     /// Counts `rows` as computed, but for those of rejected draft tokens, and from a row on that became wanted meanwhile:
@@ -221,11 +213,6 @@ impl Sequence {
 
     pub fn completion_tokens(&self) -> usize {
         self.tokens.len() - self.prompt_tokens
-    }
-
-    /// Tokens that the completion may still get.
-    pub fn left(&self) -> usize {
-        self.request.max_tokens.saturating_sub(self.completion_tokens())
     }
 
     pub fn prompt_tokens(&self) -> usize {
@@ -248,12 +235,12 @@ impl Sequence {
         }
     }
 
-    /// The token that the grammar waits for, where no more than the shortest text under it has room among the `left` tokens.
-    pub fn end_of_thinking(&mut self, left: usize) -> Option<u32> {
+    /// The token that the grammar waits for, once no more than its share of the tokens is left.
+    pub fn end_of_thinking(&mut self) -> Option<u32> {
         let after = self.request.constraint.as_ref()?.after?;
-        let shortest = self.later_grammar.as_ref()?.shortest()?;
-        let fits = left > shortest;
-        let is_last = fits && left <= 1 + shortest + ROOM_AFTER_THINKING;
+        let left = self.request.max_tokens.saturating_sub(self.completion_tokens());
+        let is_last =
+            self.later_grammar.is_some() && left <= 1 + self.request.max_tokens / AFTER_THINKING;
         self.is_thinking_cut |= is_last;
         is_last.then_some(after)
     }

@@ -10,8 +10,9 @@
 use std::sync::Arc;
 
 use llguidance::Matcher;
+use llguidance::api::StopReason;
 
-use super::ending::{Closers, has, is_over, is_text, only};
+use crate::tokenizer::{Piece, Tokenizer};
 
 /// Where a grammar allows more tokens it offers no words, but takes text, which the model spells as it does. A note's forty sentences begin
 /// with less than a hundred.
@@ -22,6 +23,23 @@ const AHEAD: usize = 2;
 
 /// So many are looked at together: how a tokenizer cuts marks and blanks depends on what stands around them.
 const TOGETHER: usize = 5;
+
+/// What of a vocabulary words are spelled by.
+pub struct Speller {
+    pub tokenizer: Arc<Tokenizer>,
+    /// Two letters that hardly any words of a grammar both go on with.
+    letters: [Option<u32>; 2],
+}
+
+impl Speller {
+    pub fn new(tokenizer: Arc<Tokenizer>) -> Speller {
+        let id = |letter: u8| {
+            let is_it = |piece: &Piece| matches!(piece, Piece::Text(bytes) if bytes == &[letter]);
+            tokenizer.pieces().iter().position(is_it).map(|id| id as u32)
+        };
+        Speller { letters: [b'q', b'Z'].map(id), tokenizer }
+    }
+}
 
 /// What a completion last said of its grammar's words.
 #[derive(Default)]
@@ -47,7 +65,7 @@ impl Spelling {
     /// Of the tokens `allowed` those that spell the grammar's words as the tokenizer does; all, should there be none, and where it takes text.
     pub fn narrow(
         &mut self,
-        closers: &Closers,
+        speller: &Speller,
         matcher: &Matcher,
         allowed: &Arc<[u32]>,
     ) -> Arc<[u32]> {
@@ -57,7 +75,7 @@ impl Spelling {
             return allowed.clone();
         };
         // What it learns of the grammar, the sequence's own has learnt, and no other.
-        let mut ahead = Ahead { closers, words: self.words.clone(), matcher: matcher.clone() };
+        let mut ahead = Ahead { speller, words: self.words.clone(), matcher: matcher.clone() };
         kept.retain(|token| ahead.is_spelled(*token, AHEAD));
         if kept.is_empty() { allowed.clone() } else { only(&kept, allowed.len()) }
     }
@@ -72,7 +90,7 @@ fn offered(allowed: &[u32]) -> Option<Vec<u32>> {
 }
 
 struct Ahead<'a> {
-    closers: &'a Closers,
+    speller: &'a Speller,
     words: Vec<u32>,
     /// Behind the words.
     matcher: Matcher,
@@ -89,7 +107,7 @@ impl Ahead<'_> {
 
     /// Whether the last of the words is a neighbour of the one before it.
     fn ends_well(&self) -> bool {
-        let bytes = |token: &u32| self.closers.tokenizer.bytes(*token);
+        let bytes = |token: &u32| self.speller.tokenizer.bytes(*token);
         let last = &self.words[self.words.len().saturating_sub(TOGETHER)..];
         // Control tokens and parts of characters are no text, and have no spelling.
         let last = last.rsplit(|token| bytes(token).is_empty()).next().unwrap_or_default();
@@ -105,7 +123,7 @@ impl Ahead<'_> {
     }
 
     fn is_own(&self, text: &str, end: &[u32]) -> bool {
-        self.closers.tokenizer.encode_writing(text).map_or(true, |own| own.ends_with(end))
+        self.speller.tokenizer.encode_writing(text).map_or(true, |own| own.ends_with(end))
     }
 
     fn goes_on(&mut self, token: u32, ahead: usize) -> bool {
@@ -113,8 +131,8 @@ impl Ahead<'_> {
         let mut takes = |letter: &u32| {
             self.matcher.validate_tokens(&[token, *letter]).is_ok_and(|taken| taken == 2)
         };
-        let mut letters = self.closers.letters.iter();
-        let is_text = letters.all(|letter| letter.first().is_some_and(&mut takes));
+        let mut letters = self.speller.letters.iter();
+        let is_text = letters.all(|letter| letter.as_ref().is_some_and(&mut takes));
         if is_text || self.matcher.consume_token(token).is_err() {
             return true;
         }
@@ -129,6 +147,29 @@ impl Ahead<'_> {
     }
 }
 
+/// Between the parts of a record a grammar allows few tokens, in a text most.
+fn is_text(allowed: &[u32]) -> bool {
+    let count: u32 = allowed.iter().map(|word| word.count_ones()).sum();
+    count > 8 * allowed.len() as u32
+}
+
+pub fn is_over(matcher: &Matcher) -> bool {
+    matches!(matcher.stop_reason(), StopReason::NoExtension | StopReason::EndOfSentence)
+}
+
+/// A mask of `words` words that allows `ids` alone.
+pub fn only(ids: &[u32], words: usize) -> Arc<[u32]> {
+    let mut mask = vec![0; words];
+    for id in ids {
+        mask[*id as usize / 32] |= 1 << (id % 32);
+    }
+    mask.into()
+}
+
+fn has(mask: &[u32], id: u32) -> bool {
+    mask.get(id as usize / 32).is_some_and(|word| word >> (id % 32) & 1 == 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Grammar;
@@ -136,7 +177,6 @@ mod tests {
     use super::super::constraint::tests::compiler;
     use super::*;
     use crate::random::SplitMix64;
-    use crate::tokenizer::Tokenizer;
 
     const EOS: u32 = 1;
 
@@ -147,7 +187,7 @@ mod tests {
         let mut tokens = state.force();
         let present = vec![u32::MAX; 1 << 13];
         while !state.is_complete() {
-            let allowed = state.allowed(&present, 1000).unwrap();
+            let allowed = state.allowed(&present).unwrap();
             let ids: Vec<u32> =
                 (0..32 * allowed.len() as u32).filter(|id| has(&allowed, *id)).collect();
             let token = ids[random.below(ids.len() as u64) as usize];

@@ -1,12 +1,10 @@
 //! What an engine did, counted by its own thread and handed over when it ends or is asked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::latencies::Latencies;
 use super::scheduler::{Counts, DECODE_ROWS, ScheduledRows, Scheduler};
-use super::sequence::{DraftOutcome, Sequence};
+use super::sequence::DraftOutcome;
 use crate::model::{Cost, CostModel};
-use crate::ops::PAGE;
 
 #[derive(Clone, Debug, Default)]
 /// What was counted since the start.
@@ -25,18 +23,10 @@ pub struct EngineStats {
     pub pages: usize,
     /// Pages that sequences held at once, at most.
     pub pages_peak: usize,
-    /// Positions of the pages that sequences held, summed over steps, and how many of them were filled.
-    pub positions_held: u64,
-    /// Those that were filled.
-    pub positions_filled: u64,
     /// Tokens that sequences drafted, and of them those that were then drawn or dictated.
     pub drafted_tokens: u64,
     /// Drafted tokens that were drawn or dictated.
     pub accepted_tokens: u64,
-    /// From a request's submission to its first sampled token; forced tokens before that do not count.
-    pub time_to_first_token: Latencies,
-    /// From one sampled token of a sequence to the next; tokens forced after a sampled one come with it.
-    pub inter_token: Latencies,
 }
 
 /// How an engine stands between two steps.
@@ -98,11 +88,6 @@ impl EngineStats {
         work.rows += rows as u64;
         work.cost += costs.step(scheduled.iter().map(span), logit_rows);
         work.busy += busy;
-        for part in scheduled {
-            let held = scheduler.running[part.sequence].pages.len() * PAGE;
-            self.positions_held += held as u64;
-            self.positions_filled += span(part).end as u64;
-        }
         self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
     }
 
@@ -110,14 +95,5 @@ impl EngineStats {
     pub(super) fn record_draft(&mut self, draft: DraftOutcome) {
         self.drafted_tokens += draft.drafted as u64;
         self.accepted_tokens += draft.accepted as u64;
-    }
-
-    /// Counts a sampled token of `sequence`.
-    pub(super) fn record_token(&mut self, sequence: &mut Sequence, now: Instant) {
-        self.sampled_tokens += 1;
-        match sequence.sampled(now) {
-            Some(before) => self.inter_token.record(now - before),
-            None => self.time_to_first_token.record(now - sequence.asked_at),
-        }
     }
 }
