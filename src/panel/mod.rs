@@ -222,6 +222,7 @@ impl Panel {
     }
 
     fn line_of(&self, call: Call, answer: Answer, record: Reply, parse: Parse) -> CallLine {
+        let Answer { seed, sampling, request, said } = answer;
         let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
         CallLine {
             seq: 0,
@@ -234,18 +235,18 @@ impl Panel {
             sample,
             stage: call.stage,
             backbone: self.members[call.member].source.name(),
-            request: answer.request,
-            answered_by: answer.answered_by,
+            request,
+            answered_by: said.elsewhere.and_then(|elsewhere| elsewhere.answered_by),
             messages: call.messages,
-            sampling: answer.sampling,
-            seed: answer.seed,
-            text: answer.text,
-            tokens: answer.tokens,
+            sampling,
+            seed,
+            text: said.text,
+            tokens: said.tokens,
             record,
             parse,
-            usage: answer.usage,
-            finish_reason: answer.finish_reason,
-            elapsed_ms: answer.elapsed_ms,
+            usage: said.usage,
+            finish_reason: said.finish_reason,
+            elapsed_ms: said.elapsed_ms,
             prev: String::new(),
             hash: String::new(),
         }
@@ -255,6 +256,7 @@ impl Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::Kept;
     use crate::record::{FinishReason, Usage};
 
     /// Answers with the call's agent, or fails where that is `fails`.
@@ -274,12 +276,14 @@ mod tests {
                         seed: 1,
                         sampling: answer::sampling_line(&Default::default(), 1, false),
                         request: String::new(),
-                        text: text.to_owned(),
-                        tokens: Vec::new(),
-                        usage: Usage::default(),
-                        finish_reason: FinishReason::Stop,
-                        elapsed_ms: 0,
-                        answered_by: None,
+                        said: Kept {
+                            text: text.to_owned(),
+                            tokens: Vec::new(),
+                            finish_reason: FinishReason::Stop,
+                            usage: Usage::default(),
+                            elapsed_ms: 0,
+                            elsewhere: None,
+                        },
                     })
                 })),
             }
@@ -309,7 +313,7 @@ mod tests {
             is_json: false,
         };
         let answers = panel.answers(agents.iter().enumerate().map(call));
-        answers.map(|answered| answered.ok().map(|answered| answered.answer.text)).collect()
+        answers.map(|answered| answered.ok().map(|answered| answered.answer.said.text)).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::answer::{Answer, sampling_line};
 use super::backbone::Backbone;
 use super::responder::{Responder, Waiting};
 use super::{Call, DecodingMode, Panel, PanelError};
-use crate::calls::Key;
+use crate::calls::{Kept, Key};
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
 
 impl Responder for Backbone {
@@ -30,7 +30,7 @@ impl Responder for Backbone {
         let sampling = sampling_line(&request.sampling, request.max_tokens, is_constrained);
         let calls = self.calls.clone().map(|calls| (Key::of(&digest, panel.salt), calls));
         if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
-            let answer = Answer::of_kept(kept, seed, sampling, digest);
+            let answer = Answer { seed, sampling, request: digest, said: kept };
             return Ok(Box::new(|| Ok(answer)));
         }
         let asked_at = Instant::now();
@@ -39,21 +39,18 @@ impl Responder for Backbone {
         Ok(Box::new(move || {
             let wanted = || !stop.load(Ordering::Relaxed);
             let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
-            let answer = Answer {
-                seed,
-                sampling,
-                request: digest,
+            let said = Kept {
                 text: completion.text,
                 tokens: completion.tokens,
-                usage: completion.usage,
                 finish_reason: completion.finish_reason,
+                usage: completion.usage,
                 elapsed_ms: asked_at.elapsed().as_millis() as u64,
-                answered_by: None,
+                elsewhere: None,
             };
             if let Some((key, calls)) = calls {
-                calls.put(&key, &answer.kept(None));
+                calls.put(&key, &said);
             }
-            Ok(answer)
+            Ok(Answer { seed, sampling, request: digest, said })
         }))
     }
 

@@ -6,7 +6,7 @@ use super::answer::Answer;
 use super::backbone::Backbone;
 use super::remote::{RemoteError, RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError};
-use crate::calls::{Elsewhere, Key, Store};
+use crate::calls::{Elsewhere, Kept, Key, Store};
 use crate::console;
 use crate::digest::sha256;
 use crate::record::SamplingLine;
@@ -83,13 +83,12 @@ impl Responder for Endpoint {
         let calls = self.calls.clone().filter(|_| call.image.is_none());
         let sum = sha256(format!("{} {request:?}", self.name()));
         let calls = calls.map(|calls| (Key::of(&sum, panel.salt), calls));
-        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
-            let said = kept.elsewhere.clone();
-            let said = said.map(|said| sampling(said.constrained, said.not_sent));
-            if let Some(sampling) = said {
-                let answer = Answer::of_kept(kept, seed, sampling, String::new());
-                return Ok(Box::new(|| Ok(answer)));
-            }
+        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key))
+            && let Some(Elsewhere { constrained, not_sent, .. }) = kept.elsewhere.clone()
+        {
+            let sampling = sampling(constrained, not_sent);
+            let answer = Answer { seed, sampling, request: String::new(), said: kept };
+            return Ok(Box::new(|| Ok(answer)));
         }
         let sent = self.model.clone().send(request, panel.stop.clone());
         Ok(Box::new(move || {
@@ -100,26 +99,23 @@ impl Responder for Endpoint {
             for note in &completion.notes {
                 console::note(format!("note: {note}"));
             }
-            let elsewhere = Elsewhere {
-                answered_by: completion.answered_by.clone(),
-                constrained: completion.is_constrained,
-                not_sent: completion.not_sent.clone(),
-            };
-            let answer = Answer {
-                seed,
-                sampling: sampling(completion.is_constrained, completion.not_sent),
-                request: String::new(),
+            let sampling = sampling(completion.is_constrained, completion.not_sent.clone());
+            let said = Kept {
                 text: completion.text,
                 tokens: Vec::new(),
-                usage: completion.usage,
                 finish_reason: completion.finish_reason,
+                usage: completion.usage,
                 elapsed_ms: completion.elapsed_ms,
-                answered_by: completion.answered_by,
+                elsewhere: Some(Elsewhere {
+                    answered_by: completion.answered_by,
+                    constrained: completion.is_constrained,
+                    not_sent: completion.not_sent,
+                }),
             };
             if let Some((key, calls)) = calls {
-                calls.put(&key, &answer.kept(Some(elsewhere)));
+                calls.put(&key, &said);
             }
-            Ok(answer)
+            Ok(Answer { seed, sampling, request: String::new(), said })
         }))
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::answer::{Answer, sampling_line};
 use super::responder::{Responder, Waiting};
 use super::{Call, CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
+use crate::calls::Kept;
 use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
 
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
@@ -39,12 +40,14 @@ impl Responder for Script {
             seed: 0,
             sampling,
             request: String::new(),
-            text: (self.reply)(&call.key, &call.messages),
-            tokens: Vec::new(),
-            usage: Usage::default(),
-            finish_reason: self.finish_reason,
-            elapsed_ms: 0,
-            answered_by: None,
+            said: Kept {
+                text: (self.reply)(&call.key, &call.messages),
+                tokens: Vec::new(),
+                finish_reason: self.finish_reason,
+                usage: Usage::default(),
+                elapsed_ms: 0,
+                elsewhere: None,
+            },
         };
         Ok(Box::new(|| Ok(answer)))
     }

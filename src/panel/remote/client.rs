@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use self::failure::{Failure, ServerError};
 use self::forms::{Forms, LearnedForms};
-use self::limit::Limit;
+use self::limit::{Limit, backoff};
 use self::transport::{Answer, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 use crate::hub::OfflineReason;
@@ -26,7 +26,6 @@ mod image;
 mod limit;
 mod quotation;
 mod reply;
-mod retry;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -47,8 +46,6 @@ pub struct RemoteModel {
     transport: Transport,
     limit: Limit,
     learned: LearnedForms,
-    /// Whether it was said that its token counts cannot be.
-    is_miscounting: AtomicBool,
 }
 
 impl fmt::Debug for RemoteModel {
@@ -80,7 +77,6 @@ impl RemoteModel {
                 .map_err(|problem| RemoteError::Proxy { address: address.clone(), problem })?,
             limit: Limit::new(options.max_in_flight, options.requests_per_minute),
             learned: LearnedForms::default(),
-            is_miscounting: AtomicBool::new(false),
             options,
         })
     }
@@ -117,18 +113,13 @@ impl RemoteModel {
         let Answered { read: reply, forms, attempts } =
             self.ask(&url, Some(request), stop, reply::read)?;
         let address = &self.address;
-        let mut notes = match &reply.withheld {
+        let notes = match &reply.withheld {
             None => self.learned.learn(forms, address),
             Some(error) => {
                 let message = self.shown(&error.message, Some(request));
                 vec![format!("{address} withheld an answer: {message}")]
             }
         };
-        if reply.is_miscounted && !self.is_miscounting.swap(true, Ordering::Relaxed) {
-            notes.push(format!(
-                "{address} counts more tokens than there can be: such counts are left out"
-            ));
-        }
         let redact = |text| self.transport.redact_answer(text);
         Ok(RemoteCompletion {
             text: redact(reply.text),
@@ -183,13 +174,13 @@ impl RemoteModel {
         let image = request.and_then(|request| request.image.as_deref());
         let image = image.map(image::url).transpose()?;
         let mut forms = self.learned.forms();
-        let (mut attempts, mut in_these_forms) = (0, 0);
+        let (mut attempts, mut in_these_forms, mut earliest) = (0, 0, Instant::now());
         loop {
             let write =
                 |request| body::write(&self.address.model, request, image.as_deref(), forms);
             let body = request.map(write).transpose()?;
             (attempts, in_these_forms) = (attempts + 1, in_these_forms + 1);
-            let permit = self.limit.enter(stop).ok_or(RemoteError::Interrupted)?;
+            let permit = self.limit.enter(earliest, stop).ok_or(RemoteError::Interrupted)?;
             let answer = self.transport.send(url, body.as_deref());
             drop(permit);
             let retry_after = answer.as_ref().ok().and_then(|answer| answer.retry_after);
@@ -216,14 +207,9 @@ impl RemoteModel {
             if in_these_forms >= self.options.attempts || is_too_long {
                 return Err(RemoteError::Exhausted { address: address(), attempts, reason });
             }
-            if let Some(pause) = retry_after {
-                self.limit.hold_off(pause);
-            }
+            self.limit.hold_off(retry_after.unwrap_or_default());
             let seed = request.map_or(0, |request| request.seed);
-            let backoff = retry::backoff(seed, in_these_forms, self.options.first_pause);
-            if !retry::sleep(backoff.max(retry_after.unwrap_or_default()), stop) {
-                return Err(RemoteError::Interrupted);
-            }
+            earliest = Instant::now() + backoff(seed, in_these_forms, self.options.first_pause);
         }
     }
 

@@ -13,8 +13,6 @@ pub struct Reply {
     pub text: String,
     pub finish_reason: FinishReason,
     pub usage: Usage,
-    /// Whether a count of its usage is more than can be, and left out.
-    pub is_miscounted: bool,
     pub answered_by: Option<AnsweredBy>,
     /// Why the model was not asked, where a filter withheld the prompt.
     pub withheld: Option<ServerError>,
@@ -97,7 +95,6 @@ pub fn read(answer: &Answer) -> Result<Reply, Failure> {
             text: String::new(),
             finish_reason: FinishReason::Refusal,
             usage: Usage::default(),
-            is_miscounted: false,
             answered_by: None,
             withheld: Some(error),
         }),
@@ -136,14 +133,12 @@ fn of(body: Body) -> Result<Reply, Failure> {
             return Err(lost("the answer's message has no content"));
         }
     }
-    let (usage, is_miscounted) = usage(&body.usage);
     let answered_by = AnsweredBy { model: body.model, fingerprint: body.system_fingerprint };
     let is_known = answered_by.model.is_some() || answered_by.fingerprint.is_some();
     Ok(Reply {
         text: content.filter(is_some).or(refusal).unwrap_or_default(),
         finish_reason,
-        usage,
-        is_miscounted,
+        usage: usage(&body.usage),
         answered_by: Some(answered_by).filter(|_| is_known),
         withheld: None,
     })
@@ -168,24 +163,18 @@ impl Content {
     }
 }
 
-/// The tokens that it counts, and whether some of these are more than can be.
-fn usage(counted: &Value) -> (Usage, bool) {
-    let mut is_miscounted = false;
-    let mut count = |path: &str| match counted.pointer(path).filter(|number| number.is_number()) {
-        None => 0,
-        Some(number) => {
-            let count = number.as_u64().and_then(|number| u32::try_from(number).ok());
-            is_miscounted |= count.is_none();
-            count.unwrap_or_default() as usize
-        }
+/// The tokens that it counts; a count of more than can be is none.
+fn usage(counted: &Value) -> Usage {
+    let count = |path: &str| {
+        let number = counted.pointer(path).and_then(Value::as_u64);
+        number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default() as usize
     };
-    let usage = Usage {
+    Usage {
         prompt_tokens: count("/prompt_tokens"),
         cached_tokens: count("/prompt_tokens_details/cached_tokens"),
         completion_tokens: count("/completion_tokens"),
         forced_tokens: 0,
-    };
-    (usage, is_miscounted)
+    }
 }
 
 /// Whether the response of `/models` lists `model`; `None` where it is no such list.
@@ -237,7 +226,6 @@ mod tests {
                 completion_tokens: 5,
                 forced_tokens: 0,
             },
-            is_miscounted: false,
             answered_by: Some(AnsweredBy {
                 model: Some("m-2025".to_owned()),
                 fingerprint: Some("fp_1".to_owned()),
@@ -248,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_are_none_and_said() {
+    fn counts_that_cannot_be_are_none() {
         for count in [json!(1_u64 << 63), json!(u64::from(u32::MAX) + 1), json!(-1), json!(1e30)] {
             let mut answer = with(json!({"content": "B"}), json!("stop"));
             answer["usage"] = json!({"prompt_tokens": count, "completion_tokens": 5});
             let reply = read(&answer).unwrap();
             let counts = (reply.usage.prompt_tokens, reply.usage.completion_tokens);
-            assert_eq!((counts, reply.is_miscounted), ((0, 5), true), "{count}");
+            assert_eq!(counts, (0, 5), "{count}");
         }
     }
 

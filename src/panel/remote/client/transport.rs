@@ -1,7 +1,7 @@
 //! One HTTP exchange, within limits of time and length; the answer is not interpreted here.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use ureq::http::{Response, header};
@@ -9,7 +9,6 @@ use ureq::{Agent, Body, RequestBuilder};
 
 use super::super::{ApiKey, RemoteOptions};
 use super::failure::{Failure, ServerError};
-use super::retry;
 use crate::hub::proxy::{Proxy, ProxyError};
 use crate::outside;
 
@@ -30,7 +29,7 @@ pub struct Transport {
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// How long the server asks to wait before the next request.
+    /// How long the server asks to wait before the next request; a date is not read.
     pub retry_after: Option<Duration>,
     pub body: Vec<u8>,
 }
@@ -81,11 +80,9 @@ impl Transport {
     }
 
     fn receive(&self, mut response: Response<Body>) -> Result<Answer, Failure> {
-        let headers = response.headers();
-        let text = |name: &str| headers.get(name)?.to_str().ok();
-        let milliseconds = text("retry-after-ms").and_then(retry::milliseconds);
-        let retry_after = milliseconds
-            .or_else(|| retry::retry_after(text(header::RETRY_AFTER.as_str())?, SystemTime::now()));
+        let asked = response.headers().get(header::RETRY_AFTER);
+        let seconds = asked.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let retry_after = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let status = response.status().as_u16();
         // ureq's own limit is on the bytes before they are unpacked.
         let body = outside::within(response.body_mut().as_reader(), self.most_bytes)

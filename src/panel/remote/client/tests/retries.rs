@@ -108,20 +108,9 @@ fn a_pause_that_the_server_asks_for_is_kept_by_everybody() {
 }
 
 #[test]
-fn milliseconds_are_a_pause_too() {
-    let server = FakeServer::play(vec![
-        Act::Answer(503, vec![("retry-after-ms", "120".to_owned())], String::new()),
-        said("B"),
-    ]);
-    ask(&server).unwrap();
-    let requests = server.requests();
-    assert!(requests[1].at - requests[0].at >= Duration::from_millis(120));
-}
-
-#[test]
 fn a_pause_beyond_patience_is_not_waited_for() {
-    let until = "Fri, 31 Dec 2100 23:59:59 GMT";
-    let act = Act::Answer(429, vec![("retry-after", until.to_owned())], "tomorrow".to_owned());
+    let headers = vec![("retry-after", "86400".to_owned())];
+    let act = Act::Answer(429, headers, "tomorrow".to_owned());
     let (error, requests) = always(act);
     assert!(matches!(error, RemoteError::Exhausted { attempts: 1, .. }), "{error}");
     assert!(error.to_string().contains("(1 attempt)"), "{error}");
