@@ -25,9 +25,13 @@ pub enum BundleVerb {
 run_each!(BundleVerb: Create, Verify);
 
 impl BundleVerb {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
+    pub fn within(&self, mut given: Paths) -> Result<Paths, Failure> {
         match self {
-            BundleVerb::Verify(_) => Ok(given),
+            // It has no flag to be quiet: a sandbox that holds in part is said.
+            BundleVerb::Verify(_) => {
+                given.is_quiet = false;
+                Ok(given)
+            }
             BundleVerb::Create(create) => {
                 let models = &create.models;
                 let given = given.models(models, &HubFlags::default().options(true)?.local())?;

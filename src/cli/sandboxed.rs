@@ -49,7 +49,7 @@ pub struct Paths {
     /// Where what is fetched goes; `None`: into the hub's cache.
     to: Option<PathBuf>,
     /// Whether it tells no progress.
-    is_quiet: bool,
+    pub(super) is_quiet: bool,
 }
 
 /// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.

@@ -51,21 +51,13 @@ impl Checkpoint {
     /// Every file with its name relative to the directory, `/` between components; weights last.
     pub fn named_files(&self) -> Vec<(String, PathBuf)> {
         let files = &self.files;
-        [
-            Some(&files.config),
-            files.generation_config.as_ref(),
-            files.tokenizer.as_ref(),
-            files.tokenizer_config.as_ref(),
-            files.chat_template_jinja.as_ref(),
-            files.chat_template_json.as_ref(),
-            files.index.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(&files.others)
-        .map(|path| self.named(path))
-        .chain(self.named_weights())
-        .collect()
+        [Some(&files.config), files.generation_config.as_ref(), files.tokenizer.as_ref()]
+            .into_iter()
+            .flatten()
+            .chain(&files.others)
+            .map(|path| self.named(path))
+            .chain(self.named_weights())
+            .collect()
     }
 
     /// The weight files with their names, for [`super::digest_files`].
@@ -95,7 +87,7 @@ fn find_listed(directory: &Path, card: &Card) -> Result<CheckpointFiles, HubErro
         match file.name.as_str() {
             CONFIG => files.config = path,
             TOKENIZER => files.tokenizer = Some(path),
-            TOKENIZER_CONFIG => files.tokenizer_config = Some(path),
+            TOKENIZER_CONFIG => files.others.insert(0, path),
             name if is_weights(name) => files.weights.push(path),
             _ => files.others.push(path),
         }

@@ -17,7 +17,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter_all_threads,
 };
 
-use super::{Held, Policy};
+use super::{Held, LEAST_LANDLOCK, Policy};
 
 /// The newest interface that is asked for; the kernel's own decides. From 8 on it was not tried on a kernel that has it.
 const NEWEST: ABI = ABI::V10;
@@ -61,17 +61,10 @@ pub fn restrict_files(policy: &Policy, held: &mut Held) {
     if status.ruleset == RulesetStatus::NotEnforced {
         return held.lacking.push("files".to_owned());
     }
-    let version = effective_abi as u32;
-    held.files = Some(version);
-    let late = [
-        (ABI::V3, "truncating files"),
-        (ABI::V4, "TCP"),
-        (ABI::V5, "device control"),
-        (ABI::V6, "signals"),
-        (ABI::V10, "UDP"),
-    ];
-    let missing = late.into_iter().filter(|(since, _)| version < *since as u32);
-    held.lacking.extend(missing.map(|(_, what)| format!("{what} by Landlock")));
+    held.files = Some(effective_abi as u32);
+    if held.files < Some(LEAST_LANDLOCK) {
+        held.lacking.push("truncating files by Landlock".to_owned());
+    }
 }
 
 fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {

@@ -8,7 +8,7 @@ mod calls;
 use self::calls::{BATCH, Call, MAX_TOKENS};
 use crate::diagnosis::{Blame, Failure};
 use crate::digest::sha256;
-use crate::engine::{Constraint, Request, Stop};
+use crate::engine::{Completion, Constraint, Request, Stop};
 use crate::experiment::hardware::{Compute, Hardware};
 use crate::experiment::models::Models;
 use crate::hub::{Checkpoint, HubOptions, Kind, Status, resolve, verify};
@@ -103,11 +103,11 @@ impl Row {
             let kind = device.kind([backbone.description.precision]);
             self.cells[2] = format!("{stored}, {quantisation}, kv {kv}, {kind}");
             let calls = calls::all();
-            let mut first: Vec<Answer> = Vec::new();
+            let mut first: Vec<Completion> = Vec::new();
             for (cell, (batch, is_cached)) in (3..).zip(WAYS) {
                 let way = HEAD[cell];
                 let answers = answer(&backbone, &calls, batch)?;
-                let found = answers.iter().filter(|answer| answer.cached_tokens > 0).count();
+                let found = answers.iter().filter(|answer| answer.usage.cached_tokens > 0).count();
                 if (found > 0) != is_cached {
                     self.problems.push(format!("{way}: {found} calls found a prefix in the cache"));
                 }
@@ -116,7 +116,7 @@ impl Row {
                 }
                 let pairs = calls.iter().zip(first.iter().zip(&answers));
                 let differ = pairs
-                    .filter_map(|(call, (one, other))| Some((call.name, one.difference(other)?)));
+                    .filter_map(|(call, (one, other))| Some((call.name, difference(one, other)?)));
                 let differ: Vec<String> =
                     differ.map(|(name, what)| format!("{way}: {name}: {what}")).collect();
                 self.cells[cell] = match differ.len() {
@@ -125,37 +125,28 @@ impl Row {
                 };
                 self.problems.extend(differ);
             }
-            let told =
-                first.iter().map(|answer| format!("{:?} {}\n", answer.tokens, answer.finish));
+            let told = first
+                .iter()
+                .map(|answer| format!("{:?} {:?}\n", answer.tokens, answer.finish_reason));
             self.cells[7] = sha256(told.collect::<String>())[..16].to_owned();
         }
         Ok(())
     }
 }
 
-/// What came of a call.
-#[derive(Clone)]
-struct Answer {
-    tokens: Vec<u32>,
-    finish: String,
-    cached_tokens: usize,
-}
-
-impl Answer {
-    /// How another one differs, if it does.
-    fn difference(&self, other: &Answer) -> Option<String> {
-        let pairs = self.tokens.iter().zip(&other.tokens);
-        let same = pairs.take_while(|(one, other)| one == other).count();
-        if same < self.tokens.len().max(other.tokens.len()) {
-            return Some(format!("other than alone from token {} on", same + 1));
-        }
-        (self.finish != other.finish)
-            .then(|| format!("it ended by {}, alone by {}", other.finish, self.finish))
+/// How an answer differs from the one that was computed alone, if it does.
+fn difference(alone: &Completion, other: &Completion) -> Option<String> {
+    let pairs = alone.tokens.iter().zip(&other.tokens);
+    let same = pairs.take_while(|(one, other)| one == other).count();
+    if same < alone.tokens.len().max(other.tokens.len()) {
+        return Some(format!("other than alone from token {} on", same + 1));
     }
+    let (alone, other) = (alone.finish_reason, other.finish_reason);
+    (alone != other).then(|| format!("it ended by {other:?}, alone by {alone:?}"))
 }
 
 /// Asks the calls, so many at once, and gives the answers in their order. Only the same call of as large a batch finds what one computed.
-fn answer(backbone: &Backbone, calls: &[Call], batch: usize) -> Result<Vec<Answer>, Failure> {
+fn answer(backbone: &Backbone, calls: &[Call], batch: usize) -> Result<Vec<Completion>, Failure> {
     let mut answers = Vec::with_capacity(calls.len());
     for (number, asked) in calls.chunks(batch).enumerate() {
         let tickets = (0_u8..).zip(asked).map(|(place, call)| {
@@ -178,12 +169,7 @@ fn answer(backbone: &Backbone, calls: &[Call], batch: usize) -> Result<Vec<Answe
             Ok(backbone.engine.submit(request).map_err(PanelError::from)?)
         });
         for ticket in tickets.collect::<Result<Vec<_>, Failure>>()? {
-            let completion = ticket.wait().map_err(PanelError::from)?;
-            answers.push(Answer {
-                tokens: completion.tokens,
-                finish: format!("{:?}", completion.finish_reason),
-                cached_tokens: completion.usage.cached_tokens,
-            });
+            answers.push(ticket.wait().map_err(PanelError::from)?);
         }
     }
     Ok(answers)
@@ -208,18 +194,27 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_told_and_the_table_is_one() {
-        let answer = |tokens: &[u32], finish: &str| Answer {
+        use crate::engine::{FinishReason, Timings, Usage};
+        let answer = |tokens: &[u32], finish_reason| Completion {
             tokens: tokens.to_vec(),
-            finish: finish.to_owned(),
-            cached_tokens: 0,
+            text: String::new(),
+            finish_reason,
+            usage: Usage::default(),
+            problem: None,
+            logprobs: Vec::new(),
+            prompt_logprobs: Vec::new(),
+            preemptions: 0,
+            timings: Timings::default(),
         };
-        let one = answer(&[5, 6, 7], "Length");
-        assert_eq!(one.difference(&one), None);
-        let told = |other| one.difference(&other).unwrap();
-        assert_eq!(told(answer(&[5, 9, 7], "Length")), "other than alone from token 2 on");
-        assert_eq!(told(answer(&[5, 6], "Length")), "other than alone from token 3 on");
-        assert_eq!(told(answer(&[5, 6, 7, 8], "Length")), "other than alone from token 4 on");
-        assert_eq!(told(answer(&[5, 6, 7], "Stop")), "it ended by Stop, alone by Length");
+        let long = |tokens: &[u32]| answer(tokens, FinishReason::Length);
+        let one = long(&[5, 6, 7]);
+        assert_eq!(difference(&one, &one), None);
+        let told = |other| difference(&one, &other).unwrap();
+        assert_eq!(told(long(&[5, 9, 7])), "other than alone from token 2 on");
+        assert_eq!(told(long(&[5, 6])), "other than alone from token 3 on");
+        assert_eq!(told(long(&[5, 6, 7, 8])), "other than alone from token 4 on");
+        let stopped = answer(&[5, 6, 7], FinishReason::Stop);
+        assert_eq!(told(stopped), "it ended by Stop, alone by Length");
         let row =
             Row { cells: HEAD.map(|_| "x".to_owned()), problems: Vec::new(), is_broken: false };
         let table = table(&[row]);

@@ -37,18 +37,10 @@ pub struct CheckpointFiles {
     pub generation_config: Option<PathBuf>,
     /// A directory that is not from the hub may lack it: logits from token ids need no tokenizer.
     pub tokenizer: Option<PathBuf>,
-    /// [`TOKENIZER_CONFIG`].
-    pub tokenizer_config: Option<PathBuf>,
-    /// [`CHAT_TEMPLATE_JINJA`].
-    pub chat_template_jinja: Option<PathBuf>,
-    /// [`CHAT_TEMPLATE_JSON`].
-    pub chat_template_json: Option<PathBuf>,
-    /// Present where the weights are sharded.
-    pub index: Option<PathBuf>,
+    /// What else a model is of: [`TOKENIZER_CONFIG`], the chat template, the [`INDEX`] of shards; of an encoder what its card lists.
+    pub others: Vec<PathBuf>,
     /// The one file, or every shard in the order of their names; safetensors, of an encoder also PyTorch's pickle.
     pub weights: Vec<PathBuf>,
-    /// What else an encoder's card lists, in its order.
-    pub others: Vec<PathBuf>,
 }
 
 /// Why a directory holds no checkpoint.
@@ -107,16 +99,13 @@ impl CheckpointFiles {
                 return Err(FilesError::NoWeights { directory: directory.to_owned() });
             }
         };
+        let named = [TOKENIZER_CONFIG, CHAT_TEMPLATE_JINJA, CHAT_TEMPLATE_JSON];
         Ok(Self {
             config,
             generation_config: optional(GENERATION_CONFIG),
             tokenizer: optional(TOKENIZER),
-            tokenizer_config: optional(TOKENIZER_CONFIG),
-            chat_template_jinja: optional(CHAT_TEMPLATE_JINJA),
-            chat_template_json: optional(CHAT_TEMPLATE_JSON),
-            index,
+            others: named.into_iter().filter_map(optional).chain(index).collect(),
             weights,
-            others: Vec::new(),
         })
     }
 }
@@ -238,7 +227,7 @@ mod tests {
             directory.path().join("two.safetensors"),
         ];
         assert_eq!(files.weights, weights);
-        assert_eq!(files.index, Some(directory.path().join(INDEX)));
+        assert_eq!(files.others, [directory.path().join(INDEX)]);
         assert_eq!(files.tokenizer, None);
     }
 
@@ -247,7 +236,7 @@ mod tests {
         let directory = directory(&[(CONFIG, "{}"), (INDEX, SHARDED), (SINGLE, "")]);
         let files = CheckpointFiles::find(directory.path()).unwrap();
         assert_eq!(files.weights, [directory.path().join(SINGLE)]);
-        assert_eq!(files.index, None);
+        assert!(files.others.is_empty());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! BERT behind an encoder or a reranker: its config, its tensors by name, and whole texts through it.
 
+use std::sync::{Mutex, PoisonError};
+
 use candle_nn::VarBuilder;
 use serde_json::Value;
 
 use super::folder::{CONFIG, Folder};
-use super::steps::{Spare, Take, steps};
+use super::steps::{Packed, Size, Take, steps};
 use super::tokens::Sequence;
 use super::{EncoderError, EncoderOptions};
 use crate::model::{Bert, BertConfig, BertScratch, Tensors};
@@ -19,7 +21,9 @@ pub(super) trait Network: Send + Sync {
 struct BertNetwork<B: EncoderBackend> {
     ops: B,
     bert: Bert<B>,
-    spare: Spare<BertScratch<B>>,
+    /// What steps of this size are computed in, kept from one call to the next: each of many small calls would make it anew. Calls at one
+    /// time make their own.
+    spare: Mutex<Option<(Size, BertScratch<B>)>>,
 }
 
 /// # Errors
@@ -45,25 +49,38 @@ fn load_on<B: EncoderBackend>(
 ) -> Result<Box<dyn Network>, EncoderError> {
     let bert =
         folder.weights("bert", |weights| Bert::load(ops, config, &Named(&weights), precision))?;
-    Ok(Box::new(BertNetwork { ops: ops.clone(), bert, spare: Spare::default() }))
+    Ok(Box::new(BertNetwork { ops: ops.clone(), bert, spare: Mutex::new(None) }))
 }
 
 impl<B: EncoderBackend> Network for BertNetwork<B> {
     fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError> {
-        let steps = steps(texts, B::MACHINE);
-        let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
-        let config = &self.bert.config;
-        check_segments(texts, config.type_vocab_size)?;
         let (ops, bert) = (&self.ops, &self.bert);
-        let mut room = self
-            .spare
-            .take(largest, |size| Ok(BertScratch::new(ops, config, size.rows, size.pages)?))?;
-        let scratch = &mut room.one;
-        let taken = steps.run(texts, take, |packed| {
-            Ok(packed.with_rows(|rows| ops.run(|| bert.forward(ops, rows, scratch)))?)
-        });
-        self.spare.keep(room);
-        taken
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        check_segments(texts, bert.config.type_vocab_size)?;
+        let steps = steps(texts, B::MACHINE.prefill_rows());
+        let size = Size::of(&steps);
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = spare().take().filter(|(kept, _)| kept.holds(size));
+        let (size, mut scratch) = match kept {
+            Some(kept) => kept,
+            None => (size, BertScratch::new(ops, &bert.config, size.rows, size.pages)?),
+        };
+        let mut taken = Vec::with_capacity(texts.len());
+        for step in steps {
+            let packed = Packed::new(step);
+            let states =
+                packed.with_rows(|rows| ops.run(|| bert.forward(ops, rows, &mut scratch)))?;
+            let mut rest = states.as_slice();
+            for text in step {
+                let (own, after) = rest.split_at(text.tokens.len() * bert.config.hidden_size);
+                taken.push(take(own));
+                rest = after;
+            }
+        }
+        *spare() = Some((size, scratch));
+        Ok(taken)
     }
 }
 

@@ -255,3 +255,17 @@ fn expect_finite<T: AsRef<[f32]>>(numbers: Vec<T>) -> Result<Vec<T>, EncoderErro
         Some(text) => Err(EncoderError::NotFinite { place: text + 1, of: numbers.len() }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_whose_numbers_are_not_finite_is_an_error_that_names_it() {
+        assert_eq!(expect_finite(vec![[1.0]; 3]).unwrap().len(), 3);
+        for broken in [f32::NAN, f32::INFINITY] {
+            let error = expect_finite(vec![[1.0], [broken], [1.0]]).unwrap_err().to_string();
+            assert!(error.ends_with("not finite (NaN or infinity) of text 2 of 3"), "{error}");
+        }
+    }
+}
