@@ -192,22 +192,6 @@ class Course:
         exact = next((place for place, one in enumerate(self.sentences) if one.split() == text.split()), None)
         return exact, texts.aligned(self.sentences, text, self.item["language"], "sequence-matcher", LIKENESS) if is_given else None
 
-    def reviewed(self):
-        """Each answer with a review that was read: its turn, its flag, its sentence, and the reviews' scores by criterion."""
-        found = []
-        for turn in self.item["search"]["turns"]:
-            round = turn["round"]
-            reviews = [self.calls["review", round, number] for number in range(self.settings.get("reviewers", 0)) if turn["final"]]
-            scores = [self.scores(review) for review in reviews]
-            scores = [one for one in scores if one[-1] is not None]
-            if scores:
-                action = self.action(self.calls["step", round, turn["steps"] - 1])
-                sentence = action["sentence"].strip()
-                flag = not is_none(sentence)
-                exact, alike = self.quoted(sentence) if flag else (None, None)
-                found.append((turn, flag, alike if exact is None else exact, scores))
-        return found
-
     def scores(self, review):
         said = self.record(review)
         return [hundredths(said.get(f"{name}_score")) for name in CRITERIA] if said is not None else self.foreign(review)["scores"]
@@ -385,63 +369,4 @@ def figures(run):
         "cited": sum(bool(one["evidence"]) for one in ended),
         "mismatches": sum(one.get("mismatch", False) for one in ended),
         "unchanged": sum(one.get("unchanged", False) for one in ended),
-        **reviews(run),
     }
-
-
-def reviews(run):
-    """Whether scores go with right answers, what the answer after a rejected one changes, how far reviewers agree."""
-    put = {one["item"]: one for one in map(json.loads, filter(None, (run.directory / "dataset.jsonl").read_text().split("\n")))}
-    count, answers, pairs = 0, [], {name: [] for name in CRITERIA}
-    changes = dict.fromkeys(["n", "n_verdict", "n_sentence", "n_righted", "n_spoiled"], 0)
-    for key in sorted(run.last):
-        item, before = run.last[key], None
-        if not item.get("search"):
-            continue
-        own = [call for call in run.calls if (call["run"], call["item"]) == key]
-        course = Course(item, own, [], put[key[1]]["text"], put[key[1]]["sentences"], run.plan)
-        gold = item["gold"]
-        for turn, flag, place, scores in course.reviewed():
-            count += 1
-            right = gold and (flag == gold["flag"], (flag, place) == (gold["flag"], gold["sentence_id"]))
-            if gold:
-                answers.append((turn, right))
-            if before is not None:
-                changes["n"] += 1
-                changes["n_verdict"] += before[0] != flag
-                changes["n_sentence"] += before[0] and flag and before[1] != place
-                changes["n_righted"] += bool(gold) and right[1] and not before[2][1]
-                changes["n_spoiled"] += bool(gold) and before[2][1] and not right[1]
-            before = flag, place, right
-            for place_of, name in enumerate(CRITERIA):
-                stated = [one[place_of] for one in scores if one[place_of] is not None]
-                pairs[name] += [(one, other) for number, one in enumerate(stated) for other in stated[number + 1 :]]
-    if not count:
-        return {}
-
-    def judged(those):
-        return {"n": len(those), "n_flag_right": sum(one[0] for one in those), "n_sentence_right": sum(one[1] for one in those)}
-
-    def bands(score):
-        found = []
-        for low in range(100, 500, 50):
-            those = [right for turn, right in answers if low <= min(turn[score], 499) < low + 50]
-            found += [{"low": low / 100, "high": (low + 50) / 100, "answers": judged(those)}] if those else []
-        return found
-
-    def agreement(name):
-        both = pairs[name]
-        distance = sum(abs(one - other) for one, other in both) / len(both) / 100 if both else None
-        equal = sum(one == other for one, other in both) / len(both) if both else None
-        return {"criterion": name, "pairs": len(both), "distance": distance, "equal": equal}
-
-    found = {
-        "reviewed": count,
-        "accepted": judged([right for turn, right in answers if turn["accepted"]]),
-        "rejected": judged([right for turn, right in answers if not turn["accepted"]]),
-        "by_mean": bands("mean_hundredths"),
-        "by_minimum": bands("min"),
-        "after_rejection": changes,
-        "agreement": [agreement(name) for name in CRITERIA],
-    }
-    return {"reviews": found}

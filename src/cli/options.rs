@@ -113,9 +113,6 @@ pub struct ScorerFlags {
     /// Keywords per note for KPCS, as `data keywords` writes them [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
-    /// Words that count as a keyword in the case-folded KPCS: a JSON object from word to a list of words
-    #[arg(long, help_heading = "Metrics", value_name = "FILE")]
-    pub synonyms: Option<PathBuf>,
 }
 
 impl ScorerFlags {
@@ -133,9 +130,6 @@ impl ScorerFlags {
         scorer.alphas.dedup();
         if let Some(path) = &self.keywords {
             scorer.keywords.read(path)?;
-        }
-        if let Some(path) = &self.synonyms {
-            scorer.keywords.read_synonyms(path)?;
         }
         Ok(scorer)
     }

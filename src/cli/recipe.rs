@@ -247,16 +247,16 @@ impl RecipeOutput {
 
     /// What the cells and their metrics read.
     pub fn within(&self, paths: Paths, recipe: &RecipeRun) -> Result<Paths, Failure> {
-        let ScorerFlags { scorers, keywords, synonyms, .. } = &self.scorers;
-        let figures = [&self.encoder, scorers, keywords, synonyms];
+        let ScorerFlags { scorers, keywords, .. } = &self.scorers;
+        let figures = [&self.encoder, scorers, keywords];
         let paths = paths.read(figures.into_iter().flatten());
         let keywords = recipe.manifest().keyword_files();
         let paths = paths.read(keywords.iter().filter(|file| file.is_file()));
         recipe.specs()?.iter().try_fold(paths, Paths::run)
     }
 
-    /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there; and their
-    /// synonyms. They are read before the first call.
+    /// The keywords that corrections must name: those of --keywords, else of the files that the recipe names and that are there.
+    /// They are read before the first call.
     pub fn keywords(&self, manifest: &RecipeManifest) -> Result<GivenKeywords, Failure> {
         let mut given = GivenKeywords::default();
         let files = match &self.scorers.keywords {
@@ -271,9 +271,6 @@ impl RecipeOutput {
                     forecast::file(&path)
                 )),
             }
-        }
-        if let Some(path) = &self.scorers.synonyms {
-            given.read_synonyms(path)?;
         }
         Ok(given)
     }

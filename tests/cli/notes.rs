@@ -230,12 +230,6 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     scratch
         .wardround("report out --keywords broken.json")
         .refused(2, &["broken.json: ", "`wardround data keywords` writes it"]);
-    scratch.write("synonyms.json", "{\"artesunate\": [\"artemether\"]}");
-    scratch.wardround("report out --synonyms synonyms.json").succeeded();
-    scratch.write("broken.json", "{\"artesunate\": \"artemether\"}");
-    scratch
-        .wardround("report out --synonyms broken.json")
-        .refused(2, &["broken.json: ", "line 1 column 27", "a JSON object from word"]);
     scratch.wardround("report out --alpha 1.5").refused(2, &["0 to 1"]);
     scratch.write("one.txt", "a 1 1 \"Malaria is treated with quinine.\"\n");
     scratch.write("gold.jsonl", NOTES.lines().next().unwrap());

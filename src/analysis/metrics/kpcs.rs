@@ -2,9 +2,7 @@
 //! alike it is to the reference.
 //!
 //! `similarity` is the paper's M, Eq. 8: the mean of ROUGE-1, BERTScore and BLEURT. `alpha` (0 to 1) is the keywords' weight.
-//! Keywords are found as they are written, inside of words too; in [`kpcs_folded`] in any case, and by their synonyms.
-
-use std::collections::BTreeMap;
+//! Keywords are found as they are written, inside of words too.
 
 /// The weight of the keywords in all of the paper's experiments (§A.8).
 pub const ALPHA: f64 = 0.5;
@@ -18,14 +16,10 @@ pub fn kpcs<S: AsRef<str>>(
     alpha: f64,
 ) -> Option<f64> {
     let found = keywords.iter().filter(|keyword| correction.contains(keyword.as_ref()));
-    score(found.count(), keywords.len(), similarity, alpha)
-}
-
-fn score(found: usize, wanted: usize, similarity: f64, alpha: f64) -> Option<f64> {
-    match (found, wanted) {
+    match (found.count(), keywords.len()) {
         (_, 0) => None,
         (0, _) => Some(0.0),
-        _ => Some(alpha * found as f64 / wanted as f64 + (1.0 - alpha) * similarity),
+        (found, wanted) => Some(alpha * found as f64 / wanted as f64 + (1.0 - alpha) * similarity),
     }
 }
 
@@ -39,25 +33,6 @@ pub fn kpcs_ungated<S: AsRef<str>>(
     let scored = kpcs(keywords, correction, similarity, alpha);
     let found = keywords.iter().any(|keyword| correction.contains(keyword.as_ref()));
     scored.filter(|_| found).unwrap_or((1.0 - alpha) * similarity)
-}
-
-/// Eq. 9 with its zero, where a keyword is found in any case, and by its synonyms as by itself. `synonyms` are by keyword in lower case.
-pub fn kpcs_folded<S: AsRef<str>>(
-    keywords: &[S],
-    synonyms: &BTreeMap<String, Vec<String>>,
-    correction: &str,
-    similarity: f64,
-    alpha: f64,
-) -> Option<f64> {
-    let correction = correction.to_lowercase();
-    let is_found = |keyword: &S| {
-        let keyword = keyword.as_ref().to_lowercase();
-        let mut others = synonyms.get(&keyword).into_iter().flatten();
-        correction.contains(&keyword)
-            || others.any(|other| correction.contains(&other.to_lowercase()))
-    };
-    let found = keywords.iter().filter(|keyword| is_found(keyword)).count();
-    score(found, keywords.len(), similarity, alpha)
 }
 
 /// As the authors' code has it: K(α + (1-α)M), K being 1 where the correction has `keywords`, one string, whole, else 0.
@@ -95,26 +70,6 @@ mod tests {
         assert_eq!(ungated(&[], 0.2), 0.4);
         assert_eq!(ungated(&["Vancomycin"], 0.0), 0.5);
         assert_eq!(Some(ungated(&["oral", "x"], 0.5)), kpcs(&["oral", "x"], CORRECTION, 0.5, 0.5));
-    }
-
-    #[test]
-    fn folded_keywords_are_found_in_any_case_and_by_their_synonyms() {
-        let synonyms = [("emergency", ["ED"]), ("fidaxomicin", ["VANCOMYCIN"])];
-        let synonyms =
-            synonyms.map(|(word, others)| (word.to_owned(), others.map(String::from).to_vec()));
-        let synonyms = BTreeMap::from(synonyms);
-        let folded = |keywords: &[&str], synonyms: &BTreeMap<_, _>| {
-            kpcs_folded(keywords, synonyms, CORRECTION, 0.5, 0.5)
-        };
-        let none = BTreeMap::new();
-        // Of `Oral` and `Fidaxomicin` one is found, and with its synonym the other too.
-        assert_eq!(folded(&["Oral", "Fidaxomicin"], &none), Some(0.5 * 0.5 + 0.25));
-        assert_eq!(folded(&["Oral", "Fidaxomicin"], &synonyms), Some(0.75));
-        assert_eq!(folded(&["Fidaxomicin"], &none), Some(0.0));
-        assert_eq!(folded(&[], &synonyms), None);
-        // Where every keyword stands as it is written it is Eq. 9.
-        let keywords = ["oral", "C. difficile"];
-        assert_eq!(folded(&keywords, &none), kpcs(&keywords, CORRECTION, 0.5, 0.5));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
 use super::verdict::says_no_sentence;
-use crate::analysis::metrics::kpcs::{kpcs, kpcs_folded, kpcs_gated, kpcs_ungated};
+use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated, kpcs_ungated};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::Outcomes;
 use crate::record::NoteLine;
@@ -45,9 +45,6 @@ pub struct Kpcs {
     pub ungated: Measured,
     /// The published code's: all keywords as one string, or 0.
     pub gated: Measured,
-    /// Eq. 9 with keywords in any case, and their synonyms. Absent from results of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folded: Option<Measured>,
 }
 
 /// How a note's correction compares with the gold one.
@@ -139,11 +136,6 @@ impl<'a> Corrections<'a> {
                 let words = words().join(" ");
                 Some(kpcs_gated(&words, correction?, similarity()?, alpha))
             }
-            Measure::KpcsFolded => {
-                let synonyms = &self.scorer.keywords.synonyms;
-                let score = kpcs_folded(&words(), synonyms, correction?, similarity()?, alpha);
-                Some(score.unwrap_or(0.0))
-            }
             of_texts => quality.get(of_texts),
         }
     }
@@ -199,7 +191,6 @@ impl Correction {
                 eq9: corrections.measured(Measure::Kpcs, *alpha)?,
                 ungated: corrections.measured(Measure::KpcsUngated, *alpha)?,
                 gated: corrections.measured(Measure::KpcsGated, *alpha)?,
-                folded: corrections.measured(Measure::KpcsFolded, *alpha),
             })
         });
         let mut golds = notes().filter_map(|note| note.gold.as_ref());

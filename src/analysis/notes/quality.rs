@@ -41,8 +41,6 @@ pub enum Measure {
     KpcsUngated,
     /// KPCS of the published code: all keywords as one string, or nothing.
     KpcsGated,
-    /// Eq. 9 with keywords in any case, and their synonyms.
-    KpcsFolded,
 }
 
 impl Measure {
@@ -81,7 +79,6 @@ impl Measure {
             Measure::Kpcs => ("kpcs", "KPCS"),
             Measure::KpcsUngated => ("kpcs_ungated", "KPCS, without the zero"),
             Measure::KpcsGated => ("kpcs_gated", "KPCS, gated"),
-            Measure::KpcsFolded => ("kpcs_folded", "KPCS, case-folded"),
         }
     }
 
@@ -93,9 +90,9 @@ impl Measure {
     /// Whether it needs the weights of BERTScore or BLEURT.
     pub fn is_neural(self) -> bool {
         use Measure::{Aggregate, BertScore, BertScoreMultilingual, Bleurt};
-        use Measure::{Kpcs, KpcsFolded, KpcsGated, KpcsUngated};
+        use Measure::{Kpcs, KpcsGated, KpcsUngated};
         matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate)
-            || matches!(self, Kpcs | KpcsUngated | KpcsGated | KpcsFolded)
+            || matches!(self, Kpcs | KpcsUngated | KpcsGated)
     }
 
     /// As people write it.
@@ -155,7 +152,7 @@ pub struct CorrectionScorer {
     pub neural: ScoresByPair,
     /// The keywords' weights in KPCS.
     pub alphas: Vec<f64>,
-    /// Keywords which replace those of the notes' file and the changed words, and synonyms of any.
+    /// Keywords which replace those of the notes' file and the changed words.
     pub keywords: GivenKeywords,
 }
 
@@ -245,8 +242,8 @@ mod tests {
 
     #[test]
     fn a_measure_has_one_name_everywhere() {
-        use Measure::{Aggregate, Kpcs, KpcsFolded, KpcsGated, KpcsUngated};
-        let derived = [Aggregate, Kpcs, KpcsUngated, KpcsGated, KpcsFolded];
+        use Measure::{Aggregate, Kpcs, KpcsGated, KpcsUngated};
+        let derived = [Aggregate, Kpcs, KpcsUngated, KpcsGated];
         for measure in Measure::OF_TEXTS.into_iter().chain(derived) {
             let json = serde_json::to_value(measure).unwrap();
             assert_eq!(json, measure.name());

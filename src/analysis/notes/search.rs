@@ -1,12 +1,9 @@
 //! What searching took and gave over a run: steps and turns, seconds and their parts, sources, and what went wrong on the way.
 
-pub mod reviews;
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::reviews::ReviewFigures;
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::outcomes::Outcomes;
 use crate::record::{SearchLine, SourceCounts, Trajectory, TurnLine};
@@ -52,9 +49,6 @@ pub struct SearchFigures {
     pub cited: usize,
     pub mismatches: usize,
     pub unchanged: usize,
-    /// Of a system whose answers are reviewed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reviews: Option<ReviewFigures>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,7 +132,6 @@ impl SearchFigures {
             cited: count(&|one| !one.evidence.is_empty()),
             mismatches: count(&|one| one.mismatch),
             unchanged: count(&|one| one.unchanged),
-            reviews: ReviewFigures::of(contents),
         })
     }
 }

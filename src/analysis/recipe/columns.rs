@@ -55,7 +55,6 @@ fn variants(column: NoteColumn) -> &'static [Variant] {
         NoteColumn::Kpcs => &[
             ("without the zero, pairs", |_, entry| kpcs(entry).map(|one| &one.ungated)),
             ("gated, pairs", |_, entry| kpcs(entry).map(|one| &one.gated)),
-            ("case-folded, pairs", |_, entry| kpcs(entry)?.folded.as_ref()),
         ],
     }
 }
@@ -141,7 +140,7 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
         format!("{label} on {dataset}: {} failed, and count as wrong.", cell.n_errors)
     });
     table
-        .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. MedGuards' paper says that it uses the latter; its figures look like the former, and are listed there. ROUGE-1 is F1, as its published code has it; its A.1 says recall. BERTScore takes that code's models: deberta-xlarge-mnli, in English rescaled and in Arabic not, and bert-base-chinese; bert-score's own for Arabic, multilingual BERT, stands beside. KPCS is 0 where no keyword is found; without the zero it is Eq. 9 as printed; gated, it is the published code's; case-folded, it is Eq. 9 with keywords in any case and the synonyms of --synonyms.")
+        .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. MedGuards' paper says that it uses the latter; its figures look like the former, and are listed there. ROUGE-1 is F1, as its published code has it; its A.1 says recall. BERTScore takes that code's models: deberta-xlarge-mnli, in English rescaled and in Arabic not, and bert-base-chinese; bert-score's own for Arabic, multilingual BERT, stands beside. KPCS is 0 where no keyword is found; without the zero it is Eq. 9 as printed; gated, it is the published code's.")
         .notes((!is_weighed).then(|| NO_WEIGHTS.to_owned()))
         .notes(failed)
         .build()

@@ -39,7 +39,6 @@ pub fn results(name: &str, recipe: &Recipe, cells: Vec<CellResult>) -> RecipeRes
         making: Vec::new(),
         near_duplicates: BTreeMap::new(),
         keywords: Vec::new(),
-        synonyms: None,
         cells,
         netgain: Vec::new(),
         paired: Vec::new(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use super::{columns, gains};
-use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices, SynonymFile};
+use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
 use crate::experiment::recipe::{NoteColumn, Recipe};
@@ -61,10 +61,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
             let keywords = results.keywords.iter().map(|KeywordFile { path, sha256, notes }| {
                 format!("Keywords: {}, of {notes} notes, {}.", name(path), sum(sha256))
             });
-            let synonyms = results.synonyms.iter().map(|SynonymFile { path, sha256, words }| {
-                format!("Synonyms: {}, of {words} words, {}.", name(path), sum(sha256))
-            });
-            table.notes.extend(keywords.chain(synonyms));
+            table.notes.extend(keywords);
         }
         tables.push(table);
     }

@@ -20,7 +20,7 @@ use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::Spread;
-use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures, SynonymFile};
+use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
@@ -62,9 +62,6 @@ pub struct RecipeResults {
     /// The files of keywords that KPCS takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<KeywordFile>,
-    /// The file of synonyms that the case-folded KPCS takes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub synonyms: Option<SynonymFile>,
     pub cells: Vec<CellResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub netgain: Vec<NetGainRow>,
@@ -234,7 +231,6 @@ impl RecipeResults {
             making: making(recipe, cells),
             near_duplicates: near_duplicates(cells),
             keywords: scorer.keywords.files.clone(),
-            synonyms: scorer.keywords.synonym_file.clone(),
             cells: results,
             netgain,
             paired,

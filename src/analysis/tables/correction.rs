@@ -30,7 +30,7 @@ pub fn correction(entries: &[Entry<'_>]) -> Option<Table> {
         .spread("subset", |(_, line)| line.found.and_then(|one| one.subset.as_ref()))
         .spread("composite", |(_, line)| line.found.map(|one| &one.composite))
         .text("remark", |(_, line)| line.remark)
-        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there; without the zero, it is Eq. 9 as printed. Gated, as in the published code: all keywords as one string, or nothing. Case-folded, Eq. 9 with its zero, but keywords are found in any case, and by the synonyms that --synonyms gives.")
+        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there; without the zero, it is Eq. 9 as printed. Gated, as in the published code: all keywords as one string, or nothing.")
         .notes(notes)
         .unless_empty()
 }
@@ -79,8 +79,6 @@ fn lines(correction: &Correction) -> Vec<Line<'_>> {
         lines.push(line(&label("Eq. 9"), Some(&kpcs.eq9), ""));
         lines.push(line(&label("without the zero"), Some(&kpcs.ungated), ""));
         lines.push(line(&label("gated"), Some(&kpcs.gated), ""));
-        let folded = kpcs.folded.as_ref();
-        lines.extend(folded.map(|found| line(&label("case-folded"), Some(found), "")));
     }
     if correction.kpcs.is_empty() {
         lines.push(line("KPCS, Eq. 9", None, NOT_COMPUTED));

@@ -1,10 +1,7 @@
-//! How systems that search came to their answers, as tables: what it took, what failed, which sources were shown,
-//! and what reviews of their answers are worth.
+//! How systems that search came to their answers, as tables: what it took, what failed, which sources were shown.
 
 use super::notes::{Entry, Of};
-use crate::analysis::notes::{
-    Changes, CriterionAgreement, Judged, ReviewFigures, SearchFigures, Spread,
-};
+use crate::analysis::notes::{SearchFigures, Spread};
 use crate::analysis::table::{Cell, Table};
 use crate::record::SourceCounts;
 
@@ -17,15 +14,7 @@ pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let reviewed = rows
-        .iter()
-        .filter_map(|row| Some(Of { heading: row.heading, of: row.of.reviews.as_ref()? }));
-    let reviewed: Vec<Of<'_, &ReviewFigures>> = reviewed.collect();
-    let mut tables = vec![effort(&rows), counts(&rows), sources(&rows)];
-    tables.extend(reviews(&reviewed));
-    tables.extend(reflexions(&reviewed));
-    tables.extend(reviewers(&reviewed));
-    tables
+    vec![effort(&rows), counts(&rows), sources(&rows)]
 }
 
 type Figures<'a> = Of<'a, &'a SearchFigures>;
@@ -99,72 +88,4 @@ fn sources(rows: &[Figures<'_>]) -> Table {
         share(shown(source) as u64, source.row.of.shown.values().sum::<usize>() as u64)
     })
     .build()
-}
-
-/// Whether high scores go with right answers.
-fn reviews(rows: &[Of<'_, &ReviewFigures>]) -> Option<Table> {
-    #[derive(Clone, Copy)]
-    struct Line<'a> {
-        heading: &'a str,
-        what: &'static str,
-        band: Option<[f64; 2]>,
-        answers: Judged,
-    }
-    let mut lines = Vec::new();
-    for row in rows {
-        let mut add = |what, band, answers| {
-            lines.push(Line { heading: row.heading, what, band, answers });
-        };
-        add("accepted", None, row.of.accepted);
-        add("rejected", None, row.of.rejected);
-        for (what, bands) in [("mean", &row.of.by_mean), ("minimum", &row.of.by_minimum)] {
-            for band in bands {
-                add(what, Some([band.low, band.high]), band.answers);
-            }
-        }
-    }
-    let share = |part: usize, of: usize| (of > 0).then(|| part as f64 / of as f64);
-    Table::of("search-reviews", "Do reviews tell right answers from wrong ones?", &lines)
-        .grouped_by(|line| line.heading.to_owned())
-        .text("answers", |line| match line.band {
-            None => line.what.to_owned(),
-            Some([low, high]) => format!("{} {low:.1}–{high:.1}", line.what),
-        })
-        .number("n", |line| line.answers.n)
-        .number("flag right", |line| line.answers.n_flag_right)
-        .number("share flag right", |line| share(line.answers.n_flag_right, line.answers.n))
-        .number("sentence right", |line| line.answers.n_sentence_right)
-        .number("share sentence right", |line| {
-            share(line.answers.n_sentence_right, line.answers.n)
-        })
-        .note("Answers to notes with gold of which at least one review could be read, as the reviewers saw them, over all runs. Mean and minimum of the final scores, 1 to 5; a band has its low end and not its high one, the last has 5 too. Where a note has no error, the sentence is right if the answer says so.")
-        .unless_empty()
-}
-
-fn reflexions(rows: &[Of<'_, &ReviewFigures>]) -> Option<Table> {
-    let changes = |row: &Of<'_, &ReviewFigures>| -> Changes { row.of.after_rejection };
-    Table::of("search-reflexions", "What the answer after a reflexion changes", rows)
-        .text("", |row| row.heading)
-        .number("rejected answers with a next one", |row| changes(row).n)
-        .number("another verdict", |row| changes(row).n_verdict)
-        .number("another sentence", |row| changes(row).n_sentence)
-        .number("from wrong to right", |row| changes(row).n_righted)
-        .number("from right to wrong", |row| changes(row).n_spoiled)
-        .note("The reviewed answers of a note, each compared with the one before. Another verdict: only one of the two names an error. Another sentence: both do, in different sentences. Right and wrong: the sentence, of notes with gold.")
-        .unless_empty()
-}
-
-fn reviewers(rows: &[Of<'_, &ReviewFigures>]) -> Option<Table> {
-    let lines = rows
-        .iter()
-        .flat_map(|row| row.of.agreement.iter().map(move |of| Of { heading: row.heading, of }));
-    let lines: Vec<Of<'_, &CriterionAgreement>> = lines.collect();
-    Table::of("search-reviewers", "How far reviewers of one answer agree, by criterion", &lines)
-        .grouped_by(|line| line.heading.to_owned())
-        .text("criterion", |line| &line.of.criterion)
-        .number("pairs of reviews", |line| line.of.pairs)
-        .number("mean distance", |line| line.of.distance)
-        .number("share equal", |line| line.of.equal)
-        .note("Over all pairs of reviews of the same answer that both score the criterion: the mean absolute difference in points of five, and the share of pairs with equal scores.")
-        .unless_empty()
 }

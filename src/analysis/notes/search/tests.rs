@@ -5,12 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::SearchFigures;
-use super::reviews::{Band, Changes, CriterionAgreement, Judged};
-use crate::analysis::notes::Prices;
-use crate::analysis::outcomes::Outcomes;
-use crate::analysis::tables::notes::Entry;
-use crate::analysis::{results, tables};
+use crate::analysis::results;
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
@@ -151,70 +146,6 @@ fn what_searching_came_to_is_counted() {
     assert_eq!((search.embed_ms.mean, search.embed_ms.std), (1.25, Some(0.0)));
     assert!(search.seconds_a_step.std.is_some());
     assert!(search.cited > 0 && search.turns.mean > 1.0);
-}
-
-#[test]
-fn reviews_are_compared_with_what_is_right_and_with_each_other() {
-    let out = tempfile::tempdir().unwrap();
-    let contents = write(out.path(), "medreflex", &["reflexion_turns=3"]);
-    let reviews = SearchFigures::of(&Outcomes::of(&contents)).unwrap().reviews.unwrap();
-    let judged = |n, n_flag_right, n_sentence_right| Judged { n, n_flag_right, n_sentence_right };
-    // Eleven are accepted, of which `none` alone is wrong. Rejected are `exhausted`, which is right, `mean` with another sentence and
-    // `minimum` without an error.
-    assert_eq!((reviews.reviewed, reviews.accepted), (14, judged(11, 10, 10)));
-    assert_eq!(reviews.rejected, judged(3, 2, 1));
-    let bands = |bands: &[Band]| -> Vec<(f64, f64, Judged)> {
-        bands.iter().map(|band| (band.low, band.high, band.answers)).collect()
-    };
-    let expected = [
-        (1.0, 1.5, judged(1, 1, 1)),
-        (3.5, 4.0, judged(1, 1, 0)),
-        // The ten of mean 4, and `minimum`, 4.4.
-        (4.0, 4.5, judged(11, 9, 9)),
-        (4.5, 5.0, judged(1, 1, 1)),
-    ];
-    assert_eq!(bands(&reviews.by_mean), expected);
-    let expected = [
-        (1.0, 1.5, judged(1, 1, 1)),
-        (2.0, 2.5, judged(1, 0, 0)),
-        (3.5, 4.0, judged(1, 1, 0)),
-        (4.0, 4.5, judged(10, 9, 9)),
-        (4.5, 5.0, judged(1, 1, 1)),
-    ];
-    assert_eq!(bands(&reviews.by_minimum), expected);
-    let changes = Changes { n: 2, n_verdict: 1, n_sentence: 1, n_righted: 2, n_spoiled: 0 };
-    assert_eq!(reviews.after_rejection, changes);
-    let agreement = |place: usize| {
-        let CriterionAgreement { criterion, pairs, distance, equal } = &reviews.agreement[place];
-        (criterion.as_str(), *pairs, *distance, *equal)
-    };
-    // Thirteen answers with five reviews, and one with two. Of 5, 5, 5, 5 and 2, four pairs are three points apart.
-    assert_eq!(agreement(0), ("validity", 131, Some(0.0), Some(1.0)));
-    assert_eq!(agreement(1), ("preciseness", 0, None, None));
-    assert_eq!(agreement(5), ("final", 131, Some(1200.0 / 131.0 / 100.0), Some(127.0 / 131.0)));
-
-    let figures = results::Figures::of(&contents).notes.unwrap();
-    let entry = Entry { heading: String::new(), notes: &figures, health: None };
-    let tables = tables::notes::all(&[entry], &Prices::default());
-    let table = |name: &str| {
-        let found = tables.iter().find(|table| table.name == name).unwrap();
-        found.csv().unwrap()
-    };
-    let reviews = table("search-reviews");
-    assert!(
-        reviews.contains("\nrejected,3,2,0.6666666666666666,1,0.3333333333333333\n"),
-        "{reviews}"
-    );
-    assert!(reviews.contains("\nminimum 2.0–2.5,1,0,0,0,0\n"), "{reviews}");
-    assert!(table("search-reflexions").contains(",2,1,1,2,0"), "{}", table("search-reflexions"));
-    assert!(table("search-reviewers").contains("preciseness,0,,"), "{}", table("search-reviewers"));
-}
-
-#[test]
-fn without_reviews_there_are_no_figures_of_them() {
-    let out = tempfile::tempdir().unwrap();
-    let contents = write(out.path(), "medreact", &["react_turns=3"]);
-    assert_eq!(SearchFigures::of(&Outcomes::of(&contents)).unwrap().reviews, None);
 }
 
 #[test]
