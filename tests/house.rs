@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("bench", "analysis experiment panel engine model ops random record"),
     (
         "analysis",
-        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record fault outside",
+        "experiment systems panel encoder scorers data prompts text random diagnosis digest record fault outside",
     ),
     ("audit", "experiment diagnosis digest record sandbox console appended outside"),
     (

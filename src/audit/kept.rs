@@ -1,4 +1,4 @@
-//! What a trail has of requests and cases together with their texts: to repeat them, or to have them rated. Who reads is recorded.
+//! What a trail has of requests and cases together with their texts, to repeat them. Who reads is recorded.
 
 use std::path::Path;
 

@@ -60,11 +60,6 @@ pub(super) fn head(directory: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Whether a directory has a trail.
-pub fn is_trail(directory: &Path) -> bool {
-    directory.join(Line::FILE).is_file()
-}
-
 impl Survey {
     /// Reads a trail, and hands its lines to `take`. The head beside it and those of `heads` must be hashes of its lines.
     ///

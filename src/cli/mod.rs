@@ -270,9 +270,6 @@ impl Verb {
             Verb::Replay(verb) => return verb.within(given),
             Verb::Report(verb) => verb.within(given)?,
             Verb::Rate(Rate::Export(verb)) => verb.within(given)?,
-            Verb::Rate(Rate::Score(verb)) => {
-                list::paths(&verb.join)?.iter().fold(given, |paths, run| paths.write_in(run))
-            }
             Verb::Data(Data::Fetch(_)) | Verb::Models(Models::Fetch(_)) => given.fetch()?,
             Verb::Data(Data::Verify(verb)) => given.read(verb.beside()),
             Verb::Data(Data::Keywords(verb)) => verb.ask.within(given)?,
@@ -296,6 +293,7 @@ impl Verb {
             #[cfg(feature = "airgap")]
             Verb::Bundle(verb) => verb.within(given)?,
             Verb::Verify(_)
+            | Verb::Rate(Rate::Score(_))
             | Verb::Compare(_)
             | Verb::Score(_)
             | Verb::Systems(_)

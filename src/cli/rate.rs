@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::options::OutputFormat;
+use super::report;
 use super::sandboxed::Paths;
-use super::{list, report};
 use crate::analysis::rating::draw::{self, Selection};
-use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
-use crate::analysis::rating::scores::{Rated, pairs};
-use crate::analysis::rating::{rater, runs, tables, trial};
+use crate::analysis::rating::{rater, scores};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::contents::Contents;
 use crate::experiment::whole_file;
 use crate::report::rating;
 
@@ -28,8 +25,7 @@ pub enum Rate {
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Finished run directories over the same notes, or the same questions; or the directory of one audit trail, whose kept cases are
-    /// rated
+    /// Finished run directories over the same notes, or the same questions
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// New directory for rate.html (for the raters) and rate-key.json (which they must not see)
@@ -47,9 +43,6 @@ pub struct Export {
     /// Random seed of the sample and its order
     #[arg(long, default_value = "42")]
     seed: u64,
-    /// Of an audit trail, rate the cases of this system alone
-    #[arg(long, value_name = "SYSTEM")]
-    system: Option<String>,
     /// Show raters the reference answer (the paper did not)
     #[arg(long)]
     show_gold: bool,
@@ -62,9 +55,6 @@ pub struct Score {
     /// Files exported from the page, one per rater
     #[arg(required = true, value_name = "RATINGS")]
     ratings: Vec<PathBuf>,
-    /// Run directories to store the ratings in; their reports show them
-    #[arg(long, value_name = "RUN", num_args = 1..)]
-    pub join: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
@@ -74,27 +64,14 @@ run_each!(Rate: Export, Score);
 
 impl Export {
     pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        // A trail tells that its texts are read.
-        let trails = self.runs.iter().filter(|directory| trial::is_trail(directory));
-        trails.fold(given, |paths, trail| paths.write_in(trail)).write(&self.out)
+        given.write(&self.out)
     }
 
     fn run(self) -> Result<(), Failure> {
         refuse_taken(&self.out)?;
         let selection =
             Selection { n_items: self.notes as usize, seed: self.seed, show_gold: self.show_gold };
-        let (sheet, key) = match self.runs.as_slice() {
-            [directory] if trial::is_trail(directory) => {
-                trial::draw(directory, self.system.as_deref(), &selection)?
-            }
-            _ if self.system.is_some() => {
-                return Err(Failure::usage(
-                    "--system is for the directory of an audit trail",
-                    "leave it out: name the runs to rate",
-                ));
-            }
-            directories => draw::draw(&runs::read(directories)?, &selection)?,
-        };
+        let (sheet, key) = draw::draw(&draw::read(&self.runs)?, &selection)?;
         let page = rating::render(&sheet)?;
         whole_file::create_private_directory(&self.out)?;
         key.write(&self.out.join(key::FILE))?;
@@ -128,23 +105,7 @@ fn refuse_taken(out: &Path) -> Result<(), Failure> {
 impl Score {
     fn run(self) -> Result<(), Failure> {
         let key = Key::read(&self.key)?;
-        let raters = rater::read_all(&key, &self.ratings)?;
-        let entries = Rated::all(&key, &raters);
-        let names: Vec<String> = raters.into_iter().map(|rater| rater.name).collect();
-        let pairs = pairs(&names, &entries)?;
-        // All runs are checked before the first is written.
-        let directories = list::paths(&self.join)?;
-        let joined = directories.iter().map(|path| {
-            let contents = Contents::read(path)?;
-            let ratings = RunRatings::of(&contents, &key, &names, &entries, &pairs)?;
-            ratings.refuse_others(&contents)?;
-            Ok((contents, ratings))
-        });
-        let joined = joined.collect::<Result<Vec<_>, Failure>>()?;
-        for (contents, ratings) in &joined {
-            ratings.write(contents)?;
-            report::write(contents, &contents.path)?;
-        }
-        report::print(&tables::all(&key, &names, &entries, &pairs), self.format)
+        let (raters, entries) = rater::read_all(&key, &self.ratings)?;
+        report::print(&scores::tables(&key, &raters, &entries)?, self.format)
     }
 }

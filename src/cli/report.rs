@@ -10,7 +10,6 @@ use super::options::{OutputFormat, ScorerFlags};
 use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
 use crate::analysis::notes::{Prices, submission};
-use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
@@ -38,7 +37,7 @@ pub struct Report {
     format: Option<OutputFormat>,
     /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
     /// localisation, types, correction, consensus, confidence, low-confidence, cost, calibration; of one that searches also search-effort,
-    /// search-counts, search-sources, search-reviews, search-reflexions, search-reviewers; of a rated run: ratings, raters, rated
+    /// search-counts, search-sources
     #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,
     /// Prices in dollars per million prompt, completion and cached prompt tokens, for the cost of a run on notes
@@ -168,7 +167,6 @@ impl Report {
             None => {
                 let contents = Contents::read(&self.directory)?;
                 let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?)?;
-                tables.extend(ratings(&contents)?);
                 say_unfinished(&contents, &mut tables);
                 tables
             }
@@ -243,7 +241,7 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 
 /// As [`write`], with the scorer and the prices of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
-    let pages = crate::report::render(contents, scoring, &ratings(contents)?)?;
+    let pages = crate::report::render(contents, scoring)?;
     // report.html is the first of them and written last: where it is, all are.
     for (file, page) in pages.iter().rev() {
         whole_file::write_private(&directory.join(file), page.as_bytes())?;
@@ -257,12 +255,6 @@ fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Res
         fs_err::remove_file(path)?;
     }
     Ok(())
-}
-
-/// The tables of the clinicians' ratings of a run.
-fn ratings(contents: &Contents) -> Result<Vec<Table>, Failure> {
-    let ratings = RunRatings::read(contents)?;
-    Ok(ratings.map_or(Vec::new(), |ratings| ratings.tables()))
 }
 
 /// Writes the page of a recipe, of the cells that have run, into its folder.

@@ -39,11 +39,6 @@ impl Table {
         html
     }
 
-    /// Under its title.
-    pub fn titled_html(&self) -> String {
-        format!("<h3>{}</h3>\n{}", escape(&self.title), self.html())
-    }
-
     /// The heads of the columns: a line, or two where some share a heading.
     fn html_heads(&self) -> String {
         let mut html = String::new();

@@ -143,7 +143,7 @@ def changed():
 def texts():
     index, id = case()
     number = str(index + 1)
-    uses = [verify(), ("replay", "--audit", HOSTILE, number, "--offline"), ("rate", "export", HOSTILE, "--notes", "1", "--out", "rated")]
+    uses = [verify(), ("replay", "--audit", HOSTILE, number, "--offline")]
     for label, change in {
         "changed": lambda text: text.replace("aspirin", "quinine"),
         "changed beside input and output": lambda text: text.replace('"calls":1', '"calls":2'),

@@ -351,7 +351,7 @@ fn nothing_is_served_while_the_trail_cannot_be_written_and_again_once_it_can() {
 }
 
 #[test]
-fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
+fn what_the_trail_keeps_is_repeated_to_the_byte() {
     let flags = format!("{QUICK} --audit audit --audit-content full");
     let server = Server::start(&flags);
     let headers = [("content-type", "text/plain")];
@@ -389,23 +389,7 @@ fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
     let (code, said) = run(path, "replay --audit audit 1");
     assert_eq!((code, said.contains("has no text")), (Some(2), true), "{said}");
 
-    // A silent trial: notes alone are rated, or questions alone; here each system has its own.
-    let (code, said) = run(path, "rate export audit --notes 2 --out rated");
-    assert_eq!((code, said.contains("worked on by every system")), (Some(2), true), "{said}");
     let case = of(&log, "case")[0].clone();
-    let (code, said) = run(path, "rate export audit --system medguards --notes 2 --out rated");
-    assert_eq!(code, Some(0), "{said}");
-    let page = std::fs::read_to_string(path.join("rated/rate.html")).unwrap();
-    let key: Value =
-        serde_json::from_str(&std::fs::read_to_string(path.join("rated/rate-key.json")).unwrap())
-            .unwrap();
-    assert!(page.contains("Malaria is treated") && page.contains("She is not."));
-    assert!(!page.contains("medguards") && !page.contains("wr_"));
-    assert_eq!(
-        (&key["runs"][0]["system"], &key["runs"][0]["plan_sha256"], &key["runs"][0]["synthetic"]),
-        (&json!("medguards"), &case["fingerprint"], &json!(true))
-    );
-
     // Another text is told.
     let id = case["content"].as_str().unwrap();
     let kept = path.join("audit/content").join(format!("{id}.json"));

@@ -3,14 +3,18 @@
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Other notes fill the rest.
 
-use super::key::{KIND, Key, KeyEntry};
-use super::runs::{Rated, Source, source};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::key::{Key, KeyEntry, KeyKind, KeyRun};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
+use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
+use crate::experiment::verify::read_finished;
 use crate::random::sample;
-use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, Schema, SearchLine};
+use crate::record::{ItemLine, ItemText, Schema};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -22,40 +26,49 @@ pub struct Selection {
     pub show_gold: bool,
 }
 
+/// Outcomes of a run that are no errors, by item.
+type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
+
+/// Reads the runs, which must have finished.
+///
+/// # Errors
+/// A directory that is no finished run, does not verify, or is there twice.
+pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, Failure> {
+    let mut runs: Vec<Contents> = Vec::new();
+    for directory in directories {
+        let run = read_finished(directory)?.0;
+        if let Some(first) = runs.iter().find(|one| one.plan_sha256 == run.plan_sha256) {
+            let (first, other) = (first.path.display(), run.path.display());
+            let problem = format!("{first} and {other} are the same run");
+            return Err(Failure::usage(problem, "name every run once"));
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
 /// Draws the items among those that ended without an error in every run, and shuffles what the runs made of them. Of a run
 /// with several repetitions the first is rated.
 ///
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
 pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Failure> {
-    let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
-    let nothing = || {
-        Failure::usage(
-            "there is nothing to rate: no item ended without an error in every run",
-            "`wardround resume DIR` tries items again that errored",
-        )
-    };
-    draw_from(source(runs, &outcomes)?, selection)?.ok_or_else(nothing)
-}
-
-/// Draws as [`draw`] does; `None` without an item that all runs finished.
-///
-/// # Errors
-/// Items that cannot be written as JSON.
-pub fn draw_from(
-    source: Source<'_>,
-    selection: &Selection,
-) -> Result<Option<(Sheet, Key)>, Failure> {
     let Selection { n_items, seed, show_gold } = *selection;
-    let Source { items, runs, dataset, dataset_sha256 } = source;
-    let is_finished =
-        |item: &&ItemText| runs.iter().all(|run| run.finished.contains_key(item.item()));
+    let shared = questions::shared(runs, true)?;
+    let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
+    let finished: Vec<Finished<'_>> = outcomes.iter().map(|run| finished(run).1).collect();
+    let is_finished = |item: &&ItemText| finished.iter().all(|run| run.contains_key(item.item()));
+    // Runs over one file have the same texts.
+    let items = shared.iter().filter_map(|id| runs[0].texts.get(id)).filter(is_finished);
     let (first, others): (Vec<&ItemText>, Vec<&ItemText>) =
-        items.into_iter().filter(is_finished).partition(|item| is_first_choice(item, &runs));
+        items.partition(|item| is_first_choice(item, &finished));
     let mut drawn = pick(&first, n_items, seed);
     drawn.extend(pick(&others, n_items - drawn.len(), seed));
     if drawn.is_empty() {
-        return Ok(None);
+        return Err(Failure::usage(
+            "there is nothing to rate: no item ended without an error in every run",
+            "`wardround resume DIR` tries items again that errored",
+        ));
     }
 
     let pairs: Vec<(&ItemText, usize)> =
@@ -64,37 +77,54 @@ pub fn draw_from(
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let line = runs[run].finished[item.item()];
-        let cited = cited(line, &runs[run].searches);
-        let Some(shown) = shown(item, line, &cited, show_gold) else { continue };
-        key_entries.push(KeyEntry {
-            code: code.clone(),
-            item: item.item().to_owned(),
-            run,
-            citations: cited.len(),
-        });
+        let Some(shown) = shown(item, finished[run][item.item()], show_gold) else { continue };
+        let item = item.item().to_owned();
+        key_entries.push(KeyEntry { code: code.clone(), item, run });
         entries.push(Entry { code, shown });
     }
-    let synthetic = runs.iter().any(|run| run.key.synthetic);
-    let sheet = Sheet::new(synthetic, entries).map_err(std::io::Error::from)?;
+    let runs: Vec<KeyRun> = outcomes.iter().map(key_run).collect();
+    let sheet = Sheet::new(runs.iter().any(|run| run.synthetic), entries);
+    let sheet = sheet.map_err(std::io::Error::from)?;
+    let dataset = &outcomes[0].contents.plan.dataset;
     let key = Key {
-        kind: KIND.to_owned(),
+        kind: KeyKind::Key,
         schema: Schema,
         sheet: sheet.sheet.clone(),
         seed,
         gold_shown: show_gold,
-        dataset,
-        dataset_sha256,
-        runs: runs.into_iter().map(|run| run.key).collect(),
+        dataset: dataset.name.clone(),
+        dataset_sha256: dataset.sha256.clone(),
+        runs,
         entries: key_entries,
     };
-    Ok(Some((sheet, key)))
+    Ok((sheet, key))
+}
+
+/// The number of a run's first repetition, and what it finished.
+fn finished<'a>(outcomes: &Outcomes<'a>) -> (u32, Finished<'a>) {
+    let lines = || outcomes.lines.first().into_iter().flatten().flatten();
+    let finished = lines().filter(|line| line.error().is_none());
+    let number = lines().next().map_or(0, |line| line.run());
+    (number, finished.map(|line| (line.item(), *line)).collect())
+}
+
+/// What a key says of a run.
+fn key_run(outcomes: &Outcomes<'_>) -> KeyRun {
+    let contents = outcomes.contents;
+    KeyRun {
+        path: outcomes.name(),
+        system: contents.plan.system.clone(),
+        models: outcomes.models(),
+        plan_sha256: contents.plan_sha256.clone(),
+        run: finished(outcomes).0,
+        synthetic: contents.plan.synthetic,
+    }
 }
 
 /// A note that has an error by its gold, or by any run's flag where it has none; any question.
-fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
+fn is_first_choice(item: &ItemText, runs: &[Finished<'_>]) -> bool {
     let ItemText::Note(note) = item else { return true };
-    let flags = |run: &Rated<'_>| match run.finished.get(note.item.as_str()) {
+    let flags = |run: &Finished<'_>| match run.get(note.item.as_str()) {
         Some(ItemLine::Note(line)) => line.flag.has_error(),
         _ => false,
     };
@@ -104,25 +134,11 @@ fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
     }
 }
 
-/// The passages that a note's answer names as its sources, in its order.
-fn cited<'a>(line: &ItemLine, searches: &[&'a SearchLine]) -> Vec<&'a Passage> {
-    let ItemLine::Note(note) = line else { return Vec::new() };
-    let evidence = note.search.iter().flat_map(|search| &search.evidence);
-    let passage = |named: &EvidenceLine| {
-        let is_named = |search: &&&SearchLine| {
-            (search.run, &search.item) == (note.run, &note.item)
-                && (search.round, search.step) == (named.round, named.step)
-        };
-        searches.iter().find(is_named)?.shown.get((named.rank as usize).checked_sub(1)?)
-    };
-    evidence.filter_map(passage).collect()
-}
-
 /// `None` where the line is of another kind than the item, which no run writes.
-fn shown(item: &ItemText, line: &ItemLine, cited: &[&Passage], gold: bool) -> Option<Shown> {
+fn shown(item: &ItemText, line: &ItemLine, gold: bool) -> Option<Shown> {
     match (item, line) {
         (ItemText::Note(note), ItemLine::Note(line)) => {
-            Some(Shown::Note(NoteShown::of(note, line, cited, gold)))
+            Some(Shown::Note(NoteShown::of(note, line, gold)))
         }
         (ItemText::Question(question), ItemLine::Answer(line)) => {
             Some(Shown::Question(QuestionShown::of(question, line, gold)))
@@ -328,23 +344,6 @@ mod tests {
                 }
             );
         }
-    }
-
-    #[test]
-    fn sources_that_an_answer_names_are_shown_to_raters() {
-        let named =
-            EvidenceLine { round: 0, step: 0, rank: 1, chunk: "ward/1#0".to_owned(), sentence: 1 };
-        let citing = NoteLine {
-            search: Some(Trajectory { evidence: vec![named], ..Trajectory::default() }),
-            ..record("wrong1", Some(true), None)
-        };
-        let mut line = search("wrong1", 0, 0);
-        line.dataset = citing.dataset.clone();
-        let passages = cited(&ItemLine::Note(citing.clone()), &[&line]);
-        assert_eq!(passages, [&line.shown[0]]);
-        let shown = NoteShown::of(&note("wrong1"), &citing, &passages, false);
-        assert_eq!(shown.citations[0].text, "Fluids first.");
-        assert!(cited(&ItemLine::Note(citing), &[]).is_empty());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `rate-key.json`: which run is behind each entry of a sheet. Raters must not see it before they have rated.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,14 +11,18 @@ use crate::record::Schema;
 
 /// The key's name beside the page.
 pub const FILE: &str = "rate-key.json";
-pub(super) const KIND: &str = "wardround-rating-key";
-/// A verdict of every rater is kept for each source of an entry: a damaged key must not ask for more than memory holds.
-const MOST_CITATIONS: usize = 10_000;
+
+/// What says that a file is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeyKind {
+    #[serde(rename = "wardround-rating-key")]
+    Key,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
-    pub kind: String,
+    pub kind: KeyKind,
     pub schema: Schema,
     /// Whose key it is.
     pub sheet: String,
@@ -56,14 +59,6 @@ pub struct KeyEntry {
     pub item: String,
     /// The place of its run in `runs`.
     pub run: usize,
-    /// Sources that the answer names.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub citations: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it by reference")]
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 impl Key {
@@ -71,15 +66,12 @@ impl Key {
     /// A file that is no key, or contradicts itself.
     pub fn read(path: &Path) -> Result<Key, Failure> {
         let what = "key of a rating sheet";
-        let key: Key = read_json(path, KIND, what)?;
-        let defect = |entry: &KeyEntry| match entry {
-            one if one.run >= key.runs.len() => Some("is of a run that it does not list"),
-            one if one.citations > MOST_CITATIONS => Some("names more sources than any answer"),
-            _ => None,
-        };
-        match key.entries.iter().find_map(|entry| Some((&entry.code, defect(entry)?))) {
+        let key: Key = read_json(path, what)?;
+        match key.entries.iter().find(|entry| entry.run >= key.runs.len()) {
             None => Ok(key),
-            Some((code, defect)) => Err(not_read(path, what, format!("entry {code} {defect}"))),
+            Some(KeyEntry { code, .. }) => {
+                Err(not_read(path, what, format!("entry {code} is of a run that it does not list")))
+            }
         }
     }
 
@@ -90,46 +82,5 @@ impl Key {
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
         Ok(whole_file::write_private(path, (text + "\n").as_bytes())?)
-    }
-
-    /// The place of each entry, by its code.
-    pub fn places(&self) -> HashMap<&str, usize> {
-        let entries = self.entries.iter().enumerate();
-        entries.map(|(place, entry)| (entry.code.as_str(), place)).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_damaged_count_of_sources_is_refused() {
-        let entry =
-            KeyEntry { code: "E1".into(), item: "q1".into(), run: 0, citations: usize::MAX };
-        let run = KeyRun {
-            path: "run".into(),
-            system: "medreflex".into(),
-            models: Vec::new(),
-            plan_sha256: String::new(),
-            run: 1,
-            synthetic: true,
-        };
-        let key = Key {
-            kind: KIND.into(),
-            schema: Schema,
-            sheet: String::new(),
-            seed: 42,
-            gold_shown: false,
-            dataset: "medec".into(),
-            dataset_sha256: String::new(),
-            runs: vec![run],
-            entries: vec![entry],
-        };
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join(FILE);
-        key.write(&path).unwrap();
-        let error = Key::read(&path).unwrap_err().to_string();
-        assert!(error.ends_with("entry E1 names more sources than any answer"), "{error}");
     }
 }

@@ -3,19 +3,15 @@
 //!
 //! ```text
 //! runs → draw → sheet (blinded) → page → a rater's file
-//!             → key (unblinds) + raters' files → scores → tables, and ratings.json in the runs
+//!             → key (unblinds) + raters' files → scores → tables
 //! ```
 
 pub mod draw;
-pub mod joined;
 pub mod key;
 pub mod marking;
 pub mod rater;
-pub mod runs;
 pub mod scores;
 pub mod sheet;
-pub mod tables;
-pub mod trial;
 
 /// The best score; the worst is 0.
 pub const BEST: u8 = 3;

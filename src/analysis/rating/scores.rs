@@ -1,55 +1,39 @@
-//! The figures of ratings: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6).
-
-use serde::{Deserialize, Serialize};
+//! The figures of ratings, and their tables: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6),
+//! entries that raters see differently.
 
 use super::BEST;
-use super::key::{Key, KeyEntry};
-use super::rater::{Rater, RaterEntry, Verdict};
+use super::key::{Key, KeyEntry, KeyRun};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::mean;
+use crate::analysis::table::{Cell, Table};
 use crate::diagnosis::Failure;
 
 /// Scores this far apart are told one by one.
-pub const FAR: u8 = 2;
+const FAR: u8 = 2;
+/// Digits of a mean, as Table 6 has them.
+const DIGITS: usize = 3;
 
 /// One entry, unblinded. Vectors run over the raters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Rated {
     pub code: String,
     pub item: String,
     /// The place of its run in the key.
     pub run: usize,
-    /// `null` where the entry was not rated.
+    /// `None` where the entry was not rated.
     pub scores: Vec<Option<u8>>,
     pub comments: Vec<String>,
-    /// Of each source that the entry names; empty where it names none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub citations: Vec<Vec<Option<Verdict>>>,
 }
 
 impl Rated {
-    /// Every entry of the key, in its order.
-    pub fn all(key: &Key, raters: &[Rater]) -> Vec<Rated> {
-        let rated = |(place, entry): (usize, &KeyEntry)| {
-            let own = || raters.iter().map(move |rater| &rater.entries[place]);
-            Rated {
-                code: entry.code.clone(),
-                item: entry.item.clone(),
-                run: entry.run,
-                scores: own().map(RaterEntry::score).collect(),
-                comments: own().map(|one| one.comment.clone()).collect(),
-                citations: match entry.citations {
-                    0 => Vec::new(),
-                    _ => own().map(|one| one.citations.clone()).collect(),
-                },
-            }
-        };
-        key.entries.iter().enumerate().map(rated).collect()
+    /// An entry that nobody has rated yet.
+    pub fn of(KeyEntry { code, item, run }: &KeyEntry) -> Rated {
+        let (scores, comments) = (Vec::new(), Vec::new());
+        Rated { code: code.clone(), item: item.clone(), run: *run, scores, comments }
     }
 
     /// Whether two raters differ by [`FAR`] or more.
-    pub fn is_disputed(&self) -> bool {
+    fn is_disputed(&self) -> bool {
         let scores = || self.scores.iter().flatten();
         match (scores().min(), scores().max()) {
             (Some(least), Some(most)) => most - least >= FAR,
@@ -59,19 +43,18 @@ impl Rated {
 }
 
 /// Mean opinion scores over some entries, from 0 to 3. What was not rated is in no mean.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mos {
-    pub n_entries: usize,
+struct Mos {
+    n_entries: usize,
     /// Scores that are missing, over all raters.
-    pub n_unrated: usize,
+    n_unrated: usize,
     /// `None` for a rater who rated none of them.
-    pub by_rater: Vec<Option<f64>>,
+    by_rater: Vec<Option<f64>>,
     /// Over every score that was given.
-    pub mean: Option<f64>,
+    mean: Option<f64>,
 }
 
 impl Mos {
-    pub fn of(entries: &[&Rated], n_raters: usize) -> Mos {
+    fn of(entries: &[&Rated], n_raters: usize) -> Mos {
         let of_rater = |rater: usize| -> Vec<f64> {
             let scores = entries.iter().filter_map(|entry| entry.scores[rater]);
             scores.map(f64::from).collect()
@@ -87,61 +70,29 @@ impl Mos {
     }
 
     /// From 0 to 1, as Table 6 has it.
-    pub fn normalised(&self) -> Option<f64> {
+    fn normalised(&self) -> Option<f64> {
         self.mean.map(|mean| mean / f64::from(BEST))
     }
 }
 
-/// What raters said of the sources that some entries name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CitationCounts {
-    pub supports: usize,
-    pub says_nothing: usize,
-    pub contradicts: usize,
-    pub unrated: usize,
-}
-
-impl CitationCounts {
-    /// Over all raters.
-    pub fn of(entries: &[&Rated]) -> CitationCounts {
-        let mut counts = CitationCounts::default();
-        for verdict in entries.iter().flat_map(|entry| entry.citations.iter().flatten()) {
-            *match verdict {
-                Some(Verdict::Supports) => &mut counts.supports,
-                Some(Verdict::SaysNothing) => &mut counts.says_nothing,
-                Some(Verdict::Contradicts) => &mut counts.contradicts,
-                None => &mut counts.unrated,
-            } += 1;
-        }
-        counts
-    }
-
-    /// Verdicts that were given.
-    pub fn rated(&self) -> usize {
-        self.supports + self.says_nothing + self.contradicts
-    }
-}
-
 /// How two raters agree, over the entries that both have rated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RaterPair {
-    pub first: String,
-    pub other: String,
-    pub n_both: usize,
-    pub n_identical: usize,
-    /// The share of identical scores; `null` without an entry that both rated.
-    pub agreement: Option<f64>,
-    /// `null` where chance leaves nothing to disagree on.
-    pub kappa: Option<f64>,
-    pub kappa_quadratic: Option<f64>,
+struct RaterPair {
+    first: String,
+    other: String,
+    n_both: usize,
+    n_identical: usize,
+    /// The share of identical scores; `None` without an entry that both rated.
+    agreement: Option<f64>,
+    /// `None` where chance leaves nothing to disagree on.
+    kappa: Option<f64>,
+    kappa_quadratic: Option<f64>,
 }
 
 /// Every two raters.
 ///
 /// # Errors
 /// Raters whose scores are not of the same entries.
-pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Failure> {
+fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Failure> {
     let mut pairs = Vec::new();
     for first in 0..names.len() {
         for other in first + 1..names.len() {
@@ -164,6 +115,88 @@ pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Fail
     Ok(pairs)
 }
 
+/// All that `rate score` prints.
+///
+/// # Errors
+/// Raters whose scores are not of the same entries.
+pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Result<Vec<Table>, Failure> {
+    let pairs = pairs(raters, entries)?;
+    let mut tables = vec![opinions(key, raters, entries)];
+    if !pairs.is_empty() {
+        tables.push(agreement(&pairs));
+        tables.push(disputed(key, raters, entries));
+    }
+    Ok(tables)
+}
+
+/// A row a run.
+fn opinions(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
+    let runs = key.runs.iter().enumerate().map(|(place, run)| {
+        let own: Vec<&Rated> = entries.iter().filter(|entry| entry.run == place).collect();
+        (run, Mos::of(&own, raters.len()))
+    });
+    let rows: Vec<(&KeyRun, Mos)> = runs.collect();
+    let mut table = Table::of("ratings", "Mean opinion scores", &rows)
+        .text("run", |(run, _)| &run.path)
+        .text("system", |(run, _)| &run.system)
+        .text("models", |(run, _)| run.models.join(", "))
+        .number("entries", |(_, mos)| mos.n_entries)
+        .number("unrated", |(_, mos)| mos.n_unrated)
+        .under("MOS by rater");
+    for (place, rater) in raters.iter().enumerate() {
+        table = table.number(rater, |(_, mos)| number(mos.by_rater[place]));
+    }
+    table
+        .under("")
+        .number("MOS", |(_, mos)| number(mos.mean))
+        .number("normalised MOS", |(_, mos)| number(mos.normalised()))
+        .note(
+            "From 0, completely incorrect, to 3, excellent; normalised to 1. The mean is over all scores that were given; entries that a \
+             rater left out are counted as unrated, not as 0.",
+        )
+        .build()
+}
+
+/// A row a pair of raters.
+fn agreement(pairs: &[RaterPair]) -> Table {
+    Table::of("raters", "Agreement of raters", pairs)
+        .text("raters", |pair| format!("{} and {}", pair.first, pair.other))
+        .number("rated by both", |pair| pair.n_both)
+        .number("identical scores", |pair| pair.n_identical)
+        .number("agreement", |pair| number(pair.agreement))
+        .number("Cohen's kappa, unweighted", |pair| number(pair.kappa))
+        .number("Cohen's kappa, quadratic weights", |pair| number(pair.kappa_quadratic))
+        .note(
+            "Over all entries of the sheet that both rated. Agreement is the share of identical scores; kappa takes off what chance would \
+             give, and does not exist where both gave one and the same score throughout.",
+        )
+        .build()
+}
+
+/// A row an entry on which raters are far apart.
+fn disputed(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
+    let disputed: Vec<&Rated> = entries.iter().filter(|entry| entry.is_disputed()).collect();
+    let title = format!("Entries on which raters differ by {FAR} or more");
+    let none = disputed.is_empty().then(|| "There is none.".to_owned());
+    let mut table = Table::of("disputed", title, disputed)
+        .text("item", |entry| &entry.item)
+        .text("entry", |entry| &entry.code)
+        .text("run", |entry| &key.runs[entry.run].path)
+        .under("score");
+    for (place, rater) in raters.iter().enumerate() {
+        table = table.number(rater, |entry| entry.scores[place].map(usize::from));
+    }
+    table = table.under("comment");
+    for (place, rater) in raters.iter().enumerate() {
+        table = table.text(rater, |entry| &entry.comments[place]);
+    }
+    table.notes(none).build()
+}
+
+fn number(value: Option<f64>) -> Option<Cell> {
+    value.map(|value| Cell::Number(value, DIGITS))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +208,6 @@ mod tests {
             run,
             scores: scores.to_vec(),
             comments: vec![String::new(); scores.len()],
-            citations: Vec::new(),
         }
     }
 
@@ -227,18 +259,6 @@ mod tests {
         assert_eq!(told, [("A", "B", 2), ("A", "C", 0), ("B", "C", 0)]);
         assert_eq!((pairs[0].agreement, pairs[0].kappa), (Some(1.0), None));
         assert_eq!((pairs[1].agreement, pairs[1].kappa_quadratic), (None, None));
-    }
-
-    #[test]
-    fn verdicts_on_sources_are_counted_over_all_raters() {
-        let mut entry = rated(0, &[Some(3), Some(3)]);
-        entry.citations = vec![
-            vec![Some(Verdict::Supports), Some(Verdict::Contradicts)],
-            vec![Some(Verdict::Supports), None],
-        ];
-        let counts = CitationCounts::of(&[&entry, &rated(0, &[Some(1), None])]);
-        assert_eq!((counts.supports, counts.says_nothing, counts.contradicts), (2, 0, 1));
-        assert_eq!((counts.unrated, counts.rated()), (1, 3));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::marking::{Marked, mark};
 use crate::digest::sha256;
-use crate::record::{AnswerLine, GoldLine, NoteLine, NoteText, Passage, QuestionText};
+use crate::record::{AnswerLine, GoldLine, NoteLine, NoteText, QuestionText};
 use crate::text::spell_hidden;
 
 /// The page's data. Nothing in it names a run, a system or a model.
@@ -42,19 +42,8 @@ pub struct NoteShown {
     pub after: String,
     pub finding: &'static str,
     pub correction: Option<String>,
-    /// The passages that the answer names as its sources.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub citations: Vec<CitationShown>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gold: Option<String>,
-}
-
-/// A source that a correction names, as the model was shown it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CitationShown {
-    pub source: String,
-    pub title: String,
-    pub text: String,
 }
 
 /// A question, and how it was answered.
@@ -90,13 +79,6 @@ impl Sheet {
         })
     }
 
-    /// Whether an entry names sources.
-    pub fn shows_citations(&self) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(&entry.shown, Shown::Note(note) if !note.citations.is_empty()))
-    }
-
     /// Whether raters see what the data set says is right.
     pub fn shows_gold(&self) -> bool {
         self.entries.iter().any(|entry| match &entry.shown {
@@ -107,8 +89,8 @@ impl Sheet {
 }
 
 impl NoteShown {
-    /// `cited` are the passages that the record names; `gold` shows what the data set says, too.
-    pub fn of(note: &NoteText, record: &NoteLine, cited: &[&Passage], gold: bool) -> NoteShown {
+    /// `gold` shows what the data set says, too.
+    pub fn of(note: &NoteText, record: &NoteLine, gold: bool) -> NoteShown {
         let located = record.sentence_id.filter(|_| record.flag.has_error());
         let Marked { before, marked, after } = mark(&note.text, &note.sentences, located);
         let correction = record.correction.as_deref().map(str::trim);
@@ -124,19 +106,7 @@ impl NoteShown {
             marked: spell_hidden(&marked),
             after: spell_hidden(&after),
             correction: correction.map(spell_hidden),
-            citations: cited.iter().map(|passage| CitationShown::of(passage)).collect(),
             gold: note.gold.as_ref().filter(|_| gold).map(gold_in_words),
-        }
-    }
-}
-
-impl CitationShown {
-    fn of(passage: &Passage) -> CitationShown {
-        let kept = passage.text.as_deref();
-        CitationShown {
-            source: spell_hidden(&passage.source),
-            title: spell_hidden(&passage.title),
-            text: spell_hidden(kept.unwrap_or("The run keeps no texts of passages.")),
         }
     }
 }

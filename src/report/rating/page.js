@@ -8,18 +8,15 @@
   const element = (id) => document.getElementById(id);
   const codes = new Map(sheet.entries.map((entry, place) => [entry.code, place]));
 
-  const VERDICTS = [["supports", "supports it"], ["says-nothing", "says nothing of it"], ["contradicts", "contradicts it"]];
-  const cited = (place) => (sheet.entries[place].citations || []).length;
-
   let state;
   let at = 0;
   let kept = true;
   let exported = true;
 
-  const nothing = () => ({ rater: "", entries: sheet.entries.map((entry, place) => ({ code: entry.code, score: null, comment: "", ...(cited(place) ? { citations: Array(cited(place)).fill(null) } : {}) })) });
+  const nothing = () => ({ rater: "", entries: sheet.entries.map((entry) => ({ code: entry.code, score: null, comment: "" })) });
   const rated = () => state.entries.filter((entry) => entry.score !== null).length;
   const progress = () => `${rated()} of ${sheet.entries.length} rated`;
-  const isEmpty = () => state.rater === "" && state.entries.every((entry) => entry.score === null && entry.comment === "" && (entry.citations || []).every((one) => one === null));
+  const isEmpty = () => state.rater === "" && state.entries.every((entry) => entry.score === null && entry.comment === "");
 
   // What is exported, and what the browser keeps.
   const file = () => ({ kind: KIND, schema: SCHEMA, sheet: sheet.sheet, rater: state.rater.trim(), entries: state.entries });
@@ -41,10 +38,6 @@
       if (place === undefined) throw new Error("it has an entry that is not on this sheet");
       if (![null, 0, 1, 2, 3].includes(entry.score)) throw new Error(`the score of entry ${entry.code} is not one of 0 to 3`);
       fresh.entries[place].score = entry.score;
-      const verdicts = entry.citations === undefined ? [] : entry.citations;
-      const isKnown = (one) => one === null || VERDICTS.some(([name]) => name === one);
-      if (!Array.isArray(verdicts) || (verdicts.length > 0 && verdicts.length !== cited(place)) || !verdicts.every(isKnown)) throw new Error(`entry ${entry.code} has other sources than this sheet`);
-      if (verdicts.length > 0) fresh.entries[place].citations = verdicts;
       fresh.entries[place].comment = typeof entry.comment === "string" ? entry.comment : "";
     }
     return fresh;
@@ -128,57 +121,6 @@
     fill("gold", entry.gold);
   };
 
-  // The sources that the entry names, each with its three verdicts.
-  const showCitations = (entry) => {
-    const part = element("citations-part");
-    if (!part) return;
-    const citations = entry.citations || [];
-    part.hidden = citations.length === 0;
-    element("citations").replaceChildren(...citations.map((citation, place) => {
-      const item = document.createElement("li");
-      const name = document.createElement("b");
-      name.textContent = `${place + 1}. ${citation.title || citation.source}`;
-      const from = document.createElement("p");
-      from.className = "told";
-      from.textContent = citation.source;
-      const text = document.createElement("p");
-      text.className = "words";
-      text.textContent = citation.text;
-      const group = document.createElement("div");
-      group.className = "verdicts";
-      group.setAttribute("role", "group");
-      group.setAttribute("aria-label", `Source ${place + 1}`);
-      group.append(...VERDICTS.map(([verdict, words]) => {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = words;
-        button.dataset.verdict = verdict;
-        button.addEventListener("click", () => judge(place, verdict));
-        return button;
-      }));
-      item.append(name, from, text, group);
-      return item;
-    }));
-    showVerdicts();
-  };
-
-  const showVerdicts = () => {
-    const mine = state.entries[at].citations || [];
-    if (!element("citations")) return;
-    for (const [place, item] of Array.from(element("citations").children).entries()) {
-      for (const button of item.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.verdict === mine[place]));
-    }
-  };
-
-  // A verdict once more takes it back.
-  const judge = (place, verdict) => {
-    const mine = state.entries[at].citations;
-    mine[place] = mine[place] === verdict ? null : verdict;
-    save();
-    showVerdicts();
-    say(mine[place] === null ? `Source ${place + 1} has no verdict any more.` : `Source ${place + 1}: ${VERDICTS.find(([name]) => name === verdict)[1]}.`);
-  };
-
   const showScore = () => {
     const mine = state.entries[at];
     for (const button of element("scores").children) button.setAttribute("aria-pressed", String(Number(button.dataset.score) === mine.score));
@@ -196,7 +138,6 @@
     element("title").textContent = `Entry ${entry.code}, ${at + 1} of ${sheet.entries.length}`;
     showText(entry);
     showFinding(entry);
-    showCitations(entry);
     element("comment").value = state.entries[at].comment;
     element("previous").disabled = at === 0;
     element("next").disabled = at === LAST;

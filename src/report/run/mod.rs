@@ -56,23 +56,20 @@ struct Results {
     tables: Vec<Table>,
 }
 
-/// The pages, with what clinicians said of the run, each with the name of its file, the one with the figures first; equal contents give equal bytes, in whatever order
-/// records lie.
+/// The pages, each with the name of its file, the one with the figures first; equal contents give equal bytes, in whatever order records lie.
 ///
 /// # Errors
 /// A confidence that is none.
 pub fn render(
     contents: &Contents,
     scoring: &Scoring,
-    ratings: &[Table],
 ) -> Result<Vec<(String, String)>, ReportError> {
-    render_parts(contents, scoring, ratings, page::CASES)
+    render_parts(contents, scoring, page::CASES)
 }
 
 pub(super) fn render_parts(
     contents: &Contents,
     scoring: &Scoring,
-    ratings: &[Table],
     cases_per_page: usize,
 ) -> Result<Vec<(String, String)>, ReportError> {
     let results = results(contents, scoring)?;
@@ -88,7 +85,6 @@ pub(super) fn render_parts(
     let shared = context! {
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
-        ratings => Value::from_safe_string(ratings.iter().map(Table::titled_html).collect()),
     };
     let pages = page::pages(contents, &scoring.scorer.neural, cases_per_page);
     let render = |(index, page): (usize, Value)| {

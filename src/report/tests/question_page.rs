@@ -238,7 +238,7 @@ fn a_case_shows_the_question_as_it_was_put_and_no_instructions() {
 fn cases_beyond_a_pages_fill_pages_of_their_own() {
     let contents = contents();
     let whole = page();
-    let pages = crate::report::run::render_parts(&contents, &Scoring::default(), &[], 2).unwrap();
+    let pages = crate::report::run::render_parts(&contents, &Scoring::default(), 2).unwrap();
     let count = |text: &str| text.matches("<details class=\"case\"").count();
     let cases: Vec<usize> = pages.iter().map(|(_, page)| count(page)).collect();
     assert_eq!(cases.iter().sum::<usize>(), count(&whole));

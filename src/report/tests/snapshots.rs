@@ -112,7 +112,6 @@ fn the_sheet_that_clinicians_rate() {
         after: String::new(),
         finding: "An error found.",
         correction: Some("Malaria is treated with artesunate.".to_owned()),
-        citations: Vec::new(),
         gold: None,
     };
     let sheet = Sheet {
