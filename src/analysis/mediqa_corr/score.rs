@@ -102,8 +102,7 @@ impl Matches<'_> {
         }
         let quality = |pair: &CorrectionPair<'_>| {
             let key = (pair.reference.to_owned(), pair.candidate.to_owned());
-            let neural = neural.get(&key).copied().unwrap_or_default();
-            Quality::of(Language::English, pair.reference, pair.candidate, neural)
+            Quality::of(Language::English, pair.reference, pair.candidate, neural.get(&key))
         };
         let qualities: Vec<Quality> = self.pairs.iter().map(quality).collect();
         let score = |quality: &Quality, measure: Measure| match measure {
@@ -214,10 +213,8 @@ mod tests {
     #[test]
     fn neural_scores_are_clipped_and_aggregated_pair_by_pair() {
         let run = "a 1 2 It is malaria.\nb 0 -1 NA\nc 1 0 x\n";
-        let neural = |bertscore: f64, bleurt: f64| NeuralScores {
-            bertscore: Some(bertscore),
-            bleurt: Some(bleurt),
-            ..NeuralScores::default()
+        let neural = |bertscore: f64, bleurt: f64| {
+            NeuralScores::from([(Measure::BertScore, bertscore), (Measure::Bleurt, bleurt)])
         };
         let pair = |text: &str, other: &str| (text.to_owned(), other.to_owned());
         let neural = ScoresByPair::from([
@@ -237,7 +234,7 @@ mod tests {
     fn measures_without_a_score_of_every_pair_and_no_references_have_no_figure() {
         let some = ScoresByPair::from([(
             ("It is gout.".to_owned(), "x".to_owned()),
-            NeuralScores { bertscore: Some(1.0), ..NeuralScores::default() },
+            NeuralScores::from([(Measure::BertScore, 1.0)]),
         )]);
         let both = figures("a 1 2 x\nc 1 0 x\n", &some).unwrap();
         let one = figures("c 1 0 x\n", &some).unwrap();

@@ -72,8 +72,7 @@ pub fn pairing(note: &NoteLine) -> Pairing<'_> {
 pub fn quality(note: &NoteLine, neural: &ScoresByPair) -> Option<Quality> {
     let Pairing::Pair { reference, candidate } = pairing(note) else { return None };
     let key = (reference.to_owned(), candidate.to_owned());
-    let neural = neural.get(&key).copied().unwrap_or_default();
-    Some(Quality::of(note.language, reference, candidate, neural))
+    Some(Quality::of(note.language, reference, candidate, neural.get(&key)))
 }
 
 /// What a correction of this note must name: what was given for it, else what its file says, else the words that the gold correction

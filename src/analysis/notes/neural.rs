@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::correction::{Pairing, pairing};
-use super::quality::{NeuralScores, ScoresByPair};
+use super::quality::{Measure, NeuralScores, ScoresByPair};
 use crate::analysis::outcomes::Outcomes;
 use crate::encoder::EncoderError;
 use crate::experiment::contents::Contents;
@@ -21,24 +21,6 @@ pub fn bertscore_model(language: Language) -> BertScoreModel {
         Language::Arabic => BertScoreModel::ARABIC,
         Language::Chinese => BertScoreModel::CHINESE,
     }
-}
-
-/// A model's scores of pairs; `None` where its weights are not there.
-fn bertscores(
-    folder: &Path,
-    model: &BertScoreModel,
-    pairs: &[(String, String)],
-    missing: &mut Vec<&'static str>,
-) -> Result<Option<Vec<f64>>, EncoderError> {
-    let weights = folder.join(model.card);
-    if !weights.is_dir() {
-        if !missing.contains(&model.card) {
-            missing.push(model.card);
-        }
-        return Ok(None);
-    }
-    let scores = BertScore::load(&weights, model)?.score(pairs)?;
-    Ok(Some(scores.iter().map(|score| score.f).collect()))
 }
 
 /// Pairs of reference and candidate, by language; each once.
@@ -69,37 +51,36 @@ pub fn score_pairs(
 ) -> Result<(ScoresByPair, Vec<&'static str>), EncoderError> {
     let mut scores = ScoresByPair::new();
     let mut missing = Vec::new();
-    let bleurt = folder.join(BLEURT);
-    let bleurt = match bleurt.is_dir() {
-        true => Some(Bleurt::load(&bleurt)?),
-        false => {
-            missing.push(BLEURT);
-            None
+    let mut find = |card: &'static str| {
+        let weights = folder.join(card);
+        let is_there = weights.is_dir();
+        if !is_there && !missing.contains(&card) {
+            missing.push(card);
         }
+        is_there.then_some(weights)
     };
-    let mut has_any = bleurt.is_some();
+    let bleurt = find(BLEURT).map(|weights| Bleurt::load(&weights)).transpose()?;
     for (language, pairs) in pairs {
         let pairs: Vec<(String, String)> = pairs.iter().cloned().collect();
-        let bertscore = bertscores(folder, &bertscore_model(*language), &pairs, &mut missing)?;
-        let multilingual = match language {
-            Language::Arabic => {
-                bertscores(folder, &BertScoreModel::MULTILINGUAL, &pairs, &mut missing)?
+        let mut found: Vec<(Measure, Vec<f64>)> = Vec::new();
+        let own = (Measure::BertScoreMultilingual, BertScoreModel::MULTILINGUAL);
+        let own = (*language == Language::Arabic).then_some(own);
+        let published = (Measure::BertScore, bertscore_model(*language));
+        for (measure, model) in [published].into_iter().chain(own) {
+            if let Some(weights) = find(model.card) {
+                let scores = BertScore::load(&weights, &model)?.score(&pairs)?;
+                found.push((measure, scores.iter().map(|score| score.f).collect()));
             }
-            Language::English | Language::Chinese => None,
-        };
-        has_any |= bertscore.is_some() || multilingual.is_some();
-        let bleurt = bleurt.as_ref().map(|bleurt| bleurt.score(&pairs));
-        let bleurt = bleurt.transpose()?;
+        }
+        if let Some(bleurt) = &bleurt {
+            found.push((Measure::Bleurt, bleurt.score(&pairs)?));
+        }
         for (number, pair) in pairs.into_iter().enumerate() {
-            let neural = NeuralScores {
-                bertscore: bertscore.as_ref().map(|scores| scores[number]),
-                bertscore_multilingual: multilingual.as_ref().map(|scores| scores[number]),
-                bleurt: bleurt.as_ref().map(|scores| scores[number]),
-            };
-            scores.insert(pair, neural);
+            let of_pair = found.iter().map(|(measure, scores)| (*measure, scores[number]));
+            scores.insert(pair, of_pair.collect());
         }
     }
-    if !pairs.is_empty() && !has_any {
+    if !scores.is_empty() && scores.values().all(NeuralScores::is_empty) {
         // Nothing at all is there: the first model's own error says what was looked for.
         Bleurt::load(&folder.join(BLEURT))?;
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::keywords::GivenKeywords;
-use crate::analysis::metrics::rouge::Rouge;
 use crate::analysis::metrics::rouge_chinese::rouge_chinese;
 use crate::analysis::metrics::rouge_score::rouge_score;
 use crate::analysis::metrics::rouge_set::rouge_set;
@@ -123,26 +122,14 @@ impl Measure {
     }
 }
 
-/// Scores of one pair, each from 0 to 1.
+/// Scores of one pair, each from 0 to 1, by those of [`Measure::OF_TEXTS`] that its language has and whose weights are there.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Quality {
-    /// The Python package `rouge`, in Chinese `rouge-chinese`.
-    pub rouge: Rouge,
-    /// The package `rouge-score`; English alone has its stems.
-    pub stemmed: Option<Rouge>,
-    pub neural: NeuralScores,
-}
+pub struct Quality(BTreeMap<Measure, f64>);
 
-/// What neural measures say of a pair; `None` without their weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct NeuralScores {
-    pub bertscore: Option<f64>,
-    /// Of Arabic alone.
-    pub bertscore_multilingual: Option<f64>,
-    pub bleurt: Option<f64>,
-}
+/// What neural measures say of a pair, those whose weights are there.
+pub type NeuralScores = BTreeMap<Measure, f64>;
 
-/// Scores by reference and candidate.
+/// Neural scores by reference and candidate.
 pub type ScoresByPair = BTreeMap<(String, String), NeuralScores>;
 
 /// What corrections are scored with, beside the notes themselves.
@@ -170,13 +157,10 @@ impl Default for CorrectionScorer {
 impl CorrectionScorer {
     /// Whether any pair has a score of the measure: without its weights it has no figure, even where no note is a pair.
     pub fn has(&self, measure: Measure) -> bool {
-        let mut scores = self.neural.values();
         match measure {
-            Measure::BertScore => scores.any(|one| one.bertscore.is_some()),
-            Measure::BertScoreMultilingual => {
-                scores.any(|one| one.bertscore_multilingual.is_some())
+            Measure::BertScore | Measure::BertScoreMultilingual | Measure::Bleurt => {
+                self.neural.values().any(|scores| scores.contains_key(&measure))
             }
-            Measure::Bleurt => scores.any(|one| one.bleurt.is_some()),
             made if made.is_neural() => self.has(Measure::BertScore) && self.has(Measure::Bleurt),
             _ => true,
         }
@@ -184,55 +168,49 @@ impl CorrectionScorer {
 }
 
 impl Quality {
+    /// ROUGE of the Python package `rouge`, in Chinese of `rouge-chinese`; English alone has the stems of `rouge-score`.
     pub fn of(
         language: Language,
         reference: &str,
         candidate: &str,
-        neural: NeuralScores,
+        neural: Option<&NeuralScores>,
     ) -> Quality {
         let rouge = match language {
             Language::Chinese => rouge_chinese(candidate, reference),
             Language::English | Language::Arabic => rouge_set(candidate, reference),
         };
-        let clip = |score: Option<f64>| score.map(|score| score.clamp(0.0, 1.0));
-        Quality {
-            // `rouge` refuses what has no words; a correction of full stops alone has nothing in common with any.
-            rouge: rouge.unwrap_or_default(),
-            stemmed: (language == Language::English).then(|| rouge_score(candidate, reference)),
-            neural: NeuralScores {
-                bertscore: clip(neural.bertscore),
-                bertscore_multilingual: clip(neural.bertscore_multilingual),
-                bleurt: clip(neural.bleurt),
-            },
+        // `rouge` refuses what has no words; a correction of full stops alone has nothing in common with any.
+        let rouge = rouge.unwrap_or_default();
+        let mut scores = BTreeMap::from([
+            (Measure::Rouge1, rouge.rouge1.f),
+            (Measure::Rouge2, rouge.rouge2.f),
+            (Measure::RougeL, rouge.rouge_l.f),
+            (Measure::Rouge1Recall, rouge.rouge1.recall),
+        ]);
+        if language == Language::English {
+            let stemmed = rouge_score(candidate, reference);
+            scores.extend([
+                (Measure::Rouge1Stemmed, stemmed.rouge1.f),
+                (Measure::Rouge2Stemmed, stemmed.rouge2.f),
+                (Measure::RougeLStemmed, stemmed.rouge_l.f),
+                (Measure::Rouge1StemmedRecall, stemmed.rouge1.recall),
+            ]);
         }
+        let neural = neural.into_iter().flatten();
+        scores.extend(neural.map(|(&measure, &score)| (measure, score.clamp(0.0, 1.0))));
+        Quality(scores)
     }
 
     /// By one of [`Measure::OF_TEXTS`].
     pub fn get(&self, measure: Measure) -> Option<f64> {
-        let stemmed = self.stemmed.as_ref();
-        match measure {
-            Measure::Rouge1 => Some(self.rouge.rouge1.f),
-            Measure::Rouge2 => Some(self.rouge.rouge2.f),
-            Measure::RougeL => Some(self.rouge.rouge_l.f),
-            Measure::Rouge1Stemmed => stemmed.map(|rouge| rouge.rouge1.f),
-            Measure::Rouge2Stemmed => stemmed.map(|rouge| rouge.rouge2.f),
-            Measure::RougeLStemmed => stemmed.map(|rouge| rouge.rouge_l.f),
-            Measure::Rouge1Recall => Some(self.rouge.rouge1.recall),
-            Measure::Rouge1StemmedRecall => stemmed.map(|rouge| rouge.rouge1.recall),
-            Measure::BertScore => self.neural.bertscore,
-            Measure::BertScoreMultilingual => self.neural.bertscore_multilingual,
-            Measure::Bleurt => self.neural.bleurt,
-            // What is made of several of them, and of keywords.
-            _ => None,
-        }
+        self.0.get(&measure).copied()
     }
 
     /// AggregateScore, and Eq. 8's M: the mean of ROUGE-1 as the published code has it, BERTScore and BLEURT. `None` unless all three
     /// are there.
     pub fn aggregate(&self, is_medec: bool) -> Option<f64> {
-        let rouge1 = self.get(Measure::rouge1(is_medec));
-        let rouge1 = rouge1.unwrap_or(self.rouge.rouge1.f);
-        Some((rouge1 + self.neural.bertscore? + self.neural.bleurt?) / 3.0)
+        let rouge1 = self.get(Measure::rouge1(is_medec)).or(self.get(Measure::Rouge1))?;
+        Some((rouge1 + self.get(Measure::BertScore)? + self.get(Measure::Bleurt)?) / 3.0)
     }
 }
 

@@ -6,7 +6,7 @@ use super::fixtures::assert_asks_for_nothing;
 use super::notes::{ARABIC, called, contents, gold, located, note, plan, records};
 use super::only_page;
 use crate::analysis::Outcomes;
-use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
+use crate::analysis::notes::{CorrectionScorer, Measure, NeuralScores, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::record::{Reply, SettledBy};
 use crate::report::{Scoring, tables};
@@ -288,11 +288,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
     for record in records.notes().into_values() {
         let wanted = record.gold.as_ref().and_then(|gold| gold.correction.clone());
         if let Some((wanted, given)) = wanted.zip(record.correction.clone()) {
-            let learned = NeuralScores {
-                bertscore: Some(0.5),
-                bleurt: Some(0.25),
-                ..NeuralScores::default()
-            };
+            let learned = NeuralScores::from([(Measure::BertScore, 0.5), (Measure::Bleurt, 0.25)]);
             scoring.scorer.neural.insert((wanted, given), learned);
         }
     }
