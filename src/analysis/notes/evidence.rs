@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
-
 use crate::prompts::label;
 use crate::record::{EvidenceLine, NoteLine, Passage, SearchLine};
 use crate::systems::medreflex::evidence::words;
@@ -19,15 +17,6 @@ pub struct Evidence<'a> {
     /// Whether the answer names them.
     pub named: bool,
     pub passages: Vec<(String, &'a Passage)>,
-    /// The correction's words that say something, in lower case.
-    pub shared: HashSet<String>,
-}
-
-/// A piece of a passage; words that the correction shares are marked.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Segment {
-    pub text: String,
-    pub shared: bool,
 }
 
 /// The passages that a note's answer names; where it names none and there is a correction, those that share most of its words.
@@ -36,6 +25,7 @@ pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine]) -> Evidence<'a
     let says = |word: &String| {
         word.chars().count() >= SHORTEST || word.chars().any(|c| c.is_ascii_digit())
     };
+    // The words that say something, in lower case.
     let shared: HashSet<String> = words(correction).into_iter().filter(says).collect();
     let of_line = |line: &EvidenceLine| {
         let mut all = searches.iter();
@@ -47,7 +37,7 @@ pub fn evidence<'a>(note: &NoteLine, searches: &[&'a SearchLine]) -> Evidence<'a
     let passages: Vec<(String, &Passage)> = lines.filter_map(of_line).collect();
     let named = !passages.is_empty();
     let passages = if named || shared.is_empty() { passages } else { nearest(searches, &shared) };
-    Evidence { named, passages, shared }
+    Evidence { named, passages }
 }
 
 fn nearest<'a>(
@@ -79,44 +69,7 @@ pub fn facts(passage: &Passage) -> impl Iterator<Item = String> {
     facts.into_iter().flatten()
 }
 
-/// A text in pieces: the words of `shared`, and what stands between them.
-pub fn segments(text: &str, shared: &HashSet<String>) -> Vec<Segment> {
-    let mut segments: Vec<Segment> = Vec::new();
-    let mut push = |text: &str, shared: bool| match segments.last_mut() {
-        Some(last) if last.shared == shared => last.text.push_str(text),
-        _ if text.is_empty() => {}
-        _ => segments.push(Segment { text: text.to_owned(), shared }),
-    };
-    let mut rest = text;
-    while let Some(start) = rest.find(char::is_alphanumeric) {
-        push(&rest[..start], false);
-        let length = rest[start..].find(|c: char| !c.is_alphanumeric());
-        let end = length.map_or(rest.len(), |length| start + length);
-        let word = &rest[start..end];
-        push(word, shared.contains(&word.to_lowercase()));
-        rest = &rest[end..];
-    }
-    push(rest, false);
-    segments
-}
-
 /// Whether a browser may follow an address.
 pub fn may_be_followed(url: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_words_are_marked_whole() {
-        let shared = HashSet::from(["beta".to_owned(), "10".to_owned()]);
-        let told: String = segments("Beta-agonists, 10 mg; alphabeta.", &shared)
-            .iter()
-            .map(|one| if one.shared { format!("[{}]", one.text) } else { one.text.clone() })
-            .collect();
-        assert_eq!(told, "[Beta]-agonists, [10] mg; alphabeta.");
-        assert_eq!(segments("", &shared), []);
-    }
 }

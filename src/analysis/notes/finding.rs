@@ -4,12 +4,11 @@ mod turns;
 
 pub use self::turns::{calls_of, score_in_words};
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::evidence::{Evidence, Segment, evidence, facts, segments};
+use super::evidence::{Evidence, evidence, facts};
 use crate::analysis::metrics::over_runs::mean;
 use crate::record::{
     CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine, Trajectory, found_in_words,
@@ -52,8 +51,6 @@ pub struct Sources {
     pub ungrounded: Vec<String>,
     /// Whether every turn was used up without an accepted answer.
     pub exhausted: bool,
-    /// The correction's words that say something, in lower case and in order: those to mark in the passages.
-    pub shared: Vec<String>,
     pub passages: Vec<Passage>,
 }
 
@@ -93,15 +90,12 @@ impl Finding {
             },
             sources: record.search.as_ref().map(|trajectory| {
                 let searches: Vec<&SearchLine> = searches.iter().collect();
-                let Evidence { named, passages, shared } = evidence(record, &searches);
-                let mut shared: Vec<String> = shared.into_iter().collect();
-                shared.sort_unstable();
+                let Evidence { named, passages } = evidence(record, &searches);
                 Sources {
                     named,
                     grounded: trajectory.grounded,
                     ungrounded: trajectory.ungrounded.clone(),
                     exhausted: trajectory.exhausted,
-                    shared,
                     passages: passages.into_iter().map(|(_, passage)| passage.clone()).collect(),
                 }
             }),
@@ -201,19 +195,13 @@ impl Sources {
             true => "Sources, as the answer names them",
             false => "The answer names no source; these share most words with the correction",
         };
-        let _ = writeln!(text, "\n{head} (*shared words*)");
-        let words: HashSet<String> = self.shared.iter().cloned().collect();
-        let mark = |piece: Segment| match piece.shared {
-            true => format!("*{}*", piece.text),
-            false => piece.text,
-        };
+        let _ = writeln!(text, "\n{head}");
         for passage in &self.passages {
             let title = if passage.title.is_empty() { &passage.chunk } else { &passage.title };
             let facts: Vec<String> = facts(passage).chain(passage.url.clone()).collect();
             let _ = writeln!(text, "    {} ({})", plain(title), plain(&facts.join(", ")));
             if let Some(said) = &passage.text {
-                let said: String = segments(&shown(said), &words).into_iter().map(mark).collect();
-                let _ = writeln!(text, "        {said}");
+                let _ = writeln!(text, "        {}", shown(said));
             }
         }
     }

@@ -21,7 +21,7 @@ pub use confidence::{Confidence, LowPair};
 pub use consensus::{Consensus, Settled};
 pub use correction::{Correction, Kpcs, Measured, Pairing, pairing, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
-pub use evidence::{Evidence, Segment, evidence, facts, may_be_followed, segments};
+pub use evidence::{Evidence, evidence, facts, may_be_followed};
 pub use figures::NoteFigures;
 pub use finding::{Finding, calls_of, has_error, score_in_words};
 pub use keywords::{GivenKeywords, KeywordFile};

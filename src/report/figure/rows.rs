@@ -47,11 +47,6 @@ impl Lane {
         let said = Spread { std, n: None, ..figure }.to_string();
         Lane { series, said, marks: vec![Mark::Bar { value, std }] }
     }
-
-    /// A bar to a value.
-    pub fn bar(series: usize, value: f64) -> Lane {
-        Lane::over_runs(series, Spread { mean: value, std: None, n: None })
-    }
 }
 
 /// What is drawn in a lane. Deviations are to either side.

@@ -59,8 +59,6 @@ pub struct Card<'a> {
     sample: u32,
     parse: Parse,
     cut_short: Option<&'static str>,
-    /// Where the record scores another option higher than the one that it chose.
-    outscored: Option<String>,
     /// Whether it says two things that differ.
     contradicts: bool,
     raw: &'a str,
@@ -110,14 +108,12 @@ struct Line<'a> {
 
 impl<'a> Card<'a> {
     pub fn new(call: &'a CallLine, said: Said<'a>, prompt: usize) -> Card<'a> {
-        let sections = sections(call.record.as_value());
         Card {
             agent: &call.agent,
             backbone: &call.backbone,
-            outscored: outscored(&sections, &said.words),
             contradicts: call.record.is_contradiction(),
             said,
-            sections,
+            sections: sections(call.record.as_value()),
             shown: None,
             purpose: &call.purpose,
             sample: call.sample,
@@ -144,19 +140,6 @@ impl<'a> Card<'a> {
         self.shown = user_message(call).filter(|_| is_arbiter);
         self
     }
-}
-
-/// «chose B at 2.0, and scored D 4.0»
-fn outscored(sections: &[Section<'_>], chosen: &str) -> Option<String> {
-    let fits = sections.iter().find(|section| section.look == Look::Fits)?;
-    let score = |line: &Line<'_>| line.score.trim().parse::<f64>().ok();
-    let own = fits.lines.iter().find(|line| line.name == chosen)?;
-    let scored = fits.lines.iter().filter_map(|line| Some((score(line)?, line)));
-    let (best, other) = scored.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    let is_lower = score(own).is_some_and(|own| own < best);
-    is_lower.then(|| {
-        format!("chose {chosen} at {}, and scored {} {}", own.score, other.name, other.score)
-    })
 }
 
 fn sections(record: &Value) -> Vec<Section<'_>> {
@@ -233,15 +216,6 @@ mod tests {
         assert_eq!(percent(json!(-1)), 0);
         assert_eq!(percent(json!("high")), 0);
         assert_eq!(percent(json!("NaN")), 0);
-    }
-
-    #[test]
-    fn a_choice_below_another_options_score_is_said() {
-        let record = json!({"answer": "B", "option_analysis": [{"option": "B", "fit_score": 2.0}, {"option": "D", "fit_score": 4}]});
-        let sections = sections(&record);
-        assert_eq!(outscored(&sections, "B").unwrap(), "chose B at 2.0, and scored D 4");
-        assert_eq!(outscored(&sections, "D"), None);
-        assert_eq!(outscored(&sections, "A"), None);
     }
 
     #[test]

@@ -269,7 +269,7 @@ mod tests {
         let told: Vec<(&str, usize)> =
             steps.iter().map(|step| (step.title.as_str(), step.cards.len())).collect();
         assert_eq!(told, [("Detection", 3), ("Correction", 1)]);
-        assert_eq!(steps[0].about, "det2 could not be read; det3 read both and decided");
+        assert_eq!(steps[0].about, "settled by arbitration");
         assert_eq!(steps[1].about, "");
     }
 }

@@ -1,10 +1,10 @@
 //! How a searching system got to a note's answer, as its case shows it: thoughts, queries, passages, verdicts, reflexions, and the sources of the correction.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::analysis::notes::{
-    Evidence, calls_of, evidence, facts, may_be_followed, score_in_words, segments,
+    Evidence, calls_of, evidence, facts, may_be_followed, score_in_words,
 };
 use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
 use crate::report::escape::plural;
@@ -14,7 +14,7 @@ use crate::systems::medreflex::review::CRITERIA;
 pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Option<Value> {
     let trajectory = note.search.as_ref()?;
     let turns = trajectory.turns.iter().map(|one| turn(one, calls, searches));
-    let Evidence { named, passages, shared } = evidence(note, searches);
+    let Evidence { named, passages } = evidence(note, searches);
     let sources = passages.into_iter().map(|(label, passage)| {
         context! {
             label,
@@ -23,10 +23,9 @@ pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Op
             // Source, paragraph, date, licence.
             facts => facts(passage).collect::<Vec<_>>().join(" · "),
             url => passage.url.as_deref().unwrap_or_default(),
-            is_kept => passage.text.is_some(),
+            text => &passage.text,
             // An address that a browser may follow.
             link => passage.url.as_deref().filter(|url| may_be_followed(url)),
-            segments => Serde(segments(passage.text.as_deref().unwrap_or_default(), &shared)),
         }
     });
     let [leaks, unknown] =

@@ -13,10 +13,16 @@ use crate::experiment::contents::Contents;
 use crate::experiment::results::{ParseCounts, Tokens};
 use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration;
-use crate::report::figure::{Key, Lane, Row, Rows, Subplot};
+use crate::report::figure::{Chart, Drawn, Key, Subplot};
 use crate::report::item::flag::Flag;
 use crate::report::risk;
 use crate::report::table::{Cell, Table};
+
+static LANES: [Drawn; 3] = [
+    Drawn(1, "round 0", "round 0"),
+    Drawn(0, "accuracy", "final answer"),
+    Drawn(0, "accuracy", ""),
+];
 
 /// The items and calls of one run, or of all.
 struct Tally<'a> {
@@ -118,7 +124,16 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let health = ParseHealth::of(&contents.calls.records);
     let mut tables = vec![table(&runs, &all, overall)];
     let mut panels = Vec::new();
-    panels.extend(overall.map(|spread| panel(&runs, spread, went_on)));
+    // Round 0 only where there were later rounds.
+    let lanes = if went_on { &LANES[..2] } else { &LANES[2..] };
+    let chart = Chart {
+        table: "accuracy",
+        title: "Accuracy by run",
+        description: "Accuracy of each run, and of round 0 alone where there were later rounds.",
+        reach: &[0.0, 1.0],
+        lanes,
+    };
+    panels.extend(chart.of(&tables[0]));
     if let Some((table, calibration)) = confidence(&predictions, health)? {
         tables.push(table);
         panels.push(Subplot {
@@ -180,32 +195,4 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
         .notes(overall.map(|spread| format!("Over all runs: {spread}.")))
         .build()
-}
-
-/// A bar for every run, and the mean with its standard deviation.
-fn panel(runs: &[Tally<'_>], overall: Spread, went_on: bool) -> Subplot {
-    let row = |label: String, first: Option<f64>, last: Lane| {
-        let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first));
-        Row { label, lanes: first.into_iter().chain([last]).collect() }
-    };
-    let of_run = |one: &Tally<'_>| {
-        let label = format!("run {}", one.run.unwrap_or(0));
-        Some(row(label, one.at_first(), Lane::bar(0, one.accuracy()?)))
-    };
-    let mut rows: Vec<Row> = runs.iter().filter_map(of_run).collect();
-    if rows.len() > 1 {
-        let first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-        rows.push(row("all runs".to_owned(), mean(&first), Lane::over_runs(0, overall)));
-    }
-    let title = "Accuracy by run".to_owned();
-    let description = "Accuracy of each run, and of round 0 alone where there were later rounds.";
-    let drawn = Rows {
-        title: title.clone(),
-        description: description.to_owned(),
-        reach: vec![0.0, 1.0],
-        rows,
-    };
-    let key = [Key::series(1, "round 0"), Key::series(0, "final answer")];
-    let key = key.into_iter().filter(|_| went_on).collect();
-    Subplot { title, drawings: vec![drawn.draw()], key }
 }

@@ -144,7 +144,7 @@ fn a_note_shows_both_sentences_and_both_corrections() {
         "<mark class=\" gold\"><i class=\"badge\">gold</i> He was given aspirin daily.</mark>"
     ));
     assert!(elsewhere.contains("Wrong sentence: sentence 1 was located, gold is sentence 2."));
-    assert!(elsewhere.contains("loc1 and loc2 disagreed; loc3 read both and decided"));
+    assert!(elsewhere.contains("settled by arbitration"));
     assert!(!page.contains("dataset.jsonl</code> does not hold"));
     assert!(
         !elsewhere.contains("Instructions that no case shows")
