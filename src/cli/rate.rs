@@ -106,6 +106,6 @@ impl Score {
     fn run(self) -> Result<(), Failure> {
         let key = Key::read(&self.key)?;
         let (raters, entries) = rater::read_all(&key, &self.ratings)?;
-        report::print(&scores::tables(&key, &raters, &entries)?, self.format)
+        report::print(&scores::tables(&key, &raters, &entries), self.format)
     }
 }

@@ -59,26 +59,9 @@ const ADJECTIVES: [Rule; 7] = [
 ];
 
 /// `ion` goes after s or t alone.
-const RESIDUES: [Rule; 19] = [
-    ("al", ""),
-    ("ance", ""),
-    ("ence", ""),
-    ("er", ""),
-    ("ic", ""),
-    ("able", ""),
-    ("ible", ""),
-    ("ant", ""),
-    ("ement", ""),
-    ("ment", ""),
-    ("ent", ""),
-    ("ion", ""),
-    ("ou", ""),
-    ("ism", ""),
-    ("ate", ""),
-    ("iti", ""),
-    ("ous", ""),
-    ("ive", ""),
-    ("ize", ""),
+const RESIDUES: [&str; 19] = [
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
+    "ism", "ate", "iti", "ous", "ive", "ize",
 ];
 
 /// The stem of a word in lower-case ASCII letters and digits; any other word as it is.
@@ -101,7 +84,7 @@ pub fn porter_stem(word: &str) -> String {
     }
     simplify_double_suffix(&mut stem);
     replace(&mut stem, &ADJECTIVES, |rest| measure(rest) > 0);
-    replace_residue(&mut stem);
+    drop_residue(&mut stem);
     drop_last_e(&mut stem);
     // Step 5b.
     if stem.ends_with("ll") && measure(&stem[..stem.len() - 1]) > 1 {
@@ -163,10 +146,14 @@ fn simplify_double_suffix(stem: &mut String) {
 }
 
 /// Step 4.
-fn replace_residue(stem: &mut String) {
+fn drop_residue(stem: &mut String) {
     let after_s_or_t = stem.ends_with("sion") || stem.ends_with("tion");
-    if !stem.ends_with("ion") || after_s_or_t {
-        replace(stem, &RESIDUES, |rest| measure(rest) > 1);
+    let rest = RESIDUES.iter().find_map(|suffix| stem.strip_suffix(suffix));
+    if let Some(rest) = rest
+        && (!stem.ends_with("ion") || after_s_or_t)
+        && measure(rest) > 1
+    {
+        stem.truncate(rest.len());
     }
 }
 

@@ -6,7 +6,6 @@ use super::key::{Key, KeyEntry, KeyRun};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::{Cell, Table};
-use crate::diagnosis::Failure;
 
 /// Scores this far apart are told one by one.
 const FAR: u8 = 2;
@@ -89,10 +88,7 @@ struct RaterPair {
 }
 
 /// Every two raters.
-///
-/// # Errors
-/// Raters whose scores are not of the same entries.
-fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Failure> {
+fn pairs(names: &[String], entries: &[Rated]) -> Vec<RaterPair> {
     let mut pairs = Vec::new();
     for first in 0..names.len() {
         for other in first + 1..names.len() {
@@ -107,26 +103,23 @@ fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Failure>
                 n_both: left.len(),
                 n_identical,
                 agreement: (!left.is_empty()).then(|| n_identical as f64 / left.len() as f64),
-                kappa: cohen_kappa(&left, &right, Weights::None)?,
-                kappa_quadratic: cohen_kappa(&left, &right, Weights::Quadratic)?,
+                kappa: cohen_kappa(&left, &right, Weights::None),
+                kappa_quadratic: cohen_kappa(&left, &right, Weights::Quadratic),
             });
         }
     }
-    Ok(pairs)
+    pairs
 }
 
 /// All that `rate score` prints.
-///
-/// # Errors
-/// Raters whose scores are not of the same entries.
-pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Result<Vec<Table>, Failure> {
-    let pairs = pairs(raters, entries)?;
+pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Vec<Table> {
+    let pairs = pairs(raters, entries);
     let mut tables = vec![opinions(key, raters, entries)];
     if !pairs.is_empty() {
         tables.push(agreement(&pairs));
         tables.push(disputed(key, raters, entries));
     }
-    Ok(tables)
+    tables
 }
 
 /// A row a run.
@@ -238,7 +231,7 @@ mod tests {
         };
         let entries: Vec<Rated> = (0..80).map(entry).collect();
         let names = ["A".to_owned(), "B".to_owned()];
-        let pairs = pairs(&names, &entries).unwrap();
+        let pairs = pairs(&names, &entries);
         assert_eq!(pairs.len(), 1);
         assert_eq!((pairs[0].n_both, pairs[0].n_identical), (80, 46));
         assert_eq!(pairs[0].agreement, Some(0.575));
@@ -253,7 +246,7 @@ mod tests {
             rated(0, &[Some(1), Some(1), None]),
         ];
         let names = ["A", "B", "C"].map(str::to_owned);
-        let pairs = pairs(&names, &entries).unwrap();
+        let pairs = pairs(&names, &entries);
         let told: Vec<(&str, &str, usize)> =
             pairs.iter().map(|pair| (&*pair.first, &*pair.other, pair.n_both)).collect();
         assert_eq!(told, [("A", "B", 2), ("A", "C", 0), ("B", "C", 0)]);

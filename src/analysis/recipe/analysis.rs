@@ -179,7 +179,7 @@ fn cosines(
     runs.map(|run| {
         let questions = run.into_iter().map(|texts| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            Ok(mean_pairwise_cosine(&encoder.embed(&texts)?)?)
+            Ok(mean_pairwise_cosine(&encoder.embed(&texts)?))
         });
         questions.collect()
     })

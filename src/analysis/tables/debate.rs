@@ -2,24 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 use crate::analysis::table::{Cell, Table};
 use crate::experiment::plan::Plan;
 use crate::record::{AnswerLine, Cause};
 
 /// The tables of the questions that several agents answered; none without such.
-///
-/// # Errors
-/// Those of kappa.
-pub fn tables(plan: &Plan, answers: &[&AnswerLine]) -> Result<Vec<Table>, MetricsError> {
+pub fn tables(plan: &Plan, answers: &[&AnswerLine]) -> Vec<Table> {
     let of_several = |line: &&&AnswerLine| agents_of(line) > 1;
     let lines: Vec<&AnswerLine> = answers.iter().filter(of_several).copied().collect();
-    let mut tables = Vec::new();
-    tables.extend(minorities(&lines));
-    tables.extend(flips(&lines));
-    tables.extend(pairs(plan, &lines)?);
-    Ok(tables)
+    [minorities(&lines), flips(&lines), pairs(plan, &lines)].into_iter().flatten().collect()
 }
 
 /// Agents that gave a first answer.
@@ -117,7 +109,7 @@ fn flips(lines: &[&AnswerLine]) -> Option<Table> {
 }
 
 /// Which agents answer alike before any of them has seen another's answer.
-fn pairs(plan: &Plan, lines: &[&AnswerLine]) -> Result<Option<Table>, MetricsError> {
+fn pairs(plan: &Plan, lines: &[&AnswerLine]) -> Option<Table> {
     let mut pairs: BTreeMap<[usize; 2], Vec<[&str; 3]>> = BTreeMap::new();
     for line in lines {
         let Some(first) = line.rounds.first() else { continue };
@@ -151,14 +143,14 @@ fn pairs(plan: &Plan, lines: &[&AnswerLine]) -> Result<Option<Table>, MetricsErr
             let letters = answers.iter().map(|answers| answers[side].bytes().next());
             letters.map(Option::unwrap_or_default).collect()
         };
-        let kappa = cohen_kappa(&letters(0), &letters(1), Weights::None)?;
+        let kappa = cohen_kappa(&letters(0), &letters(1), Weights::None);
         rows.push(Row { agents: members.map(named), answers, kappa });
     }
     let count = |row: &Row<'_>, is: fn(&[&str; 3]) -> bool| {
         row.answers.iter().filter(|one| is(one)).count()
     };
     let graded = |row: &Row<'_>| count(row, |[.., gold]| !gold.is_empty());
-    Ok(Table::of("pairs", "First answers, agent by agent", &rows)
+    Table::of("pairs", "First answers, agent by agent", &rows)
         .text("agent", |row| &row.agents[0])
         .text("and", |row| &row.agents[1])
         .number("both read", |row| row.answers.len())
@@ -167,7 +159,7 @@ fn pairs(plan: &Plan, lines: &[&AnswerLine]) -> Result<Option<Table>, MetricsErr
         .number("both right, %", |row| share(count(row, |[one, other, gold]| one == gold && other == gold), graded(row)))
         .number("the same and wrong, %", |row| share(count(row, |[one, other, gold]| one == other && !gold.is_empty() && one != gold), graded(row)))
         .note("An agent of several samples stands with its first. Kappa: agreement beyond what each one's own shares of letters would give by chance.")
-        .unless_empty())
+        .unless_empty()
 }
 
 #[cfg(test)]

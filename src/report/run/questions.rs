@@ -149,7 +149,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(costs::table(&[Labelled { group: "", label: "all runs", of: &cost, health }]));
     }
-    tables.extend(debate::tables(&contents.plan, &all.items)?);
+    tables.extend(debate::tables(&contents.plan, &all.items));
     tables.extend(tables::evidence::table(contents));
     tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
