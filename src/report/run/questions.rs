@@ -10,7 +10,6 @@ use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{Spread, mean, mean_and_std};
 use crate::analysis::tables::{self, Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
-use crate::experiment::results::{ParseCounts, Tokens};
 use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration;
 use crate::report::figure::{Chart, Drawn, Key, Subplot};
@@ -39,18 +38,6 @@ impl Tally<'_> {
     fn having(&self, flag: Flag) -> usize {
         let has = |item: &&&AnswerLine| Flag::of_answer(item, &[]).contains(&flag);
         self.items.iter().filter(has).count()
-    }
-
-    fn parse(&self) -> ParseCounts {
-        ParseCounts::of(self.calls.iter().copied())
-    }
-
-    fn tokens(&self) -> Tokens {
-        Tokens::of(self.calls.iter().copied())
-    }
-
-    fn call_seconds(&self) -> f64 {
-        self.calls.iter().map(|call| call.elapsed_ms).sum::<u64>() as f64 / 1000.0
     }
 
     fn mean_rounds(&self) -> Cell {
@@ -181,18 +168,7 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .number("right → wrong", |one| one.having(Flag::RightToWrong))
         .number("ties", |one| one.having(Flag::Tie))
         .number("mean rounds", |one| one.mean_rounds())
-        .number("calls", |one| one.calls.len())
-        .number("prompt tokens", |one| one.tokens().prompt)
-        .number("cached tokens", |one| one.tokens().cached)
-        .number("completion tokens", |one| one.tokens().completion)
-        .number("forced tokens", |one| one.tokens().forced)
-        .number("parse ok", |one| one.parse().ok)
-        .number("parse repaired", |one| one.parse().repaired)
-        .number("parse fallback", |one| one.parse().fallback)
-        .number("refused", |one| one.parse().refused)
-        .number("unread", |one| one.parse().unread)
-        .number("call seconds", |one| Cell::Number(one.call_seconds(), 1))
-        .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
+        .note("An item that failed counts as wrong. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
         .notes(overall.map(|spread| format!("Over all runs: {spread}.")))
         .build()
 }
