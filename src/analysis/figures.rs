@@ -28,7 +28,7 @@ pub struct RunFigures {
 
 impl RunFigures {
     /// # Errors
-    /// A confidence outside 0 to 1.
+    /// Those of the interval.
     pub fn of(outcomes: &Outcomes<'_>) -> Result<RunFigures, MetricsError> {
         let verdicts = outcomes.verdicts();
         let accuracy = OverRuns::of_shares(&verdicts);
@@ -36,17 +36,13 @@ impl RunFigures {
             Some(_) => Some(share(&run_means(&verdicts)?, Some(&outcomes.units()))?),
             None => None,
         };
-        let predictions = outcomes.predictions();
         Ok(RunFigures {
             accuracy,
             interval,
             parse_health: ParseHealth::of(&outcomes.contents.calls.records),
             n_runs: outcomes.contents.plan.runs,
             n_errors: outcomes.n_errors(),
-            calibration: match predictions.is_empty() {
-                true => None,
-                false => Some(calibration(&predictions, BINS)?),
-            },
+            calibration: calibration(&outcomes.predictions(), BINS),
             cost: outcomes.cost(),
         })
     }

@@ -1,6 +1,6 @@
 //! `rate`: writes a blinded page for clinicians, and evaluates their ratings.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
@@ -12,6 +12,7 @@ use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::{rater, scores};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::verify::read_finished;
 use crate::experiment::whole_file;
 use crate::report::rating;
 
@@ -68,14 +69,22 @@ impl Export {
     }
 
     fn run(self) -> Result<(), Failure> {
-        refuse_taken(&self.out)?;
+        let out = &self.out;
+        if fs_err::exists(out)? && fs_err::read_dir(out)?.next().is_some() {
+            return Err(Failure::usage(
+                format!("{} exists and is not empty", out.display()),
+                "choose another `--out`",
+            ));
+        }
         let selection =
             Selection { n_items: self.notes as usize, seed: self.seed, show_gold: self.show_gold };
-        let (sheet, key) = draw::draw(&draw::read(&self.runs)?, &selection)?;
+        // Finished runs alone.
+        let runs = self.runs.iter().map(|run| Ok(read_finished(run)?.0));
+        let (sheet, key) = draw::draw(&runs.collect::<Result<Vec<_>, Failure>>()?, &selection)?;
         let page = rating::render(&sheet)?;
-        whole_file::create_private_directory(&self.out)?;
-        key.write(&self.out.join(key::FILE))?;
-        whole_file::write_private(&self.out.join(rating::FILE), page.as_bytes())?;
+        whole_file::create_private_directory(out)?;
+        key.write(&out.join(key::FILE))?;
+        whole_file::write_private(&out.join(rating::FILE), page.as_bytes())?;
         let n_items = key.entries.len() / key.runs.len();
         if n_items < selection.n_items {
             let (wanted, kind) = (selection.n_items, sheet.kind);
@@ -87,18 +96,7 @@ impl Export {
             "note: keep {} from the raters: it tells which run is behind each entry",
             key::FILE
         ));
-        Ok(console::say(self.out.join(rating::FILE).display().to_string())?)
-    }
-}
-
-fn refuse_taken(out: &Path) -> Result<(), Failure> {
-    let is_empty = || Ok::<_, Failure>(fs_err::read_dir(out)?.next().is_none());
-    match !fs_err::exists(out)? || (out.is_dir() && is_empty()?) {
-        true => Ok(()),
-        false => Err(Failure::usage(
-            format!("{} exists and is not an empty directory", out.display()),
-            "choose another `--out`",
-        )),
+        Ok(console::say(out.join(rating::FILE).display().to_string())?)
     }
 }
 

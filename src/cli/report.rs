@@ -166,7 +166,7 @@ impl Report {
             Some(begun) => recipe_tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?)?;
+                let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?);
                 say_unfinished(&contents, &mut tables);
                 tables
             }

@@ -21,7 +21,6 @@ use thiserror::Error;
 pub use kit::{content_policy, environment};
 pub use run::{Scoring, file as run_page, render, tables};
 
-use crate::analysis::metrics::MetricsError;
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// Why a page could not be written.
@@ -29,24 +28,16 @@ use crate::diagnosis::{Blame, Diagnosis};
 pub enum ReportError {
     #[error("cannot render the report: {0:#}")]
     Template(#[from] minijinja::Error),
-    #[error("cannot draw the report: {0}")]
-    Metrics(#[from] MetricsError),
     #[error("cannot write the page's data: {0}")]
     Data(#[from] serde_json::Error),
 }
 
 impl Diagnosis for ReportError {
     fn blame(&self) -> Blame {
-        match self {
-            ReportError::Template(_) | ReportError::Data(_) => Blame::Machine,
-            ReportError::Metrics(error) => error.blame(),
-        }
+        Blame::Machine
     }
 
     fn hint(&self) -> Option<String> {
-        match self {
-            ReportError::Metrics(error) => error.hint(),
-            _ => Some("the page's templates are part of the binary; please report this".into()),
-        }
+        Some("the page's templates are part of the binary; please report this".into())
     }
 }

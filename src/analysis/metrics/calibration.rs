@@ -2,11 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::MetricsError;
-
 /// Bins of a reliability table, unless asked otherwise.
 pub const BINS: usize = 10;
-const FIGURE: &str = "calibration";
 
 /// A stated confidence, 0 to 1, and whether its answer was right.
 pub type Prediction = (f64, bool);
@@ -35,28 +32,16 @@ pub struct Bin {
     pub accuracy: Option<f64>,
 }
 
-/// From the predictions of one run, or of several together, into `bins` of equal width.
-///
-/// # Errors
-/// No predictions or no bins; a confidence outside 0 to 1.
-pub fn calibration(predictions: &[Prediction], bins: usize) -> Result<Calibration, MetricsError> {
-    let empty = |what| MetricsError::Empty { figure: FIGURE, what };
-    if bins == 0 {
-        return Err(empty("bins"));
-    }
+/// From the predictions of one run, or of several together, into `bins` of equal width; `None` without any. What lies outside 0 to 1 is no
+/// confidence, and left out.
+pub fn calibration(predictions: &[Prediction], bins: usize) -> Option<Calibration> {
+    let predictions = predictions.iter().copied();
+    let predictions: Vec<Prediction> =
+        predictions.filter(|(confidence, _)| (0.0..=1.0).contains(confidence)).collect();
     if predictions.is_empty() {
-        return Err(empty("predictions"));
+        return None;
     }
-    let unit = |(confidence, _): &Prediction| (0.0..=1.0).contains(confidence);
-    if let Some(position) = predictions.iter().position(|prediction| !unit(prediction)) {
-        return Err(MetricsError::Value {
-            figure: FIGURE,
-            position,
-            value: predictions[position].0,
-            wanted: "a confidence lies between 0 and 1",
-        });
-    }
-    let bins: Vec<Bin> = (0..bins).map(|at| bin(predictions, at, bins)).collect();
+    let bins: Vec<Bin> = (0..bins).map(|at| bin(&predictions, at, bins)).collect();
     let n = predictions.len() as f64;
     let squares = predictions
         .iter()
@@ -65,7 +50,12 @@ pub fn calibration(predictions: &[Prediction], bins: usize) -> Result<Calibratio
         let gap = bin.accuracy? - bin.confidence?;
         Some(bin.n as f64 / n * gap.abs())
     });
-    Ok(Calibration { brier: squares.sum::<f64>() / n, ece: gaps.sum(), n: predictions.len(), bins })
+    Some(Calibration {
+        brier: squares.sum::<f64>() / n,
+        ece: gaps.sum(),
+        n: predictions.len(),
+        bins,
+    })
 }
 
 fn bin(predictions: &[Prediction], at: usize, bins: usize) -> Bin {
@@ -132,14 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_confidence_is_refused() {
-        let error = calibration(&[(0.5, true), (1.5, true)], BINS).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "calibration: value 1, counted from 0, is 1.5; a confidence lies between 0 and 1"
-        );
-        assert!(calibration(&[(f64::NAN, true)], BINS).is_err());
-        assert!(calibration(&[], BINS).is_err());
-        assert!(calibration(&[(0.5, true)], 0).is_err());
+    fn what_is_no_confidence_is_left_out() {
+        let found = calibration(&[(0.5, true), (1.5, true), (f64::NAN, false)], BINS).unwrap();
+        assert_eq!((found.n, found.brier), (1, 0.25));
+        assert_eq!(calibration(&[(-0.1, true)], BINS), None);
+        assert_eq!(calibration(&[], BINS), None);
     }
 }

@@ -4,7 +4,6 @@
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Other notes fill the rest.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use super::key::{Key, KeyEntry, KeyKind, KeyRun};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
@@ -12,7 +11,6 @@ use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
-use crate::experiment::verify::read_finished;
 use crate::random::sample;
 use crate::record::{ItemLine, ItemText, Schema};
 
@@ -28,24 +26,6 @@ pub struct Selection {
 
 /// Outcomes of a run that are no errors, by item.
 type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
-
-/// Reads the runs, which must have finished.
-///
-/// # Errors
-/// A directory that is no finished run, does not verify, or is there twice.
-pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, Failure> {
-    let mut runs: Vec<Contents> = Vec::new();
-    for directory in directories {
-        let run = read_finished(directory)?.0;
-        if let Some(first) = runs.iter().find(|one| one.plan_sha256 == run.plan_sha256) {
-            let (first, other) = (first.path.display(), run.path.display());
-            let problem = format!("{first} and {other} are the same run");
-            return Err(Failure::usage(problem, "name every run once"));
-        }
-        runs.push(run);
-    }
-    Ok(runs)
-}
 
 /// Draws the items among those that ended without an error in every run, and shuffles what the runs made of them. Of a run
 /// with several repetitions the first is rated.
@@ -160,10 +140,10 @@ mod tests {
 
     use super::*;
     use crate::experiment::directory::Directory;
-    use crate::experiment::fixtures::{failed_item, item, plan, search, start, write_results};
+    use crate::experiment::fixtures::{failed_item, item, plan, start, write_results};
     use crate::experiment::log::Log;
     use crate::experiment::texts;
-    use crate::record::{GoldLine, Language, NoteLine, NoteText, Trajectory};
+    use crate::record::{GoldLine, Language, NoteLine, NoteText};
 
     const NOTES: [&str; 6] = ["wrong1", "right1", "wrong2", "right2", "open1", "open2"];
 

@@ -18,7 +18,6 @@ use super::kit;
 use super::table::{Kind, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
-use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Calibration, Prediction, calibration};
 use crate::analysis::notes::{CorrectionScorer, Prices};
 use crate::analysis::tables::{self, Labelled};
@@ -59,7 +58,7 @@ struct Results {
 /// The pages, each with the name of its file, the one with the figures first; equal contents give equal bytes, in whatever order records lie.
 ///
 /// # Errors
-/// A confidence that is none.
+/// A template that cannot be filled in.
 pub fn render(
     contents: &Contents,
     scoring: &Scoring,
@@ -72,7 +71,7 @@ pub(super) fn render_parts(
     scoring: &Scoring,
     cases_per_page: usize,
 ) -> Result<Vec<(String, String)>, ReportError> {
-    let results = results(contents, scoring)?;
+    let results = results(contents, scoring);
     let titled = |table: &Table| {
         context! {
             title => &table.title,
@@ -95,39 +94,33 @@ pub(super) fn render_parts(
 }
 
 /// The tables of the same contents.
-///
-/// # Errors
-/// A confidence that is none.
-pub fn tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, ReportError> {
-    let Results { mut tables, warning, conditions, .. } = results(contents, scoring)?;
+pub fn tables(contents: &Contents, scoring: &Scoring) -> Vec<Table> {
+    let Results { mut tables, warning, conditions, .. } = results(contents, scoring);
     for table in &mut tables {
         table.notes.extend(warning.iter().chain(&conditions).cloned());
     }
-    Ok(tables)
+    tables
 }
 
-fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportError> {
+fn results(contents: &Contents, scoring: &Scoring) -> Results {
     let plan = &contents.plan;
     let results = match kind(contents) {
-        ItemKind::Questions => questions::results(contents)?,
-        ItemKind::Notes => notes::results(contents, scoring)?,
+        ItemKind::Questions => questions::results(contents),
+        ItemKind::Notes => notes::results(contents, scoring),
     };
     let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
-    Ok(Results { conditions, ..results })
+    Results { conditions, ..results }
 }
 
 /// How sure the team was, and how often it was right; `None` where no graded answer states it.
 fn confidence(
     predictions: &[Prediction],
     health: Option<ParseHealth>,
-) -> Result<Option<(Table, Calibration)>, MetricsError> {
-    if predictions.is_empty() {
-        return Ok(None);
-    }
+) -> Option<(Table, Calibration)> {
     let found = calibration(predictions, BINS)?;
     let row = Labelled { group: "", label: "all runs", of: &found, health };
     let table = tables::calibration::table(&[row]);
-    Ok(Some((table, found)))
+    Some((table, found))
 }
 
 /// How the replies were read, after a sentence on the figures.

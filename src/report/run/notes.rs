@@ -3,7 +3,6 @@
 use super::{Results, Scoring, confidence, method, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
-use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::NoteFigures;
 use crate::analysis::tables::correction::missing_weights;
@@ -37,9 +36,7 @@ const CHARTS: [Chart; 3] = [
     },
 ];
 
-/// # Errors
-/// A confidence outside 0 to 1.
-pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, MetricsError> {
+pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
     let outcomes = Outcomes::of(contents);
     let figures = NoteFigures::of(&outcomes, &scoring.scorer);
     let notes: Vec<&NoteLine> = contents.notes().into_values().collect();
@@ -48,13 +45,13 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, Metric
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     let entry = Entry { heading: String::new(), notes: &figures, health };
     let mut tables = notes::all(&[entry], &scoring.prices);
-    tables.extend(confidence(&outcomes.predictions(), health)?.map(|(table, _)| table));
+    tables.extend(confidence(&outcomes.predictions(), health).map(|(table, _)| table));
     let charts = CHARTS.iter().filter_map(|chart| {
         let table = tables.iter().find(|table| table.name == chart.table)?;
         chart.of(table)
     });
     let panels = charts.chain(risk::panel(contents)).collect();
-    Ok(Results {
+    Results {
         headline,
         about: about + &read(health),
         warning,
@@ -63,7 +60,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, Metric
         missing: missing_weights(&figures),
         panels,
         tables,
-    })
+    }
 }
 
 fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String) {

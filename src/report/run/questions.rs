@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Results, confidence, read};
 use crate::analysis::health::ParseHealth;
-use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::{Spread, mean, mean_and_std};
+use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::analysis::tables::{self, Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
@@ -69,9 +68,7 @@ impl Tally<'_> {
     }
 }
 
-/// # Errors
-/// A confidence that is none.
-pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
+pub fn results(contents: &Contents) -> Results {
     let items: Vec<&AnswerLine> = contents.answers().into_values().collect();
     let calls: Vec<&CallLine> = contents.calls.records.iter().collect();
     let numbers = items.iter().map(|item| item.run);
@@ -83,11 +80,9 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     };
     let runs: Vec<Tally> = numbers.into_iter().map(of_run).collect();
     let all = Tally { run: None, items, calls };
-    let accuracies: Vec<f64> = runs.iter().filter_map(Tally::accuracy).collect();
+    let accuracy = OverRuns::of(runs.iter().filter_map(Tally::accuracy).collect());
+    let overall = accuracy.as_ref().map(Spread::from);
     let at_first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-    let graded_runs = accuracies.len();
-    let overall =
-        mean_and_std(&accuracies).map(|(mean, std)| Spread { mean, std, n: Some(graded_runs) });
     let went_on = all.items.iter().any(|item| item.rounds_run > 0);
     let digits = |value: f64| format!("{value:.4}");
     let about = match overall {
@@ -97,7 +92,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             let first = mean(&at_first).filter(|_| went_on);
             let first =
                 first.map_or(String::new(), |mean| format!("; round 0 alone {}", digits(mean)));
-            let of_one = (graded_runs == 1).then(|| {
+            let of_one = (spread.n == Some(1)).then(|| {
                 let graded = all.items.iter().filter(|item| item.correct.is_some()).count();
                 format!("{} of {graded} right, ", all.having(Flag::Right))
             });
@@ -121,7 +116,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         lanes,
     };
     panels.extend(chart.of(&tables[0]));
-    if let Some((table, calibration)) = confidence(&predictions, health)? {
+    if let Some((table, calibration)) = confidence(&predictions, health) {
         tables.push(table);
         panels.push(Subplot {
             title: "Calibration of the team's confidence".to_owned(),
@@ -140,7 +135,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     tables.extend(tables::evidence::table(contents));
     tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
-    Ok(Results {
+    Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
         about: about + &read(health),
         warning,
@@ -149,7 +144,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         missing: None,
         panels,
         tables,
-    })
+    }
 }
 
 /// The runs, and where there are several what they come to.

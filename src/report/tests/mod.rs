@@ -13,7 +13,7 @@ use crate::experiment::contents::Contents;
 
 /// The page of a run whose cases fit into one.
 fn only_page(contents: &Contents, scoring: &Scoring) -> Result<String, ReportError> {
-    let pages = super::render(contents, scoring, &[])?;
+    let pages = super::render(contents, scoring)?;
     let [(file, page)] = <[_; 1]>::try_from(pages).expect("one page");
     assert_eq!(file, "report.html");
     Ok(page)

@@ -177,7 +177,7 @@ fn other_languages_run_in_their_own_direction() {
 fn tables_equal_the_figures() {
     let records = records();
     let figures = NoteFigures::of(&Outcomes::of(&records), &CorrectionScorer::default());
-    let tables = tables(&records, &Scoring::default()).unwrap();
+    let tables = tables(&records, &Scoring::default());
     let detection = figures.detection.as_ref().unwrap();
     let shown = rows(&tables, "detection");
     assert_eq!(shown[0]["share"]["mean"], detection.accuracy.mean);
@@ -254,7 +254,7 @@ fn of_a_sound_note_the_right_location_is_none() {
         plan.dataset.items = vec!["ms-test-sound".into()];
         plan.runs = 1;
         let records = contents(plan, vec![located_as(id)], Vec::new());
-        let rows = rows(&tables(&records, &Scoring::default()).unwrap(), "consensus");
+        let rows = rows(&tables(&records, &Scoring::default()), "consensus");
         assert_eq!(rows[0]["right"], right, "{rows:?}");
     }
 }
@@ -263,10 +263,7 @@ fn of_a_sound_note_the_right_location_is_none() {
 fn a_measure_without_weights_is_empty_and_loud() {
     let records = records();
     let told = |scoring: &Scoring| {
-        (
-            rows(&tables(&records, scoring).unwrap(), "correction"),
-            only_page(&records, scoring).unwrap(),
-        )
+        (rows(&tables(&records, scoring), "correction"), only_page(&records, scoring).unwrap())
     };
     let row = |rows: &[Value], measure: &str| {
         let row = rows.iter().find(|row| row["measure"] == measure);
@@ -319,7 +316,7 @@ fn prices_are_what_is_given() {
     let records = records();
     let prices = Prices { prompt: 0.0, completion: 2.0, cached: 0.0 };
     let scorer = CorrectionScorer::default();
-    let tables = tables(&records, &Scoring { scorer, prices }).unwrap();
+    let tables = tables(&records, &Scoring { scorer, prices });
     let cost = rows(&tables, "cost");
     let all = cost.last().unwrap();
     let completion = all["per note: completion tokens"].as_f64().unwrap();
