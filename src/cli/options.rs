@@ -144,7 +144,7 @@ impl ScorerFlags {
                 "`wardround models fetch bleurt-20 --to DIR/bleurt-20` brings one of its models",
             ));
         }
-        if pairs.is_empty() {
+        if pairs.values().all(|pairs| pairs.is_empty()) {
             return Ok(ScoresByPair::default());
         }
         let (scores, missing) = notes::score_pairs(folder, pairs)?;

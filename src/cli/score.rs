@@ -67,13 +67,9 @@ impl MediqaCorr {
             return Err(Failure::usage(message, "give the file that the submission is of"));
         }
         let matches = compare(&references, &submission);
-        let mut pairs = Pairs::new();
-        for pair in &matches.pairs {
-            // The shared task is in English.
-            let english = pairs.entry(Language::English).or_default();
-            english.insert((pair.reference.to_owned(), pair.candidate.to_owned()));
-        }
-        let figures = matches.figures(&self.scorers.score(&pairs)?)?;
+        let pairs = matches.pairs.iter().cloned().collect();
+        let scores = self.scorers.score(&Pairs::from([(Language::English, pairs)]))?;
+        let figures = matches.figures(&scores);
         Ok(self.format.print(&figures, || figures.markdown())?)
     }
 }

@@ -2,7 +2,6 @@
 
 use super::figures::{Counts, MEASURES, SubmissionFigures, SubsetAndComposite};
 use super::submission::{NOTHING, Submission};
-use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::metrics::rouge_set::rouge_set;
 use crate::analysis::notes::{Measure, Quality, ScoresByPair};
@@ -44,26 +43,19 @@ impl Reference {
     }
 }
 
-/// A correction that a run gives where one is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CorrectionPair<'a> {
-    pub candidate: &'a str,
-    pub reference: &'a str,
-}
-
 /// How a submission compares with the references, but for how alike the corrections are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matches<'a> {
+pub struct Matches {
     pub counts: Counts,
     pub n_flags_right: usize,
     pub n_sentences_right: usize,
-    /// In the references' order.
-    pub pairs: Vec<CorrectionPair<'a>>,
+    /// Corrections where one is due and one is given: the reference and the candidate, in the references' order.
+    pub pairs: Vec<(String, String)>,
 }
 
 /// Compares a submission with the references. A missing note has neither the right flag nor the right sentence; the
 /// sentence is compared whatever the flags say. Where only one of the two corrects anything, nothing is compared.
-pub fn compare<'a>(references: &'a [Reference], submission: &'a Submission) -> Matches<'a> {
+pub fn compare(references: &[Reference], submission: &Submission) -> Matches {
     let mut matches = Matches::default();
     let counts = &mut matches.counts;
     counts.n_references = references.len();
@@ -79,30 +71,24 @@ pub fn compare<'a>(references: &'a [Reference], submission: &'a Submission) -> M
         let (candidate, reference) = (&*prediction.correction, &*reference.correction);
         match (candidate == NOTHING, reference == NOTHING) {
             (true, true) => counts.n_correct_na += 1,
-            (false, false) => matches.pairs.push(CorrectionPair { candidate, reference }),
+            (false, false) => matches.pairs.push((reference.to_owned(), candidate.to_owned())),
             _ => {}
         }
     }
     let has_no_words =
-        |pair: &&CorrectionPair<'_>| rouge_set(pair.candidate, pair.reference).is_err();
+        |(reference, candidate): &&(String, String)| rouge_set(candidate, reference).is_err();
     counts.n_unknown = submission.predictions.len() - (counts.n_references - counts.n_missing);
     counts.n_pairs = matches.pairs.len();
     counts.n_without_words = matches.pairs.iter().filter(has_no_words).count();
     matches
 }
 
-impl Matches<'_> {
-    /// All figures; those of neural measures only where `neural` has a score of every pair.
-    ///
-    /// # Errors
-    /// No references.
-    pub fn figures(&self, neural: &ScoresByPair) -> Result<SubmissionFigures, MetricsError> {
-        if self.counts.n_references == 0 {
-            return Err(MetricsError::Empty { figure: "MEDIQA-CORR", what: "references" });
-        }
-        let quality = |pair: &CorrectionPair<'_>| {
-            let key = (pair.reference.to_owned(), pair.candidate.to_owned());
-            Quality::of(Language::English, pair.reference, pair.candidate, neural.get(&key))
+impl Matches {
+    /// All figures, of at least one reference; those of neural measures only where `neural` has a score of every pair.
+    pub fn figures(&self, neural: &ScoresByPair) -> SubmissionFigures {
+        // The shared task is in English.
+        let quality = |pair: &(String, String)| {
+            Quality::of(Language::English, &pair.0, &pair.1, neural.get(pair))
         };
         let qualities: Vec<Quality> = self.pairs.iter().map(quality).collect();
         let score = |quality: &Quality, measure: Measure| match measure {
@@ -116,12 +102,12 @@ impl Matches<'_> {
             (measure, scores.map(|scores| self.family(&scores)))
         };
         let share = |right: usize| right as f64 / self.counts.n_references as f64;
-        Ok(SubmissionFigures {
+        SubmissionFigures {
             flag_accuracy: share(self.n_flags_right),
             sentence_accuracy: share(self.n_sentences_right),
             measures: MEASURES.map(family).to_vec(),
             counts: self.counts.clone(),
-        })
+        }
     }
 
     fn family(&self, scores: &[f64]) -> SubsetAndComposite {
@@ -161,7 +147,7 @@ mod tests {
         }
     }
 
-    fn figures(run: &str, neural: &ScoresByPair) -> Result<SubmissionFigures, MetricsError> {
+    fn figures(run: &str, neural: &ScoresByPair) -> SubmissionFigures {
         let submission = Submission::parse(run, Path::new("run.txt")).unwrap();
         compare(&references(), &submission).figures(neural)
     }
@@ -173,7 +159,7 @@ mod tests {
     #[test]
     fn everything_right_gives_1() {
         let run = "a 1 2 It is malaria.\nb 0 -1 NA\nc 1 0 \"It is gout.\"\nd 0 -1 x\n";
-        let figures = figures(run, &ScoresByPair::new()).unwrap();
+        let figures = figures(run, &ScoresByPair::new());
         assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (1.0, 1.0));
         for measure in [Measure::Rouge1, Measure::Rouge2, Measure::RougeL] {
             let family = figures.get(measure).unwrap();
@@ -187,7 +173,7 @@ mod tests {
     fn what_is_missing_is_wrong_and_the_sentence_counts_whatever_the_flag() {
         // b: the right sentence under the wrong flag, and a correction where none is due.
         let run = "a 1 2 It was gout.\nb 1 -1 x\nbad line\nz 1 1 x\na 1 2 It is gout.\n";
-        let figures = figures(run, &ScoresByPair::new()).unwrap();
+        let figures = figures(run, &ScoresByPair::new());
         assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (0.25, 0.5));
         assert_eq!((figures.counts.n_missing, figures.counts.n_invalid_lines), (2, 1));
         assert_eq!((figures.counts.n_repeated, figures.counts.n_unknown), (1, 1));
@@ -197,7 +183,7 @@ mod tests {
 
     #[test]
     fn nothing_to_compare_leaves_the_subset_out() {
-        let figures = figures("a 1 2 NA\nb 0 3 NA\n", &ScoresByPair::new()).unwrap();
+        let figures = figures("a 1 2 NA\nb 0 3 NA\n", &ScoresByPair::new());
         assert_eq!(figures.get(Measure::Rouge1).unwrap().subset, None);
         assert_eq!(figures.get(Measure::Rouge1).unwrap().composite, 0.25);
         assert_eq!(figures.sentence_accuracy, 0.25);
@@ -205,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_correction_of_full_stops_alone_counts_0() {
-        let figures = figures("a 1 2 ...\nc 1 0 It is gout.\n", &ScoresByPair::new()).unwrap();
+        let figures = figures("a 1 2 ...\nc 1 0 It is gout.\n", &ScoresByPair::new());
         assert_eq!((figures.counts.n_pairs, figures.counts.n_without_words), (2, 1));
         assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 0.5));
     }
@@ -221,7 +207,7 @@ mod tests {
             (pair("It is malaria.", "It is malaria."), neural(1.2, 0.7)),
             (pair("It is gout.", "x"), neural(-0.5, 0.1)),
         ]);
-        let figures = figures(run, &neural).unwrap();
+        let figures = figures(run, &neural);
         let family = |measure: Measure| figures.get(measure).unwrap();
         assert_eq!(family(Measure::BertScore).subset, Some(0.5));
         assert_eq!(family(Measure::Bleurt).composite, (0.7 + 0.1 + 1.0) / 4.0);
@@ -231,16 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn measures_without_a_score_of_every_pair_and_no_references_have_no_figure() {
+    fn measures_without_a_score_of_every_pair_have_no_figure() {
         let some = ScoresByPair::from([(
             ("It is gout.".to_owned(), "x".to_owned()),
             NeuralScores::from([(Measure::BertScore, 1.0)]),
         )]);
-        let both = figures("a 1 2 x\nc 1 0 x\n", &some).unwrap();
-        let one = figures("c 1 0 x\n", &some).unwrap();
+        let both = figures("a 1 2 x\nc 1 0 x\n", &some);
+        let one = figures("c 1 0 x\n", &some);
         assert!(both.get(Measure::BertScore).is_none());
         assert!(one.get(Measure::BertScore).is_some() && one.get(Measure::Bleurt).is_none());
-        let nothing = Matches::default().figures(&ScoresByPair::new());
-        assert!(nothing.is_err());
     }
 }
