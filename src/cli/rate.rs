@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::options::OutputFormat;
 use super::report;
 use super::sandboxed::Paths;
-use crate::analysis::rating::draw::{self, Selection};
+use crate::analysis::rating::draw::draw;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::{rater, scores};
 use crate::cli::exit::Failure;
@@ -44,9 +44,6 @@ pub struct Export {
     /// Random seed of the sample and its order
     #[arg(long, default_value = "42")]
     seed: u64,
-    /// Show raters the reference answer (the paper did not)
-    #[arg(long)]
-    show_gold: bool,
 }
 
 #[derive(Debug, Args)]
@@ -76,18 +73,17 @@ impl Export {
                 "choose another `--out`",
             ));
         }
-        let selection =
-            Selection { n_items: self.notes as usize, seed: self.seed, show_gold: self.show_gold };
+        let wanted = self.notes as usize;
         // Finished runs alone.
         let runs = self.runs.iter().map(|run| Ok(read_finished(run)?.0));
-        let (sheet, key) = draw::draw(&runs.collect::<Result<Vec<_>, Failure>>()?, &selection)?;
+        let (sheet, key) = draw(&runs.collect::<Result<Vec<_>, Failure>>()?, wanted, self.seed)?;
         let page = rating::render(&sheet)?;
         whole_file::create_private_directory(out)?;
         key.write(&out.join(key::FILE))?;
         whole_file::write_private(&out.join(rating::FILE), page.as_bytes())?;
         let n_items = key.entries.len() / key.runs.len();
-        if n_items < selection.n_items {
-            let (wanted, kind) = (selection.n_items, sheet.kind);
+        if n_items < wanted {
+            let kind = sheet.kind;
             console::note(format!(
                 "note: {n_items} {kind}, not {wanted}: every run finished no more"
             ));

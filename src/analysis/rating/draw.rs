@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::key::{Key, KeyEntry, KeyKind, KeyRun};
-use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
+use super::sheet::{Entry, Sheet, Shown};
 use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
@@ -14,26 +14,15 @@ use crate::experiment::contents::Contents;
 use crate::random::sample;
 use crate::record::{ItemLine, ItemText, Schema};
 
-/// What is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Selection {
-    /// Items of every run.
-    pub n_items: usize,
-    pub seed: u64,
-    /// Whether raters see what the data set says is right.
-    pub show_gold: bool,
-}
-
 /// Outcomes of a run that are no errors, by item.
 type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
 
-/// Draws the items among those that ended without an error in every run, and shuffles what the runs made of them. Of a run
+/// Draws `n_items` items of every run, among those that ended without an error in every run, and shuffles what the runs made of them. Of a run
 /// with several repetitions the first is rated.
 ///
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
-pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Failure> {
-    let Selection { n_items, seed, show_gold } = *selection;
+pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key), Failure> {
     let shared = questions::shared(runs, true)?;
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let finished: Vec<Finished<'_>> = outcomes.iter().map(|run| finished(run).1).collect();
@@ -57,7 +46,7 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Fa
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let Some(shown) = shown(item, finished[run][item.item()], show_gold) else { continue };
+        let Some(shown) = Shown::of(item, finished[run][item.item()]) else { continue };
         let item = item.item().to_owned();
         key_entries.push(KeyEntry { code: code.clone(), item, run });
         entries.push(Entry { code, shown });
@@ -71,7 +60,6 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Fa
         schema: Schema,
         sheet: sheet.sheet.clone(),
         seed,
-        gold_shown: show_gold,
         dataset: dataset.name.clone(),
         dataset_sha256: dataset.sha256.clone(),
         runs,
@@ -111,19 +99,6 @@ fn is_first_choice(item: &ItemText, runs: &[Finished<'_>]) -> bool {
     match &note.gold {
         Some(gold) => gold.flag,
         None => runs.iter().any(flags),
-    }
-}
-
-/// `None` where the line is of another kind than the item, which no run writes.
-fn shown(item: &ItemText, line: &ItemLine, gold: bool) -> Option<Shown> {
-    match (item, line) {
-        (ItemText::Note(note), ItemLine::Note(line)) => {
-            Some(Shown::Note(NoteShown::of(note, line, gold)))
-        }
-        (ItemText::Question(question), ItemLine::Answer(line)) => {
-            Some(Shown::Question(QuestionShown::of(question, line, gold)))
-        }
-        _ => None,
     }
 }
 
@@ -210,10 +185,6 @@ mod tests {
         Contents::read(&path).unwrap()
     }
 
-    fn select(n_items: usize, seed: u64) -> Selection {
-        Selection { n_items, seed, show_gold: false }
-    }
-
     fn items(key: &Key) -> HashSet<&str> {
         key.entries.iter().map(|entry| &*entry.item).collect()
     }
@@ -233,14 +204,14 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
         for seed in 0..20 {
-            let key = draw(&runs, &select(3, seed)).unwrap().1;
+            let key = draw(&runs, 3, seed).unwrap().1;
             assert_eq!(items(&key), ["wrong1", "wrong2", "open1"].into());
-            let key = draw(&runs, &select(4, seed)).unwrap().1;
+            let key = draw(&runs, 4, seed).unwrap().1;
             assert!(items(&key).is_superset(&["wrong1", "wrong2", "open1"].into()));
             assert!(!items(&key).contains("right1"));
             assert_eq!(key.entries.len(), 8);
         }
-        let key = draw(&runs, &select(20, 42)).unwrap().1;
+        let key = draw(&runs, 20, 42).unwrap().1;
         assert_eq!(items(&key).len(), 5);
     }
 
@@ -248,16 +219,16 @@ mod tests {
     fn every_drawn_item_is_rated_for_every_run_in_an_order_of_the_seed() {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
-        let (sheet, key) = draw(&runs, &select(5, 42)).unwrap();
+        let (sheet, key) = draw(&runs, 5, 42).unwrap();
         let pairs: HashSet<(&str, usize)> =
             key.entries.iter().map(|one| (&*one.item, one.run)).collect();
         assert_eq!(pairs.len(), 10);
         assert_eq!(sheet.entries[9].code, "E10");
         assert_eq!(key.entries[0].code, "E01");
-        let again = draw(&runs, &select(5, 42)).unwrap();
+        let again = draw(&runs, 5, 42).unwrap();
         assert_eq!(serde_json::to_value(again.0).unwrap(), serde_json::to_value(&sheet).unwrap());
         assert_eq!(again.1, key);
-        let other = draw(&runs, &select(5, 43)).unwrap();
+        let other = draw(&runs, 5, 43).unwrap();
         assert_ne!(other.1.entries, key.entries);
         assert_ne!(other.0.sheet, sheet.sheet);
         // Neither run is always the first of an item's two.
@@ -273,7 +244,7 @@ mod tests {
     fn an_entry_shows_what_its_run_said_and_nothing_tells_the_run() {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
-        let (sheet, key) = draw(&runs, &select(5, 42)).unwrap();
+        let (sheet, key) = draw(&runs, 5, 42).unwrap();
         for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
             let Shown::Note(note) = &entry.shown else { panic!("{entry:?}") };
             match (unblinded.run, &*unblinded.item) {
@@ -293,11 +264,6 @@ mod tests {
             assert!(!page.contains(named), "{named}");
         }
         assert!(page.contains("are not rated. Export all the same?"));
-        let show_gold = Selection { show_gold: true, ..select(5, 42) };
-        let (shown, _) = draw(&runs, &show_gold).unwrap();
-        let page = crate::report::rating::render(&shown).unwrap();
-        assert!(page.contains("Give the gold drug."));
-        assert!(page.contains("The note has no error."));
     }
 
     #[test]
@@ -312,7 +278,7 @@ mod tests {
             },
         };
         let runs = [run(scratch.path(), "one", of)];
-        let (sheet, key) = draw(&runs, &select(6, 1)).unwrap();
+        let (sheet, key) = draw(&runs, 6, 1).unwrap();
         for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
             let Shown::Note(note) = &entry.shown else { panic!("{entry:?}") };
             assert_eq!(note.correction, None);
@@ -337,7 +303,7 @@ mod tests {
         }
         log.finish().unwrap();
         let contents = Contents::read(&path).unwrap();
-        let error = draw(&[contents], &select(6, 1)).unwrap_err();
+        let error = draw(&[contents], 6, 1).unwrap_err();
         assert!(error.to_string().starts_with("there is nothing to rate"), "{error}");
     }
 
@@ -349,7 +315,7 @@ mod tests {
             ..record(id, Some(true), None)
         };
         let runs = [run(scratch.path(), "one", of)];
-        let (sheet, _) = draw(&runs, &select(6, 1)).unwrap();
+        let (sheet, _) = draw(&runs, 6, 1).unwrap();
         let page = crate::report::rating::render(&sheet).unwrap();
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);

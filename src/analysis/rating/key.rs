@@ -1,4 +1,4 @@
-//! `rate-key.json`: which run is behind each entry of a sheet. Raters must not see it before they have rated.
+//! `rate-key.json`: which run is behind each entry of a sheet. Raters must not see it before they have rated. Earlier versions wrote more.
 
 use std::path::Path;
 
@@ -20,15 +20,12 @@ pub enum KeyKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Key {
     pub kind: KeyKind,
     pub schema: Schema,
     /// Whose key it is.
     pub sheet: String,
     pub seed: u64,
-    /// Whether raters saw the gold.
-    pub gold_shown: bool,
     pub dataset: String,
     pub dataset_sha256: String,
     pub runs: Vec<KeyRun>,
@@ -38,7 +35,6 @@ pub struct Key {
 
 /// One of the runs that were exported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct KeyRun {
     /// The directory, as it was named.
     pub path: String,
@@ -53,7 +49,6 @@ pub struct KeyRun {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct KeyEntry {
     pub code: String,
     pub item: String,

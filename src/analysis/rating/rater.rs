@@ -13,7 +13,6 @@ use crate::outside;
 use crate::record::Schema;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RaterFile {
     #[serde(rename = "kind")]
     _kind: RaterKind,
@@ -32,7 +31,6 @@ enum RaterKind {
 }
 
 #[derive(Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RaterEntry {
     code: String,
     /// `None` where the entry was not rated.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::marking::{Marked, mark};
 use crate::digest::sha256;
-use crate::record::{AnswerLine, GoldLine, NoteLine, NoteText, QuestionText};
+use crate::record::{ItemLine, ItemText, NoteLine, NoteText};
 use crate::text::spell_hidden;
 
 /// The page's data. Nothing in it names a run, a system or a model.
@@ -42,8 +42,6 @@ pub struct NoteShown {
     pub after: String,
     pub finding: &'static str,
     pub correction: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gold: Option<String>,
 }
 
 /// A question, and how it was answered.
@@ -57,8 +55,6 @@ pub struct QuestionShown {
     /// A letter; empty where there is none.
     pub answer: String,
     pub rationale: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gold: Option<String>,
 }
 
 impl Sheet {
@@ -78,19 +74,32 @@ impl Sheet {
             entries,
         })
     }
+}
 
-    /// Whether raters see what the data set says is right.
-    pub fn shows_gold(&self) -> bool {
-        self.entries.iter().any(|entry| match &entry.shown {
-            Shown::Note(note) => note.gold.is_some(),
-            Shown::Question(question) => question.gold.is_some(),
-        })
+impl Shown {
+    /// `None` where the line is of another kind than the item, which no run writes.
+    pub fn of(item: &ItemText, line: &ItemLine) -> Option<Shown> {
+        match (item, line) {
+            (ItemText::Note(note), ItemLine::Note(line)) => {
+                Some(Shown::Note(NoteShown::of(note, line)))
+            }
+            (ItemText::Question(question), ItemLine::Answer(line)) => {
+                let options = question.options.iter();
+                Some(Shown::Question(QuestionShown {
+                    question: spell_hidden(&question.question),
+                    image: question.image.as_deref().map(spell_hidden),
+                    options: options.map(|(letter, text)| (*letter, spell_hidden(text))).collect(),
+                    answer: spell_hidden(&line.answer),
+                    rationale: spell_hidden(line.rationale.trim()),
+                }))
+            }
+            _ => None,
+        }
     }
 }
 
 impl NoteShown {
-    /// `gold` shows what the data set says, too.
-    pub fn of(note: &NoteText, record: &NoteLine, gold: bool) -> NoteShown {
+    fn of(note: &NoteText, record: &NoteLine) -> NoteShown {
         let located = record.sentence_id.filter(|_| record.flag.has_error());
         let Marked { before, marked, after } = mark(&note.text, &note.sentences, located);
         let correction = record.correction.as_deref().map(str::trim);
@@ -106,31 +115,6 @@ impl NoteShown {
             marked: spell_hidden(&marked),
             after: spell_hidden(&after),
             correction: correction.map(spell_hidden),
-            gold: note.gold.as_ref().filter(|_| gold).map(gold_in_words),
-        }
-    }
-}
-
-fn gold_in_words(gold: &GoldLine) -> String {
-    match (&gold.sentence, &gold.correction) {
-        (Some(sentence), Some(correction)) => {
-            spell_hidden(&format!("{sentence}\nis corrected to\n{correction}"))
-        }
-        _ => "The note has no error.".to_owned(),
-    }
-}
-
-impl QuestionShown {
-    /// `gold` shows the right option, too.
-    pub fn of(question: &QuestionText, record: &AnswerLine, gold: bool) -> QuestionShown {
-        let options = question.options.iter();
-        QuestionShown {
-            question: spell_hidden(&question.question),
-            image: question.image.as_deref().map(spell_hidden),
-            options: options.map(|(letter, text)| (*letter, spell_hidden(text))).collect(),
-            answer: spell_hidden(&record.answer),
-            rationale: spell_hidden(record.rationale.trim()),
-            gold: question.answer.clone().filter(|_| gold),
         }
     }
 }

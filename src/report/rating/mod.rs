@@ -25,7 +25,6 @@ pub fn render(sheet: &Sheet) -> Result<String, ReportError> {
     PAGE.render(context! {
         kind => sheet.kind,
         count => sheet.entries.len(),
-        gold => sheet.shows_gold(),
         synthetic => sheet.synthetic,
         data => Value::from_safe_string(script_json(sheet)?),
     })

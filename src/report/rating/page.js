@@ -118,7 +118,6 @@
       const isFound = entry.marked !== "" || entry.correction !== null;
       fill("correction", entry.correction || (isFound ? "None given." : ""));
     }
-    fill("gold", entry.gold);
   };
 
   const showScore = () => {

@@ -112,7 +112,6 @@ fn the_sheet_that_clinicians_rate() {
         after: String::new(),
         finding: "An error found.",
         correction: Some("Malaria is treated with artesunate.".to_owned()),
-        gold: None,
     };
     let sheet = Sheet {
         sheet: "0123456789abcdef".to_owned(),
