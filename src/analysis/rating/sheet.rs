@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::marking::{Marked, mark};
+use super::marking::{Segment, segments};
 use crate::digest::sha256;
 use crate::record::{ItemLine, ItemText, NoteLine, NoteText};
 use crate::text::spell_hidden;
@@ -101,7 +101,13 @@ impl Shown {
 impl NoteShown {
     fn of(note: &NoteText, record: &NoteLine) -> NoteShown {
         let located = record.sentence_id.filter(|_| record.flag.has_error());
-        let Marked { before, marked, after } = mark(&note.text, &note.sentences, located);
+        let segments = segments(note, [located, None]);
+        let at = segments.iter().position(|one| one.located).unwrap_or(segments.len());
+        let (before, rest) = segments.split_at(at);
+        let (marked, after) = rest.split_at(rest.len().min(1));
+        let said = |part: &[Segment]| -> String {
+            part.iter().map(|one| spell_hidden(&one.text)).collect()
+        };
         let correction = record.correction.as_deref().map(str::trim);
         let correction = correction.filter(|text| !text.is_empty() && record.flag.has_error());
         NoteShown {
@@ -111,9 +117,9 @@ impl NoteShown {
                 (Some(true), true) => "An error found, but no sentence named.",
                 (None, _) => "No verdict that could be read.",
             },
-            before: spell_hidden(&before),
-            marked: spell_hidden(&marked),
-            after: spell_hidden(&after),
+            before: said(before),
+            marked: said(marked),
+            after: said(after),
             correction: correction.map(spell_hidden),
         }
     }
