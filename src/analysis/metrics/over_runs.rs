@@ -40,11 +40,13 @@ impl fmt::Display for OverRuns {
 
 /// A mean as it is printed. ± stands beside it only where the runs differ: runs that give the same replies, as those of a greedy model, are
 /// one sample, and 0 would be read as its error.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub mean: f64,
+    /// `null` for a single value.
     pub std: Option<f64>,
     /// Of how many runs; `None` of what is no mean over runs, or a paper's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
 }
 

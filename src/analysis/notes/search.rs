@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::outcomes::Outcomes;
 use crate::record::{SearchLine, SourceCounts, Trajectory, TurnLine};
@@ -51,18 +52,9 @@ pub struct SearchFigures {
     pub unchanged: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    pub mean: f64,
-    /// With n − 1 in the denominator; `null` for a single value.
-    pub std: Option<f64>,
-}
-
-impl Spread {
-    /// `None` of no values.
-    fn of(values: &[f64]) -> Option<Spread> {
-        mean_and_std(values).map(|(mean, std)| Spread { mean, std })
-    }
+/// `None` of no values.
+fn spread(values: &[f64]) -> Option<Spread> {
+    mean_and_std(values).map(|(mean, std)| Spread { mean, std, n: None })
 }
 
 impl SearchFigures {
@@ -73,9 +65,8 @@ impl SearchFigures {
         let notes = contents.notes();
         let all: Vec<&Trajectory> =
             notes.values().filter_map(|note| note.search.as_ref()).collect();
-        let spread = |count: &dyn Fn(&Trajectory) -> u32| {
-            let values: Vec<f64> = all.iter().map(|one| f64::from(count(one))).collect();
-            Spread::of(&values)
+        let of_notes = |count: &dyn Fn(&Trajectory) -> u32| {
+            spread(&all.iter().map(|one| f64::from(count(one))).collect::<Vec<f64>>())
         };
         let sum = |count: &dyn Fn(&TurnLine) -> u32| {
             all.iter().flat_map(|one| &one.turns).map(count).sum::<u32>()
@@ -95,7 +86,8 @@ impl SearchFigures {
             step_seconds.push(ms / 1000.0);
         }
         // Where nothing was done nothing took time.
-        let took = |values: &[f64]| Spread::of(values).unwrap_or(Spread { mean: 0.0, std: None });
+        let nothing = Spread { mean: 0.0, std: None, n: None };
+        let took = |values: &[f64]| spread(values).unwrap_or(nothing);
         let part = |part: &dyn Fn(&SearchLine) -> f64| {
             took(&searches.iter().map(part).collect::<Vec<f64>>())
         };
@@ -105,9 +97,9 @@ impl SearchFigures {
         }
         let count = |is: &dyn Fn(&Trajectory) -> bool| all.iter().filter(|one| is(one)).count();
         Some(SearchFigures {
-            steps: spread(&|one| one.turns.iter().map(|turn| turn.steps).sum())?,
-            turns: spread(&|one| one.turns.len() as u32)?,
-            reflexions: spread(&|one| one.reflexions)?,
+            steps: of_notes(&|one| one.turns.iter().map(|turn| turn.steps).sum())?,
+            turns: of_notes(&|one| one.turns.len() as u32)?,
+            reflexions: of_notes(&|one| one.reflexions)?,
             seconds_a_step: took(&step_seconds),
             seconds_a_searching_step: took(&searching_seconds),
             generate_ms: took(&generated_ms),
