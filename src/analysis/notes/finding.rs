@@ -169,7 +169,7 @@ pub fn has_error(record: &NoteLine, calls: &[CallLine]) -> Option<bool> {
 }
 
 /// With a capital first letter, where it is of ASCII.
-fn capitalised(text: &str) -> String {
+pub fn capitalised(text: &str) -> String {
     let mut text = text.to_owned();
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();

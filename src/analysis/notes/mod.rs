@@ -23,7 +23,7 @@ pub use correction::{Correction, Kpcs, Measured, Pairing, pairing, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, evidence, facts, may_be_followed};
 pub use figures::NoteFigures;
-pub use finding::{Finding, calls_of, has_error, score_in_words};
+pub use finding::{Finding, calls_of, capitalised, has_error, score_in_words};
 pub use keywords::{GivenKeywords, KeywordFile};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
 pub use quality::{CorrectionScorer, Measure, NeuralScores, Quality, ScoresByPair};

@@ -6,6 +6,7 @@ use super::answers::{self, Answers, Vote};
 use super::card::Card;
 use super::prompts::Prompts;
 use super::{ItemRecords, note_card};
+use crate::analysis::notes::capitalised;
 use crate::experiment::plan::MemberPlan;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
 
@@ -155,12 +156,6 @@ fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>)
         folded: note.search.is_some(),
         ..Step::default()
     }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Scoring {
 }
 
 /// What a run came to.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Results {
     /// The figure that stands first, and its standard deviation over the runs.
     headline: Option<(String, Option<String>)>,

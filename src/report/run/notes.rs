@@ -56,10 +56,10 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
         about: about + &read(health),
         warning,
         method: method::method(&contents.plan, &notes),
-        conditions: Vec::new(),
         missing: missing_weights(&figures),
         panels,
         tables,
+        ..Results::default()
     }
 }
 

@@ -139,11 +139,9 @@ pub fn results(contents: &Contents) -> Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
         about: about + &read(health),
         warning,
-        method: Vec::new(),
-        conditions: Vec::new(),
-        missing: None,
         panels,
         tables,
+        ..Results::default()
     }
 }
 
