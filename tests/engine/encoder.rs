@@ -95,7 +95,7 @@ impl Golden {
         let mut apart = 0.0_f64;
         for (group, expected) in self.groups.iter().zip(&self.similarities) {
             let group: Vec<Vec<f32>> = group.iter().map(|&at| vectors[at].clone()).collect();
-            let similarity = mean_pairwise_cosine(&group).unwrap().unwrap();
+            let similarity = mean_pairwise_cosine(&group).unwrap();
             assert!((similarity - expected).abs() <= 1e-5, "{similarity}, not {expected}");
             apart = apart.max((similarity - expected).abs());
         }

@@ -145,7 +145,7 @@ fn kappas_equal_scikit_learns() {
         };
         let (first, second) = (scores("first"), scores("second"));
         for (weights, field) in [(Weights::None, "unweighted"), (Weights::Quadratic, "quadratic")] {
-            let found = cohen_kappa(&first, &second, weights).unwrap().unwrap();
+            let found = cohen_kappa(&first, &second, weights).unwrap();
             // Near 0 the difference of two numbers near 1 keeps their error.
             let off = (found - number(&case[field])).abs();
             assert!(off <= tolerance, "{field}: {found}, not {}", case[field]);
