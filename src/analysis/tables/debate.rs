@@ -185,7 +185,7 @@ mod tests {
             line.rounds = vec![round, second];
         });
         let answers: Vec<&AnswerLine> = contents.answers().into_values().collect();
-        let tables = tables(&contents.plan, &answers).unwrap();
+        let tables = tables(&contents.plan, &answers);
         let counts: Vec<[u64; 2]> = rows(&tables, "debate")
             .iter()
             .map(|row| ["count", "of"].map(|name| row[name].as_u64().unwrap()))
