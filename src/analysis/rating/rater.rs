@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::BEST;
 use super::key::Key;
