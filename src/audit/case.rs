@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::record::{CallLine, ItemLine, SearchLine, Usage};
+use crate::record::{ItemLine, SearchLine, Usage};
 
 /// Tokens, as answers give them.
 pub fn usage(sum: Usage) -> Value {
@@ -15,13 +15,10 @@ pub fn usage(sum: Usage) -> Value {
     })
 }
 
-/// What is kept beside a case's texts: its outcome, its searches, and the tokens of its calls, which whoever checks them by prefill has to
-/// know.
-pub fn of_calls(line: &Value, calls: &[CallLine], searches: &[SearchLine]) -> Map<String, Value> {
-    let tokens: Vec<Value> = calls.iter().map(|call| json!([call.key(), call.tokens])).collect();
-    let of_calls =
-        [("line", line.clone()), ("searches", json!(searches)), ("tokens", json!(tokens))];
-    of_calls.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+/// What is kept beside a case's texts: its outcome and its searches.
+pub fn of_case(line: &Value, searches: &[SearchLine]) -> Map<String, Value> {
+    let of_case = [("line", line.clone()), ("searches", json!(searches))];
+    of_case.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
 /// What an outcome says without a text; the item's id stays out too.

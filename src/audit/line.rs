@@ -57,10 +57,6 @@ impl Line {
     pub fn text(&self, name: &str) -> &str {
         self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
     }
-
-    pub fn number(&self, name: &str) -> Option<u64> {
-        self.fields.get(name)?.as_u64()
-    }
 }
 
 impl Link for Line {

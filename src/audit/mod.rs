@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Event → Trail → one thread → trail.jsonl (the chain of run directories, under a key), content/, trail.head
-//! and back: survey → verify · forget · kept · show
+//! and back: survey → verify · forget · show
 //! ```
 //!
 //! Nobody makes or changes a line without the key. Lines hold sums of texts and never a text, so that one that is kept beside them can be
@@ -12,7 +12,6 @@ pub mod case;
 mod content;
 pub mod filter;
 pub mod forget;
-pub mod kept;
 mod key;
 pub mod line;
 pub mod survey;

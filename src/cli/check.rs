@@ -100,7 +100,6 @@ impl Check {
         let options = self.audit.clone().options();
         let spec = self.spec(path)?;
         let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
-        let arguments = self.arguments(&spec);
         let work = || -> Result<Checked, Failure> {
             let note = read(path, self.out.is_some())?;
             let inputs = spec.read_prompts(note)?;
@@ -113,7 +112,7 @@ impl Check {
             }
             let about = About::of(&run, &models);
             if let Some(log) = &mut log {
-                log.loaded(&about, arguments)?;
+                log.loaded(&about)?;
             }
             let answer = match &self.out {
                 Some(out) => keep(run, models, out)?,

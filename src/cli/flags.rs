@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
 
 use super::audit::RunTrail;
 use super::options::{HubFlags, PromptFlags, QuietFlag};
@@ -153,8 +152,7 @@ impl PanelFlags {
 }
 
 /// What systems that show exemplars are given.
-#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ExemplarFlags {
     /// Notes with gold to show (few-shot); never the file under test
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
@@ -170,7 +168,6 @@ pub struct ExemplarFlags {
     )]
     exemplars_format: Option<Format>,
     #[command(flatten)]
-    #[serde(flatten)]
     files: ExemplarFiles,
 }
 

@@ -267,7 +267,7 @@ impl Verb {
             Verb::Recipe(verb) => verb.within(given)?,
             Verb::Resume(verb) => verb.within(given)?,
             Verb::Check(verb) => verb.within(given)?,
-            Verb::Replay(verb) => return verb.within(given),
+            Verb::Replay(verb) => verb.within(given)?,
             Verb::Report(verb) => verb.within(given)?,
             Verb::Rate(Rate::Export(verb)) => verb.within(given)?,
             Verb::Data(Data::Fetch(_)) | Verb::Models(Models::Fetch(_)) => given.fetch()?,

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
@@ -94,7 +93,7 @@ impl QuietFlag {
 }
 
 /// The source of the prompts.
-#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct PromptFlags {
     /// A directory of prompts that override the built-in ones
     #[arg(long, value_name = "DIR")]

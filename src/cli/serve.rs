@@ -8,7 +8,6 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use clap::Args;
-use serde_json::json;
 
 use self::sources::Sources;
 use super::audit::AuditFlags;
@@ -42,11 +41,10 @@ pub struct Serve {
 }
 
 impl Serve {
-    pub fn run(mut self) -> Result<(), Failure> {
+    pub fn run(self) -> Result<(), Failure> {
         // A public address without protection is refused before models are searched; a socket from systemd is checked when it is taken.
         let listen = &self.options.listen;
         refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
-        self.systems.read_files()?;
         let hub = self.hub.options(true)?;
         if hub.fetch_refusal().is_some() {
             leave_secrets()?;
@@ -56,8 +54,7 @@ impl Serve {
         let paths = sources.within(paths, &self.systems, &hub)?.store(&self.hardware.calls)?;
         let paths = self.audit.within(paths)?;
         let audit = self.audit.options();
-        let arguments = json!({"models": self.models, "systems": self.systems});
-        let options = ServeOptions { audit, arguments, ..self.options };
+        let options = ServeOptions { audit, ..self.options };
         let enter = move || {
             let sandbox = paths.enter()?;
             sandbox.iter().for_each(console::note);

@@ -3,7 +3,6 @@
 //! A case gives the bytes that `wardround run` gives on the same models with the same seed, where the file of items is named
 //! [`DATASET`] and the item has the id that [`question`] and [`note`] give it.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,10 +18,9 @@ use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
-use crate::panel::recorder::Expecting;
 use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, CallLine, ItemLine, Language, SearchLine, Usage};
+use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::Retrieve;
 use crate::systems::{Opening, Parts, System, SystemConfig, Task};
 
@@ -96,8 +94,6 @@ pub struct CaseOptions {
     pub salt: Option<[u8; 16]>,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
-    /// The tokens that calls are said to have given, where they are to be checked.
-    pub expected: HashMap<CallKey, Vec<u32>>,
 }
 
 /// What came of a case.
@@ -211,7 +207,7 @@ impl Seated {
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),
-            recorder: Box::new((Expecting { tokens: options.expected, calls: on_call }, searcher)),
+            recorder: Box::new((on_call, searcher)),
             run_seed: options.seed,
             settings: self.settings.clone(),
             salt: options.salt,

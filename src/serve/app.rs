@@ -85,7 +85,7 @@ impl App {
     /// Starts to serve these models and systems.
     pub fn begin(&self, served: Served) {
         let queue = Queue::new(&self.options.limits, served.kv_tokens());
-        self.audit.served(&served, &self.options.arguments);
+        self.audit.served(&served);
         let _ = self.served.set((served, Arc::new(queue)));
     }
 

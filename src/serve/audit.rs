@@ -16,7 +16,7 @@ use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
 use super::keys::Key;
 use super::models::Served;
-use crate::audit::case::{of_calls, usage, without_text};
+use crate::audit::case::{of_case, usage, without_text};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::diagnosis::Failure;
 use crate::digest::hex;
@@ -125,8 +125,8 @@ impl Audit {
         self.trail.as_ref().map_or(Ok(()), Trail::finish)
     }
 
-    /// Tells of the models and systems, and of the arguments they were loaded with.
-    pub fn served(&self, served: &Served, arguments: &Value) {
+    /// Tells of the models and systems.
+    pub fn served(&self, served: &Served) {
         let model = |id: &str, fingerprint: &str| json!({"id": id, "fingerprint": fingerprint});
         let models = served.models.iter().map(|one| model(&one.id, &one.fingerprint));
         let encoders = served.encoders.iter().map(|one| model(&one.id, &one.fingerprint));
@@ -134,7 +134,6 @@ impl Audit {
         let event = Event::new("config")
             .with("models", models.chain(encoders).collect::<Vec<_>>())
             .with("systems", systems.collect::<Vec<_>>())
-            .with("arguments", arguments.clone())
             .with("sandbox", served.sandbox.as_deref());
         self.note(event);
     }
@@ -172,7 +171,7 @@ impl Audit {
             Ok(worked) => {
                 event = event.with("usage", usage(worked.usage));
                 event = event.with("record", trail.sum("").map(|_| without_text(&worked.line)));
-                more = of_calls(&words::record(&worked.line), &worked.calls, &worked.searches);
+                more = of_case(&words::record(&worked.line), &worked.searches);
                 more.insert("seats".to_owned(), ask.system.seats().into());
                 more.insert("synthetic".to_owned(), ask.system.is_synthetic.into());
                 words::outcome(&ask.item, worked)
@@ -342,12 +341,8 @@ impl Pending {
         if status != "done" {
             event = std::mem::take(&mut self.sent).told(&self.audit, event);
         }
-        let mut more = Map::from_iter([("path".to_owned(), self.path.as_str().into())]);
-        if let Some(seed) = about.and_then(|about| about.seed) {
-            more.insert("seed".to_owned(), seed.into());
-        }
         let output = answer.map(Told::outputs).unwrap_or_default();
-        let event = trail.ended(event, std::mem::take(&mut self.body), &output, more);
+        let event = trail.ended(event, std::mem::take(&mut self.body), &output, Map::new());
         self.is_told = true;
         Some(event)
     }

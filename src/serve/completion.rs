@@ -73,7 +73,7 @@ pub async fn chat(
     let begin = move |app: &App, body: &[u8], caller: Option<&Caller>| {
         Ok(match named_system(app, body)? {
             Some(system) => Chat::System(system_chat::begin(app, body, system, caller, reader)?),
-            None => Chat::Model(begin_chat(app, body, caller, Vec::new())?),
+            None => Chat::Model(begin_chat(app, body, caller)?),
         })
     };
     match begun(&app, caller, sent, begin).await? {
@@ -91,10 +91,7 @@ pub async fn complete(
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    let begin = |app: &App, body: &[u8], caller: Option<&Caller>| {
-        begin_completion(app, body, caller, Vec::new())
-    };
-    let (started, input, reserved) = begun(&app, caller, sent, begin).await?;
+    let (started, input, reserved) = begun(&app, caller, sent, begin_completion).await?;
     let pending = Pending::begin(&app.audit, who, TEXT, input, &started.answering).await?;
     started.told(&app, pending, reserved).respond(&app).await
 }
@@ -151,11 +148,10 @@ pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
     response
 }
 
-pub fn begin_chat(
+fn begin_chat(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
-    expected: Vec<Vec<u32>>,
 ) -> Result<Started<Answer>, ApiError> {
     let request = ChatRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
@@ -178,16 +174,14 @@ pub fn begin_chat(
         prompt_logprobs: request.decoding.prompt_logprobs(),
         decoding: request.decoding,
         constrain_after: end,
-        expected,
     };
     begin(app, wanted, Form::Chat { think_end }, request.ignored, caller)
 }
 
-pub fn begin_completion(
+fn begin_completion(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
-    expected: Vec<Vec<u32>>,
 ) -> Result<Started<Answer>, ApiError> {
     let request = CompletionRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
@@ -223,7 +217,6 @@ pub fn begin_completion(
         prompt_logprobs: echoed.max(request.decoding.prompt_logprobs()),
         decoding: request.decoding,
         constrain_after: None,
-        expected,
     };
     let echoed = request.echo.then_some(texts);
     let form = Form::Text { echoed, tokens_as_ids: request.return_tokens_as_token_ids };

@@ -31,8 +31,6 @@ pub struct Wanted {
     pub prompt_logprobs: Option<usize>,
     /// The token after which the grammar applies, and stops count.
     pub constrain_after: Option<u32>,
-    /// The tokens that each choice is said to have, where they are to be checked; see [`Request::expected`].
-    pub expected: Vec<Vec<u32>>,
 }
 
 /// Requests that were submitted to an engine; those that have not ended are cancelled on drop.
@@ -94,7 +92,6 @@ impl Generation {
             for sample in 0..decoding.n() {
                 let mut request = wanted.request(prompt, Decoding::seed_of_choice(seed, sample))?;
                 (request.salt, request.caller) = (salt, turn);
-                request.expected = wanted.expected.get(requests.len()).cloned().unwrap_or_default();
                 requests.push(request);
             }
         }
@@ -186,10 +183,10 @@ fn events_of(kept: Kept) -> [Event; 2] {
 }
 
 impl Wanted {
-    /// The store of calls. It has no log-probabilities, and nothing that is to be checked is taken from it.
+    /// The store of calls. It has no log-probabilities.
     fn store(&self) -> Option<&Store> {
         let needs_all = self.logprobs.is_some() || self.prompt_logprobs.is_some();
-        self.model.backbone.calls.as_deref().filter(|_| !needs_all && self.expected.is_empty())
+        self.model.backbone.calls.as_deref().filter(|_| !needs_all)
     }
 
     /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.

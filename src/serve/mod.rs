@@ -31,7 +31,6 @@ mod models;
 pub mod options;
 mod pool;
 mod queue;
-pub mod replay;
 mod request;
 mod rerank;
 mod response;

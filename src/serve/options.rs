@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser};
-use serde_json::Value;
 
 use crate::audit::AuditOptions;
 use crate::diagnosis::Failure;
@@ -33,9 +32,6 @@ pub struct ServeOptions {
     /// The audit trail, if there is one.
     #[arg(skip)]
     pub audit: Option<AuditOptions>,
-    /// The arguments that models and systems were loaded with, for the audit trail.
-    #[arg(skip)]
-    pub arguments: Value,
 }
 
 /// The address that the server listens on, and who may connect.

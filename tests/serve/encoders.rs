@@ -301,9 +301,9 @@ fn numbers_that_are_not_finite_are_an_error_of_the_text_alone() {
 }
 
 #[test]
-fn the_trail_has_vectors_and_scores_by_their_sums_and_repeats_them() {
+fn the_trail_has_vectors_and_scores_by_their_sums() {
     let (mean, cross) = (goldens().join("encoders/tiny-mean"), cross());
-    let flags = "--audit audit --audit-content full --max-queue-tokens 12";
+    let flags = "--audit audit --max-queue-tokens 12";
     let server = serve(&[("mean", &mean), ("cross", cross.path())], flags);
     let body = json!({"input": TEXTS});
     let embedded = embed(&server, &json!({"input": TEXTS[0]}));
@@ -326,9 +326,4 @@ fn the_trail_has_vectors_and_scores_by_their_sums_and_repeats_them() {
     assert_eq!(done[0]["fingerprint"], embedded.json()["system_fingerprint"]);
     let config = lines.iter().find(|line| line["event"] == "config").unwrap();
     assert_eq!(config["models"].as_array().unwrap().len(), 2);
-    let folder = server.kill();
-    let numbers: Vec<String> = done.iter().map(|line| line["seq"].to_string()).collect();
-    let replay = format!("replay --audit audit {} --offline", numbers.join(" "));
-    let (code, said) = crate::audit::run(folder.path(), &replay);
-    assert_eq!((code, said.contains("3 lines replayed, 0 differences")), (Some(0), true), "{said}");
 }

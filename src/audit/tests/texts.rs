@@ -118,34 +118,6 @@ fn no_more_is_kept_than_was_asked_for() {
     }
 }
 
-#[test]
-fn who_reads_a_text_is_recorded_before_it_is_read() {
-    let scratch = tempfile::tempdir().unwrap();
-    let options = written(scratch.path(), AuditContent::Full, 2);
-    let read = |lines: &[u64]| kept::read(&options.directory, "replay", lines);
-    assert_eq!(read(&[2]).unwrap().kept[0].texts["input"]["text"], "note 0");
-    assert_eq!(read(&[]).unwrap().kept.len(), 2);
-    let all: Vec<Value> = lines(&options).iter().map(|line| fields(line)).collect();
-    let readings: Vec<&Value> = all.iter().filter(|line| line["event"] == "read").collect();
-    let told: Vec<u64> = readings.iter().map(|line| line["line"].as_u64().unwrap()).collect();
-    assert_eq!((told, readings[0]["identity"].as_str().unwrap().len() > 5), (vec![2, 2, 3], true));
-    assert!(
-        read(&[1])
-            .map(drop)
-            .unwrap_err()
-            .to_string()
-            .contains("line 1 of the audit trail has no text")
-    );
-    assert!(read(&[99]).map(drop).unwrap_err().to_string().contains("line 99 is none"));
-    // Who cannot be recorded reads nothing.
-    let trail = open(&options);
-    assert!(read(&[2]).is_err());
-    forget(&trail, &Filter::default(), &[2], "").unwrap();
-    trail.finish().unwrap();
-    assert!(read(&[2]).map(drop).unwrap_err().to_string().contains("was deleted"));
-    assert_eq!(read(&[]).unwrap().kept.len(), 1);
-}
-
 /// A line with words that lead out of the directory, of somebody who has a key too.
 #[test]
 fn names_that_lead_out_of_a_trail_are_names_of_no_text() {

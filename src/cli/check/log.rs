@@ -4,14 +4,12 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::{Answer, Check, Checked};
+use super::{Answer, Checked};
 use crate::analysis::notes::Finding;
-use crate::audit::case::{of_calls, usage, without_text};
+use crate::audit::case::{of_case, usage, without_text};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::cli::audit::own;
 use crate::cli::exit::Failure;
-use crate::cli::flags::SystemFlags;
-use crate::cli::options::PromptFlags;
 use crate::diagnosis::Blame;
 use crate::experiment::models::Models;
 use crate::experiment::plan::MemberPlan;
@@ -20,51 +18,8 @@ use crate::experiment::spec::Spec;
 use crate::record::{ItemLine, Usage};
 use crate::systems::Parts;
 
-impl Check {
-    /// The arguments in the form of `serve`, so that `replay --audit` loads the same: models under generated names, and the system with
-    /// its settings.
-    pub(super) fn arguments(&self, spec: &Spec) -> Value {
-        let mut models: Vec<&String> = Vec::new();
-        for model in spec.panel.iter().chain(spec.slots.values()) {
-            if !models.contains(&model) {
-                models.push(model);
-            }
-        }
-        let name = |model: &String| {
-            let place = models.iter().position(|other| *other == model).unwrap_or_default();
-            format!("m{}", place + 1)
-        };
-        let system = spec.config.entry.name;
-        let panel: Vec<String> = spec.panel.iter().map(name).collect();
-        let is_model = |pair: &&String| {
-            let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
-            slot.is_some_and(|(slot, _)| !slot.contains('.'))
-        };
-        let settings = self.panel.set.iter().filter(|pair| !is_model(pair));
-        let settings = settings.map(|pair| format!("{system}.{pair}"));
-        let slots = spec.slots.iter();
-        let slots = slots.map(|(agent, model)| format!("{system}.slot.{agent}={}", name(model)));
-        let named = models.iter().map(|model| format!("{}={model}", name(model)));
-        let systems = SystemFlags {
-            system: vec![format!("{system}={}", panel.join(","))],
-            set: settings.chain(slots).collect(),
-            prompts: PromptFlags { prompts: spec.prompts.clone() },
-            files: spec
-                .config
-                .file()
-                .map(|file| (system.to_owned(), file.clone()))
-                .into_iter()
-                .collect(),
-            corpus: self.corpus.clone(),
-            exemplars: self.exemplars.clone(),
-        };
-        json!({"models": named.collect::<Vec<_>>(), "systems": systems})
-    }
-}
-
 /// What is known of a check before its note is processed.
 pub struct About {
-    dataset: String,
     item: String,
     text: Value,
     synthetic: bool,
@@ -94,7 +49,6 @@ impl About {
         });
         let seat = |member: &MemberPlan| json!({"agent": member.agent, "model": member.backbone});
         About {
-            dataset: plan.dataset.name.clone(),
             item: run.items.first().map_or_else(String::new, |item| item.id().to_owned()),
             text: run.texts.first().map_or(Value::Null, |text| json!(text)),
             synthetic: plan.synthetic,
@@ -129,7 +83,7 @@ impl Log {
     }
 
     /// Logs the models and the system, and that the note is about to be worked on.
-    pub fn loaded(&mut self, about: &About, arguments: Value) -> Result<(), Failure> {
+    pub fn loaded(&mut self, about: &About) -> Result<(), Failure> {
         let prints = about.models.iter().flatten().map(Some).chain(std::iter::repeat(None));
         let mut models: Vec<Value> = about
             .seats
@@ -140,8 +94,7 @@ impl Log {
         models.dedup();
         let event = own("config")
             .with("models", models)
-            .with("systems", json!([{"id": self.system, "fingerprint": about.fingerprint}]))
-            .with("arguments", arguments);
+            .with("systems", json!([{"id": self.system, "fingerprint": about.fingerprint}]));
         self.trail.write(event)?;
         // Before the first call: whatever ends this process then, what it was about to send is known.
         self.input = self.trail.input(about.text.to_string().as_bytes());
@@ -190,8 +143,7 @@ impl Log {
             .with("item", self.trail.sum(&about.item))
             .with("usage", usage(sum))
             .with("record", self.trail.sum("").map(|_| without_text(&item)));
-        let mut more = of_calls(&json!(item), calls, searches);
-        more.insert("dataset".to_owned(), about.dataset.as_str().into());
+        let mut more = of_case(&json!(item), searches);
         more.insert("seats".to_owned(), json!(about.seats));
         more.insert("synthetic".to_owned(), about.synthetic.into());
         let input = std::mem::take(&mut self.input);

@@ -37,7 +37,7 @@ impl SystemFlags {
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
             let (which, members) = split(text);
-            let entry = self.which(which)?.entry()?;
+            let entry = Which::read(which)?.entry()?;
             let name = entry.name;
             let mut set = SetPairs::of(&self.pairs(name))?;
             by_default(entry, CITED, &mut set.settings)?;
@@ -87,24 +87,6 @@ impl SystemFlags {
         }
         self.refuse_other_settings(&specs)?;
         Ok(specs)
-    }
-
-    /// Reads the files of systems, so that a trail has what they held.
-    ///
-    /// # Errors
-    /// A file that describes no system.
-    pub fn read_files(&mut self) -> Result<(), Failure> {
-        for text in &self.system {
-            let (path, _) = split(text);
-            if let Which::File(file) = self.which(path)? {
-                self.files.insert(path.to_owned(), file);
-            }
-        }
-        Ok(())
-    }
-
-    fn which(&self, text: &str) -> Result<Which, Failure> {
-        self.files.get(text).map_or_else(|| Which::read(text), |file| Ok(Which::File(file.clone())))
     }
 
     /// The settings that are given for a system, without its name.
