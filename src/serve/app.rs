@@ -7,14 +7,16 @@ use tokio::sync::watch;
 
 use super::audit::Audit;
 use super::budget::Budget;
-use super::case::pool::Cases;
+use super::case::Cases;
 use super::error::{ApiError, Code};
+use super::guard::Caller;
 use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
 use super::pool::Pool;
 use super::queue::Queue;
+use super::request::decoding::SEED_BITS;
 use crate::diagnosis::Failure;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +116,23 @@ impl App {
     pub fn queue(&self) -> Result<&Arc<Queue>, ApiError> {
         self.served.get().map(|(_, queue)| queue).ok_or_else(loading)
     }
+
+    /// The seed of a request: the one that it asks for, else the server's default, else a random one.
+    pub fn seed(&self, asked: Option<u64>) -> Result<u64, ApiError> {
+        asked.or(self.options.default_seed).map_or_else(random_seed, Ok)
+    }
+
+    /// The salt of a caller's prefix cache, unless callers share it.
+    pub fn salt(&self, caller: Option<&Caller>) -> Option<[u8; 16]> {
+        caller.filter(|_| !self.options.share_prefixes).map(Caller::salt)
+    }
+}
+
+/// 53 random bits.
+fn random_seed() -> Result<u64, ApiError> {
+    let seed = getrandom::u64();
+    let seed = seed.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    Ok(seed & SEED_BITS)
 }
 
 fn loading() -> ApiError {

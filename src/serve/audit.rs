@@ -146,10 +146,10 @@ impl Audit {
     }
 
     /// Tells that a case is begun, and waits until the line is durable. Gives what joins it to the line of its end.
-    pub fn begin_case(&self, ask: &Ask) -> Result<String, ApiError> {
+    pub fn begin_case(&self, ask: &Ask, run: u32) -> Result<String, ApiError> {
         let Some(trail) = &self.trail else { return Ok(String::new()) };
         let call = random_name().map_err(|_| failed())?;
-        let event = case_event(trail, ask, "begun", &call).with_input(&case_input(trail, ask));
+        let event = case_event(trail, ask, run, "begun", &call).with_input(&case_input(trail, ask));
         trail.write(event).map_err(|_| failed())?;
         Ok(call)
     }
@@ -159,12 +159,13 @@ impl Audit {
         &self,
         call: &str,
         ask: &Ask,
+        run: u32,
         outcome: &Result<Worked, ApiError>,
         elapsed_ms: u64,
     ) -> Result<(), ApiError> {
         let Some(trail) = &self.trail else { return Ok(()) };
         let status = outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done");
-        let event = case_event(trail, ask, "case", call).with("status", status);
+        let event = case_event(trail, ask, run, "case", call).with("status", status);
         let mut event = event.with("elapsed_ms", elapsed_ms);
         let mut more = Map::new();
         let output = match outcome {
@@ -183,14 +184,14 @@ impl Audit {
     }
 }
 
-fn case_event(trail: &Trail, ask: &Ask, name: &str, call: &str) -> Event {
+fn case_event(trail: &Trail, ask: &Ask, run: u32, name: &str, call: &str) -> Event {
     ask.who
         .event(name)
         .with("call", call)
         .with("system", ask.system.id.as_str())
         .with("fingerprint", ask.system.fingerprint.as_str())
         .with("seed", ask.seed)
-        .with("run", ask.run)
+        .with("run", run)
         .with("item", trail.sum(ask.item.id()))
         .with("request", trail.sum(ask.digest()))
 }
@@ -204,21 +205,7 @@ fn failed() -> ApiError {
     ApiError::new(Code::AuditFailed, message).retry_after(60)
 }
 
-/// A request that a model answers: what its lines say of it.
-pub trait Told: Sync {
-    fn about(&self) -> About;
-
-    /// What came out so far, without which nobody can repeat it.
-    fn outputs(&self) -> Value;
-
-    fn usage(&self) -> Value;
-
-    fn finish_reasons(&self) -> Value {
-        Value::Null
-    }
-}
-
-/// What both lines of a request say.
+/// What the lines of a request say of what answers it.
 #[derive(Default)]
 pub struct About {
     pub model: String,
@@ -227,6 +214,10 @@ pub struct About {
     pub seed: Option<u64>,
     /// The digest of everything that determines the output.
     pub request: String,
+    /// What came out so far, without which nobody can repeat it.
+    pub output: Value,
+    pub usage: Value,
+    pub finish: Value,
 }
 
 /// What was sent so far of a stream.
@@ -268,14 +259,14 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// `body` is of the request's JSON, which whoever calls keeps a place for in the server's budget; `answer` what it is about to get.
+    /// `body` is of the request's JSON, which whoever calls keeps a place for in the server's budget.
     /// Waits until the line is durable; if the future is dropped before, the line has its end all the same.
     pub async fn begin(
         audit: &Audit,
         who: Who,
         path: &str,
         body: Input,
-        answer: &impl Told,
+        about: &About,
     ) -> Result<Pending, ApiError> {
         let mut pending = Pending {
             audit: audit.clone(),
@@ -288,7 +279,7 @@ impl Pending {
             is_told: !audit.is_on(),
         };
         if !pending.is_told {
-            let event = pending.event("begun", Some(&answer.about())).with_input(&pending.body);
+            let event = pending.event("begun", Some(about)).with_input(&pending.body);
             let told = audit.tell(event).await;
             pending.is_told = told.is_err();
             told?;
@@ -304,16 +295,16 @@ impl Pending {
     }
 
     /// Tells of the finished response, and waits until the line is durable.
-    pub async fn done(&mut self, answer: &impl Told) -> Result<(), ApiError> {
-        match self.end("done", Some(answer)) {
+    pub async fn done(&mut self, about: About) -> Result<(), ApiError> {
+        match self.end("done", Some(about)) {
             Some(event) => self.audit.tell(event).await,
             None => Ok(()),
         }
     }
 
     /// Tells of a response that failed.
-    pub fn failed(&mut self, error: &ApiError, answer: &impl Told) {
-        let event = self.end(error.code.name(), Some(answer));
+    pub fn failed(&mut self, error: &ApiError, about: About) {
+        let event = self.end(error.code.name(), Some(about));
         event.into_iter().for_each(|event| self.audit.note(event));
     }
 
@@ -329,19 +320,18 @@ impl Pending {
     }
 
     /// The line of its end, once.
-    fn end(&mut self, status: &str, answer: Option<&dyn Told>) -> Option<Event> {
+    fn end(&mut self, status: &str, about: Option<About>) -> Option<Event> {
         let trail = self.audit.trail.as_ref().filter(|_| !self.is_told)?;
-        let about = answer.map(Told::about);
         let mut event = self
             .event("request", about.as_ref())
             .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
             .with("status", status)
-            .with("usage", answer.map(Told::usage))
-            .with("finish", answer.map(Told::finish_reasons));
+            .with("usage", about.as_ref().map(|about| about.usage.clone()))
+            .with("finish", about.as_ref().map(|about| about.finish.clone()));
         if status != "done" {
             event = std::mem::take(&mut self.sent).told(&self.audit, event);
         }
-        let output = answer.map(Told::outputs).unwrap_or_default();
+        let output = about.map(|about| about.output).unwrap_or_default();
         let event = trail.ended(event, std::mem::take(&mut self.body), &output, Map::new());
         self.is_told = true;
         Some(event)
@@ -360,22 +350,6 @@ mod tests {
 
     use super::*;
 
-    struct Nothing;
-
-    impl Told for Nothing {
-        fn about(&self) -> About {
-            About::default()
-        }
-
-        fn outputs(&self) -> Value {
-            Value::Null
-        }
-
-        fn usage(&self) -> Value {
-            Value::Null
-        }
-    }
-
     #[test]
     fn a_client_that_leaves_while_the_first_line_is_written_leaves_a_call_with_an_end() {
         let folder = tempfile::tempdir().unwrap();
@@ -383,7 +357,8 @@ mod tests {
         let audit = Audit::open(&options).unwrap();
         // Begun, and dropped at its first wait.
         let body = audit.input(b"{}");
-        let begun = Pending::begin(&audit, Who::default(), "/v1/completions", body, &Nothing);
+        let about = About::default();
+        let begun = Pending::begin(&audit, Who::default(), "/v1/completions", body, &about);
         assert!(begun.now_or_never().is_none());
         audit.stop().unwrap();
         let lines = fs_err::read_to_string(options.directory.join("trail.jsonl")).unwrap();

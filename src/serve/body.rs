@@ -70,8 +70,7 @@ impl FromRequest<Arc<App>> for Sent {
 }
 
 impl Sent {
-    /// What `work` makes of the bytes, on a thread of its own; and what it holds of the budget, to be kept as long as the bytes are. If
-    /// the future is dropped, the work still finishes.
+    /// What `work` makes of the bytes, on a thread of its own; and what it holds of the budget, to be kept as long as the bytes are.
     pub async fn parse<T: Send + 'static>(
         self,
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,

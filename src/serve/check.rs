@@ -10,16 +10,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
+use super::audit::Who;
 use super::body::Sent;
 use super::case::{Ask, question, words};
-use super::completion::unknown_field;
 use super::error::{ApiError, Code};
 use super::guard::Asking;
 use super::request::address::Address;
-use super::request::fields::{Fields, Seed, Whole, quoted, request};
+use super::request::fields::{Seed, Whole, quoted, request};
 use super::response::events::finish;
 use super::response::reply::Usage;
-use super::system_chat::{SystemAnswer, run_seed};
+use super::system_chat::SystemAnswer;
 use crate::experiment::case::Worked;
 use crate::record::Language;
 
@@ -32,14 +32,14 @@ pub struct Chosen {
     language: Option<String>,
 }
 
+/// Unknown fields are mistakes at an endpoint of our own.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CheckRequest {
     text: String,
     system: Option<String>,
     seed: Option<Seed>,
     language: Option<String>,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 /// A note as plain text or as JSON.
@@ -50,24 +50,32 @@ pub async fn check(
     sent: Sent,
 ) -> Result<Json<Value>, ApiError> {
     app.served()?;
-    let kind = sent.kind.clone();
-    let reading = app.clone();
-    let (ask, _) = sent.parse(move |bytes| read_note(&reading, &kind, bytes, chosen)).await?;
-    let ask = Ask { who, ..ask };
-    let mut answering = SystemAnswer::begin(&app, ask, None, &[], caller.as_ref())?;
+    let (kind, reading) = (sent.kind.clone(), app.clone());
+    let begin = move |bytes: Bytes| {
+        let ask = read_note(&reading, &kind, &bytes, chosen, who)?;
+        SystemAnswer::begin(&reading, ask, &[], caller.as_ref())
+    };
+    let (mut answering, _) = sent.parse(begin).await?;
     finish(&app, &mut answering).await?;
-    Ok(Json(answering.first().map(|(ask, worked)| result(ask, worked)).unwrap_or_default()))
+    let worked = answering.outcomes.first().and_then(Option::as_ref);
+    Ok(Json(worked.map(|worked| result(&answering.ask, worked)).unwrap_or_default()))
 }
 
-fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
-    let CheckRequest { text, system, seed, language, rest } = match kind {
+fn read_note(
+    app: &App,
+    kind: &str,
+    bytes: &[u8],
+    chosen: Chosen,
+    who: Who,
+) -> Result<Ask, ApiError> {
+    let CheckRequest { text, system, seed, language } = match kind {
         "text/plain" => {
             let invalid = |_| ApiError::new(Code::InvalidValue, "the note is not UTF-8");
-            let text = str::from_utf8(&bytes).map_err(invalid)?.to_owned();
+            let text = str::from_utf8(bytes).map_err(invalid)?.to_owned();
             let Chosen { system, seed, language } = chosen;
-            CheckRequest { text, system, seed: seed.map(Whole), language, rest: Fields::new() }
+            CheckRequest { text, system, seed: seed.map(Whole), language }
         }
-        "application/json" if chosen == Chosen::default() => request(&bytes)?,
+        "application/json" if chosen == Chosen::default() => request(bytes)?,
         "application/json" => {
             let message =
                 "the body is JSON, which has these fields itself: leave out what follows `?`";
@@ -80,17 +88,14 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
     };
-    // Unknown fields are mistakes at an endpoint of our own.
-    if let Some(name) = rest.keys().next() {
-        return Err(unknown_field(name));
-    }
     let language = language.map(|name| name.parse::<Language>()).transpose().map_err(|_| {
         ApiError::invalid("language", format!("language is not one of {}", Language::names()))
     })?;
     let system = app.served()?.note_system(system.as_deref())?.clone();
     system.refuse_length(&text, "text")?;
     let item = question::note(&text, language, "text")?;
-    Ask::new(system, item, run_seed(app, seed.map(|seed| seed.0 as u64))?, "text")
+    let (seed, n, param) = (app.seed(seed.map(|seed| seed.0 as u64))?, 1, "text");
+    Ok(Ask { system, item, seed, n, param, who })
 }
 
 /// The outcome of a case, and how it was made.

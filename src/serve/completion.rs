@@ -1,12 +1,10 @@
 //! The endpoints of completions, of chats and of plain text: from a request body to a response, whole or streamed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::HeaderName;
 use axum::response::Response;
 use serde::Deserialize;
 
@@ -14,15 +12,15 @@ use super::app::App;
 use super::audit::Pending;
 use super::body::Sent;
 use super::budget::Reserved;
-use super::error::{ApiError, Code};
+use super::error::ApiError;
 use super::generation::{Generation, Wanted};
-use super::guard::{self, Asking, Caller};
+use super::guard::{Asking, Caller};
 use super::models::refuse_length;
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
 use super::request::fields::{listed, listed_in_header};
-use super::response::answer::{Answer, Form, Heading};
+use super::response::answer::{Answer, Form};
 use super::response::choice::ThinkEnd;
 use super::response::events::{Answering, respond};
 use super::response::reply::Head;
@@ -41,20 +39,14 @@ const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
 pub struct Started<A> {
     pub answering: A,
     pub stream: Option<Streaming>,
-    /// The client's own id of the request.
-    pub request_id: Option<String>,
     /// Fields that had no effect.
     pub ignored: Vec<String>,
 }
 
 impl<A: Answering> Started<A> {
     async fn respond(self, app: &Arc<App>) -> Result<Response, ApiError> {
-        let Started { answering, stream, request_id, ignored } = self;
-        let mut response = with_ignored(respond(app, answering, stream).await?, &ignored);
-        if let Some(id) = request_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
-            response.headers_mut().insert(guard::REQUEST_ID, id);
-        }
-        Ok(response)
+        let Started { answering, stream, ignored } = self;
+        Ok(with_ignored(respond(app, answering, stream).await?, &ignored))
     }
 }
 
@@ -80,7 +72,7 @@ pub async fn chat(
         (Chat::System(started), ..) => started.respond(&app).await,
         (Chat::Model(started), input, reserved) => {
             let answer = &started.answering;
-            let pending = Pending::begin(&app.audit, who, CHAT, input, answer).await?;
+            let pending = Pending::begin(&app.audit, who, CHAT, input, &answer.about()).await?;
             started.told(&app, pending, reserved).respond(&app).await
         }
     }
@@ -92,7 +84,8 @@ pub async fn complete(
     sent: Sent,
 ) -> Result<Response, ApiError> {
     let (started, input, reserved) = begun(&app, caller, sent, begin_completion).await?;
-    let pending = Pending::begin(&app.audit, who, TEXT, input, &started.answering).await?;
+    let about = started.answering.about();
+    let pending = Pending::begin(&app.audit, who, TEXT, input, &about).await?;
     started.told(&app, pending, reserved).respond(&app).await
 }
 
@@ -154,7 +147,6 @@ fn begin_chat(
     caller: Option<&Caller>,
 ) -> Result<Started<Answer>, ApiError> {
     let request = ChatRequest::read(body)?;
-    refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;
@@ -171,7 +163,7 @@ fn begin_chat(
         model,
         prompts: vec![prompt.tokens],
         logprobs: request.logprobs(),
-        prompt_logprobs: request.decoding.prompt_logprobs(),
+        prompt_logprobs: None,
         decoding: request.decoding,
         constrain_after: end,
     };
@@ -184,7 +176,6 @@ fn begin_completion(
     caller: Option<&Caller>,
 ) -> Result<Started<Answer>, ApiError> {
     let request = CompletionRequest::read(body)?;
-    refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let tokenizer = &model.backbone.description.tokenizer;
     let logprobs = request.logprobs();
@@ -209,17 +200,16 @@ fn begin_completion(
     }
     // Of a prompt alone nothing is computed but these.
     let is_bare = request.decoding.max_tokens() == Some(0);
-    let echoed = logprobs.or(is_bare.then_some(0)).filter(|_| request.echo);
+    let prompt_logprobs = logprobs.or(is_bare.then_some(0)).filter(|_| request.echo);
     let wanted = Wanted {
         model,
         prompts,
         logprobs,
-        prompt_logprobs: echoed.max(request.decoding.prompt_logprobs()),
+        prompt_logprobs,
         decoding: request.decoding,
         constrain_after: None,
     };
-    let echoed = request.echo.then_some(texts);
-    let form = Form::Text { echoed, tokens_as_ids: request.return_tokens_as_token_ids };
+    let form = Form::Text { echoed: request.echo.then_some(texts) };
     begin(app, wanted, form, request.ignored, caller).map_err(ApiError::of_prompt)
 }
 
@@ -230,50 +220,14 @@ fn begin(
     mut ignored: Vec<String>,
     caller: Option<&Caller>,
 ) -> Result<Started<Answer>, ApiError> {
-    let decoding = &wanted.decoding;
-    ignored.extend(decoding.without_effect.iter().map(ToString::to_string));
-    let (stream, request_id) = (decoding.streaming(), decoding.request_id.clone());
+    ignored.extend(wanted.decoding.without_effect.iter().map(ToString::to_string));
+    let stream = wanted.decoding.streaming();
     let is_chat = matches!(form, Form::Chat { .. });
-    let prefix = if is_chat { "chatcmpl" } else { "cmpl" };
-    let (id, created) = new_id(prefix, request_id.as_deref());
-    let (model, fingerprint) = (wanted.model.id.clone(), wanted.model.fingerprint.clone());
-    let heading = Heading {
-        head: Head { id, created, model, fingerprint, is_chat },
-        ignored: listed(&ignored),
-        token_ids: decoding.return_token_ids,
-        prompts: wanted.prompts.clone(),
-        logprobs: wanted.logprobs,
-        prompt_logprobs: decoding.prompt_logprobs(),
-        form,
-    };
-    let answering = Answer::new(heading, Generation::begin(app, wanted, caller)?);
-    Ok(Started { answering, stream, request_id, ignored })
-}
-
-/// The id of a response and its creation time, in seconds since 1970. The id has the client's own request id, or is unique.
-pub fn new_id(prefix: &str, request_id: Option<&str>) -> (String, u64) {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let id = match request_id {
-        Some(word) => format!("{prefix}-{word}"),
-        None => {
-            let count = COUNTER.fetch_add(1, Relaxed);
-            format!("{prefix}-{:x}-{count:x}", created.as_micros())
-        }
-    };
-    (id, created.as_secs())
-}
-
-/// Refuses unknown fields under `--strict`.
-pub fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
-    match ignored.first().filter(|_| app.options.strict) {
-        None => Ok(()),
-        Some(name) => Err(unknown_field(name)),
-    }
-}
-
-pub fn unknown_field(name: &str) -> ApiError {
-    let name = crate::text::ellipsis(name, 60);
-    let message = format!("{name} is not known here; leave it out");
-    ApiError::of(Code::UnsupportedParameter, &name, message)
+    let head = Head::new(is_chat, &wanted.model.id, &wanted.model.fingerprint);
+    let generation = Generation::begin(app, wanted, caller)?;
+    Ok(Started {
+        answering: Answer::new(head, form, listed(&ignored), generation),
+        stream,
+        ignored,
+    })
 }

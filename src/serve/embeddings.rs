@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::completion::{begun, refuse_ignored};
-use super::encoders::{Asked, Reader, lost};
-use super::encoding::{Client, Encoding, MOST_TEXTS};
+use super::completion::begun;
+use super::encoders::{Asked, Reader};
+use super::encoding::{Encoding, MOST_TEXTS};
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::models::Kind;
@@ -43,8 +43,6 @@ pub struct EmbeddingRequest {
     /// Whether texts that are too long are cut.
     #[serde(default)]
     truncate: bool,
-    /// Taken, without effect.
-    user: Option<Value>,
     #[serde(flatten)]
     rest: Fields,
 }
@@ -69,8 +67,8 @@ enum EncodingFormat {
 }
 
 /// A request whose texts are read.
-pub struct Begun {
-    pub encoding: Encoding,
+struct Begun {
+    encoding: Encoding,
     is_base64: bool,
     numbers: usize,
     ignored: Vec<String>,
@@ -108,9 +106,9 @@ pub async fn embed(
     sent: Sent,
 ) -> Result<Response, ApiError> {
     let (begun, input, mut reserved) = begun(&app, caller, sent, begin).await?;
-    let Begun { mut encoding, is_base64, numbers, ignored } = begun;
+    let Begun { encoding, is_base64, numbers, ignored } = begun;
     reserved.grow(numbers * NUMBER_BYTES)?;
-    let vectors = encoding.told(&app, Client { who, path: PATH, input }, output).await?;
+    let vectors = encoding.told(&app, (who, PATH, input), output).await?;
     let caller = encoding.caller;
     let write = move || {
         let data = vectors.into_iter().enumerate().map(|(index, vector)| {
@@ -128,12 +126,10 @@ pub async fn embed(
 }
 
 /// Reads a request, and takes its place in the queue.
-pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
     let request: EmbeddingRequest = fields::request(body)?;
-    let mut ignored = fields::names(&request.rest);
-    refuse_ignored(app, &ignored)?;
     let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
-    let Reader::Encoder(encoder) = &*model.reader else { return Err(lost()) };
+    let Reader::Encoder(encoder) = &*model.reader else { return Err(ApiError::failed()) };
     let dims = dims_of(encoder, &model.id, request.dimensions.map(Whole::count))?;
     let inputs = request.input.list("input", MOST_TEXTS)?;
     let numbers = inputs.len() * dims;
@@ -159,20 +155,16 @@ pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, A
             }
         }
     }
-    if request.user.is_some() {
-        app.metrics.ignored("user");
-        ignored.push("user".to_owned());
-    }
     Ok(Begun {
         encoding: encoding.admit(app, caller)?,
         is_base64: request.encoding_format == EncodingFormat::Base64,
         numbers,
-        ignored,
+        ignored: fields::names(&request.rest),
     })
 }
 
 /// What the audit trail has of vectors.
-pub fn output(vectors: &[Vec<f32>]) -> Value {
+fn output(vectors: &[Vec<f32>]) -> Value {
     let mut sum = Sum::default();
     vectors.iter().for_each(|vector| sum.update(&bytes_of(vector)));
     json!({"vectors": vectors.len(), "sha256": sum.finish()})
@@ -217,7 +209,7 @@ mod tests {
         assert!(request.encoding_format == EncodingFormat::Base64 && !request.truncate);
         assert!(matches!(request.input_type, InputType::Query));
         assert_eq!(request.dimensions, Some(Whole(8)));
-        assert_eq!(fields::names(&request.rest), ["zeta"]);
+        assert_eq!(fields::names(&request.rest), ["user", "zeta"]);
         for (name, value) in [
             ("encoding_format", json!("int8")),
             ("input_type", json!("clustering")),

@@ -8,12 +8,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use super::app::App;
-use super::audit::{About, Pending, Told, Who};
+use super::audit::{About, Pending, Who};
 use super::completion::with_ignored;
-use super::encoders::{Asked, Job, ServedEncoder, lost};
+use super::encoders::{Asked, ServedEncoder};
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
 use super::models::LONGEST_TOKEN;
@@ -37,7 +36,7 @@ fn longest_text(max_tokens: usize) -> usize {
 
 /// The texts, as the model reads them.
 pub struct Encoding {
-    pub model: Arc<ServedEncoder>,
+    model: Arc<ServedEncoder>,
     asked: Asked,
     /// The field that the texts come in.
     field: &'static str,
@@ -52,8 +51,6 @@ pub struct Encoding {
     place: Option<Place>,
     /// Whose turn it is.
     pub caller: u64,
-    /// What came out, for the audit trail.
-    output: Value,
 }
 
 /// What texts become, and what every response says of it.
@@ -82,13 +79,6 @@ struct OwnOfTexts {
     ignored: Vec<String>,
 }
 
-/// A request's client, and what it sent, for the audit trail.
-pub struct Client {
-    pub who: Who,
-    pub path: &'static str,
-    pub input: Input,
-}
-
 impl Encoding {
     pub fn new(
         model: &Arc<ServedEncoder>,
@@ -110,7 +100,6 @@ impl Encoding {
             sum,
             place: None,
             caller: 0,
-            output: Value::Null,
         }
     }
 
@@ -183,33 +172,32 @@ impl Encoding {
     /// The numbers of each text, with their lines in the audit trail, which gets what `output` makes of them.
     ///
     /// # Errors
-    /// As [`Encoding::compute`]; a trail that cannot be written.
+    /// Numbers that are not finite; a server that is cut off; a trail that cannot be written.
     pub async fn told(
-        &mut self,
+        &self,
         app: &App,
-        client: Client,
+        (who, path, input): (Who, &str, Input),
         output: impl FnOnce(&[Vec<f32>]) -> Value,
     ) -> Result<Vec<Vec<f32>>, ApiError> {
-        let Client { who, path, input } = client;
-        let mut pending = Pending::begin(&app.audit, who, path, input, self).await?;
+        let about = || About {
+            model: self.model.id.clone(),
+            fingerprint: self.model.fingerprint.clone(),
+            request: self.sum.clone().finish(),
+            usage: json!(self.used()),
+            ..About::default()
+        };
+        let mut pending = Pending::begin(&app.audit, who, path, input, &about()).await?;
         let computed = self.compute(app).await;
         match &computed {
-            Ok(numbers) => {
-                self.output = output(numbers);
-                pending.done(self).await?;
-            }
-            Err(error) => pending.failed(error, self),
+            Ok(numbers) => pending.done(About { output: output(numbers), ..about() }).await?,
+            Err(error) => pending.failed(error, about()),
         }
         computed
     }
 
-    /// The numbers of each text.
-    ///
-    /// # Errors
-    /// Numbers that are not finite; a server that is cut off.
-    pub async fn compute(&mut self, app: &App) -> Result<Vec<Vec<f32>>, ApiError> {
+    async fn compute(&self, app: &App) -> Result<Vec<Vec<f32>>, ApiError> {
         let (began, mut phase) = (Instant::now(), app.phase.clone());
-        let mut texts = std::mem::take(&mut self.texts).into_iter().peekable();
+        let mut texts = self.texts.iter().cloned().peekable();
         let mut computed = Vec::with_capacity(texts.len());
         while let Some(first) = texts.next() {
             let (mut tokens, mut step) = (first.tokens().len(), vec![first]);
@@ -218,12 +206,11 @@ impl Encoding {
                 tokens += next.tokens().len();
                 step.push(next);
             }
-            let (reply, numbers) = oneshot::channel();
-            let Encoding { asked, field, caller, .. } = *self;
-            let first = computed.len();
-            self.model.submit(Job { caller, asked, texts: step, field, first, reply })?;
+            let (reader, asked) = (self.model.reader.clone(), self.asked);
+            let place = (self.field, computed.len());
+            let work = move || reader.compute(asked, &step, place);
             tokio::select! {
-                numbers = numbers => computed.extend(numbers.map_err(|_| lost())??),
+                numbers = self.model.pool.run(self.caller, work) => computed.extend(numbers?),
                 () = cut(&mut phase) => return Err(ApiError::draining()),
             }
         }
@@ -237,7 +224,7 @@ impl Encoding {
 
     /// The response, with the headers that every response has.
     pub fn respond(&self, own: impl Serialize, ignored: &[String]) -> Response {
-        let (request, truncated) = (self.digest(), self.cut.clone());
+        let (request, truncated) = (self.sum.clone().finish(), self.cut.clone());
         let body = OfTexts {
             object: "list",
             own,
@@ -247,28 +234,5 @@ impl Encoding {
             wardround: OwnOfTexts { request, truncated, ignored: listed(ignored) },
         };
         with_ignored(Json(body).into_response(), ignored)
-    }
-
-    fn digest(&self) -> String {
-        self.sum.clone().finish()
-    }
-}
-
-impl Told for Encoding {
-    fn about(&self) -> About {
-        About {
-            model: self.model.id.clone(),
-            fingerprint: self.model.fingerprint.clone(),
-            seed: None,
-            request: self.digest(),
-        }
-    }
-
-    fn outputs(&self) -> Value {
-        self.output.clone()
-    }
-
-    fn usage(&self) -> Value {
-        json!(self.used())
     }
 }

@@ -125,6 +125,11 @@ impl ApiError {
         ApiError::new(Code::Draining, "the server is shutting down").retry_after(5)
     }
 
+    /// After a panic.
+    pub fn failed() -> ApiError {
+        ApiError::new(Code::Internal, "the request failed; the server goes on")
+    }
+
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
     }
@@ -185,12 +190,12 @@ impl From<EngineError> for ApiError {
             }
             EngineError::NothingToGenerate => ApiError::invalid(
                 "max_tokens",
-                "max_tokens is 0; only with echo or prompt_logprobs can nothing be generated",
+                "max_tokens is 0; only with echo can nothing be generated",
             ),
             EngineError::Penalty { .. } => ApiError::invalid("repetition_penalty", message),
             EngineError::NotFinite { .. } => ApiError::new(Code::Internal, message),
             EngineError::NoKnownLogprobs => {
-                ApiError::of(Code::UnsupportedParameter, "prompt_logprobs", message)
+                ApiError::of(Code::UnsupportedParameter, "logprobs", message)
             }
             EngineError::Start(_) | EngineError::Ops(_) | EngineError::Died { .. } => {
                 ApiError::new(Code::EngineFailed, message).retry_after(10)

@@ -1,19 +1,18 @@
 //! Submits a completion's requests to an engine, and receives their events.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::app::App;
-use super::error::{ApiError, Code, too_long};
+use super::error::{ApiError, too_long};
 use super::guard::{Caller, turn};
 use super::models::ServedModel;
 use super::queue::Place;
-use super::request::decoding::{Decoding, SEED_BITS};
+use super::request::decoding::Decoding;
 use super::request::format::Format;
-use crate::calls::{Kept, Key, Store};
-use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop, Timings};
+use crate::engine::{Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request::digest;
 
 /// The most log-probabilities of a response.
@@ -27,7 +26,7 @@ pub struct Wanted {
     pub decoding: Decoding,
     /// The number of top log-probabilities for each token of the completion.
     pub logprobs: Option<usize>,
-    /// The number of top log-probabilities for each token of the prompt.
+    /// The number of top log-probabilities for each token of a prompt that is echoed.
     pub prompt_logprobs: Option<usize>,
     /// The token after which the grammar applies, and stops count.
     pub constrain_after: Option<u32>,
@@ -36,18 +35,18 @@ pub struct Wanted {
 /// Requests that were submitted to an engine; those that have not ended are cancelled on drop.
 pub struct Generation {
     pub model: Arc<ServedModel>,
-    /// The length of each choice's prompt; choices are ordered by prompt, then by sample.
-    pub prompt_tokens: Vec<usize>,
+    pub prompts: Vec<Vec<u32>>,
+    /// Of each prompt; choices are ordered by prompt, then by sample.
+    pub samples: usize,
+    pub logprobs: Option<usize>,
     pub seed: u64,
     /// The digest of the requests of all choices: equal digests mean equal completions.
     pub digest: String,
     /// The field that gave the grammar, if there is one.
-    pub format_field: String,
+    pub format_field: &'static str,
     pub begun_at: Instant,
     events: UnboundedReceiver<ChoiceEvent>,
     _place: Place,
-    /// What the completions that are computed are kept under, where there is a store.
-    keys: Vec<(usize, Key)>,
     _handles: Vec<RequestHandle>,
 }
 
@@ -68,89 +67,58 @@ impl Generation {
         caller: Option<&Caller>,
     ) -> Result<Generation, ApiError> {
         let Wanted { model, prompts, decoding, .. } = &wanted;
-        let lengths = prompts.iter().map(Vec::len);
-        let tokens: usize = lengths.sum::<usize>() * decoding.n();
+        let samples = decoding.n();
+        let tokens: usize = prompts.iter().map(Vec::len).sum::<usize>() * samples;
         wanted.refuse_many_logprobs()?;
-        let seed = match decoding.seed().or(app.options.default_seed) {
-            Some(seed) => seed,
-            None => random_seed()?,
-        };
-        let salt = match caller.filter(|_| !app.options.share_prefixes) {
-            Some(caller) => Some(caller.salt(decoding.salt())),
-            None => decoding.salt(),
-        };
+        let seed = app.seed(decoding.seed())?;
+        let salt = app.salt(caller);
         if let Some(Format { field, grammar }) = &decoding.format {
             // The grammar is compiled before a place in the queue is taken.
             let compiled = model.backbone.engine.compile(grammar);
             compiled.map_err(|error| ApiError::from(error).at(field))?;
         }
         // Before anything is made for each of them.
-        let place = app.queue()?.enter(prompts.len() * decoding.n(), tokens, caller)?;
+        let place = app.queue()?.enter(prompts.len() * samples, tokens, caller)?;
         let turn = turn(caller);
-        let mut requests = Vec::with_capacity(prompts.len() * decoding.n());
+        let mut requests = Vec::with_capacity(prompts.len() * samples);
         for prompt in prompts {
-            for sample in 0..decoding.n() {
+            for sample in 0..samples {
                 let mut request = wanted.request(prompt, Decoding::seed_of_choice(seed, sample))?;
                 (request.salt, request.caller) = (salt, turn);
                 requests.push(request);
             }
         }
         let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
-        model.metrics.asked(decoding.n(), most);
-        for name in &decoding.without_effect {
-            app.metrics.ignored(name);
-        }
-        let format_field = decoding.format.as_ref().map_or(String::new(), |one| one.field.clone());
+        model.metrics.asked(samples, most);
         let identity = &model.backbone.identity;
         let digests: Vec<String> =
             requests.iter().map(|request| digest(identity, request)).collect();
         let (sender, events) = unbounded_channel();
-        let prompt_tokens = requests.iter().map(|request| request.tokens.len()).collect();
         let mut handles = Vec::with_capacity(requests.len());
-        let mut keys = Vec::new();
         for (choice, request) in requests.into_iter().enumerate() {
             let sender = sender.clone();
             let on_event = move |event: Event| {
                 // If the receiver is gone, so is the handle, and the engine cancels the request.
                 let _ = sender.send(ChoiceEvent { choice, at: Instant::now(), event });
             };
-            if let Some(calls) = wanted.store() {
-                let key = Key::of(&digests[choice], request.salt);
-                if let Some(kept) = calls.get(&key) {
-                    events_of(kept).into_iter().for_each(on_event);
-                    continue;
-                }
-                keys.push((choice, key));
-            }
             handles.push(model.backbone.engine.submit_with(request, Box::new(on_event))?);
         }
         Ok(Generation {
-            model: wanted.model,
-            prompt_tokens,
+            samples,
             seed,
             digest: match digests.as_slice() {
                 [one] => one.clone(),
                 several => crate::digest::sha256(several.join(" ")),
             },
-            format_field,
+            format_field: decoding.format.as_ref().map_or("", |format| format.field),
             begun_at: Instant::now(),
             events,
             _place: place,
-            keys,
             _handles: handles,
+            model: wanted.model,
+            prompts: wanted.prompts,
+            logprobs: wanted.logprobs,
         })
-    }
-
-    /// Keeps a completion that was computed, where there is a store.
-    pub fn keep(&self, choice: usize, completion: &Completion, took: Duration) {
-        let key = self.keys.iter().find(|(computed, _)| *computed == choice);
-        let (Some((_, key)), Some(calls)) = (key, &self.model.backbone.calls) else { return };
-        // Why a grammar could not go on is not kept.
-        if completion.problem.is_none() {
-            let Completion { text, tokens, finish_reason, usage, .. } = completion.clone();
-            let (elapsed_ms, elsewhere) = (took.as_millis() as u64, None);
-            calls.put(key, &Kept { text, tokens, finish_reason, usage, elapsed_ms, elsewhere });
-        }
     }
 
     /// The next event. Cancel-safe.
@@ -164,31 +132,7 @@ impl Generation {
     }
 }
 
-/// What an engine would tell of a completion that is taken from the store.
-fn events_of(kept: Kept) -> [Event; 2] {
-    let Kept { text, tokens, finish_reason, usage, .. } = kept;
-    let piece = Event::Piece { text: text.clone(), tokens: tokens.clone(), logprobs: Vec::new() };
-    let completion = Completion {
-        tokens,
-        text,
-        finish_reason,
-        usage,
-        problem: None,
-        logprobs: Vec::new(),
-        prompt_logprobs: Vec::new(),
-        preemptions: 0,
-        timings: Timings::default(),
-    };
-    [piece, Event::Done(Ok(Box::new(completion)))]
-}
-
 impl Wanted {
-    /// The store of calls. It has no log-probabilities.
-    fn store(&self) -> Option<&Store> {
-        let needs_all = self.logprobs.is_some() || self.prompt_logprobs.is_some();
-        self.model.backbone.calls.as_deref().filter(|_| !needs_all)
-    }
-
     /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.
     fn refuse_many_logprobs(&self) -> Result<(), ApiError> {
         let Wanted { model, prompts, decoding, .. } = self;
@@ -216,12 +160,10 @@ impl Wanted {
         let Wanted { model, decoding, .. } = self;
         let vocabulary = model.backbone.description.config.vocab_size;
         let logit_bias = decoding.biases()?;
-        let biased = logit_bias.iter().map(|(id, _)| ("logit_bias", *id));
-        let stops = decoding.stop_token_ids.iter().map(|id| ("stop_token_ids", *id));
-        if let Some((name, id)) = biased.chain(stops).find(|(_, id)| *id as usize >= vocabulary) {
-            let message =
-                format!("{name} has token {id}; the model's tokens end at {}", vocabulary - 1);
-            return Err(ApiError::invalid(name, message));
+        if let Some((id, _)) = logit_bias.iter().find(|(id, _)| *id as usize >= vocabulary) {
+            let most = vocabulary - 1;
+            let message = format!("logit_bias has token {id}; the model's tokens end at {most}");
+            return Err(ApiError::invalid("logit_bias", message));
         }
         let context = model.context();
         let room = context.saturating_sub(prompt.len());
@@ -230,16 +172,10 @@ impl Wanted {
         }
         let asked = decoding.max_tokens().unwrap_or(room);
         let generation = &model.backbone.description.generation;
-        let (strings, own) = (decoding.stops().to_vec(), decoding.stop_token_ids.clone());
+        let strings = decoding.stops().to_vec();
         // Where a model thinks first, what the request names ends the answer; the model's own tokens end the whole.
-        let after = self.constrain_after.filter(|_| !strings.is_empty() || !own.is_empty());
-        let (mut ids, later_ids) = match after {
-            Some(_) => (Vec::new(), own),
-            None => (own, Vec::new()),
-        };
-        if !decoding.ignore_eos {
-            ids.extend(&generation.eos_ids);
-        }
+        let after = self.constrain_after.filter(|_| !strings.is_empty());
+        let ids = if decoding.ignore_eos { Vec::new() } else { generation.eos_ids.clone() };
         Ok(Request {
             tokens: prompt.to_vec(),
             sampling: decoding.sampling(generation.sampling),
@@ -248,10 +184,9 @@ impl Wanted {
                 .format
                 .clone()
                 .map(|format| Constraint { grammar: format.grammar, after: self.constrain_after }),
-            stop: Stop { ids, strings, later_ids, after },
+            stop: Stop { ids, strings, after, ..Stop::default() },
             max_tokens: asked.min(room),
             logit_bias,
-            min_tokens: decoding.min_tokens(),
             logprobs: self.logprobs,
             forced_logprobs: self.logprobs.is_some(),
             prompt_logprobs: self.prompt_logprobs,
@@ -259,11 +194,4 @@ impl Wanted {
             ..Request::default()
         })
     }
-}
-
-/// 53 random bits.
-pub fn random_seed() -> Result<u64, ApiError> {
-    let seed = getrandom::u64();
-    let seed = seed.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
-    Ok(seed & SEED_BITS)
 }

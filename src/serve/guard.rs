@@ -42,9 +42,7 @@ pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Ar
 /// All routes behind what every response gets.
 pub fn around(router: Router, app: &Arc<App>) -> Router {
     router
-        .layer(CatchPanicLayer::custom(|_panic| {
-            ApiError::new(Code::Internal, "the request failed; the server goes on").into_response()
-        }))
+        .layer(CatchPanicLayer::custom(|_panic| ApiError::failed().into_response()))
         .layer(from_fn_with_state(app.clone(), finish))
 }
 
@@ -165,13 +163,12 @@ impl Caller {
 
     /// A number that no other caller has, for turns at what all want.
     pub fn number(&self) -> u64 {
-        self.salt(None).first_chunk().copied().map_or(0, u64::from_le_bytes)
+        self.salt().first_chunk().copied().map_or(0, u64::from_le_bytes)
     }
 
-    /// A salt for the prefix cache that no other caller has; `own` is the request's own salt.
-    pub fn salt(&self, own: Option<[u8; 16]>) -> [u8; 16] {
-        let own = own.as_ref().map_or(&[][..], |own| own);
-        let sum = Sha256::digest([b"key", &self.key.sum()[..], own].concat());
+    /// A salt for the prefix cache that no other caller has.
+    pub fn salt(&self) -> [u8; 16] {
+        let sum = Sha256::digest([b"key", &self.key.sum()[..]].concat());
         let mut salt = [0; 16];
         salt.copy_from_slice(&sum[..16]);
         salt
@@ -243,9 +240,8 @@ mod tests {
         assert_ne!(old.identity(), new.identity());
         assert_ne!(old.number(), new.number());
         assert_ne!(turn(None), turn(None));
-        assert_ne!(old.salt(None), new.salt(None));
-        assert_ne!(old.salt(None), old.salt(Some([0; 16])));
-        assert_eq!(old.salt(None), caller("wr_a").salt(None));
+        assert_ne!(old.salt(), new.salt());
+        assert_eq!(old.salt(), caller("wr_a").salt());
     }
 
     #[test]

@@ -6,13 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener as BoundUnix;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
@@ -40,11 +42,13 @@ pub enum Listener {
     Unix(UnixListener, Option<PathBuf>),
 }
 
+/// What is spoken over.
+pub trait Duplex: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
+
 /// A connection that was accepted.
-pub enum Accepted {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
+pub type Stream = Pin<Box<dyn Duplex>>;
 
 impl Bound {
     /// The socket passed by systemd, else a new one. A socket file on which nobody listens is replaced.
@@ -108,7 +112,7 @@ impl Listener {
     }
 
     /// The next connection, and whose it is. Cancel-safe.
-    pub async fn accept(&self) -> io::Result<(Accepted, Peer)> {
+    pub async fn accept(&self) -> io::Result<(Stream, Peer)> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
@@ -117,12 +121,12 @@ impl Listener {
                 let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
                 let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
                 // A socket of both IP versions gives IPv4 addresses as IPv6.
-                Ok((Accepted::Tcp(stream), Peer(Some(peer.ip().to_canonical()), None)))
+                Ok((Box::pin(stream), Peer(Some(peer.ip().to_canonical()), None)))
             }
             Listener::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred().ok().map(|peer| peer.uid());
-                Ok((Accepted::Unix(stream), Peer(None, user)))
+                Ok((Box::pin(stream), Peer(None, user)))
             }
         }
     }
@@ -214,7 +218,7 @@ mod tests {
         let port = socket.local_addr().unwrap().port();
         let listener = Listener::of(Bound::Tcp(socket)).unwrap();
         #[expect(clippy::disallowed_methods, reason = "the test is the client")]
-        let connecting = TcpStream::connect(("127.0.0.1", port));
+        let connecting = tokio::net::TcpStream::connect(("127.0.0.1", port));
         let (accepted, _client) = tokio::join!(listener.accept(), connecting);
         let Peer(address, _) = accepted.unwrap().1;
         assert_eq!(address.unwrap().to_string(), "127.0.0.1");

@@ -82,7 +82,6 @@ pub struct Metrics {
     pub connections: Gauge,
     pub cases: Gauge,
     rejections: Family<Labels<1>, Counter>,
-    parameters: Family<Labels<1>, Counter>,
     builds: Family<Labels<2>, Gauge>,
 }
 
@@ -127,16 +126,13 @@ impl Metrics {
         let (connections, cases) = (Gauge::default(), Gauge::default());
         registry.register(named("connections"), "Open connections", connections.clone());
         registry.register(named("cases_running"), "Cases of systems at work", cases.clone());
-        let (rejections, parameters, builds) =
-            (Family::default(), Family::default(), Family::default());
+        let (rejections, builds) = (Family::default(), Family::default());
         let help = "Requests that were refused or failed";
         registry.register(named("requests_rejected"), help, Family::clone(&rejections));
-        let help = "Known parameters without effect that requests named";
-        registry.register(named("ignored_parameters"), help, Family::clone(&parameters));
         let help = "The program, and what its models compute on";
         registry.register(named("build_info"), help, Family::clone(&builds));
         let families = Arc::new(families);
-        Metrics { registry, families, connections, cases, rejections, parameters, builds }
+        Metrics { registry, families, connections, cases, rejections, builds }
     }
 
     pub fn of_model(&self, name: &str) -> ModelMetrics {
@@ -154,11 +150,6 @@ impl Metrics {
     /// Counts an error response.
     pub fn rejected(&self, code: Code) {
         self.rejections.get_or_create(&[("code", code.name().to_owned())]).inc();
-    }
-
-    /// Counts a known parameter that had no effect.
-    pub fn ignored(&self, name: &'static str) {
-        self.parameters.get_or_create(&[("name", name.to_owned())]).inc();
     }
 
     pub fn text(&self) -> Result<String, Error> {

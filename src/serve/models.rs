@@ -268,7 +268,7 @@ impl Served {
     }
 
     /// The error for a request whose model is not there, or of another kind; it says what there is.
-    fn missing(&self, wanted: Kind, name: Option<&str>) -> ApiError {
+    pub fn missing(&self, wanted: Kind, name: Option<&str>) -> ApiError {
         let entries = self.entries(0).into_iter();
         let kind =
             |entry: &ModelEntry| entry.wardround["kind"].as_str().unwrap_or_default().to_owned();
@@ -278,7 +278,7 @@ impl Served {
         let wanted = wanted.as_str().unwrap_or_default();
         let problem = match name {
             Some(name) => format!("there is no {wanted} {}", quoted(name)),
-            None => format!("`model` must name the {wanted} that is meant"),
+            None => format!("the request must name the {wanted} that is meant"),
         };
         ApiError::of(Code::ModelNotFound, "model", format!("{problem}; there are {names}"))
     }

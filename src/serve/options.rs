@@ -16,9 +16,6 @@ pub struct ServeOptions {
     /// Random seed of requests that send none [default: a random one for each]
     #[arg(long, value_name = "S")]
     pub default_seed: Option<u64>,
-    /// Refuse requests with unknown fields, instead of listing them in the response
-    #[arg(long)]
-    pub strict: bool,
     /// Let all callers share the prefix cache: faster, and each can tell what others asked
     #[arg(long)]
     pub share_prefixes: bool,

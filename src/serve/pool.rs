@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::error::{ApiError, Code};
+use super::error::ApiError;
 use crate::engine::Rotation;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -40,18 +40,20 @@ impl Pool {
         self.has_more.notify_one();
     }
 
-    /// The same, and waits for what comes of it. If the future is dropped, the work still finishes.
+    /// The same, and waits for what comes of it. If the future is dropped before its turn, nothing is done.
     pub async fn run<T: Send + 'static>(
         &self,
         caller: u64,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (sender, made) = oneshot::channel();
-        // Whoever asked may be gone.
-        self.add(caller, move || drop(sender.send(work())));
-        let failed =
-            |_| Err(ApiError::new(Code::Internal, "the request failed; the server goes on"));
-        made.await.unwrap_or_else(failed)
+        self.add(caller, move || {
+            // Else whoever asked is gone.
+            if !sender.is_closed() {
+                let _ = sender.send(work());
+            }
+        });
+        made.await.unwrap_or_else(|_| Err(ApiError::failed()))
     }
 
     /// Until the process ends. After a panic the thread goes on.

@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::completion::{begun, new_id, refuse_ignored};
-use super::encoders::{Asked, Reader, lost};
-use super::encoding::{Client, Encoding, MOST_TEXTS};
+use super::completion::begun;
+use super::encoders::{Asked, Reader};
+use super::encoding::{Encoding, MOST_TEXTS};
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::models::Kind;
 use super::request::fields::{self, Fields, MOST, Whole};
+use super::response::reply::new_id;
 use crate::encoder::{Pair, Side, between_0_and_1};
 
 pub const PATH: &str = "/v1/rerank";
@@ -104,22 +105,13 @@ struct DocumentText {
     text: String,
 }
 
-/// A request whose pairs are read.
-pub struct Begun {
-    pub encoding: Encoding,
-    request: RerankRequest,
-}
-
 pub async fn rerank(
     State(app): State<Arc<App>>,
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    let (begun, input, reserved) = begun(&app, caller, sent, begin).await?;
-    let Begun { mut encoding, request } = begun;
-    let client = Client { who, path: PATH, input };
-    let ignored = request.ignored();
-    let ranked = ranked(&encoding.told(&app, client, output).await?);
+    let ((encoding, request), input, reserved) = begun(&app, caller, sent, begin).await?;
+    let ranked = ranked(&encoding.told(&app, (who, PATH, input), output).await?);
     let wanted = ranked.into_iter().take(request.top_n.map_or(usize::MAX, Whole::count));
     let shown = |index: usize| DocumentText { text: request.documents[index].text().to_owned() };
     let returns = request.return_documents != Some(false);
@@ -128,19 +120,21 @@ pub async fn rerank(
         relevance_score: f64::from(score),
         document: returns.then(|| shown(index)),
     });
-    let (id, _) = new_id("rerank", None);
     let meta = json!({"tokens": {"input_tokens": encoding.tokens}});
-    let own = Ranking { id, results: results.collect(), meta };
+    let own = Ranking { id: new_id("rerank"), results: results.collect(), meta };
     drop(reserved);
-    Ok(encoding.respond(own, &ignored))
+    Ok(encoding.respond(own, &request.ignored()))
 }
 
 /// Reads a request, and takes its place in the queue.
-pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+fn begin(
+    app: &App,
+    body: &[u8],
+    caller: Option<&Caller>,
+) -> Result<(Encoding, RerankRequest), ApiError> {
     let request = RerankRequest::read(body)?;
-    refuse_ignored(app, &request.ignored())?;
     let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
-    let Reader::Reranker(reranker) = &*model.reader else { return Err(lost()) };
+    let Reader::Reranker(reranker) = &*model.reader else { return Err(ApiError::failed()) };
     let asked = Asked { side: Side::Document, dims: 1 };
     let mut encoding = Encoding::new(model, asked, "documents", request.truncate);
     for text in request.documents.iter().map(Document::text) {
@@ -148,11 +142,11 @@ pub fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, A
         encoding
             .add(bytes, || reranker.sequence(&Pair { query: &request.query, title: "", text }))?;
     }
-    Ok(Begun { encoding: encoding.admit(app, caller)?, request })
+    Ok((encoding.admit(app, caller)?, request))
 }
 
 /// What the audit trail has of scores.
-pub fn output(scores: &[Vec<f32>]) -> Value {
+fn output(scores: &[Vec<f32>]) -> Value {
     let ranked = ranked(scores).into_iter();
     ranked.map(|(index, score)| json!({"index": index, "relevance_score": score})).collect()
 }

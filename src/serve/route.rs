@@ -50,54 +50,36 @@ pub struct Route {
     handlers: MethodRouter<Arc<App>>,
     summary: &'static str,
     takes: Vec<Content>,
-    /// None where it answers without a body.
+    /// Nothing where it is some JSON.
     gives: Vec<Content>,
 }
 
 impl Route {
-    /// A route of the API that is read from.
+    /// A route that is read from.
     pub fn get<T: 'static>(
         path: &'static str,
         access: Access,
+        summary: &'static str,
         handler: impl Handler<T, Arc<App>>,
     ) -> Route {
-        Route::new(path, access, "get", get(handler))
+        let (paths, takes, gives) = (vec![path], Vec::new(), Vec::new());
+        Route { paths, access, method: "get", handlers: get(handler), summary, takes, gives }
     }
 
     /// A route of the API that something is sent to.
     pub fn post<T: 'static>(
         path: &'static str,
-        access: Access,
+        summary: &'static str,
         handler: impl Handler<T, Arc<App>>,
     ) -> Route {
-        Route::new(path, access, "post", post(handler))
-    }
-
-    fn new(
-        path: &'static str,
-        access: Access,
-        method: &'static str,
-        handlers: MethodRouter<Arc<App>>,
-    ) -> Route {
-        Route {
-            paths: vec![path],
-            access,
-            method,
-            handlers,
-            summary: "",
-            takes: Vec::new(),
-            gives: Vec::new(),
-        }
+        let (access, handlers) = (Access::Api, post(handler));
+        let (paths, takes, gives) = (vec![path], Vec::new(), Vec::new());
+        Route { paths, access, method: "post", handlers, summary, takes, gives }
     }
 
     /// The same under another path.
     pub fn also(mut self, path: &'static str) -> Route {
         self.paths.push(path);
-        self
-    }
-
-    pub fn says(mut self, summary: &'static str) -> Route {
-        self.summary = summary;
         self
     }
 
@@ -124,10 +106,8 @@ impl Route {
     fn described(&self, generators: &mut [SchemaGenerator; 2]) -> Option<(String, Value)> {
         let [taken, given] = generators;
         let error = contents(&[(JSON, &[of::<ErrorBody>])], given);
-        let mut answer = json!({"description": "OK"});
-        if !self.gives.is_empty() {
-            answer["content"] = contents(&self.gives, given);
-        }
+        let gives: &[Content] = if self.gives.is_empty() { &[(JSON, &[])] } else { &self.gives };
+        let answer = json!({"description": "OK", "content": contents(gives, given)});
         let responses =
             json!({"200": answer, "default": {"description": "An error", "content": error}});
         let mut described = json!({"summary": self.summary, "responses": responses});

@@ -26,69 +26,54 @@ use super::{check, completion, embeddings, guard, models, rerank, status, tokeni
 /// The endpoints of the API. To add one, add it here.
 fn api() -> Vec<Route> {
     use Access::{Api, Metrics, Public};
-    const HEALTH: &str = "Whether requests are answered now";
     vec![
-        Route::get("/health", Public, status::health).says(HEALTH).gives(JSON, &[]),
-        Route::get("/v1/health", Public, status::health).says(HEALTH).gives(JSON, &[]),
-        Route::get("/live", Public, status::live).says("Whether the process lives"),
-        Route::get("/version", Public, status::version)
-            .says("The program's version")
-            .gives(JSON, &[]),
-        Route::get("/metrics", Metrics, status::metrics)
-            .says("Metrics for Prometheus")
+        Route::get("/health", Public, "Whether requests are answered now", status::health)
+            .also("/v1/health"),
+        Route::get("/live", Public, "Whether the process lives", status::live),
+        Route::get("/version", Public, "The program's version", status::version),
+        Route::get("/metrics", Metrics, "Metrics for Prometheus", status::metrics)
             .gives("application/openmetrics-text", &[]),
-        Route::get("/openapi.json", Public, description).says("This description").gives(JSON, &[]),
-        Route::get("/v1/models", Api, models::list)
+        Route::get("/openapi.json", Public, "This description", description),
+        Route::get("/v1/models", Api, "The models and systems that answer", models::list)
             .also("/models")
-            .says("The models and systems that answer")
             .gives(JSON, &[of::<ModelList>]),
-        Route::get("/v1/models/{*id}", Api, models::one)
+        Route::get("/v1/models/{*id}", Api, "One of them", models::one)
             .also("/models/{*id}")
-            .says("One of them")
             .gives(JSON, &[of::<ModelEntry>]),
-        Route::post("/v1/chat/completions", Api, completion::chat)
+        Route::post("/v1/chat/completions", "The answer to a chat", completion::chat)
             .also("/chat/completions")
-            .says("The answer to a chat")
             .takes(JSON, &[of::<ChatRequest>, of::<Turn>, of::<Decoding>, of::<Formats>])
             .gives(JSON, &[of::<Reply>])
             .gives(EVENTS, &[of::<Reply>]),
-        Route::post("/v1/completions", Api, completion::complete)
+        Route::post("/v1/completions", "What follows a text", completion::complete)
             .also("/completions")
-            .says("What follows a text")
             .takes(JSON, &[of::<CompletionRequest>, of::<Decoding>, of::<Formats>])
             .gives(JSON, &[of::<Reply>])
             .gives(EVENTS, &[of::<Reply>]),
-        Route::post(embeddings::PATH, Api, embeddings::embed)
+        Route::post(embeddings::PATH, "Vectors of texts", embeddings::embed)
             .also("/embeddings")
-            .says("Vectors of texts")
             .takes(JSON, &[of::<EmbeddingRequest>])
             .gives(JSON, &[of::<OfTexts<Embeddings>>]),
-        Route::post(rerank::PATH, Api, rerank::rerank)
-            .also("/v2/rerank")
-            .also("/rerank")
-            .says("Documents in the order in which they answer a query")
-            .takes(JSON, &[of::<RerankRequest>])
-            .gives(JSON, &[of::<OfTexts<Ranking>>]),
-        Route::post("/tokenize", Api, tokenize::tokenize)
-            .says("Tokens of a text or a chat")
-            .takes(JSON, &[of::<tokenize::TokenizeRequest>, of::<Turn>])
+        Route::post(
+            rerank::PATH,
+            "Documents in the order in which they answer a query",
+            rerank::rerank,
+        )
+        .also("/v2/rerank")
+        .also("/rerank")
+        .takes(JSON, &[of::<RerankRequest>])
+        .gives(JSON, &[of::<OfTexts<Ranking>>]),
+        Route::post("/tokenize", "Tokens of a text", tokenize::tokenize)
+            .takes(JSON, &[of::<tokenize::TokenizeRequest>])
             .gives(JSON, &[of::<tokenize::Tokens>]),
-        Route::post("/detokenize", Api, tokenize::detokenize)
-            .says("The text of tokens")
+        Route::post("/detokenize", "The text of tokens", tokenize::detokenize)
             .takes(JSON, &[of::<tokenize::DetokenizeRequest>])
             .gives(JSON, &[of::<tokenize::Text>]),
-        Route::post("/apply-template", Api, tokenize::apply_template)
-            .says("The text that a chat becomes")
-            .takes(JSON, &[of::<tokenize::TemplateRequest>, of::<Turn>])
-            .gives(JSON, &[of::<tokenize::Text>]),
-        Route::get("/tokenizer_info", Api, tokenize::info)
-            .says("A model's tokenizer")
+        Route::get("/tokenizer_info", Api, "A model's tokenizer", tokenize::info)
             .gives(JSON, &[of::<tokenize::TokenizerInfo>]),
-        Route::post("/v1/check", Api, check::check)
-            .says("Checks a note")
+        Route::post("/v1/check", "Checks a note", check::check)
             .takes("text/plain", &[])
-            .takes(JSON, &[of::<check::CheckRequest>])
-            .gives(JSON, &[]),
+            .takes(JSON, &[of::<check::CheckRequest>]),
     ]
 }
 

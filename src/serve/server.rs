@@ -10,9 +10,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{interval, sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -21,7 +20,7 @@ use tower::ServiceExt;
 use super::app::{App, Keys, Phase, give_way};
 use super::guard::Peer;
 use super::keys;
-use super::listener::{self, Accepted, Bound, Listener};
+use super::listener::{self, Bound, Listener, Stream};
 use super::models::{Loaded, Served};
 use super::options::{ServeOptions, refuse_open};
 use super::router::router;
@@ -108,7 +107,12 @@ async fn run(
                 (Ok((accepted, peer)), place) => {
                     let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
                     let acceptor = acceptor.borrow().clone();
-                    tokio::spawn(answer(app, router, accepted, peer, acceptor, watcher, place));
+                    tokio::spawn(async move {
+                        app.metrics.connections.inc();
+                        answer(&app, router, accepted, peer, acceptor, watcher).await;
+                        app.metrics.connections.dec();
+                        drop(place);
+                    });
                 }
                 (Err(_), _) => sleep(ACCEPT_PAUSE).await,
             },
@@ -218,40 +222,24 @@ fn load_beside(
     Ok(receiver)
 }
 
-/// Serves one connection to its end.
+/// Answers requests until the client or the server closes the connection, or the client is too slow with its headers or with reading.
 async fn answer(
-    app: Arc<App>,
+    app: &App,
     router: Router,
-    accepted: Accepted,
+    stream: Stream,
     peer: Peer,
     acceptor: Option<TlsAcceptor>,
     watcher: Watcher,
-    _place: Option<OwnedSemaphorePermit>,
-) {
-    app.metrics.connections.inc();
-    match (accepted, acceptor) {
-        (Accepted::Unix(stream), _) => speak(&app, router, stream, peer, watcher).await,
-        (Accepted::Tcp(stream), None) => speak(&app, router, stream, peer, watcher).await,
-        (Accepted::Tcp(stream), Some(acceptor)) => {
-            let accepting = acceptor.accept(stream);
-            // The client sees a failed handshake.
-            if let Ok(Ok(stream)) = timeout(app.options.limits.header_timeout, accepting).await {
-                speak(&app, router, stream, peer, watcher).await;
-            }
-        }
-    }
-    app.metrics.connections.dec();
-}
-
-/// Answers requests until the client or the server closes the connection, or the client is too slow with its headers or with reading.
-async fn speak<S: AsyncRead + AsyncWrite + 'static>(
-    app: &App,
-    router: Router,
-    stream: S,
-    peer: Peer,
-    watcher: Watcher,
 ) {
     let limits = &app.options.limits;
+    let stream: Stream = match acceptor.filter(|_| peer.0.is_some()) {
+        None => stream,
+        Some(acceptor) => match timeout(limits.header_timeout, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => Box::pin(stream),
+            // The client sees a failed handshake.
+            _ => return,
+        },
+    };
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(limits.stall_timeout));
     let service = router.map_request(move |mut request: Request<Incoming>| {

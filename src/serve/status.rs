@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -23,8 +23,8 @@ pub async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError
     Ok(Json(json!({"status": "ok"})))
 }
 
-pub async fn live() -> StatusCode {
-    StatusCode::OK
+pub async fn live() -> Json<Value> {
+    Json(json!({"status": "ok"}))
 }
 
 pub async fn version() -> Json<Value> {

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::models::{ModelEntry, Served, refuse_length};
-use super::request::fields::quoted;
+use super::models::{Kind, ModelEntry, Served, refuse_length};
 use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::experiment::case::Seated;
 use crate::panel::PanelError;
 use crate::serve::case::words::text_of;
-use crate::serve::error::{ApiError, Code, too_long};
+use crate::serve::error::{ApiError, too_long};
 
 /// A system with loaded models, before it is served.
 pub struct LoadedSystem {
@@ -120,16 +119,8 @@ impl Served {
     /// # Errors
     /// An unknown system, one for other items, or none for notes.
     pub fn note_system(&self, name: Option<&str>) -> Result<&Arc<ServedSystem>, ApiError> {
-        let fitting = || self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
-        let found = fitting().find(|system| name.is_none_or(|name| system.id == name));
-        found.ok_or_else(|| {
-            let names: Vec<&str> = fitting().map(|system| system.id.as_str()).collect();
-            let name = name.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
-            let message = format!(
-                "no system{name} takes notes here; there are [{}], and `serve --system medguards` serves one",
-                names.join(", ")
-            );
-            ApiError::of(Code::ModelNotFound, "system", message)
-        })
+        let mut fitting = self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
+        let found = fitting.find(|system| name.is_none_or(|name| system.id == name));
+        found.ok_or_else(|| self.missing(Kind::System, name).at("system"))
     }
 }

@@ -1,15 +1,18 @@
 //! Chat completions of systems: the last message is the item, and the calls of the agents are the reasoning.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::app::App;
 use super::audit::{Audit, Sent, Who};
-use super::case::words::{self, CallWords};
-use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::{Started, new_id, refuse_ignored};
+use super::case::words;
+use super::case::{Ask, Case, CaseEvent, question};
+use super::completion::Started;
 use super::error::{ApiError, Code};
-use super::generation::random_seed;
-use super::guard::Caller;
+use super::guard::{Caller, turn};
+use super::queue::Place;
 use super::request::chat::ChatRequest;
 use super::request::fields::listed;
 use super::response::events::Answering;
@@ -19,21 +22,19 @@ use crate::experiment::case::Worked;
 use crate::record;
 
 /// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
-const HONOURED: [&str; 7] =
-    ["model", "messages", "stream", "stream_options", "n", "seed", "request_id"];
+const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
 
-/// The runs of an item, a choice each.
+/// The runs of an item, a choice each. Dropping them stops the work. Whoever does not read keeps a place in the queue until then.
 pub struct SystemAnswer {
-    /// Of the first run.
-    ask: Ask,
+    pub ask: Arc<Ask>,
     head: Head,
     digest: String,
     ignored: Vec<String>,
-    running: Running,
+    events: UnboundedReceiver<(usize, CaseEvent)>,
+    stop: Arc<AtomicBool>,
+    place: Arc<Place>,
     /// By choice; `None` while its case runs.
-    outcomes: Vec<Option<Worked>>,
-    /// By choice, so far.
-    usages: Vec<record::Usage>,
+    pub outcomes: Vec<Option<Worked>>,
     /// What the audit trail is told if the client leaves.
     told: (Audit, Sent),
 }
@@ -51,18 +52,11 @@ pub fn begin(
 ) -> Result<Started<SystemAnswer>, ApiError> {
     let chat = ChatRequest::read(body)?;
     let decoding = &chat.decoding;
-    let refused = [
-        (decoding.format.as_ref().map_or("", |format| &format.field), decoding.format.is_some()),
-        ("logprobs", chat.logprobs().is_some()),
-        ("prompt_logprobs", decoding.prompt_logprobs().is_some()),
-        ("return_token_ids", decoding.return_token_ids),
-        ("continue_final_message", chat.turn.continue_final_message),
-    ];
-    if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+    let format = decoding.format.as_ref().map(|format| format.field);
+    if let Some(name) = format.or(chat.logprobs().map(|_| "logprobs")) {
         let message = format!("{name} is not supported by systems; leave it out");
         return Err(ApiError::of(Code::UnsupportedParameter, name, message));
     }
-    refuse_ignored(app, &chat.ignored)?;
     let earlier = (0..chat.texts.len() - 1).map(|index| format!("messages[{index}]"));
     let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
     let ignored: Vec<String> = earlier.chain(without).chain(chat.ignored).collect();
@@ -73,72 +67,78 @@ pub fn begin(
     })?;
     system.refuse_length(&last.content, "messages")?;
     let item = question::item(system.takes(), &last.content)?;
-    let seed = run_seed(app, decoding.seed())?;
-    let ask = Ask { n: decoding.n() as u32, who, ..Ask::new(system, item, seed, "messages")? };
-    let (stream, request_id) = (decoding.streaming(), decoding.request_id.clone());
-    let answering = SystemAnswer::begin(app, ask, request_id.as_deref(), &ignored, caller)?;
-    Ok(Started { answering, stream, request_id, ignored })
+    let (seed, n, param) = (app.seed(decoding.seed())?, decoding.n() as u32, "messages");
+    let ask = Ask { system, item, seed, n, param, who };
+    let stream = decoding.streaming();
+    let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
+    Ok(Started { answering, stream, ignored })
 }
 
 impl SystemAnswer {
-    /// Begins with the runs of an item.
+    /// Queues the runs of an item, each as a sequence.
+    ///
+    /// # Errors
+    /// An item that the models of the system cannot read, for which nothing is queued; a full queue; a trail that cannot be written.
     pub fn begin(
         app: &App,
         ask: Ask,
-        request_id: Option<&str>,
         ignored: &[String],
         caller: Option<&Caller>,
     ) -> Result<SystemAnswer, ApiError> {
-        let asks = (1..=ask.n).map(|run| Ask { run, ..ask.clone() }).collect();
-        let (id, created) = new_id("chatcmpl", request_id);
-        let (model, fingerprint) = (ask.system.id.clone(), ask.system.fingerprint.clone());
-        Ok(SystemAnswer {
+        ask.system.refuse_longer(&ask.item, ask.param)?;
+        app.audit.check()?;
+        let place = Arc::new(app.queue()?.enter(ask.n as usize, 0, caller)?);
+        let (salt, turn) = (app.salt(caller), turn(caller));
+        let (sender, events) = unbounded_channel();
+        let answering = SystemAnswer {
+            head: Head::new(true, &ask.system.id, &ask.system.fingerprint),
             digest: ask.digest(),
-            head: Head { id, created, model, fingerprint, is_chat: true },
             ignored: listed(ignored),
-            running: Running::begin(app, asks, caller)?,
+            events,
+            stop: Arc::default(),
+            place,
             outcomes: vec![None; ask.n as usize],
-            usages: vec![record::Usage::default(); ask.n as usize],
             told: (app.audit.clone(), Sent::default()),
-            ask,
-        })
-    }
-
-    /// What was asked, and what became of its first run.
-    pub fn first(&self) -> Option<(&Ask, &Worked)> {
-        Some((&self.ask, self.outcomes.first()?.as_ref()?))
+            ask: Arc::new(ask),
+        };
+        for run in 1..=answering.ask.n {
+            let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
+            let (events, _place) = (sender.clone(), answering.place.clone());
+            app.cases.submit(turn, Case { ask, run, stop, events, salt, _place });
+        }
+        Ok(answering)
     }
 }
 
-/// The seed of a run: the requested one, else the server's default, else a random one.
-pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
-    asked.or(app.options.default_seed).map_or_else(random_seed, Ok)
+impl Drop for SystemAnswer {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+    }
 }
 
 impl Answering for SystemAnswer {
-    async fn next(&mut self) -> Result<Vec<(Choice, Usage)>, ApiError> {
+    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
         let lost = || ApiError::new(Code::Internal, "the case was lost");
-        let (index, event) = self.running.next().await.ok_or_else(lost)?;
-        let said = |content: String| Delta { content: Some(content), ..Delta::default() };
-        let choices = match event {
-            CaseEvent::Begun => vec![Choice::begun(index)],
+        let (index, event) = self.events.recv().await.ok_or_else(lost)?;
+        let delta = match event {
+            CaseEvent::Begun => return Ok(vec![Choice::begun(index)]),
             CaseEvent::Call(call) => {
-                self.usages[index] = self.usages[index].and(call.usage);
-                let line = CallWords::of(self.ask.system.takes(), &call).line();
-                let delta = Delta { reasoning_content: Some(line), ..Delta::default() };
-                vec![Choice::of_chat(index, delta)]
+                let line = words::line(self.ask.system.takes(), &call);
+                Delta { reasoning_content: Some(line), ..Delta::default() }
             }
             CaseEvent::Ended(outcome) => {
                 let worked = outcome?;
-                self.usages[index] = worked.usage;
                 let content = words::content(&self.ask.item, &worked);
                 self.outcomes[index] = Some(worked);
-                let last = Choice::of_chat(index, Delta::default());
-                let last = Choice { finish_reason: Some("stop"), ..last };
-                vec![Choice::of_chat(index, said(content)), last]
+                Delta { content: Some(content), ..Delta::default() }
             }
         };
-        Ok(choices.into_iter().map(|choice| (choice, self.used())).collect())
+        let mut choices = vec![Choice::of_chat(index, delta)];
+        if self.outcomes[index].is_some() {
+            let last = Choice::of_chat(index, Delta::default());
+            choices.push(Choice { finish_reason: Some("stop"), ..last });
+        }
+        Ok(choices)
     }
 
     fn is_done(&self) -> bool {
@@ -150,8 +150,8 @@ impl Answering for SystemAnswer {
     }
 
     fn used(&self) -> Usage {
-        let sum = self.usages.iter().fold(record::Usage::default(), |sum, part| sum.and(*part));
-        Usage::of(sum, 0)
+        let used = self.outcomes.iter().flatten().map(|worked| worked.usage);
+        Usage::of(used.fold(record::Usage::default(), record::Usage::and), 0)
     }
 
     fn own(&self) -> Own {

@@ -1,4 +1,4 @@
-//! The endpoints that tokenise texts and chats and decode tokens, for clients that count or truncate prompts.
+//! The endpoints that tokenise texts and decode tokens, for clients that count or truncate prompts.
 
 use std::sync::Arc;
 
@@ -10,23 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use super::app::App;
 use super::body::Sent;
-use super::completion::{refuse_ignored, with_ignored};
+use super::completion::with_ignored;
 use super::error::{ApiError, Code};
-use super::models::{ServedModel, refuse_length};
+use super::models::refuse_length;
 use super::request::address::Address;
-use super::request::chat::{SentMessage, Turn, messages};
-use super::request::fields::{Fields, names, parse, take};
-use crate::chat::Prompt;
+use super::request::fields::{Fields, names, request};
 use crate::panel::PanelError;
 
-/// A text, or the messages of a chat with the fields of [`Turn`].
 #[derive(Deserialize, JsonSchema)]
 pub struct TokenizeRequest {
     model: Option<String>,
-    prompt: Option<String>,
-    content: Option<String>,
-    #[serde(default)]
-    messages: Vec<SentMessage>,
+    prompt: String,
     add_special_tokens: Option<bool>,
     #[serde(default)]
     return_token_strs: bool,
@@ -38,15 +32,6 @@ pub struct TokenizeRequest {
 pub struct DetokenizeRequest {
     model: Option<String>,
     tokens: Vec<u32>,
-    #[serde(flatten)]
-    rest: Fields,
-}
-
-/// Messages with the fields of [`Turn`].
-#[derive(Deserialize, JsonSchema)]
-pub struct TemplateRequest {
-    model: Option<String>,
-    messages: Vec<SentMessage>,
     #[serde(flatten)]
     rest: Fields,
 }
@@ -69,8 +54,6 @@ pub struct Tokens {
 #[derive(Serialize, JsonSchema)]
 pub struct Text {
     prompt: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -84,72 +67,26 @@ pub struct TokenizerInfo {
     model_max_length: usize,
 }
 
-/// The response to a body, made by `work` of its fields. It lists unknown fields in a header; under `--strict` they are an error.
-async fn answer<T: Serialize + 'static>(
-    app: Arc<App>,
-    sent: Sent,
-    work: fn(&App, &mut Fields, &mut Vec<String>) -> Result<T, ApiError>,
-) -> Result<Response, ApiError> {
-    app.served()?;
+pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     let read = move |bytes: axum::body::Bytes| {
-        let (mut fields, mut inside) = (parse(&bytes)?, Vec::new());
-        let made = work(&app, &mut fields, &mut inside)?;
-        let ignored: Vec<String> = names(&fields).into_iter().chain(inside).collect();
-        refuse_ignored(&app, &ignored)?;
-        Ok(with_ignored(Json(made).into_response(), &ignored))
+        let asked: TokenizeRequest = request(&bytes)?;
+        let model = app.served()?.find(asked.model.as_deref())?;
+        let tokenizer = &model.backbone.description.tokenizer;
+        refuse_length(asked.prompt.len(), model.context(), "prompt")?;
+        let adds = asked.add_special_tokens.unwrap_or(true);
+        let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
+        let strings = asked.return_token_strs;
+        let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
+        let (count, max_model_len) = (tokens.len(), model.context());
+        let made = Tokens { count, max_model_len, tokens, token_strs: strings };
+        Ok(with_ignored(Json(made).into_response(), &names(&asked.rest)))
     };
     Ok(sent.parse_json(read).await?.0)
 }
 
-fn chat(
-    model: &ServedModel,
-    list: Vec<SentMessage>,
-    fields: &mut Fields,
-    ignored: &mut Vec<String>,
-) -> Result<Prompt, ApiError> {
-    let list = messages(list, ignored)?;
-    let bytes = list.iter().map(|message| message.content.len()).sum();
-    refuse_length(bytes, model.context(), "messages")?;
-    let turn = Turn::take(fields)?;
-    ignored.extend(turn.ignored().chain(turn.without_effect().map(str::to_owned)));
-    let description = &model.backbone.description;
-    let options = turn.of(model.thinks());
-    let prompt = description.chat.prompt_with(&description.tokenizer, &list, options);
-    Ok(prompt.map_err(PanelError::from)?)
-}
-
-pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    answer(app, sent, |app, fields, ignored| {
-        let asked = take(fields, |own: &mut TokenizeRequest| &mut own.rest)?;
-        let model = app.served()?.find(asked.model.as_deref())?;
-        let tokenizer = &model.backbone.description.tokenizer;
-        let tokens = match asked.prompt.or(asked.content) {
-            Some(text) => {
-                refuse_length(text.len(), model.context(), "prompt")?;
-                ignored.extend((!asked.messages.is_empty()).then(|| "messages".to_owned()));
-                let adds = asked.add_special_tokens.unwrap_or(true);
-                tokenizer.encode_with(&text, adds).map_err(PanelError::from)?
-            }
-            None => {
-                // A template writes its own.
-                let adds = asked.add_special_tokens == Some(true);
-                let prompt = chat(model, asked.messages, fields, ignored)?;
-                ignored.extend(adds.then(|| "add_special_tokens".to_owned()));
-                prompt.tokens
-            }
-        };
-        let strings = asked.return_token_strs;
-        let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
-        let (count, max_model_len) = (tokens.len(), model.context());
-        Ok(Tokens { count, max_model_len, tokens, token_strs: strings })
-    })
-    .await
-}
-
 pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    answer(app, sent, |app, fields, _| {
-        let DetokenizeRequest { model, tokens, .. } =
-            take(fields, |own: &mut DetokenizeRequest| &mut own.rest)?;
+    let read = move |bytes: axum::body::Bytes| {
+        let DetokenizeRequest { model, tokens, rest } = request(&bytes)?;
         let model = app.served()?.find(model.as_deref())?;
         if tokens.len() > model.context() {
             let (given, most) = (tokens.len(), model.context());
@@ -161,21 +98,10 @@ pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respo
             let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
             return Err(ApiError::invalid("tokens", message));
         }
-        let text = model.backbone.description.tokenizer.decode_shown(&tokens);
-        Ok(Text { prompt: text.clone(), content: Some(text) })
-    })
-    .await
-}
-
-pub async fn apply_template(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    answer(app, sent, |app, fields, ignored| {
-        let TemplateRequest { model, messages, .. } =
-            take(fields, |own: &mut TemplateRequest| &mut own.rest)?;
-        let model = app.served()?.find(model.as_deref())?;
-        let prompt = chat(model, messages, fields, ignored)?.text;
-        Ok(Text { prompt, content: None })
-    })
-    .await
+        let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
+        Ok(with_ignored(Json(Text { prompt }).into_response(), &names(&rest)))
+    };
+    Ok(sent.parse_json(read).await?.0)
 }
 
 pub async fn info(

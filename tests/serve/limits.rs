@@ -71,7 +71,7 @@ fn errors_name_place_and_reason() {
         );
     }
     for (name, value) in [
-        ("stop_token_ids", json!([99_999])),
+        ("stop_token_ids", json!([7])),
         ("logit_bias", json!({"99999": 1})),
         ("min_tokens", json!(9)),
         ("tool_choice", json!("required")),
@@ -117,7 +117,7 @@ fn prompts_beyond_the_context_are_refused_in_the_words_that_clients_look_for() {
 }
 
 #[test]
-fn unknown_fields_are_told_and_refused_by_a_strict_server() {
+fn unknown_fields_are_told() {
     let body = json!({"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "zeta": 1, "user": "me"});
     let server = Server::one(Family::Qwen3, "");
     let reply = server.post(CHAT, &body);
@@ -135,38 +135,25 @@ fn unknown_fields_are_told_and_refused_by_a_strict_server() {
     let others = [
         ("/tokenize", json!({"prompt": "a", "zeta": 1, "eta": null})),
         ("/detokenize", json!({"tokens": [5], "zeta": 1})),
-        ("/apply-template", json!({"messages": body["messages"], "zeta": 1})),
     ];
     for (path, body) in &others {
         assert_eq!(server.post(path, body).header("x-wardround-ignored"), "zeta", "{path}");
     }
-    let strict = Server::one(Family::Qwen3, "--strict");
-    for (path, body) in [(CHAT, body), (CHAT, inside)].iter().chain(&others) {
-        let reply = strict.post(path, body);
-        assert_eq!(reply.code(), (400, "unsupported_parameter".to_owned()), "{path}");
-    }
     // What is null is not there.
     let nulls = json!({"prompt": "a", "max_tokens": 1, "zeta": null, "response_format": {"type": "text", "zeta": null}});
-    assert_eq!(strict.post("/v1/completions", &nulls).status, 200);
+    let reply = server.post("/v1/completions", &nulls);
+    assert_eq!((reply.status, reply.header("x-wardround-ignored")), (200, ""));
     let inside = json!({"prompt": "a", "response_format": {"type": "json_object", "zeta": 1}});
-    let refused = strict.post("/v1/completions", &inside).json();
-    assert_eq!(refused["error"]["param"], "response_format.zeta", "{refused}");
+    let reply = server.post("/v1/completions", &inside);
+    assert_eq!(reply.header("x-wardround-ignored"), "response_format.zeta");
 }
 
 #[test]
-fn a_request_is_named_by_its_header_or_its_body() {
+fn a_request_is_named_by_its_header() {
     let server = Server::one(Family::Qwen3, "");
-    let ask = |id: &str| json!({"prompt": "a", "max_tokens": 1, "request_id": id});
-    let reply = server.post("/v1/completions", &ask("ward.7-a"));
-    assert_eq!(
-        (reply.header("x-request-id"), &reply.json()["id"]),
-        ("ward.7-a", &json!("cmpl-ward.7-a"))
-    );
-    let reply = server.post("/v1/completions", &ask("two words"));
-    assert_eq!((reply.code().0, &reply.json()["error"]["param"]), (400, &json!("request_id")));
-    let headers = [("content-type", "application/json"), ("x-request-id", "mine")];
+    let headers = [("content-type", "application/json"), ("x-request-id", "ward.7-a")];
     let reply = server.ask(&Ask { method: "POST", path: CHAT, headers: &headers, body: "{}" });
-    assert_eq!(reply.header("x-request-id"), "mine");
+    assert_eq!(reply.header("x-request-id"), "ward.7-a");
 }
 
 #[test]
@@ -320,9 +307,7 @@ fn all_bodies_have_one_budget() {
     assert_eq!(full.code(), (429, "budget_full".to_owned()));
     let many = format!("{{\"metadata\": [{}0]}}", "0,".repeat(300_000));
     let server = Server::one(Family::Qwen3, "");
-    for path in
-        [CHAT, "/v1/completions", "/tokenize", "/detokenize", "/apply-template", "/v1/check"]
-    {
+    for path in [CHAT, "/v1/completions", "/tokenize", "/detokenize", "/v1/check"] {
         let refused = server.post_text(path, "application/json", &many);
         assert_eq!(refused.code(), (413, "body_too_large".to_owned()), "{path}");
     }

@@ -47,14 +47,10 @@ fn a_system_answers_as_a_model_streamed_and_whole_with_the_bytes_of_a_run() {
 
     let body = with(
         chat("medmad", QUESTION),
-        json!({"stream": true, "stream_options": {"include_usage": true, "continuous_usage_stats": true}}),
+        json!({"stream": true, "stream_options": {"include_usage": true}}),
     );
     let (events, is_whole) = server.post("/v1/chat/completions", &body).events();
     assert!(is_whole);
-    let used = events.iter().map(|event| event["usage"]["total_tokens"].as_u64().unwrap());
-    let used: Vec<u64> = used.collect();
-    // As each call ends.
-    assert!(used.is_sorted() && used[1] > 0 && used[1] < used[used.len() - 1], "{used:?}");
     let sum = |name: &str| -> String {
         events.iter().filter_map(|event| event["choices"][0]["delta"][name].as_str()).collect()
     };
@@ -164,64 +160,6 @@ fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
     let metrics = server.get("/metrics").body;
     assert!(metrics.contains("wardround:cases_running 0"), "{metrics}");
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
-}
-
-#[test]
-fn completions_are_answered_from_the_store_as_they_were_computed() {
-    let server = Server::start(&format!("{QUICK} --calls calls"));
-    let kept = || {
-        let folders = std::fs::read_dir(server.folder.path().join("calls")).unwrap();
-        let files = folders.map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
-        files.map(Iterator::count).sum::<usize>()
-    };
-    let messages = json!([{"role": "user", "content": "Where does the canary sing?"}]);
-    let thinking = json!({"enable_thinking": true});
-    let schema = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}});
-    let base = json!({"messages": messages, "max_tokens": 12, "seed": 4, "temperature": 1.5});
-    let asked = |model: &str, more: Value| {
-        let mut body = base.clone();
-        body["model"] = model.into();
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        body
-    };
-    for (body, choices) in [
-        (asked("gemma3", json!({})), 1),
-        (asked("gemma3", json!({"n": 3, "seed": 5})), 3),
-        (asked("qwen3", json!({"chat_template_kwargs": thinking, "return_token_ids": true})), 1),
-        (asked("qwen3", json!({"response_format": schema})), 1),
-    ] {
-        let before = kept();
-        let ask = |stream: bool| {
-            let mut body = body.clone();
-            body["stream"] = stream.into();
-            server.post("/v1/chat/completions", &body)
-        };
-        let first = ask(false).json();
-        assert_eq!(kept(), before + choices);
-        let again = ask(false).json();
-        for field in ["choices", "usage", "wardround", "system_fingerprint"] {
-            assert_eq!(first[field], again[field], "{field}");
-        }
-        let (events, is_whole) = ask(true).events();
-        assert!(is_whole, "{events:?}");
-        let streamed = |index: u64, field: &str| -> String {
-            let parts = events.iter().flat_map(|event| event["choices"].as_array().unwrap());
-            let own = parts.filter(|part| part["index"] == index);
-            own.filter_map(|part| part["delta"][field].as_str()).collect()
-        };
-        for choice in first["choices"].as_array().unwrap() {
-            for field in ["content", "reasoning_content"] {
-                let whole = choice["message"][field].as_str().unwrap_or_default();
-                assert_eq!(streamed(choice["index"].as_u64().unwrap(), field), whole);
-            }
-        }
-        assert_eq!(kept(), before + choices);
-    }
-    // Log-probabilities are not kept.
-    let before = kept();
-    let logprobs = asked("gemma3", json!({"logprobs": true}));
-    assert_eq!(server.post("/v1/chat/completions", &logprobs).status, 200);
-    assert_eq!(kept(), before);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Loads what `serve` serves: models with their names in the API, systems on these models, encoders and rerankers.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::cli::flags::SystemFlags;
@@ -113,14 +114,15 @@ fn encoders_device(devices: &[Device], hardware: &Hardware) -> Result<Device, Fa
     }
 }
 
-fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
-    for (index, model) in named.iter().enumerate() {
-        if named[..index].iter().any(|other| other.name == model.name) {
-            let message = format!("two models are named {}", model.name);
-            return Err(Failure::usage(message, "give one another name: NAME=MODEL"));
-        }
+fn refuse_equal_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let mut seen = HashSet::new();
+    match names.find(|name| !seen.insert(*name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::usage(
+            format!("two models or systems are named {name}"),
+            "give a model another name: NAME=MODEL; a system is served once",
+        )),
     }
-    Ok(())
 }
 
 /// The models and systems to serve, and the options they are loaded with.
@@ -143,7 +145,6 @@ impl Sources {
     ) -> Result<Sources, Failure> {
         let all = models.iter().map(|text| NamedModel::parse(text));
         let all = all.collect::<Result<Vec<_>, _>>()?;
-        refuse_equal_names(&all)?;
         let (mut encoders, mut named) = (Vec::new(), Vec::new());
         for model in all {
             match NamedFolder::find(&model, &hub)? {
@@ -157,11 +158,9 @@ impl Sources {
         let kv = KvBudget { at_start: true, ..hardware.kv };
         let hardware = Hardware { known_logprobs: true, kv, ..hardware.clone() };
         let specs = systems.specs(&named, &hardware, &hub)?;
-        let is_encoder = |name: &str| encoders.iter().any(|encoder| encoder.name == name);
-        if let Some(spec) = specs.iter().find(|spec| is_encoder(spec.config.entry.name)) {
-            let message = format!("a model and a system are named {}", spec.config.entry.name);
-            return Err(Failure::usage(message, "give the model another name: NAME=MODEL"));
-        }
+        let models = named.iter().map(|model| &*model.name);
+        let models = models.chain(encoders.iter().map(|encoder| &*encoder.name));
+        refuse_equal_names(models.chain(specs.iter().map(|spec| spec.config.entry.name)))?;
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
         Ok(Sources { named, encoders, specs, exemplars: ExemplarSets::default(), hardware, hub })

@@ -42,14 +42,6 @@ impl SystemFlags {
             let mut set = SetPairs::of(&self.pairs(name))?;
             by_default(entry, CITED, &mut set.settings)?;
             let config = SystemConfig::of(entry, &set.settings)?;
-            if specs.iter().any(|spec| spec.config.entry.name == name) {
-                let hint = "serve it once; another server may serve it with other settings";
-                return Err(Failure::usage(format!("{name} is given twice"), hint));
-            }
-            if named.iter().any(|model| model.name == name) {
-                let hint = "give the model another name: NAME=MODEL";
-                return Err(Failure::usage(format!("a model and a system are named {name}"), hint));
-            }
             let panel = panel(&config, members, named)?;
             let is_searching = config.search().is_some();
             if is_searching && corpus.is_none() {
@@ -159,17 +151,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_without_models_or_with_the_name_of_one_is_refused() {
+    fn a_system_without_models_is_refused() {
         let flags = SystemFlags { system: vec!["medmad".to_owned()], ..SystemFlags::default() };
-        let refused = |names: &[&str]| {
-            let named = names
-                .iter()
-                .map(|name| NamedModel { name: (*name).to_owned(), model: "qwen3-4b".to_owned() });
-            let hub = HubOptions::new(crate::hub::Environment::capture().unwrap());
-            let named: Vec<NamedModel> = named.collect();
-            flags.specs(&named, &Hardware::default(), &hub).err().unwrap().to_string()
-        };
-        assert_eq!(refused(&[]), "medmad takes 3 models, and has 0");
-        assert_eq!(refused(&["medmad"]), "a model and a system are named medmad");
+        let hub = HubOptions::new(crate::hub::Environment::capture().unwrap());
+        let refused = flags.specs(&[], &Hardware::default(), &hub).err().unwrap().to_string();
+        assert_eq!(refused, "medmad takes 3 models, and has 0");
     }
 }

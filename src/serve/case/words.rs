@@ -1,6 +1,5 @@
 //! The outcome of a case as text and as JSON, and one line for each of its calls.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::analysis::notes::Finding;
@@ -14,57 +13,28 @@ use crate::text::ellipsis;
 const SHOWN_CHARS: usize = 200;
 const NOTICE: &str = "Decision support under evaluation, not for care. Language models are wrong at times, and sure of it.";
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CallWords {
-    /// `round 1`, or the stage of the work on a note.
-    pub place: String,
-    pub agent: String,
-    pub backbone: String,
-    /// A letter, whether there is an error, or a sentence; `null` if the call gives none of these.
-    pub says: Option<String>,
-    /// From 0 to 1.
-    pub confidence: Option<f64>,
-    /// The reasons on one line; the whole text if there are none.
-    pub reasons: String,
-}
-
-impl CallWords {
-    pub fn of(kind: ItemKind, call: &CallLine) -> CallWords {
-        let place = match kind {
-            ItemKind::Questions => format!("round {}", call.round),
-            ItemKind::Notes if call.round == 0 => call.purpose.clone(),
-            ItemKind::Notes => format!("{}, round {}", call.purpose, call.round),
-        };
-        let one_line = || call.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        CallWords {
-            place,
-            agent: call.agent.clone(),
-            backbone: call.backbone.clone(),
-            says: reply_in_words(&call.record),
-            confidence: call.record.confidence(),
-            reasons: call.record.trajectory().unwrap_or_else(one_line),
-        }
-    }
-
-    /// A line such as `round 1 · ddx (gemma3-4b): B, 0.85 — the reasons`.
-    pub fn line(&self) -> String {
-        let CallWords { place, agent, backbone, says, confidence, reasons } = self;
-        let confidence = confidence.map(|share| format!("{share:.2}"));
-        let said: Vec<&str> =
-            [says.as_deref(), confidence.as_deref()].into_iter().flatten().collect();
-        let said = match said.is_empty() {
-            true => String::new(),
-            false => format!("{} — ", said.join(", ")),
-        };
-        format!("{place} · {agent} ({backbone}): {said}{}\n", ellipsis(reasons, SHOWN_CHARS))
-    }
+/// A call as a line, such as `round 1 · ddx (gemma3-4b): B, 0.85 — the reasons`.
+pub fn line(kind: ItemKind, call: &CallLine) -> String {
+    let place = match kind {
+        ItemKind::Questions => format!("round {}", call.round),
+        ItemKind::Notes if call.round == 0 => call.purpose.clone(),
+        ItemKind::Notes => format!("{}, round {}", call.purpose, call.round),
+    };
+    // The reasons on one line; the whole text if there are none.
+    let one_line = || call.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reasons = call.record.trajectory().unwrap_or_else(one_line);
+    let confidence = call.record.confidence().map(|share| format!("{share:.2}"));
+    let said: Vec<String> = reply_in_words(&call.record).into_iter().chain(confidence).collect();
+    let dash = if said.is_empty() { "" } else { " — " };
+    let (said, reasons) = (said.join(", "), ellipsis(&reasons, SHOWN_CHARS));
+    format!("{place} · {} ({}): {said}{dash}{reasons}\n", call.agent, call.backbone)
 }
 
 /// The lines of all calls, in the order of their keys.
 pub fn reasoning(kind: ItemKind, worked: &Worked) -> String {
     let mut calls: Vec<&CallLine> = worked.calls.iter().collect();
     calls.sort_by_cached_key(|call| call.key());
-    calls.into_iter().map(|call| CallWords::of(kind, call).line()).collect()
+    calls.into_iter().map(|call| line(kind, call)).collect()
 }
 
 /// The outcome as the answer of a chat.
@@ -97,23 +67,11 @@ fn option_of<'a>(item: &'a Item, line: &AnswerLine) -> Option<&'a str> {
     item.question()?.option(line.answer.chars().next()?)
 }
 
-/// The outcome as JSON: of a note in the form of `check --json`, of a question in a similar form.
+/// The outcome as JSON: of a note in the form of `check --json`, of a question the answer of a chat.
 pub fn outcome(item: &Item, worked: &Worked) -> Value {
     match &worked.line {
         ItemLine::Note(line) => json!(Finding::of(line, &worked.calls, &worked.searches)),
-        ItemLine::Answer(line) => {
-            let words = |call: &CallLine| CallWords::of(ItemKind::Questions, call);
-            json!({
-                "question": line.item,
-                "answer": Some(&line.answer).filter(|answer| !answer.is_empty()),
-                "option": option_of(item, line),
-                "team_confidence": line.team_confidence,
-                "rationale": line.rationale,
-                "tie": line.tie,
-                "agents": worked.calls.iter().map(words).collect::<Vec<_>>(),
-                "notice": NOTICE,
-            })
-        }
+        ItemLine::Answer(line) => answer_text(item, line).into(),
     }
 }
 
@@ -174,12 +132,10 @@ mod tests {
             text,
             "round 1 · ddx (gemma3-4b): B, 0.85 — Look. Then decide.\nround 0 · sym (gemma3-4b): I plan to ask.\n"
         );
-        let long = CallWords::of(
-            ItemKind::Notes,
-            &call("det1", 0, json!({"flag": true, "thought": "é".repeat(300)}), ""),
-        );
-        assert_eq!((long.place.as_str(), long.says.as_deref()), ("debate", Some("an error")));
-        assert!(long.line().ends_with("é…\n"));
+        let long = call("det1", 0, json!({"flag": true, "thought": "é".repeat(300)}), "");
+        let long = line(ItemKind::Notes, &long);
+        assert!(long.starts_with("debate · det1 (gemma3-4b): an error — é"), "{long}");
+        assert!(long.ends_with("é…\n"));
         assert_eq!(
             reply_in_words(&Reply::of(json!({"is_error": true, "sentence_id": 1}))).as_deref(),
             Some("an error in sentence 2")
@@ -209,8 +165,7 @@ mod tests {
         );
         let nothing = content(&item, &worked(AnswerLine::default()));
         assert!(nothing.starts_with("No answer:"), "{nothing}");
-        let json = outcome(&item, &worked(line.clone()));
-        assert_eq!((&json["option"], &json["agents"][1]["says"]), (&json!("two"), &json!("B")));
+        assert_eq!(outcome(&item, &worked(line.clone())), text);
         let bare = record(&line.into());
         assert!(
             bare.get("hash").is_none() && bare.get("prev").is_none() && bare["kind"] == "question"

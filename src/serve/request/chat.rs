@@ -39,10 +39,11 @@ pub struct ChatRequest {
 impl ChatRequest {
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = parse(body)?;
-        let is_asking = |name: &String, value: &Value| {
-            !asks_for_nothing(value) || ON_UNTIL_FALSE.contains(&name.as_str())
+        // That flag asks for something where it is false.
+        let is_asking = |(name, value): &(&String, &Value)| {
+            !asks_for_nothing(value) || *name == "enable_thinking"
         };
-        let given = fields.iter().filter(|(name, value)| is_asking(name, value));
+        let given = fields.iter().filter(is_asking);
         let mut given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
         let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
         request.turn = Turn::take(&mut fields)?;
@@ -66,18 +67,12 @@ impl ChatRequest {
     }
 }
 
-/// Flags that ask for something where they are false.
-const ON_UNTIL_FALSE: [&str; 2] = ["add_generation_prompt", "enable_thinking"];
-
 /// How the model's turn begins.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Turn {
     enable_thinking: Option<bool>,
     chat_template_kwargs: TemplateArguments,
-    add_generation_prompt: Option<bool>,
-    /// Whether the completion continues the last message.
-    pub continue_final_message: bool,
     reasoning_effort: Option<Effort>,
     #[serde(flatten)]
     rest: Fields,
@@ -106,37 +101,29 @@ enum Effort {
 impl Turn {
     /// # Errors
     /// A value of another type; fields that contradict each other.
-    pub fn take(fields: &mut Fields) -> Result<Turn, ApiError> {
+    fn take(fields: &mut Fields) -> Result<Turn, ApiError> {
         let mut turn = take(fields, |own: &mut Turn| &mut own.rest)?;
         turn.enable_thinking = agreed([
             ("chat_template_kwargs.enable_thinking", turn.chat_template_kwargs.enable_thinking),
             ("enable_thinking", turn.enable_thinking),
             ("reasoning_effort", (turn.reasoning_effort == Some(Effort::None)).then_some(false)),
         ])?;
-        if turn.continue_final_message && turn.add_generation_prompt == Some(true) {
-            let name = "continue_final_message";
-            let message = format!("{name} and add_generation_prompt are both true; give one");
-            return Err(ApiError::invalid(name, message));
-        }
         Ok(turn)
     }
 
     /// Of a model that thinks where nobody says.
     pub fn of(&self, thinks: bool) -> TurnOptions {
-        TurnOptions {
-            thinking: self.enable_thinking.unwrap_or(thinks),
-            opens_turn: self.add_generation_prompt.unwrap_or(!self.continue_final_message),
-            continues_last: self.continue_final_message,
-        }
+        let thinking = self.enable_thinking.unwrap_or(thinks);
+        TurnOptions { thinking, ..TurnOptions::default() }
     }
 
     /// Unknown template arguments.
-    pub fn ignored(&self) -> impl Iterator<Item = String> {
+    fn ignored(&self) -> impl Iterator<Item = String> {
         self.chat_template_kwargs.rest.keys().map(|name| format!("chat_template_kwargs.{name}"))
     }
 
     /// An effort other than none.
-    pub fn without_effect(&self) -> Option<&'static str> {
+    fn without_effect(&self) -> Option<&'static str> {
         let effort = self.reasoning_effort.filter(|effort| *effort != Effort::None);
         effort.map(|_| "reasoning_effort")
     }
@@ -144,7 +131,7 @@ impl Turn {
 
 /// A message of a chat.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct SentMessage {
+struct SentMessage {
     role: Role,
     content: Option<TextOrList<Part>>,
     #[serde(default)]
@@ -185,10 +172,7 @@ enum PartKind {
 ///
 /// # Errors
 /// No messages; one without content; what is no text.
-pub fn messages(
-    list: Vec<SentMessage>,
-    ignored: &mut Vec<String>,
-) -> Result<Vec<Message>, ApiError> {
+fn messages(list: Vec<SentMessage>, ignored: &mut Vec<String>) -> Result<Vec<Message>, ApiError> {
     if list.is_empty() {
         return Err(ApiError::invalid("messages", "messages is empty; at least one is needed"));
     }
@@ -334,10 +318,5 @@ mod tests {
         }
         assert!(with(json!({"top_logprobs": 3})).is_err());
         assert_eq!(with(json!({"logprobs": true})).unwrap().logprobs(), Some(0));
-        let goes_on = with(json!({"continue_final_message": true})).unwrap().turn.of(false);
-        assert!(goes_on.continues_last && !goes_on.opens_turn);
-        assert!(
-            with(json!({"continue_final_message": true, "add_generation_prompt": true})).is_err()
-        );
     }
 }

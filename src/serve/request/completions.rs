@@ -64,9 +64,6 @@ pub struct CompletionRequest {
     pub echo: bool,
     /// Whether the tokenizer adds its special tokens, such as BOS; it does where nobody says.
     pub add_special_tokens: Option<bool>,
-    /// Whether tokens are written as `token_id:N` in the log-probabilities.
-    #[serde(default)]
-    pub return_tokens_as_token_ids: bool,
     #[serde(flatten)]
     rest: Fields,
     /// Its `max_tokens` is always set.
@@ -88,11 +85,9 @@ impl CompletionRequest {
         let mut decoding = Decoding::take(&mut fields)?;
         // OpenAI's default.
         let max_tokens = decoding.max_tokens.get_or_insert(Whole(16)).0;
-        if max_tokens == 0 && !request.echo && decoding.prompt_logprobs().is_none() {
-            return Err(ApiError::invalid(
-                "max_tokens",
-                "max_tokens is 0 without echo or prompt_logprobs: nothing is asked for",
-            ));
+        if max_tokens == 0 && !request.echo {
+            let message = "max_tokens is 0 without echo: nothing is asked for";
+            return Err(ApiError::invalid("max_tokens", message));
         }
         let mut ignored = names(&fields);
         ignored.append(&mut decoding.ignored);
@@ -155,7 +150,6 @@ mod tests {
     fn nothing_may_be_generated_only_where_something_else_is_asked_for() {
         assert!(read(json!({"prompt": "a", "max_tokens": 0})).is_err());
         read(json!({"prompt": "a", "max_tokens": 0, "echo": true})).unwrap();
-        read(json!({"prompt": "a", "max_tokens": 0, "prompt_logprobs": 1})).unwrap();
         assert_eq!(read(json!({"prompt": "a"})).unwrap().decoding.max_tokens(), Some(16));
     }
 }

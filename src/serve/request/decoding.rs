@@ -13,7 +13,6 @@ use super::fields::{
 use super::format::{self, Format};
 use crate::engine::Sampling;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::guard::is_plain_id;
 
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
@@ -35,22 +34,15 @@ pub struct Decoding {
     presence_penalty: Option<Real<-2, 2>>,
     /// By token ids, as texts; from -100 to 100.
     logit_bias: Fields,
-    min_tokens: Option<Whole<0, MOST>>,
     seed: Option<Seed>,
     /// The number of completions of each prompt.
     n: Option<Whole<1, 16>>,
     stop: Option<TextOrList<String>>,
-    pub stop_token_ids: Vec<u32>,
     pub ignore_eos: bool,
     pub max_tokens: Option<Whole<0, MOST>>,
     max_completion_tokens: Option<Whole<0, MOST>>,
-    prompt_logprobs: Option<Whole<0, MOST_LOGPROBS>>,
     stream: bool,
     stream_options: Option<Streaming>,
-    pub return_token_ids: bool,
-    cache_salt: Option<String>,
-    /// The client's own id of the request.
-    pub request_id: Option<String>,
     #[serde(skip)]
     pub format: Option<Format>,
     /// Unknown fields of inner objects.
@@ -68,8 +60,6 @@ pub struct Decoding {
 pub struct Streaming {
     /// Whether a last chunk has the usage.
     pub include_usage: Option<bool>,
-    /// Whether every chunk has the usage so far.
-    pub continuous_usage_stats: Option<bool>,
     #[serde(flatten)]
     rest: Fields,
 }
@@ -101,27 +91,13 @@ impl Decoding {
                 return invalid(name, format!("{name} is not a number above 0"));
             }
         }
-        if self.max_tokens().is_some_and(|most| most < self.min_tokens()) {
-            return invalid("min_tokens", "min_tokens is above max_tokens".to_owned());
-        }
-        for (name, count) in
-            [("stop", self.stops().len()), ("stop_token_ids", self.stop_token_ids.len())]
-        {
-            if count > MOST_STOPS {
-                return invalid(
-                    name,
-                    format!("{name} has {count}; at most {MOST_STOPS} are taken"),
-                );
-            }
+        let count = self.stops().len();
+        if count > MOST_STOPS {
+            return invalid("stop", format!("stop has {count}; at most {MOST_STOPS} are taken"));
         }
         if self.stops().iter().any(|stop| !(1..=MOST_STOP_BYTES).contains(&stop.len())) {
             let message = format!("stop has a text that is not of 1 to {MOST_STOP_BYTES} bytes");
             return invalid("stop", message);
-        }
-        let is_named = self.request_id.as_ref().is_none_or(|id| is_plain_id(id.as_bytes()));
-        if !is_named {
-            let message = "request_id is not up to 64 letters, digits, `.`, `_` and `-`";
-            return invalid("request_id", message.to_owned());
         }
         if self.stream_options.is_some() && !self.stream {
             let message = "stream_options is given without stream: true";
@@ -137,12 +113,14 @@ impl Decoding {
         for name in UNSUPPORTED.split(' ') {
             let Some(value) = fields.shift_remove(name) else { continue };
             match name {
-                _ if asks_for_nothing(&value) => {}
+                "add_generation_prompt" if value == true => {}
+                _ if asks_for_nothing(&value) && name != "add_generation_prompt" => {}
                 "tools" if calls_none => self.without_effect.push(name),
                 "tool_choice" if value == "none" || value == "auto" => {}
                 "function_call" if value == "none" => {}
                 "best_of" if value.as_f64() == Some(self.n() as f64) => {}
                 "length_penalty" if value.as_f64() == Some(1.0) => {}
+                "min_tokens" if value.as_f64() == Some(0.0) => {}
                 "modalities" if value == json!(["text"]) => {}
                 _ => {
                     let message = format!("{name} is not supported; leave it out");
@@ -168,14 +146,6 @@ impl Decoding {
         self.max_tokens.map(Whole::count)
     }
 
-    pub fn min_tokens(&self) -> usize {
-        self.min_tokens.map_or(0, Whole::count)
-    }
-
-    pub fn prompt_logprobs(&self) -> Option<usize> {
-        self.prompt_logprobs.map(Whole::count)
-    }
-
     /// How the response is streamed; `None` for a whole one.
     pub fn streaming(&self) -> Option<Streaming> {
         self.stream.then(|| self.stream_options.clone().unwrap_or_default())
@@ -187,14 +157,6 @@ impl Decoding {
             Some(TextOrList::Text(text)) => std::slice::from_ref(text),
             Some(TextOrList::List(list)) => list,
         }
-    }
-
-    /// Derived from `cache_salt`.
-    pub fn salt(&self) -> Option<[u8; 16]> {
-        let sum = Sha256::digest(self.cache_salt.as_ref()?);
-        let mut salt = [0; 16];
-        salt.copy_from_slice(&sum[..16]);
-        Some(salt)
     }
 
     /// Sorted by token id.
@@ -265,9 +227,11 @@ impl Decoding {
 /// 53 bits, which every JSON parser preserves.
 pub const SEED_BITS: u64 = (1 << 53) - 1;
 
-/// What is known and not supported; llama.cpp's `grammar` is GBNF, and Lark goes into `structured_outputs`.
+/// What is known and not supported. What a text looks like is said by `response_format` or `structured_outputs`.
 const UNSUPPORTED: &str = "tools tool_choice functions function_call audio suffix best_of use_beam_search length_penalty \
-    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors modalities grammar";
+    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors modalities grammar json_schema \
+    guided_json guided_regex guided_choice guided_grammar guided_json_object min_tokens stop_token_ids prompt_logprobs return_token_ids \
+    return_tokens_as_token_ids cache_salt continue_final_message add_generation_prompt";
 
 /// What is taken and has no effect.
 const WITHOUT_EFFECT: [&str; 6] =
@@ -287,7 +251,8 @@ mod tests {
     #[test]
     fn values_at_their_neutral_place_are_accepted_and_others_refused_by_name() {
         let neutral = json!({"tools": [], "functions": null, "best_of": 2, "n": 2, "length_penalty": 1.0, "use_beam_search": false,
-            "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null});
+            "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null, "min_tokens": 0,
+            "add_generation_prompt": true, "continue_final_message": false});
         assert_eq!(decoding(neutral).unwrap().n(), 2);
         let tool = json!([{"type": "function"}]);
         let read = decoding(json!({"tools": tool, "tool_choice": "none", "user": "a"})).unwrap();
@@ -302,6 +267,10 @@ mod tests {
             ("modalities", json!(["audio"])),
             ("allowed_token_ids", json!([1])),
             ("grammar", json!("root ::= \"a\"")),
+            ("guided_choice", json!(["A"])),
+            ("min_tokens", json!(3)),
+            ("prompt_logprobs", json!(0)),
+            ("add_generation_prompt", json!(false)),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
             assert_eq!(
@@ -328,11 +297,9 @@ mod tests {
             ("stop", json!("a".repeat(257))),
             ("stop", json!("")),
             ("stop", json!(["a", ""])),
-            ("stop_token_ids", json!(vec![0; 17])),
             ("logit_bias", json!({"x": 1})),
             ("logit_bias", json!({"1": 101})),
             ("logit_bias", json!({"1": 1, "01": 2})),
-            ("prompt_logprobs", json!(21)),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
             assert_eq!(error.param.as_deref(), Some(name));
@@ -344,7 +311,7 @@ mod tests {
     fn stops_seeds_and_limits_are_read_as_clients_write_them() {
         let read = decoding(
             json!({"stop": ["b"], "seed": -1, "max_tokens": 5, "max_completion_tokens": 5, "top_k": -1,
-            "logit_bias": {"7": -100, "3": 1.5}, "cache_salt": "a"}),
+            "logit_bias": {"7": -100, "3": 1.5}}),
         );
         let read = read.unwrap();
         assert_eq!(read.stops(), ["b"]);
@@ -352,11 +319,6 @@ mod tests {
         let usual = Sampling { top_k: Some(3), ..read.sampling(Sampling::default()) };
         assert_eq!(read.sampling(usual).top_k, None);
         assert_eq!(read.biases().unwrap(), [(3, 1.5), (7, -100.0)]);
-        assert_eq!(
-            decoding(json!({"stop": null, "stop_token_ids": [1]})).unwrap().stop_token_ids,
-            [1]
-        );
-        assert!(read.salt().is_some());
         let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
         assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
@@ -369,8 +331,7 @@ mod tests {
         assert_eq!(error.code, Code::StreamOptions);
         let read =
             decoding(json!({"stream": true, "stream_options": {"include_usage": true}})).unwrap();
-        let options = read.streaming().unwrap();
-        assert_eq!((options.include_usage, options.continuous_usage_stats), (Some(true), None));
+        assert_eq!(read.streaming().unwrap().include_usage, Some(true));
         assert!(decoding(json!({"stream": false})).unwrap().streaming().is_none());
     }
 

@@ -81,6 +81,13 @@ fn refused(place: &str, problem: &str) -> ApiError {
         let place = if place == "." { name.to_owned() } else { format!("{place}.{name}") };
         return ApiError::of(Code::MissingParameter, &place, format!("{place} is missing"));
     }
+    if let Some((name, _)) =
+        problem.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "))
+    {
+        let name = crate::text::ellipsis(name, QUOTED_CHARS);
+        let message = format!("{name} is not known here; leave it out");
+        return ApiError::of(Code::UnsupportedParameter, &name, message);
+    }
     let Some((found, expected)) = problem.rsplit_once(", expected ") else {
         let is_type = problem.starts_with(OTHER_TYPE);
         let code = if is_type { Code::InvalidType } else { Code::InvalidValue };

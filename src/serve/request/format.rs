@@ -1,12 +1,10 @@
-//! The fields that say what a text looks like: OpenAI's `response_format`, vLLM's `structured_outputs` and its older `guided_…`, and
-//! llama.cpp's `json_schema`.
+//! The fields that say what a text looks like: OpenAI's `response_format`, and vLLM's `structured_outputs`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::fields::{Fields, kind, read, take, unknown};
-use crate::data::json as unique;
+use super::fields::{Fields, kind, take, unknown};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
@@ -17,7 +15,7 @@ const MOST_REGEX_BYTES: usize = 4 << 10;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Format {
     /// The field that gives it, such as `structured_outputs.regex`.
-    pub field: String,
+    pub field: &'static str,
     pub grammar: Grammar,
 }
 
@@ -25,9 +23,7 @@ pub struct Format {
 #[serde(default)]
 pub struct Formats {
     response_format: Option<ResponseFormat>,
-    #[schemars(with = "Option<Guide>")]
-    structured_outputs: Fields,
-    json_schema: Option<Value>,
+    structured_outputs: Option<Guide>,
     #[serde(flatten)]
     rest: Fields,
 }
@@ -37,12 +33,11 @@ struct ResponseFormat {
     #[serde(rename = "type")]
     kind: Kind,
     json_schema: Option<NamedSchema>,
-    schema: Option<Value>,
     #[serde(flatten)]
     rest: Fields,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
     Text,
@@ -66,7 +61,6 @@ enum Guide {
     Choice(Vec<String>),
     /// In Lark.
     Grammar(String),
-    JsonObject(bool),
 }
 
 /// The format that the fields of [`Formats`] give, if any; `ignored` gets what is unknown inside.
@@ -77,99 +71,74 @@ pub fn take_only(
     fields: &mut Fields,
     ignored: &mut Vec<String>,
 ) -> Result<Option<Format>, ApiError> {
-    let formats = take(fields, |own: &mut Formats| &mut own.rest)?;
-    let mut found: Vec<Format> = Vec::new();
-    let mut add = |field: &str, grammar: Option<Grammar>| {
-        found.extend(grammar.map(|grammar| Format { field: field.to_owned(), grammar }));
-    };
-    if let Some(format) = formats.response_format {
-        add("response_format", format.grammar(ignored)?);
+    let Formats { response_format, structured_outputs, .. } =
+        take(fields, |own: &mut Formats| &mut own.rest)?;
+    let first = response_format.map(|format| format.read(ignored)).transpose()?.flatten();
+    let second = structured_outputs.map(Guide::read).transpose()?;
+    match (first, second) {
+        (Some(Format { field: first, .. }), Some(Format { field: second, .. })) => {
+            let message =
+                format!("{first} and {second} both say what the text looks like; give one");
+            Err(ApiError::invalid(second, message))
+        }
+        (first, second) => Ok(first.or(second)),
     }
-    let newer = formats.structured_outputs.into_iter().filter(|(_, value)| !value.is_null());
-    let newer = newer.map(|(kind, value)| (format!("structured_outputs.{kind}"), kind, value));
-    let older = ["json", "regex", "choice", "grammar", "json_object"].into_iter();
-    let older = older.map(|kind| (format!("guided_{kind}"), kind));
-    let older = older.filter_map(|(name, kind)| {
-        let value = fields.shift_remove(&name)?;
-        Some((name, kind.to_owned(), value))
-    });
-    for (name, kind, value) in newer.chain(older) {
-        let guide: Guide = read(&name, Map::from_iter([(kind, value)]).into())?;
-        add(&name, guide.grammar(&name)?);
-    }
-    if let Some(schema) = formats.json_schema {
-        add("json_schema", Some(json_schema("json_schema", &schema)?));
-    }
-    if let [Format { field: first, .. }, Format { field: second, .. }, ..] = found.as_slice() {
-        let message = format!("{first} and {second} both say what the text looks like; give one");
-        return Err(ApiError::invalid(second, message));
-    }
-    Ok(found.pop())
 }
 
 impl ResponseFormat {
-    fn grammar(self, ignored: &mut Vec<String>) -> Result<Option<Grammar>, ApiError> {
+    fn read(self, ignored: &mut Vec<String>) -> Result<Option<Format>, ApiError> {
         const INNER: &str = "response_format.json_schema";
-        const OUTER: &str = "response_format.schema";
-        ignored.extend(unknown("response_format", &self.rest));
-        let (inner, outer) = (self.json_schema, self.schema);
-        let mut passed_over = |is_given: bool, name: &str| {
-            ignored.extend(is_given.then(|| name.to_owned()));
-        };
-        match self.kind {
-            Kind::Text => {
-                passed_over(inner.is_some(), INNER);
-                passed_over(outer.is_some(), OUTER);
-                Ok(None)
-            }
-            Kind::JsonObject => {
-                passed_over(inner.is_some(), INNER);
-                let schema = outer.map(|schema| json_schema(OUTER, &schema)).transpose()?;
-                Ok(Some(schema.unwrap_or(Grammar::JsonObject)))
-            }
-            Kind::JsonSchema => {
-                let (own, mut rest) =
-                    inner.map(|inner| (inner.schema, inner.rest)).unwrap_or_default();
-                passed_over(own.is_some() && outer.is_some(), OUTER);
-                // What it is called, and that it is kept to, which it is without.
-                rest.retain(|name, _| name != "name" && name != "strict");
-                ignored.extend(unknown(INNER, &rest));
-                let missing = || {
-                    let message = format!("{INNER}.schema is missing");
-                    ApiError::of(Code::MissingParameter, INNER, message)
-                };
-                Ok(Some(json_schema(INNER, &own.or(outer).ok_or_else(missing)?)?))
-            }
+        // Other servers take it beside `json_object`.
+        if self.rest.get("schema").is_some_and(|schema| !schema.is_null()) {
+            let field = "response_format.schema";
+            let message = format!("{field} is not supported; {INNER}.schema is its place");
+            return Err(ApiError::of(Code::UnsupportedParameter, field, message));
         }
+        ignored.extend(unknown("response_format", &self.rest));
+        if self.kind != Kind::JsonSchema {
+            ignored.extend(self.json_schema.map(|_| INNER.to_owned()));
+            let field = "response_format";
+            let is_object = self.kind == Kind::JsonObject;
+            return Ok(is_object.then_some(Format { field, grammar: Grammar::JsonObject }));
+        }
+        let own = self.json_schema.map(|own| (own.schema, own.rest));
+        let (schema, mut rest) = own.unwrap_or_default();
+        // What it is called, and that it is kept to, which it is without.
+        rest.retain(|name, _| name != "name" && name != "strict");
+        ignored.extend(unknown(INNER, &rest));
+        let missing = || {
+            let message = format!("{INNER}.schema is missing");
+            ApiError::of(Code::MissingParameter, INNER, message)
+        };
+        let grammar = json_schema(INNER, &schema.ok_or_else(missing)?)?;
+        Ok(Some(Format { field: "response_format", grammar }))
     }
 }
 
 impl Guide {
-    fn grammar(self, name: &str) -> Result<Option<Grammar>, ApiError> {
-        Ok(Some(match self {
-            // vLLM also accepts a schema as a string.
-            Guide::Json(Value::String(text)) => {
-                let text = bounded(name, text, MOST_SCHEMA_BYTES)?;
-                let schema = unique::parse(&text).map_err(|error| {
-                    ApiError::of(Code::InvalidSchema, name, format!("{name} is no JSON: {error}"))
-                })?;
-                json_schema(name, &schema)?
-            }
-            Guide::Json(schema) => json_schema(name, &schema)?,
-            Guide::Regex(regex) => Grammar::Regex(bounded(name, regex, MOST_REGEX_BYTES)?),
-            Guide::Grammar(lark) => Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?),
+    fn read(self) -> Result<Format, ApiError> {
+        let field = match &self {
+            Guide::Json(_) => "structured_outputs.json",
+            Guide::Regex(_) => "structured_outputs.regex",
+            Guide::Choice(_) => "structured_outputs.choice",
+            Guide::Grammar(_) => "structured_outputs.grammar",
+        };
+        let grammar = match self {
+            Guide::Json(schema) => json_schema(field, &schema)?,
+            Guide::Regex(regex) => Grammar::Regex(bounded(field, regex, MOST_REGEX_BYTES)?),
+            Guide::Grammar(lark) => Grammar::Lark(bounded(field, lark, MOST_SCHEMA_BYTES)?),
             Guide::Choice(choices) => {
                 if choices.is_empty() || choices.iter().any(String::is_empty) {
-                    let message = format!("{name} has no choice, or an empty one");
-                    return Err(ApiError::invalid(name, message));
+                    let message = format!("{field} has no choice, or an empty one");
+                    return Err(ApiError::invalid(field, message));
                 }
                 let alternatives: Vec<String> =
                     choices.iter().map(|choice| json!(choice).to_string()).collect();
                 let lark = format!("start: {}", alternatives.join(" | "));
-                Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?)
+                Grammar::Lark(bounded(field, lark, MOST_SCHEMA_BYTES)?)
             }
-            Guide::JsonObject(is_wanted) => return Ok(is_wanted.then_some(Grammar::JsonObject)),
-        }))
+        };
+        Ok(Format { field, grammar })
     }
 }
 
@@ -211,16 +180,15 @@ mod tests {
         let inner = json!({"name": "n", "strict": true, "schema": schema, "foo": 1, "bar": null});
         for (format, names) in [
             (json!({"type": "json_object", "foo": 1, "bar": null}), vec!["response_format.foo"]),
-            (json!({"type": "text", "schema": schema}), vec!["response_format.schema"]),
+            (json!({"type": "text", "json_schema": inner}), vec!["response_format.json_schema"]),
             (
                 json!({"type": "json_object", "json_schema": inner}),
                 vec!["response_format.json_schema"],
             ),
             (
-                json!({"type": "json_schema", "json_schema": inner, "schema": schema}),
-                vec!["response_format.schema", "response_format.json_schema.foo"],
+                json!({"type": "json_schema", "json_schema": inner, "schema": null}),
+                vec!["response_format.json_schema.foo"],
             ),
-            (json!({"type": "json_schema", "json_schema": {}, "schema": schema}), vec![]),
             (
                 json!({"type": "json_schema", "json_schema": {"schema": schema, "description": "d"}}),
                 vec!["response_format.json_schema.description"],
@@ -237,10 +205,7 @@ mod tests {
         let expected = Some(Grammar::JsonSchema(schema.to_string()));
         for body in [
             json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": null, "schema": schema}}}),
-            json!({"response_format": {"type": "json_object", "schema": schema}}),
             json!({"structured_outputs": {"json": schema}}),
-            json!({"guided_json": schema.to_string()}),
-            json!({"json_schema": schema}),
         ] {
             assert_eq!(grammar(body.clone()).unwrap(), expected, "{body}");
         }
@@ -254,6 +219,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_honoured_is_refused_by_name() {
+        let object = json!({"type": "json_object"});
         let cases = [
             (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type"),
             (json!({"response_format": 1}), "invalid_type", "response_format"),
@@ -262,9 +228,26 @@ mod tests {
                 "invalid_type",
                 "response_format.json_schema",
             ),
-            (json!({"guided_regex": "a", "json_schema": {}}), "invalid_value", "json_schema"),
-            (json!({"guided_regex": "a".repeat(5000)}), "invalid_schema", "guided_regex"),
-            (json!({"guided_choice": []}), "invalid_value", "guided_choice"),
+            (
+                json!({"response_format": {"type": "json_object", "schema": {}}}),
+                "unsupported_parameter",
+                "response_format.schema",
+            ),
+            (
+                json!({"response_format": object, "structured_outputs": {"regex": "a"}}),
+                "invalid_value",
+                "structured_outputs.regex",
+            ),
+            (
+                json!({"structured_outputs": {"regex": "a".repeat(5000)}}),
+                "invalid_schema",
+                "structured_outputs.regex",
+            ),
+            (
+                json!({"structured_outputs": {"choice": []}}),
+                "invalid_value",
+                "structured_outputs.choice",
+            ),
         ];
         for (body, code, param) in cases {
             let error = grammar(body.clone()).unwrap_err();

@@ -2,45 +2,33 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
 use super::events::Answering;
 use super::logprobs::{self, ListWriter, Lists, Offset};
-use super::reply::{self, Choice, Head, Logprobs, OfPrompt, Own};
-use crate::engine::{Completion, Event, TokenLogprobs};
+use super::reply::{self, Choice, Head, Logprobs, Own};
+use crate::engine::{Completion, Event};
 use crate::record::{FinishReason, Usage};
-use crate::serve::audit::{About, Pending, Told};
+use crate::serve::audit::{About, Pending};
 use crate::serve::budget::Reserved;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::{ChoiceEvent, Generation};
 
-/// The parameters of the request that the response needs.
-pub struct Heading {
-    pub head: Head,
-    /// Fields of the request that had no effect.
-    pub ignored: Vec<String>,
-    pub token_ids: bool,
-    pub prompts: Vec<Vec<u32>>,
-    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
-    pub logprobs: Option<usize>,
-    /// The same for the tokens of the prompt, in vLLM's form.
-    pub prompt_logprobs: Option<usize>,
-    pub form: Form,
-}
-
 /// The endpoint of a response.
 pub enum Form {
     Chat { think_end: Option<ThinkEnd> },
-    Text { echoed: Option<Vec<String>>, tokens_as_ids: bool },
+    Text { echoed: Option<Vec<String>> },
 }
 
 /// A response and its choices.
 pub struct Answer {
-    heading: Heading,
+    head: Head,
+    form: Form,
+    /// Fields of the request that had no effect.
+    ignored: Vec<String>,
     generation: Generation,
     choices: Vec<ChoiceState>,
-    samples: usize,
     /// Its lines of the audit trail, and what its body takes of the budget while the trail keeps it.
     told: Option<(Pending, Option<Reserved>)>,
 }
@@ -53,15 +41,13 @@ struct ChoiceState {
     offset: Offset,
     /// Whether its prompt was already echoed.
     is_echoed: bool,
-    /// So far.
-    usage: Usage,
     done: Option<Box<Completion>>,
     last_at: Option<Instant>,
 }
 
 impl Answer {
-    pub fn new(heading: Heading, generation: Generation) -> Answer {
-        let think_end = match &heading.form {
+    pub fn new(head: Head, form: Form, ignored: Vec<String>, generation: Generation) -> Answer {
+        let think_end = match &form {
             Form::Chat { think_end } => think_end.clone(),
             Form::Text { .. } => None,
         };
@@ -70,13 +56,18 @@ impl Answer {
             kept: Delta::default(),
             offset: Offset::default(),
             is_echoed: false,
-            usage: Usage::default(),
             done: None,
             last_at: None,
         };
-        let choices: Vec<ChoiceState> = generation.prompt_tokens.iter().map(choice).collect();
-        let samples = choices.len() / heading.prompts.len().max(1);
-        Answer { heading, generation, choices, samples, told: None }
+        let count = generation.prompts.len() * generation.samples;
+        Answer {
+            head,
+            form,
+            ignored,
+            generation,
+            choices: (0..count).map(choice).collect(),
+            told: None,
+        }
     }
 
     /// With its lines in the audit trail.
@@ -84,21 +75,17 @@ impl Answer {
         Answer { told: Some((pending, reserved)), ..self }
     }
 
-    /// The chunks of an event.
-    fn take(&mut self, told: ChoiceEvent) -> Result<Vec<Choice>, ApiError> {
+    /// The chunk of an event, if it brings one.
+    fn take(&mut self, told: ChoiceEvent) -> Result<Option<Choice>, ApiError> {
         let ChoiceEvent { choice: index, at, event } = told;
         let generation = &self.generation;
         let metrics = &generation.model.metrics;
         let choice = &mut self.choices[index];
         let mut delta = match event {
-            Event::Admitted { cached_tokens } => {
-                choice.usage.cached_tokens = cached_tokens;
-                let is_chat = self.heading.head.is_chat;
-                return Ok(is_chat.then(|| Choice::begun(index)).into_iter().collect());
+            Event::Admitted { .. } => {
+                return Ok(self.head.is_chat.then(|| Choice::begun(index)));
             }
             Event::Piece { text, tokens, logprobs } => {
-                choice.usage.prompt_tokens = generation.prompt_tokens[index];
-                choice.usage.completion_tokens += tokens.len();
                 match choice.last_at.replace(at) {
                     Some(last) => metrics.inter_token(at - last, tokens.len()),
                     None => metrics.first_token(at - generation.begun_at),
@@ -109,49 +96,42 @@ impl Answer {
                 let completion = completion?;
                 metrics.finished(&completion, at - generation.begun_at);
                 refuse_broken(&completion, &generation.format_field)?;
-                generation.keep(index, &completion, at - generation.begun_at);
-                choice.usage = completion.usage;
                 choice.done = Some(completion);
                 choice.text.finish()
             }
         };
         let is_done = choice.done.is_some();
         // The log-probabilities of an echoed prompt come last.
-        let echoes = matches!(self.heading.form, Form::Text { echoed: Some(_), .. });
-        if echoes && self.heading.logprobs.is_some() {
+        let echoes = matches!(self.form, Form::Text { echoed: Some(_) });
+        if echoes && generation.logprobs.is_some() {
             choice.kept.add(delta);
             if !is_done {
-                return Ok(Vec::new());
+                return Ok(None);
             }
             delta = std::mem::take(&mut choice.kept);
         }
         let is_empty = delta.content.is_empty() && delta.reasoning.is_empty();
-        let says_nothing = is_empty && delta.entries.is_empty() && !self.heading.token_ids;
-        if says_nothing && !is_done {
-            return Ok(Vec::new());
+        if is_empty && delta.entries.is_empty() && !is_done {
+            return Ok(None);
         }
-        let mut chunk = self.chunk(index, delta);
-        if is_done {
-            chunk.finish_reason = self.finish_reason(index);
-            chunk.prompt = self.of_prompt(index);
-        }
-        Ok(vec![chunk])
+        let finish_reason = self.finish_reason(index);
+        Ok(Some(Choice { finish_reason, ..self.chunk(index, delta) }))
     }
 
     fn chunk(&mut self, index: usize, delta: Delta) -> Choice {
-        let Delta { reasoning, content, entries, tokens } = delta;
-        let tokenizer = &self.generation.model.backbone.description.tokenizer;
-        let token_ids = self.heading.token_ids.then_some(tokens);
-        match &self.heading.form {
+        let Delta { reasoning, content, entries } = delta;
+        let generation = &self.generation;
+        let tokenizer = &generation.model.backbone.description.tokenizer;
+        match &self.form {
             Form::Chat { .. } => {
                 let said = |text: String| Some(text).filter(|text| !text.is_empty());
                 let (content, reasoning_content) = (said(content), said(reasoning));
                 let delta = reply::Delta { role: None, content, reasoning_content };
-                let logprobs = self.heading.logprobs.map(|_| logprobs::chat(tokenizer, &entries));
-                Choice { logprobs, token_ids, ..Choice::of_chat(index, delta) }
+                let logprobs = generation.logprobs.map(|_| logprobs::chat(tokenizer, &entries));
+                Choice { logprobs, ..Choice::of_chat(index, delta) }
             }
-            Form::Text { echoed, tokens_as_ids } => {
-                let prompt = index / self.samples;
+            Form::Text { echoed } => {
+                let prompt = index / generation.samples;
                 let choice = &mut self.choices[index];
                 let echo = echoed
                     .as_ref()
@@ -160,12 +140,11 @@ impl Answer {
                 let mut lists = Lists::default();
                 let mut writer = ListWriter {
                     tokenizer,
-                    as_ids: *tokens_as_ids,
-                    top: self.heading.logprobs.unwrap_or(0),
+                    top: generation.logprobs.unwrap_or(0),
                     offset: std::mem::take(&mut choice.offset),
                 };
                 if let Some(text) = echo {
-                    let ids = &self.heading.prompts[prompt];
+                    let ids = &generation.prompts[prompt];
                     writer.offset = Offset::of_prompt(text, &tokenizer.decode_shown(ids));
                     let done = choice.done.as_ref();
                     let found = done.map_or(&[][..], |done| &done.prompt_logprobs);
@@ -182,27 +161,25 @@ impl Answer {
                 Choice {
                     index,
                     text: Some(format!("{}{content}", echo.unwrap_or_default())),
-                    logprobs: self.heading.logprobs.map(|_| Logprobs::Text(lists)),
-                    token_ids,
+                    logprobs: generation.logprobs.map(|_| Logprobs::Text(lists)),
                     ..Choice::default()
                 }
             }
         }
     }
 
-    /// What was asked of a choice's prompt; of a chat, which has one prompt, with its first choice.
-    fn of_prompt(&self, index: usize) -> OfPrompt {
-        if self.heading.head.is_chat && index > 0 {
-            return OfPrompt::default();
-        }
-        let tokenizer = &self.generation.model.backbone.description.tokenizer;
-        let ids = &self.heading.prompts[index / self.samples];
-        let found: &[Option<TokenLogprobs>] =
-            self.choices[index].done.as_ref().map_or(&[], |done| &done.prompt_logprobs);
-        let logprobs = |top| logprobs::prompt(tokenizer, ids, found, top);
-        OfPrompt {
-            prompt_logprobs: self.heading.prompt_logprobs.map(logprobs),
-            prompt_token_ids: self.heading.token_ids.then(|| ids.clone()),
+    /// What the audit trail has of it: the text and tokens of every choice, whether streamed or not.
+    pub fn about(&self) -> About {
+        let done = self.choices.iter().map(|choice| choice.done.as_ref());
+        let said = |done: &Box<Completion>| json!({"text": done.text, "tokens": done.tokens});
+        About {
+            model: self.head.model.clone(),
+            fingerprint: self.head.fingerprint.clone(),
+            seed: Some(self.generation.seed),
+            request: self.generation.digest.clone(),
+            output: done.map(|done| done.map(said)).collect(),
+            usage: json!(self.used()),
+            finish: (0..self.choices.len()).map(|index| self.finish_reason(index)).collect(),
         }
     }
 
@@ -213,14 +190,13 @@ impl Answer {
 }
 
 impl Answering for Answer {
-    async fn next(&mut self) -> Result<Vec<(Choice, reply::Usage)>, ApiError> {
+    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
         let lost = || ApiError::new(Code::Internal, "the completion was lost");
         let mut told = Some(self.generation.next().await.ok_or_else(lost)?);
         let mut chunks = Vec::new();
         // Events that have arrived meanwhile are sent together.
         while let Some(event) = told {
-            let taken = self.take(event)?;
-            chunks.extend(taken.into_iter().map(|choice| (choice, self.used())));
+            chunks.extend(self.take(event)?);
             told = self.generation.next_at_hand();
         }
         Ok(chunks)
@@ -231,19 +207,20 @@ impl Answering for Answer {
     }
 
     fn head(&self) -> &Head {
-        &self.heading.head
+        &self.head
     }
 
-    /// Of all choices; each prompt counts once.
+    /// Of all choices that have ended; each prompt counts once.
     fn used(&self) -> reply::Usage {
         let mut sum = Usage::default();
         let mut reasoning = 0;
         for (index, choice) in self.choices.iter().enumerate() {
+            let used = choice.done.as_ref().map(|done| done.usage).unwrap_or_default();
             reasoning += choice.text.reasoning_tokens;
-            sum.completion_tokens += choice.usage.completion_tokens;
-            if index % self.samples == 0 {
-                sum.prompt_tokens += choice.usage.prompt_tokens;
-                sum.cached_tokens += choice.usage.cached_tokens;
+            sum.completion_tokens += used.completion_tokens;
+            if index % self.generation.samples == 0 {
+                sum.prompt_tokens += used.prompt_tokens;
+                sum.cached_tokens += used.cached_tokens;
             }
         }
         reply::Usage::of(sum, reasoning)
@@ -253,7 +230,7 @@ impl Answering for Answer {
         Own {
             seed: self.generation.seed as i64,
             request: self.generation.digest.clone(),
-            ignored: self.heading.ignored.clone(),
+            ignored: self.ignored.clone(),
             item: None,
             record: None,
             records: None,
@@ -262,14 +239,14 @@ impl Answering for Answer {
 
     async fn end(&mut self) -> Result<(), ApiError> {
         match self.told.take() {
-            Some((mut pending, _reserved)) => pending.done(&*self).await,
+            Some((mut pending, _reserved)) => pending.done(self.about()).await,
             None => Ok(()),
         }
     }
 
     fn failed(&mut self, error: &ApiError) {
         if let Some((mut pending, _reserved)) = self.told.take() {
-            pending.failed(error, &*self);
+            pending.failed(error, self.about());
         }
     }
 
@@ -277,31 +254,5 @@ impl Answering for Answer {
         if let Some((pending, _)) = &mut self.told {
             pending.sent(text);
         }
-    }
-}
-
-impl Told for Answer {
-    fn about(&self) -> About {
-        About {
-            model: self.heading.head.model.clone(),
-            fingerprint: self.heading.head.fingerprint.clone(),
-            seed: Some(self.generation.seed),
-            request: self.generation.digest.clone(),
-        }
-    }
-
-    /// The text and tokens of every choice, whether streamed or not.
-    fn outputs(&self) -> Value {
-        let done = self.choices.iter().map(|choice| choice.done.as_ref());
-        done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
-            .collect()
-    }
-
-    fn usage(&self) -> Value {
-        json!(self.used())
-    }
-
-    fn finish_reasons(&self) -> Value {
-        (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
     }
 }

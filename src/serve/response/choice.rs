@@ -21,8 +21,6 @@ pub struct Delta {
     pub content: String,
     /// The tokens of the content, without those of the reasoning.
     pub entries: Vec<TokenEntry>,
-    /// All tokens, those of the reasoning included.
-    pub tokens: Vec<u32>,
 }
 
 impl Delta {
@@ -30,7 +28,6 @@ impl Delta {
         self.reasoning += &next.reasoning;
         self.content += &next.content;
         self.entries.extend(next.entries);
-        self.tokens.extend(next.tokens);
     }
 }
 
@@ -76,7 +73,7 @@ impl ChoiceText {
         tokens: &[u32],
         logprobs: Vec<Option<TokenLogprobs>>,
     ) -> Delta {
-        let mut delta = Delta { tokens: tokens.to_vec(), ..Delta::default() };
+        let mut delta = Delta::default();
         let mut logprobs = logprobs.into_iter();
         let mut has_ended = false;
         for &id in tokens {

@@ -1,7 +1,6 @@
 //! Sends what answers a request: whole, or as server-sent events with keep-alive comments in between.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,14 +28,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What answers a request: a model, or a system. Dropping it stops the work.
 pub trait Answering: Send + 'static {
-    /// What comes next of the choices, a chunk each, and what was used up to it; none where the work has but begun. Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = Result<Vec<(Choice, Usage)>, ApiError>> + Send;
+    /// What comes next of the choices, a chunk each; none where the work has but begun. Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Choice>, ApiError>> + Send;
 
     fn is_done(&self) -> bool;
 
     fn head(&self) -> &Head;
 
-    /// So far.
+    /// Of what has ended.
     fn used(&self) -> Usage;
 
     fn own(&self) -> Own;
@@ -91,19 +90,17 @@ pub async fn respond(
 
 /// Waits until every choice has ended.
 pub async fn finish(app: &App, answering: &mut impl Answering) -> Result<Vec<Choice>, ApiError> {
-    let mut choices = BTreeMap::new();
+    let mut choices: BTreeMap<usize, Choice> = BTreeMap::new();
     let mut phase = app.phase.clone();
     while !answering.is_done() {
         let next = tokio::select! {
             next = answering.next() => next,
             () = cut(&mut phase) => Err(ApiError::draining()),
         };
-        for (choice, _) in next.inspect_err(|error| answering.failed(error))? {
-            match choices.entry(choice.index) {
-                Entry::Vacant(place) => {
-                    place.insert(choice);
-                }
-                Entry::Occupied(mut before) => before.get_mut().add(choice),
+        for choice in next.inspect_err(|error| answering.failed(error))? {
+            match choices.get_mut(&choice.index) {
+                Some(before) => Choice::add(before, choice),
+                None => drop(choices.insert(choice.index, choice)),
             }
         }
     }
@@ -162,19 +159,15 @@ impl<A: Answering> Streamed<A> {
         None
     }
 
-    async fn chunks(&mut self, choices: Vec<(Choice, Usage)>) -> Result<String, ApiError> {
+    async fn chunks(&mut self, choices: Vec<Choice>) -> Result<String, ApiError> {
         self.has_begun = true;
         let is_done = self.answering.is_done();
         if is_done {
             self.answering.end().await?;
         }
         let head = self.answering.head();
-        let tells_usage = self.options.continuous_usage_stats == Some(true);
-        let chunk = |(choice, used)| Reply {
-            usage: tells_usage.then_some(used),
-            ..head.reply(true, vec![choice])
-        };
-        let mut chunks: Vec<Reply> = choices.into_iter().map(chunk).collect();
+        let chunks = choices.into_iter().map(|choice| head.reply(true, vec![choice]));
+        let mut chunks: Vec<Reply> = chunks.collect();
         if is_done && self.options.include_usage == Some(true) {
             chunks
                 .push(Reply { usage: Some(self.answering.used()), ..head.reply(true, Vec::new()) });

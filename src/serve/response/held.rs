@@ -1,16 +1,14 @@
 //! Answers that are made whole: what one takes counts in the budget until its client has read it.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hyper::body::{Frame, SizeHint};
+use futures_util::stream;
 
 use crate::serve::app::App;
 use crate::serve::budget::Reserved;
@@ -33,39 +31,24 @@ pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> 
         Err(_) => reserved.grow_beyond(length),
         Ok(()) => {}
     }
-    let (head, body) = response.into_parts();
+    let (mut head, body) = response.into_parts();
     match to_bytes(body, length).await {
-        Ok(rest) => Response::from_parts(head, Body::new(Held { rest, _reserved: reserved })),
+        Ok(rest) => {
+            head.headers.insert(header::CONTENT_LENGTH, length.into());
+            Response::from_parts(head, in_parts(rest, reserved))
+        }
         Err(error) => ApiError::new(Code::Internal, error.to_string()).into_response(),
     }
 }
 
 /// A body that is handed over in parts, each a copy: what is left is freed with the last one.
-struct Held {
-    rest: Bytes,
-    _reserved: Reserved,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let length = self.rest.len().min(PART);
-        let part = self.rest.split_to(length);
-        Poll::Ready((length > 0).then(|| Ok(Frame::data(Bytes::copy_from_slice(&part)))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.rest.len() as u64)
-    }
+fn in_parts(rest: Bytes, reserved: Reserved) -> Body {
+    let parts = stream::unfold((rest, reserved), |(mut rest, reserved)| async move {
+        let part = rest.split_to(rest.len().min(PART));
+        let copy = Bytes::copy_from_slice(&part);
+        (!copy.is_empty()).then_some((Ok::<Bytes, Infallible>(copy), (rest, reserved)))
+    });
+    Body::from_stream(parts)
 }
 
 #[cfg(test)]
@@ -81,15 +64,14 @@ mod tests {
         let answer: Vec<u8> = (0..200 << 10).map(|n: u32| n as u8).collect();
         let mut reserved = budget.open();
         reserved.grow(answer.len()).unwrap();
-        let mut body = Held { rest: answer.clone().into(), _reserved: reserved };
+        let mut body = in_parts(answer.clone().into(), reserved);
         let mut read = Vec::new();
         for _ in 0..3 {
             read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
             assert!(budget.open().grow(200 << 10).is_err());
         }
-        assert_eq!(body.size_hint().exact(), Some(8 << 10));
         read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
-        assert!(body.is_end_stream() && body.frame().await.is_none());
+        assert!(body.frame().await.is_none());
         drop(body);
         assert_eq!(read, answer);
         budget.open().grow(300 << 10).unwrap();

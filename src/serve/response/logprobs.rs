@@ -1,10 +1,10 @@
-//! Log-probabilities in the form of each endpoint: the token list of chats, the four lists of completions, and vLLM's maps by token id.
+//! Log-probabilities in the form of each endpoint: the token list of chats, and the four lists of completions.
 
 use std::collections::HashSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::choice::TokenEntry;
 use super::reply::Logprobs;
@@ -98,8 +98,6 @@ impl Lists {
 /// Writes the lists of text completions.
 pub struct ListWriter<'a> {
     pub tokenizer: &'a Tokenizer,
-    /// Whether tokens are written as `token_id:N`.
-    pub as_ids: bool,
     /// The number of top log-probabilities of each token.
     pub top: usize,
     /// The place of the next token.
@@ -161,12 +159,8 @@ impl ListWriter<'_> {
     }
 
     fn push(&self, lists: &mut Lists, id: u32, logprobs: Option<&TokenLogprobs>) {
-        let token = match self.as_ids {
-            true => token_id(id),
-            false => self.tokenizer.shown(id),
-        };
         lists.text_offset.push(self.offset.characters);
-        lists.tokens.push(token);
+        lists.tokens.push(self.tokenizer.shown(id));
         lists.token_logprobs.push(logprobs.map(|found| number(found.chosen)));
         lists.top_logprobs.push(logprobs.map(|found| self.top(id, found)));
     }
@@ -180,36 +174,13 @@ impl ListWriter<'_> {
             if !written.insert(id) {
                 continue;
             }
-            let key = match self.as_ids {
-                true => token_id(id),
-                false => key(self.tokenizer, id),
-            };
+            let key = key(self.tokenizer, id);
             // Of two tokens with the same text the likelier one came first.
             let key = if map.contains_key(&key) { token_id(id) } else { key };
             map.insert(key, number(logprob).into());
         }
         map
     }
-}
-
-/// vLLM's form: for each token of the prompt a map by token id, its own first; `null` for the first token.
-pub fn prompt(
-    tokenizer: &Tokenizer,
-    ids: &[u32],
-    found: &[Option<TokenLogprobs>],
-    top: usize,
-) -> Value {
-    let one = |id: u32, logprob: f32, rank: u32| json!({"logprob": number(logprob), "rank": rank, "decoded_token": tokenizer.shown(id)});
-    let entry = |(id, found): (&u32, &Option<TokenLogprobs>)| {
-        let Some(found) = found else { return Value::Null };
-        let mut map = Map::new();
-        map.insert(id.to_string(), one(*id, found.chosen, found.rank));
-        for (rank, (other, logprob)) in (1..).zip(&found.top).take(top) {
-            map.entry(other.to_string()).or_insert_with(|| one(*other, *logprob, rank));
-        }
-        Value::Object(map)
-    };
-    ids.iter().zip(found).map(entry).collect()
 }
 
 #[cfg(test)]

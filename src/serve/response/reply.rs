@@ -1,5 +1,8 @@
 //! What is sent: whole, or as the chunks of a stream, of which the whole is the sum.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,19 +24,6 @@ pub struct Reply {
     /// In the whole, and in the last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wardround: Option<Own>,
-    /// Of a chat.
-    #[serde(flatten)]
-    pub prompt: OfPrompt,
-}
-
-/// What was asked of a prompt.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct OfPrompt {
-    /// In vLLM's form.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt_logprobs: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt_token_ids: Option<Vec<u32>>,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -50,11 +40,6 @@ pub struct Choice {
     pub text: Option<String>,
     pub logprobs: Option<Logprobs>,
     pub finish_reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token_ids: Option<Vec<u32>>,
-    /// Of a text.
-    #[serde(flatten)]
-    pub prompt: OfPrompt,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -128,6 +113,13 @@ pub struct Own {
     pub records: Option<Vec<Value>>,
 }
 
+/// The id of a response, which no other has.
+pub fn new_id(prefix: &str) -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{prefix}-{:x}-{:x}", since.as_micros(), COUNTER.fetch_add(1, Relaxed))
+}
+
 /// What all chunks of a response have.
 pub struct Head {
     pub id: String,
@@ -138,9 +130,15 @@ pub struct Head {
 }
 
 impl Head {
-    pub fn reply(&self, is_chunk: bool, mut choices: Vec<Choice>) -> Reply {
-        let first = choices.first_mut().filter(|_| self.is_chat);
-        let prompt = first.map(|choice| std::mem::take(&mut choice.prompt));
+    /// With an id that is unique.
+    pub fn new(is_chat: bool, model: &str, fingerprint: &str) -> Head {
+        let id = new_id(if is_chat { "chatcmpl" } else { "cmpl" });
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (model, fingerprint) = (model.to_owned(), fingerprint.to_owned());
+        Head { id, created: since.as_secs(), model, fingerprint, is_chat }
+    }
+
+    pub fn reply(&self, is_chunk: bool, choices: Vec<Choice>) -> Reply {
         Reply {
             id: self.id.clone(),
             object: match (self.is_chat, is_chunk) {
@@ -154,7 +152,6 @@ impl Head {
             choices,
             usage: None,
             wardround: None,
-            prompt: prompt.unwrap_or_default(),
         }
     }
 }
@@ -186,9 +183,7 @@ impl Choice {
             (Logprobs::Text(own), Logprobs::Text(next)) => own.add(next),
             _ => {}
         });
-        add(&mut self.token_ids, next.token_ids, |own, next| own.extend(next));
         self.finish_reason = next.finish_reason.or(self.finish_reason);
-        self.prompt = next.prompt;
     }
 
     /// The choice of a whole response, which is the sum of its chunks.
