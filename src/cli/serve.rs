@@ -18,7 +18,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
 use crate::serve::options::{Listen, refuse_open};
-use crate::serve::{Loaded, ServeOptions, serve};
+use crate::serve::{ServeOptions, Served, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -62,7 +62,7 @@ impl Serve {
             sources.read_exemplars()?;
             Ok((sources, sandbox))
         };
-        serve(options, enter, move |(sources, sandbox)| Ok(Loaded { sandbox, ..sources.load()? }))
+        serve(options, enter, move |(sources, sandbox)| Ok(Served { sandbox, ..sources.load()? }))
     }
 }
 

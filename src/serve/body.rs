@@ -19,8 +19,6 @@ const MOST_VALUES: usize = 1 << 18;
 
 /// The body of a request. It is the only way to a body.
 pub struct Sent {
-    /// The media type, in lower case; empty if there is none.
-    pub kind: String,
     bytes: Bytes,
     reserved: Reserved,
     /// Whose turn it is when it is read.
@@ -36,7 +34,7 @@ impl FromRequest<Arc<App>> for Sent {
         let most = limits.body_bytes;
         let caller = guard::turn(guard::caller(&request).as_ref());
         let (parts, mut body) = request.into_parts();
-        let kind = kind_of(&parts.headers)?;
+        refuse_other_kinds(&parts.headers)?;
         let too_large =
             || ApiError::new(Code::BodyTooLarge, format!("the body has more than {most} bytes"));
         let length =
@@ -65,7 +63,7 @@ impl FromRequest<Arc<App>> for Sent {
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
         let app = app.clone();
-        Ok(Sent { kind, bytes: bytes.into(), reserved, caller, app })
+        Ok(Sent { bytes: bytes.into(), reserved, caller, app })
     }
 }
 
@@ -75,39 +73,18 @@ impl Sent {
         self,
         work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Reserved), ApiError> {
-        let is_json = is_json(&self.kind);
-        let Sent { bytes, reserved, caller, app, .. } = self;
+        let Sent { bytes, reserved, caller, app } = self;
         let read = move || {
-            if is_json {
-                count_values(&bytes)?;
-            }
+            count_values(&bytes)?;
             Ok((work(bytes)?, reserved))
         };
         app.readers.run(caller, read).await
     }
-
-    /// The same of a body of JSON.
-    ///
-    /// # Errors
-    /// Another media type; those of [`Sent::parse`].
-    pub async fn parse_json<T: Send + 'static>(
-        self,
-        work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<(T, Reserved), ApiError> {
-        if !is_json(&self.kind) {
-            let kind = quoted(&self.kind);
-            let message = format!("the content type is {kind}; expected application/json");
-            return Err(ApiError::new(Code::UnsupportedMediaType, message));
-        }
-        self.parse(work).await
-    }
 }
 
-/// The media type of a body.
-///
 /// # Errors
-/// Bytes that are not the body's own, as those of a compression; another character set than UTF-8.
-fn kind_of(headers: &HeaderMap) -> Result<String, ApiError> {
+/// Bytes that are not the body's own, as those of a compression; another media type than JSON, or another character set than UTF-8.
+fn refuse_other_kinds(headers: &HeaderMap) -> Result<(), ApiError> {
     let given = |name| headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"));
     let mut codings =
         given(header::CONTENT_ENCODING).flat_map(|value| value.split(',')).map(str::trim);
@@ -118,17 +95,16 @@ fn kind_of(headers: &HeaderMap) -> Result<String, ApiError> {
     }
     let mut kinds = given(header::CONTENT_TYPE);
     let kind = kinds.next().unwrap_or_default();
-    match media_type(kind).filter(|_| kinds.next().is_none()) {
-        Some(media) => Ok(media),
-        None => {
-            let message = format!("the content type is {}; send one, in UTF-8", quoted(kind));
-            Err(ApiError::new(Code::UnsupportedMediaType, message))
-        }
+    if is_json(kind) && kinds.next().is_none() {
+        return Ok(());
     }
+    let kind = quoted(kind);
+    let message = format!("the content type is {kind}; expected application/json, in UTF-8");
+    Err(ApiError::new(Code::UnsupportedMediaType, message))
 }
 
-/// The media type that a content type names, in lower case; `None` where its text is neither in UTF-8 nor in ASCII, which is a part of it.
-fn media_type(content_type: &str) -> Option<String> {
+/// Whether a content type is that of JSON, whose text is in UTF-8 or in ASCII, which is a part of it.
+fn is_json(content_type: &str) -> bool {
     let mut parts = content_type.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
     let is_utf8 = parts.all(|parameter| match parameter.split_once('=') {
@@ -138,18 +114,14 @@ fn media_type(content_type: &str) -> Option<String> {
         }
         _ => true,
     });
-    is_utf8.then_some(kind)
-}
-
-fn is_json(kind: &str) -> bool {
-    kind == "application/json" || kind.ends_with("+json")
+    is_utf8 && (kind == "application/json" || kind.ends_with("+json"))
 }
 
 /// The values of a JSON body, or a few more: what opens a list or an object, and what separates.
 ///
 /// # Errors
 /// More than a body may have.
-pub fn count_values(body: &[u8]) -> Result<usize, ApiError> {
+fn count_values(body: &[u8]) -> Result<usize, ApiError> {
     let (mut count, mut in_string, mut is_escaped) = (1, false, false);
     for byte in body {
         match (in_string, byte) {
@@ -192,30 +164,30 @@ mod tests {
             for (name, value) in headers {
                 map.append(name, HeaderValue::from_static(value));
             }
-            kind_of(&map).map_err(|error| error.code)
+            refuse_other_kinds(&map).map_err(|error| error.code)
         };
         let kind = |text| read(&[(header::CONTENT_TYPE, text)]);
-        for (text, media) in [
-            ("", ""),
-            ("Text/Plain", "text/plain"),
-            ("text/plain; format=flowed; Charset=\"UTF-8\"", "text/plain"),
-            ("application/json;charset=utf8", "application/json"),
-            ("text/plain; charset=us-ascii", "text/plain"),
+        for text in [
+            "application/json",
+            "Application/JSON; format=flowed; Charset=\"UTF-8\"",
+            "application/problem+json;charset=utf8",
+            "application/json; charset=us-ascii",
         ] {
-            assert_eq!(kind(text).as_deref(), Ok(media));
+            assert_eq!(kind(text), Ok(()), "{text}");
         }
         for charset in ["iso-2022-jp", "utf-16le", "iso-8859-1", "utf-7", ""] {
-            for media in ["text/plain", "application/json", "application/x-www-form-urlencoded"] {
-                let text: &str = format!("{media}; charset={charset}").leak();
-                assert_eq!(kind(text), Err(Code::UnsupportedMediaType), "{text}");
-            }
+            let text: &str = format!("application/json; charset={charset}").leak();
+            assert_eq!(kind(text), Err(Code::UnsupportedMediaType), "{text}");
         }
-        let two = [(header::CONTENT_TYPE, "text/plain"), (header::CONTENT_TYPE, "text/plain")];
-        assert_eq!(read(&two), Err(Code::UnsupportedMediaType));
-        assert_eq!(read(&[(header::CONTENT_ENCODING, "Identity, ")]).as_deref(), Ok(""));
+        for text in ["", "text/plain", "application/x-www-form-urlencoded"] {
+            assert_eq!(kind(text), Err(Code::UnsupportedMediaType), "{text}");
+        }
+        let json = (header::CONTENT_TYPE, "application/json");
+        assert_eq!(read(&[json.clone(), json.clone()]), Err(Code::UnsupportedMediaType));
+        let coded = |coding| read(&[json.clone(), (header::CONTENT_ENCODING, coding)]);
+        assert_eq!(coded("Identity, "), Ok(()));
         for coding in ["gzip", "x-custom", "identity, gzip"] {
-            let coded = [(header::CONTENT_ENCODING, coding)];
-            assert_eq!(read(&coded), Err(Code::UnsupportedEncoding), "{coding}");
+            assert_eq!(coded(coding), Err(Code::UnsupportedEncoding), "{coding}");
         }
     }
 }

@@ -114,7 +114,7 @@ pub async fn begun<T: Send + 'static>(
         let begun = begin(&reading, &bytes, caller.as_ref())?;
         Ok((begun, reading.audit.input(&bytes)))
     };
-    let ((begun, input), reserved) = sent.parse_json(read).await?;
+    let ((begun, input), reserved) = sent.parse(read).await?;
     Ok((begun, input, reserved))
 }
 

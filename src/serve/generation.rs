@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::app::App;
 use super::error::{ApiError, too_long};
 use super::guard::{Caller, turn};
+use super::metrics::ModelMetrics;
 use super::models::ServedModel;
 use super::queue::Place;
 use super::request::decoding::Decoding;
@@ -45,6 +46,7 @@ pub struct Generation {
     /// The field that gave the grammar, if there is one.
     pub format_field: &'static str,
     pub begun_at: Instant,
+    pub metrics: ModelMetrics,
     events: UnboundedReceiver<ChoiceEvent>,
     _place: Place,
     _handles: Vec<RequestHandle>,
@@ -89,7 +91,8 @@ impl Generation {
             }
         }
         let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
-        model.metrics.asked(samples, most);
+        let metrics = app.metrics.of_model(&model.id);
+        metrics.asked(samples, most);
         let identity = &model.backbone.identity;
         let digests: Vec<String> =
             requests.iter().map(|request| digest(identity, request)).collect();
@@ -112,6 +115,7 @@ impl Generation {
             },
             format_field: decoding.format.as_ref().map_or("", |format| format.field),
             begun_at: Instant::now(),
+            metrics,
             events,
             _place: place,
             _handles: handles,

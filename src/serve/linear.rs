@@ -60,9 +60,6 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
         ("question::item, a question", &|text| {
             keep(question::item(ItemKind::Questions, &format!("{text}\nA) {text}\nB) b")));
         }),
-        ("question::item, JSON", &|text| {
-            keep(question::item(ItemKind::Questions, &format!("{{{text}")));
-        }),
         ("question::note", &|text| {
             let item = question::note(text, None, "text");
             keep(item.map(|item| words::text_of(&item)));

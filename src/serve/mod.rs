@@ -43,7 +43,7 @@ mod system_chat;
 mod tokenize;
 
 pub use self::encoders::ServedEncoder;
-pub use self::models::{Loaded, LoadedModel};
+pub use self::models::{Served, ServedModel};
 pub use self::options::ServeOptions;
 pub use self::server::serve;
-pub use self::system::LoadedSystem;
+pub use self::system::ServedSystem;

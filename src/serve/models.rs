@@ -12,11 +12,9 @@ use super::app::App;
 use super::encoders::ServedEncoder;
 use super::encoding::MOST_TOKENS;
 use super::error::{ApiError, Code, too_long};
-use super::metrics::{Metrics, ModelMetrics};
 use super::request::address::Address;
 use super::request::fields::quoted;
-use super::system::{LoadedSystem, ServedSystem};
-use crate::diagnosis::Failure;
+use super::system::ServedSystem;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
@@ -35,20 +33,12 @@ pub enum Kind {
 }
 
 /// The served models and systems.
+#[derive(Default)]
 pub struct Served {
     pub models: Vec<Arc<ServedModel>>,
     pub systems: Vec<Arc<ServedSystem>>,
     pub encoders: Vec<Arc<ServedEncoder>>,
     /// A description of the process's sandbox; `None` without one.
-    pub sandbox: Option<String>,
-}
-
-/// The loaded models and systems.
-pub struct Loaded {
-    pub models: Vec<LoadedModel>,
-    pub systems: Vec<LoadedSystem>,
-    pub encoders: Vec<ServedEncoder>,
-    /// See `Served::sandbox`.
     pub sandbox: Option<String>,
 }
 
@@ -61,15 +51,6 @@ pub struct ServedModel {
     pub device_kind: String,
     /// The number of pages of its KV cache.
     pub pages: usize,
-    pub metrics: ModelMetrics,
-}
-
-/// A loaded model, before it is served.
-pub struct LoadedModel {
-    pub id: String,
-    pub backbone: Arc<Backbone>,
-    pub device_kind: String,
-    pub pages: usize,
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
@@ -79,17 +60,14 @@ pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), Ap
 }
 
 impl ServedModel {
-    pub fn new(loaded: LoadedModel, metrics: &Metrics) -> ServedModel {
-        let LoadedModel { id, backbone, device_kind, pages } = loaded;
-        metrics.computes_on(&device_kind);
-        ServedModel {
-            metrics: metrics.of_model(&id),
-            fingerprint: backbone.description.fingerprint(&backbone.identity),
-            id,
-            backbone,
-            device_kind,
-            pages,
-        }
+    pub fn new(
+        id: String,
+        backbone: Arc<Backbone>,
+        device_kind: String,
+        pages: usize,
+    ) -> ServedModel {
+        let fingerprint = backbone.description.fingerprint(&backbone.identity);
+        ServedModel { id, backbone, fingerprint, device_kind, pages }
     }
 
     /// The context length: the most tokens of a prompt and its completion together.
@@ -217,27 +195,6 @@ impl Served {
         let encoders = self.encoders.iter().map(|encoder| encoder.entry());
         let all = models.chain(systems).chain(encoders);
         all.map(|entry| ModelEntry { created, ..entry }).collect()
-    }
-}
-
-impl Served {
-    /// # Errors
-    /// As of [`ServedSystem::new`].
-    pub fn new(loaded: Loaded, metrics: &Metrics) -> Result<Served, Failure> {
-        let kinds = loaded.encoders.iter().map(|encoder| &encoder.identity.device_kind);
-        kinds.for_each(|kind| metrics.computes_on(kind));
-        let models = loaded.models.into_iter();
-        let models = models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect();
-        let alone = Served {
-            models,
-            systems: Vec::new(),
-            encoders: loaded.encoders.into_iter().map(Arc::new).collect(),
-            sandbox: loaded.sandbox,
-        };
-        let systems = loaded.systems.into_iter();
-        let systems = systems.map(|system| Ok(Arc::new(ServedSystem::new(system, &alone)?)));
-        let systems = systems.collect::<Result<_, Failure>>()?;
-        Ok(Served { systems, ..alone })
     }
 
     /// The model of this name; without a name the only model.

@@ -72,7 +72,6 @@ fn api() -> Vec<Route> {
         Route::get("/tokenizer_info", Api, "A model's tokenizer", tokenize::info)
             .gives(JSON, &[of::<tokenize::TokenizerInfo>]),
         Route::post("/v1/check", "Checks a note", check::check)
-            .takes("text/plain", &[])
             .takes(JSON, &[of::<check::CheckRequest>]),
     ]
 }

@@ -21,7 +21,7 @@ use super::app::{App, Keys, Phase, give_way};
 use super::guard::Peer;
 use super::keys;
 use super::listener::{self, Bound, Listener, Stream};
-use super::models::{Loaded, Served};
+use super::models::Served;
 use super::options::{ServeOptions, refuse_open};
 use super::router::router;
 use crate::console;
@@ -60,7 +60,7 @@ enum End {
 pub fn serve<S: Send + 'static>(
     options: ServeOptions,
     enter: impl FnOnce() -> Result<S, Failure>,
-    load: impl FnOnce(S) -> Result<Loaded, Failure> + Send + 'static,
+    load: impl FnOnce(S) -> Result<Served, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let bound = Bound::new(&options.listen)?;
     let entered = enter()?;
@@ -79,13 +79,13 @@ pub fn serve<S: Send + 'static>(
 async fn run(
     options: ServeOptions,
     bound: Bound,
-    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
+    load: impl FnOnce() -> Result<Served, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options)?);
     let (tls_sender, acceptor) = watch::channel(listener::tls(&options.listen)?);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
-    let mut ending = Ending::new()?;
+    let mut ending = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
     let listener = Listener::of(bound)?;
     if let Some(host) = listener.host()? {
         refuse_open(host, options.listen.is_guarded())?;
@@ -136,7 +136,7 @@ async fn run(
                 reload(&app.options, &key_sender, &tls_sender);
                 app.audit.keys(&app.keys.borrow());
             }
-            () = ending.next() => break End::Signal,
+            () = ended(&mut ending) => break End::Signal,
         }
     };
     drop(listener);
@@ -182,7 +182,7 @@ async fn drain(
         done = timeout(app.options.limits.drain_timeout, all) => if done.is_ok() {
             return Ok(0);
         },
-        () = ending.next() => return Err(InterruptedTwice.into()),
+        () = ended(ending) => return Err(InterruptedTwice.into()),
     }
     let cut = connections() + app.cases.open();
     let _ = phase.send(Phase::Cut);
@@ -208,13 +208,12 @@ impl crate::diagnosis::Diagnosis for InterruptedTwice {
 /// Loads the models on a thread of their own.
 fn load_beside(
     app: &Arc<App>,
-    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
+    load: impl FnOnce() -> Result<Served, Failure> + Send + 'static,
 ) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
     let (sender, receiver) = oneshot::channel();
     let app = app.clone();
     let work = move || {
-        let served = load().and_then(|models| Served::new(models, &app.metrics));
-        let loaded = served.map(|served| app.begin(served));
+        let loaded = load().map(|served| app.begin(served));
         // The receiver is gone if a signal came first.
         let _ = sender.send(loaded);
     };
@@ -283,26 +282,14 @@ fn reload(
     }
 }
 
-/// The signals that end a server.
-struct Ending {
-    interrupt: Signal,
-    terminate: Signal,
-}
+/// The signals that end a server: an interrupt, or that it is to terminate.
+type Ending = [Signal; 2];
 
-impl Ending {
-    fn new() -> std::io::Result<Ending> {
-        Ok(Ending {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// The next of them.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+/// The next of them.
+async fn ended([interrupt, terminate]: &mut Ending) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
     }
 }
 

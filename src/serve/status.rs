@@ -33,7 +33,7 @@ pub async fn version() -> Json<Value> {
 
 pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     for model in app.loaded().iter().flat_map(|served| &served.models) {
-        refresh(model).await;
+        refresh(&app, model).await;
     }
     let text =
         app.metrics.text().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
@@ -42,7 +42,7 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> 
 }
 
 /// Updates the metrics of a model, if its engine reports its state in time.
-async fn refresh(model: &ServedModel) {
+async fn refresh(app: &App, model: &ServedModel) {
     let (sender, receiver) = oneshot::channel();
     let tell = Box::new(move |snapshot| {
         // The receiver may have timed out.
@@ -52,6 +52,6 @@ async fn refresh(model: &ServedModel) {
         return;
     }
     if let Ok(Ok(snapshot)) = timeout(SNAPSHOT_PATIENCE, receiver).await {
-        model.metrics.engine(&snapshot);
+        app.metrics.of_model(&model.id).engine(&snapshot);
     }
 }

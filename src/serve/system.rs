@@ -4,20 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::models::{Kind, ModelEntry, Served, refuse_length};
+use super::models::{Kind, ModelEntry, Served, ServedModel, refuse_length};
 use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::experiment::case::Seated;
 use crate::panel::PanelError;
 use crate::serve::case::words::text_of;
 use crate::serve::error::{ApiError, too_long};
-
-/// A system with loaded models, before it is served.
-pub struct LoadedSystem {
-    pub seated: Seated,
-    /// The name of each seat's model in the API.
-    pub models: Vec<String>,
-}
 
 pub struct ServedSystem {
     pub id: String,
@@ -31,13 +24,16 @@ pub struct ServedSystem {
 }
 
 impl ServedSystem {
-    /// `served` has the models of all seats.
+    /// `models` are the names of each seat's model in the API, which `served` has.
     ///
     /// # Errors
     /// A model whose context holds no item beside the system's own prompt.
-    pub fn new(loaded: LoadedSystem, served: &Served) -> Result<ServedSystem, Failure> {
-        let LoadedSystem { seated, models } = loaded;
-        let named = |name: &String| served.models.iter().find(|model| model.id == *name);
+    pub fn new(
+        seated: Seated,
+        models: Vec<String>,
+        served: &[Arc<ServedModel>],
+    ) -> Result<ServedSystem, Failure> {
+        let named = |name: &String| served.iter().find(|model| model.id == *name);
         let own = || models.iter().filter_map(named);
         for (seat, tokens) in seated.smallest_prompts()? {
             let Some(model) = models.get(seat).and_then(named) else { continue };

@@ -81,7 +81,7 @@ pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respons
         let made = Tokens { count, max_model_len, tokens, token_strs: strings };
         Ok(with_ignored(Json(made).into_response(), &names(&asked.rest)))
     };
-    Ok(sent.parse_json(read).await?.0)
+    Ok(sent.parse(read).await?.0)
 }
 
 pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
@@ -101,7 +101,7 @@ pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respo
         let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
         Ok(with_ignored(Json(Text { prompt }).into_response(), &names(&rest)))
     };
-    Ok(sent.parse_json(read).await?.0)
+    Ok(sent.parse(read).await?.0)
 }
 
 pub async fn info(

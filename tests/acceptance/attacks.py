@@ -78,7 +78,7 @@ def texts():
     for unit in WORST:
         text = unit * (8 * MIB // len(unit.encode()) - 200)
         for path, body, headers in [
-            ("/v1/check", text, {"content-type": "text/plain"}),
+            ("/v1/check", {"text": text[: len(text) // 3]}, JSON),
             ("/v1/chat/completions", {"messages": [{"role": "user", "content": text[: len(text) // 3]}]}, JSON),
             ("/v1/completions", {"prompt": text[: len(text) // 3]}, JSON),
             ("/tokenize", {"prompt": text[: len(text) // 3]}, JSON),
@@ -95,7 +95,7 @@ def texts():
 
 def live():
     text = "a." * (4 * MIB - 200)
-    threads = [threading.Thread(target=post, args=("/v1/check", text), kwargs={"headers": {"content-type": "text/plain"}}) for _ in range(3)]
+    threads = [threading.Thread(target=post, args=("/v1/check", {"text": text}), kwargs={"headers": JSON}) for _ in range(3)]
     for thread in threads:
         thread.start()
     slowest = 0.0

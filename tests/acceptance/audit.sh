@@ -65,10 +65,11 @@ rm audit/content
 mv aside audit/content
 until [ "$(ask)" = 200 ]; do sleep 0.2; done
 python3 - "$url" <<'PY'
-import sys, urllib.request
+import json, sys, urllib.request
 for day in range(100):
     note = f"Fever for {day} days. Malaria is treated with aspirin."
-    request = urllib.request.Request(sys.argv[1] + "/v1/check", note.encode(), {"content-type": "text/plain"})
+    body = json.dumps({"text": note}).encode()
+    request = urllib.request.Request(sys.argv[1] + "/v1/check", body, {"content-type": "application/json"})
     assert urllib.request.urlopen(request).status == 200
 PY
 kill -TERM "$server"

@@ -71,7 +71,7 @@ kinds = [
     lambda n: ("/v1/completions", "application/json", {"model": "llama", "prompt": canary * 20000}, None),
     lambda n: ("/v1/completions", "application/json", {"model": "llama", "prompt": f"{canary} {n}", "max_tokens": 2, "stream": True}, None),
     lambda n: ("/v1/chat/completions", "application/json", {"model": "llama", "messages": text(n), "structured_outputs": {"regex": f"({canary}"}}, None),
-    lambda n: ("/v1/check", "text/plain", f"{canary} was given on day {n}. Well.", None),
+    lambda n: ("/v1/check", "application/json", {"text": f"{canary} was given on day {n}. Well."}, None),
     lambda n: ("/v1/check", canary, canary, None),
     lambda n: ("/v1/check", "application/json", {canary: canary}, None),
     lambda n: (f"/{canary}?{canary}={canary}", "application/json", {}, None),

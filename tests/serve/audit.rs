@@ -480,7 +480,8 @@ fn a_canary_is_found_nowhere() {
             assert!(post(path, kind, body).status >= 400, "{path} {kind}");
         }
     }
-    assert_eq!(post("/v1/check", "text/plain", &format!("{CANARY} was given. Well.")).status, 200);
+    let note = json!({"text": format!("{CANARY} was given. Well.")}).to_string();
+    assert_eq!(post("/v1/check", json, &note).status, 200);
     let wrong = format!("Bearer {CANARY}");
     let headers = [("authorization", wrong.as_str())];
     let refused =

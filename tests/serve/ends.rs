@@ -4,6 +4,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use wardround::experiment::models::Models;
 use wardround::hub::{Environment, HubOptions};
 use wardround::model::Family;
 use wardround::panel::memory::{AuxiliaryModels, KvBudget};
-use wardround::serve::{Loaded, LoadedModel, ServeOptions, serve};
+use wardround::serve::{ServeOptions, Served, ServedModel, serve};
 
 use crate::client::{Answer, Server};
 use crate::common;
@@ -166,7 +167,7 @@ fn ask_unix(path: &Path, method: &str, target: &str, body: &str) -> Option<Answe
 }
 
 /// One tiny model, as `serve` would load it.
-fn loaded() -> Loaded {
+fn loaded() -> Served {
     let hardware = Hardware {
         compute: Compute {
             on: DeviceChoice { threads: Some(1), ..DeviceChoice::default() },
@@ -182,10 +183,8 @@ fn loaded() -> Loaded {
         Models::describe(&[name], &hardware, &hub, |_| Ok(AuxiliaryModels::default())).unwrap();
     let pages = models.memory[0].options.pages;
     let backbone = models.start_backbones().unwrap().remove(0);
-    let model =
-        LoadedModel { id: "qwen3".to_owned(), backbone, device_kind: "cpu".to_owned(), pages };
-    let (systems, encoders) = (Vec::new(), Vec::new());
-    Loaded { models: vec![model], systems, encoders, sandbox: None }
+    let model = ServedModel::new("qwen3".to_owned(), backbone, "cpu".to_owned(), pages);
+    Served { models: vec![Arc::new(model)], ..Served::default() }
 }
 
 #[test]

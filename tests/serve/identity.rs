@@ -87,7 +87,7 @@ fn what_a_page_of_another_site_posts_is_refused_without_an_origin_too() {
         json!({"model": "qwen3", "messages": [{"role": "user", "content": "a"}], "max_tokens": 1})
             .to_string();
     let cases = [
-        ("/v1/check", "text/plain", "Fever for two days."),
+        ("/v1/check", "application/json", r#"{"text": "Fever for two days."}"#),
         ("/v1/chat/completions", "application/json", &*chat),
     ];
     for (path, kind, body) in cases {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cli::flags::SystemFlags;
 use crate::cli::sandboxed::Paths;
@@ -19,7 +20,7 @@ use crate::hub::{self, Card, HubOptions, Kind};
 use crate::ops::Device;
 use crate::panel::memory::{AuxiliaryModel, AuxiliaryModels, KvBudget};
 use crate::panel::remote::Address;
-use crate::serve::{Loaded, LoadedModel, LoadedSystem, ServedEncoder};
+use crate::serve::{Served, ServedEncoder, ServedModel, ServedSystem};
 use crate::synth;
 
 /// A model and its name in the API.
@@ -188,7 +189,7 @@ impl Sources {
     }
 
     /// Reads and loads the models; two names of one model share its engine.
-    pub fn load(self) -> Result<Loaded, Failure> {
+    pub fn load(self) -> Result<Served, Failure> {
         let Sources { named, encoders, specs, mut exemplars, hardware, hub } = self;
         let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
         let models = Models::describe(&names, &hardware, &hub, |devices| {
@@ -205,7 +206,7 @@ impl Sources {
         if !encoders.is_empty() && matches!(models.devices.first(), Some(Device::Metal(_))) {
             console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
         }
-        let encoders = encoders.into_iter().map(|encoder| encoder.load(&device));
+        let encoders = encoders.into_iter().map(|encoder| encoder.load(&device).map(Arc::new));
         let encoders = encoders.collect::<Result<_, _>>()?;
         let mut libraries = Libraries::default();
         let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));
@@ -220,27 +221,21 @@ impl Sources {
             .collect();
         let backbones = models.start_backbones()?;
         let loaded = named.into_iter().zip(indices).filter_map(|(named, index)| {
-            let index = index?;
-            Some(LoadedModel {
-                id: named.name,
-                backbone: backbones[index].clone(),
-                device_kind: kinds[index].clone(),
-                pages: pages[index],
-            })
+            let (backbone, kind) = (backbones[index?].clone(), kinds[index?].clone());
+            Some(Arc::new(ServedModel::new(named.name, backbone, kind, pages[index?])))
         });
-        let models: Vec<LoadedModel> = loaded.collect();
+        let models: Vec<Arc<ServedModel>> = loaded.collect();
         let backbone = |name: &str| {
             let model = models.iter().find(|model| model.id == name)?;
             Some(model.backbone.clone())
         };
         let systems = specs.iter().zip(searched).map(|(spec, library)| {
-            Ok(LoadedSystem {
-                seated: spec.seat(backbone, library.as_deref(), &mut exemplars)?,
-                models: spec.slot_models()?.into_iter().cloned().collect(),
-            })
+            let seated = spec.seat(backbone, library.as_deref(), &mut exemplars)?;
+            let names = spec.slot_models()?.into_iter().cloned().collect();
+            Ok(Arc::new(ServedSystem::new(seated, names, &models)?))
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
-        Ok(Loaded { models, systems, encoders, sandbox: None })
+        Ok(Served { models, systems, encoders, sandbox: None })
     }
 }
 

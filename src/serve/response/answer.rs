@@ -79,7 +79,7 @@ impl Answer {
     fn take(&mut self, told: ChoiceEvent) -> Result<Option<Choice>, ApiError> {
         let ChoiceEvent { choice: index, at, event } = told;
         let generation = &self.generation;
-        let metrics = &generation.model.metrics;
+        let metrics = &generation.metrics;
         let choice = &mut self.choices[index];
         let mut delta = match event {
             Event::Admitted { .. } => {

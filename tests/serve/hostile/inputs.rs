@@ -77,7 +77,6 @@ pub fn completions() -> Vec<Good> {
 /// Bodies for systems.
 pub fn cases() -> Vec<Good> {
     let question = "Which vitamin is retinol?\nA) Vitamin A\nB) Vitamin D\nC) Vitamin K";
-    let as_json = json!({"question": "Which?", "options": ["one", "two"]}).to_string();
     let chat = |model: &str, content: &str| json!({"model": model, "messages": [{"role": "user", "content": content}], "seed": 5, "n": 1, "stream": false});
     let note = "Fever for two days. Malaria is treated with aspirin.";
     vec![
@@ -85,9 +84,7 @@ pub fn cases() -> Vec<Good> {
             "/v1/check",
             &json!({"text": note, "language": "english", "system": "medguards", "seed": 3}),
         ),
-        Good { path: "/v1/check?seed=1", kind: "text/plain", body: note.to_owned() },
         good("/v1/chat/completions", &chat("cot-sc", question)),
-        good("/v1/chat/completions", &chat("cot-sc", &as_json)),
         good("/v1/chat/completions", &chat("medguards", note)),
     ]
 }
