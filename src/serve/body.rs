@@ -32,7 +32,7 @@ impl FromRequest<Arc<App>> for Sent {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent, ApiError> {
         let limits = &app.options.limits;
         let most = limits.body_bytes;
-        let caller = guard::turn(guard::caller(&request).as_ref());
+        let caller = guard::turn(request.extensions().get());
         let (parts, mut body) = request.into_parts();
         refuse_other_kinds(&parts.headers)?;
         let too_large =

@@ -11,14 +11,13 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::audit::Who;
 use super::body::Sent;
-use super::case::{Ask, question, words};
+use super::case::{Ask, SystemAnswer, question, words};
 use super::completion::begun;
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::request::fields::{Seed, request};
 use super::response::events::finish;
 use super::response::reply::Usage;
-use super::system_chat::SystemAnswer;
 use crate::experiment::case::Worked;
 use crate::record::Language;
 

@@ -12,6 +12,7 @@ use super::app::App;
 use super::audit::Pending;
 use super::body::Sent;
 use super::budget::Reserved;
+use super::case::{self, SystemAnswer};
 use super::error::ApiError;
 use super::generation::{Generation, Wanted};
 use super::guard::{Asking, Caller};
@@ -25,7 +26,6 @@ use super::response::choice::ThinkEnd;
 use super::response::events::{Answering, respond};
 use super::response::reply::Head;
 use super::system::ServedSystem;
-use super::system_chat::{self, SystemAnswer};
 use crate::audit::Input;
 use crate::panel::PanelError;
 
@@ -64,7 +64,7 @@ pub async fn chat(
     let reader = who.clone();
     let begin = move |app: &App, body: &[u8], caller: Option<&Caller>| {
         Ok(match named_system(app, body)? {
-            Some(system) => Chat::System(system_chat::begin(app, body, system, caller, reader)?),
+            Some(system) => Chat::System(case::begin(app, body, system, caller, reader)?),
             None => Chat::Model(begin_chat(app, body, caller)?),
         })
     };

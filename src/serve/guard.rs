@@ -17,15 +17,15 @@ use tower_http::catch_panic::CatchPanicLayer;
 use self::origin::refuse_other_sites;
 use super::app::App;
 use super::audit::Who;
+use super::budget::hold;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::{Key, Role};
-use super::response::held::hold;
 use super::route::Access;
 use crate::digest;
 
 mod origin;
 
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
 
 /// The client's address; or of a Unix socket its user.
@@ -55,8 +55,7 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         app.metrics.rejected(*code);
     }
     let headers = response.headers_mut();
-    // An id from the request's body is set already.
-    headers.entry(REQUEST_ID).or_insert(id);
+    headers.insert(REQUEST_ID, id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let is_over = *app.phase.borrow() != super::app::Phase::Serving;
@@ -66,22 +65,20 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     response
 }
 
-/// The client's own id if it is valid, else a number.
+/// The client's own id if it may be used in a header, else a number.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let given = headers.get(&REQUEST_ID).filter(|id| is_plain_id(id.as_bytes()));
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+    let is_id = |id: &&HeaderValue| {
+        (1..=MOST_ID_BYTES).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
+    };
+    let given = headers.get(&REQUEST_ID).filter(is_id);
     given.cloned().unwrap_or_else(|| HeaderValue::from(new_request_id()))
 }
 
 /// A number that no other request has.
-pub fn new_request_id() -> u64 {
+fn new_request_id() -> u64 {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     COUNTER.fetch_add(1, Relaxed)
-}
-
-/// Whether an id may be used in a header.
-pub fn is_plain_id(bytes: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    !bytes.is_empty() && bytes.len() <= MOST_ID_BYTES && bytes.iter().all(is_plain)
 }
 
 /// Refuses requests from web pages of others, and those without a key whose role allows them.
@@ -213,11 +210,6 @@ impl<S: Sync> FromRequestParts<S> for Asking {
         let caller = parts.extensions.get::<Caller>().cloned();
         Ok(Asking { who: Who::of(&parts.extensions), caller })
     }
-}
-
-/// The key of a request, if there are keys.
-pub fn caller(request: &Request) -> Option<Caller> {
-    request.extensions().get::<Caller>().cloned()
 }
 
 #[cfg(test)]

@@ -186,13 +186,13 @@ pub fn tls(listen: &Listen) -> Result<Option<TlsAcceptor>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::options::ServeOptions;
+    use crate::serve::options::tests::unsaid;
 
     #[tokio::test]
     async fn a_socket_file_is_replaced_only_if_nobody_listens_on_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = &folder.path().join("socket");
-        let listen = Listen { unix: Some(path.clone()), ..ServeOptions::alone().listen };
+        let listen = Listen { unix: Some(path.clone()), ..unsaid().listen };
         // What a killed server leaves.
         drop(BoundUnix::bind(path).unwrap());
         let running = Listener::of(Bound::new(&listen).unwrap()).unwrap();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn half_of_what_tls_needs_is_no_server_without_it() {
-        let mut listen = ServeOptions::alone().listen;
+        let mut listen = unsaid().listen;
         assert!(tls(&listen).unwrap().is_none());
         listen.tls_cert = Some("chain.pem".into());
         let error = tls(&listen).err().unwrap().to_string();

@@ -18,7 +18,6 @@ mod check;
 mod completion;
 mod embeddings;
 mod encoders;
-mod encoding;
 mod error;
 mod generation;
 mod guard;
@@ -39,7 +38,6 @@ mod router;
 mod server;
 mod status;
 mod system;
-mod system_chat;
 mod tokenize;
 
 pub use self::encoders::ServedEncoder;

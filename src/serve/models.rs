@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::encoders::ServedEncoder;
-use super::encoding::MOST_TOKENS;
+use super::encoders::{MOST_TOKENS, ServedEncoder};
 use super::error::{ApiError, Code, too_long};
-use super::request::address::Address;
 use super::request::fields::quoted;
 use super::system::ServedSystem;
 use crate::engine::EngineError;
@@ -181,8 +180,10 @@ pub async fn list(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiErr
 /// One of them.
 pub async fn one(
     State(app): State<Arc<App>>,
-    Address(Path(id)): Address<Path<String>>,
+    path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<ModelEntry>, ApiError> {
+    let refused = |error| ApiError::new(Code::InvalidValue, format!("the address: {error}"));
+    let Path(id) = path.map_err(refused)?;
     let served = app.served()?;
     let found = served.entries(app.created).into_iter().find(|entry| entry.id == id);
     found.map(Json).ok_or_else(|| served.missing(Kind::Model, Some(&id)))

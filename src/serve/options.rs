@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::TypedValueParser;
-use clap::{Args, Parser};
 
 use crate::audit::AuditOptions;
 use crate::diagnosis::Failure;
@@ -69,20 +69,6 @@ impl Listen {
 
     pub fn has_tls(&self) -> bool {
         self.tls_cert.is_some()
-    }
-}
-
-/// Options where nothing is said of them.
-#[derive(Parser)]
-struct Unsaid {
-    #[command(flatten)]
-    options: ServeOptions,
-}
-
-impl ServeOptions {
-    /// The options of a server for requests in process, which nobody reaches.
-    pub fn alone() -> ServeOptions {
-        Unsaid::parse_from([""]).options
     }
 }
 
@@ -155,5 +141,23 @@ fn metrics_prefix(text: &str) -> Result<String, String> {
     match begins && text.chars().all(is_plain) {
         true => Ok(text.to_owned()),
         false => Err("expected letters, digits, `_` and `:`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use clap::Parser;
+
+    use super::ServeOptions;
+
+    #[derive(Parser)]
+    struct Unsaid {
+        #[command(flatten)]
+        options: ServeOptions,
+    }
+
+    /// Options where nothing is said of them.
+    pub fn unsaid() -> ServeOptions {
+        Unsaid::parse_from([""]).options
     }
 }

@@ -105,14 +105,11 @@ impl Drop for Place {
 mod tests {
     use super::*;
     use crate::serve::keys::{Key, Role};
-    use crate::serve::options::ServeOptions;
+    use crate::serve::options::tests::unsaid;
 
     fn queue(sequences: usize, tokens: usize) -> Arc<Queue> {
-        let limits = Limits {
-            queued_sequences: sequences,
-            queued_tokens: Some(tokens),
-            ..ServeOptions::alone().limits
-        };
+        let limits =
+            Limits { queued_sequences: sequences, queued_tokens: Some(tokens), ..unsaid().limits };
         Arc::new(Queue::new(&limits, 0))
     }
 

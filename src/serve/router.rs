@@ -11,7 +11,7 @@ use tower_http::normalize_path::NormalizePathLayer;
 
 use super::app::App;
 use super::embeddings::{EmbeddingRequest, Embeddings};
-use super::encoding::OfTexts;
+use super::encoders::OfTexts;
 use super::error::{ApiError, Code};
 use super::models::{ModelEntry, ModelList};
 use super::request::chat::{ChatRequest, Turn};

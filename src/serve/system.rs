@@ -5,12 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::models::{Kind, ModelEntry, Served, ServedModel, refuse_length};
-use crate::data::{Item, ItemKind};
+use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::experiment::case::Seated;
-use crate::panel::PanelError;
-use crate::serve::case::words::text_of;
-use crate::serve::error::{ApiError, too_long};
+use crate::serve::error::ApiError;
 
 pub struct ServedSystem {
     pub id: String,
@@ -63,21 +61,6 @@ impl ServedSystem {
     /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.
     pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
         self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
-    }
-
-    /// Refuses an item whose text alone leaves no room in the context of a model.
-    pub fn refuse_longer(&self, item: &Item, param: &str) -> Result<(), ApiError> {
-        let text = text_of(item);
-        self.refuse_length(&text, param)?;
-        let Some(context) = self.context else { return Ok(()) };
-        for seat in &self.seated.seats {
-            let tokens = seat.backbone.description.tokenizer.encode_writing(&text);
-            let tokens = tokens.map_err(PanelError::from)?.len();
-            if tokens >= context {
-                return Err(too_long(tokens, 1, context).at(param));
-            }
-        }
-        Ok(())
     }
 
     pub fn takes(&self) -> ItemKind {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,6 @@ use super::body::Sent;
 use super::completion::with_ignored;
 use super::error::{ApiError, Code};
 use super::models::refuse_length;
-use super::request::address::Address;
 use super::request::fields::{Fields, names, request};
 use crate::panel::PanelError;
 
@@ -34,13 +33,6 @@ pub struct DetokenizeRequest {
     tokens: Vec<u32>,
     #[serde(flatten)]
     rest: Fields,
-}
-
-/// The model of the query.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Named {
-    model: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -104,11 +96,9 @@ pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Respo
     Ok(sent.parse(read).await?.0)
 }
 
-pub async fn info(
-    State(app): State<Arc<App>>,
-    Address(Query(named)): Address<Query<Named>>,
-) -> Result<Json<TokenizerInfo>, ApiError> {
-    let model = app.served()?.find(named.model.as_deref())?;
+/// Of the only model: whoever asks names none.
+pub async fn info(State(app): State<Arc<App>>) -> Result<Json<TokenizerInfo>, ApiError> {
+    let model = app.served()?.find(None)?;
     let description = &model.backbone.description;
     let chat = &description.chat;
     Ok(Json(TokenizerInfo {

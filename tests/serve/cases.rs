@@ -42,7 +42,7 @@ fn a_note_is_checked() {
 }
 
 #[test]
-fn a_note_that_no_model_can_read_is_refused_before_it_is_queued() {
+fn a_note_that_no_model_can_read_is_refused() {
     // A few tokens more than the prompt of medguards alone.
     let server = Server::start(&format!("{QUICK} --context 290 --default-seed 1"));
     let long = "Fever for two days. ".repeat(200);

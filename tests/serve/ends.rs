@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use serde_json::{Value, json};
 use wardround::diagnosis::Blame;
 use wardround::engine::{Request, Sampling};
@@ -23,6 +24,13 @@ use crate::common;
 use crate::systems::QUICK;
 
 const CHAT: &str = "/v1/chat/completions";
+
+/// Options where nothing is said of them.
+#[derive(Parser)]
+struct Unsaid {
+    #[command(flatten)]
+    options: ServeOptions,
+}
 
 /// A chat that is answered until the context is full.
 fn long() -> Value {
@@ -191,7 +199,7 @@ fn loaded() -> Served {
 fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let mut options = ServeOptions::alone();
+    let mut options = Unsaid::parse_from([""]).options;
     options.listen.unix = Some(path.clone());
     let (sender, engines) = channel();
     let load = move |()| {

@@ -44,7 +44,6 @@ fn errors_name_place_and_reason() {
         (with("host", "localhost"), 400, "invalid_value"),
         (server.get("/v1/nothing"), 404, "unknown_url"),
         (server.get("/v1/models/%ff"), 400, "invalid_value"),
-        (server.get("/tokenizer_info?modell=a"), 400, "invalid_value"),
         (server.post("/v1/check", &json!({"text": "a", "seeed": 2})), 400, "unsupported_parameter"),
         (server.post("/detokenize", &json!({"tokens": [99_999]})), 400, "invalid_value"),
         (

@@ -85,20 +85,6 @@ pub fn record(line: &ItemLine) -> Value {
     value
 }
 
-/// The text of an item: a note's sentences, a question and its options.
-pub fn text_of(item: &Item) -> String {
-    match (item.note(), item.question()) {
-        (Some(note), _) => note.sentences.join("\n"),
-        (None, Some(question)) => {
-            let options = question.options.iter().map(|option| option.text.as_str());
-            let parts: Vec<&str> =
-                std::iter::once(question.question.as_str()).chain(options).collect();
-            parts.join("\n")
-        }
-        (None, None) => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! Requests as typed structs; unknown fields are reported, never dropped silently.
 
-pub mod address;
 pub mod chat;
 pub mod completions;
 pub mod decoding;

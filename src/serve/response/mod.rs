@@ -3,6 +3,5 @@
 pub mod answer;
 pub mod choice;
 pub mod events;
-pub mod held;
 pub mod logprobs;
 pub mod reply;
