@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
@@ -11,19 +10,17 @@ use tokio::time::timeout;
 use super::app::App;
 use super::budget::Reserved;
 use super::error::{ApiError, Code};
-use super::guard;
+use super::guard::{Caller, turn};
 use super::request::fields::quoted;
+use crate::audit::Input;
 
 /// The most values of a JSON body. Each takes as much memory as seventy bytes of text, however short it is.
 const MOST_VALUES: usize = 1 << 18;
 
 /// The body of a request. It is the only way to a body.
 pub struct Sent {
-    bytes: Bytes,
+    bytes: Vec<u8>,
     reserved: Reserved,
-    /// Whose turn it is when it is read.
-    caller: u64,
-    app: Arc<App>,
 }
 
 impl FromRequest<Arc<App>> for Sent {
@@ -32,7 +29,6 @@ impl FromRequest<Arc<App>> for Sent {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent, ApiError> {
         let limits = &app.options.limits;
         let most = limits.body_bytes;
-        let caller = guard::turn(request.extensions().get());
         let (parts, mut body) = request.into_parts();
         refuse_other_kinds(&parts.headers)?;
         let too_large =
@@ -62,23 +58,32 @@ impl FromRequest<Arc<App>> for Sent {
             let seconds = limits.body_timeout.as_secs();
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
-        let app = app.clone();
-        Ok(Sent { bytes: bytes.into(), reserved, caller, app })
+        Ok(Sent { bytes, reserved })
     }
 }
 
 impl Sent {
-    /// What `work` makes of the bytes, on a thread of its own; and what it holds of the budget, to be kept as long as the bytes are.
-    pub async fn parse<T: Send + 'static>(
+    /// What `begin` makes of it, on a thread of its own when it is the caller's turn; what the audit trail has of it, and what it takes of the
+    /// budget, to be kept as long as the trail keeps it.
+    ///
+    /// # Errors
+    /// A server that can answer nothing now; a body of too many values; those of `begin`.
+    pub async fn read<T: Send + 'static>(
         self,
-        work: impl FnOnce(Bytes) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<(T, Reserved), ApiError> {
-        let Sent { bytes, reserved, caller, app } = self;
+        app: &Arc<App>,
+        caller: Option<Caller>,
+        begin: impl FnOnce(&App, &[u8], Option<&Caller>) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<(T, Input, Reserved), ApiError> {
+        app.served()?;
+        app.audit.check()?;
+        let Sent { bytes, reserved } = self;
+        let (turn, reading) = (turn(caller.as_ref()), app.clone());
         let read = move || {
             count_values(&bytes)?;
-            Ok((work(bytes)?, reserved))
+            let begun = begin(&reading, &bytes, caller.as_ref())?;
+            Ok((begun, reading.audit.input(&bytes), reserved))
         };
-        app.readers.run(caller, read).await
+        app.readers.run(turn, read).await
     }
 }
 

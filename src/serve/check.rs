@@ -12,7 +12,6 @@ use super::app::App;
 use super::audit::Who;
 use super::body::Sent;
 use super::case::{Ask, SystemAnswer, question, words};
-use super::completion::begun;
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
 use super::request::fields::{Seed, request};
@@ -39,7 +38,7 @@ pub async fn check(
     let begin = move |app: &App, body: &[u8], caller: Option<&Caller>| {
         SystemAnswer::begin(app, read_note(app, body, who)?, &[], caller)
     };
-    let (mut answering, ..) = begun(&app, caller, sent, begin).await?;
+    let (mut answering, ..) = sent.read(&app, caller, begin).await?;
     finish(&app, &mut answering).await?;
     let worked = answering.outcomes.first().and_then(Option::as_ref);
     Ok(Json(worked.map(|worked| result(&answering.ask, worked)).unwrap_or_default()))

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderName;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::app::App;
-use super::audit::Pending;
+use super::audit::{Pending, Who};
 use super::body::Sent;
 use super::budget::Reserved;
 use super::case::{self, SystemAnswer};
@@ -25,7 +23,6 @@ use super::response::answer::{Answer, Form};
 use super::response::choice::ThinkEnd;
 use super::response::events::{Answering, respond};
 use super::response::reply::Head;
-use super::system::ServedSystem;
 use crate::audit::Input;
 use crate::panel::PanelError;
 
@@ -63,17 +60,17 @@ pub async fn chat(
 ) -> Result<Response, ApiError> {
     let reader = who.clone();
     let begin = move |app: &App, body: &[u8], caller: Option<&Caller>| {
-        Ok(match named_system(app, body)? {
-            Some(system) => Chat::System(case::begin(app, body, system, caller, reader)?),
-            None => Chat::Model(begin_chat(app, body, caller)?),
+        let (request, served) = (ChatRequest::read(body)?, app.served()?);
+        let system = request.model.as_deref().and_then(|name| served.system(name)).cloned();
+        Ok(match system {
+            Some(system) => Chat::System(case::begin(app, request, system, caller, reader)?),
+            None => Chat::Model(begin_chat(app, request, caller)?),
         })
     };
-    match begun(&app, caller, sent, begin).await? {
+    match sent.read(&app, caller, begin).await? {
         (Chat::System(started), ..) => started.respond(&app).await,
         (Chat::Model(started), input, reserved) => {
-            let answer = &started.answering;
-            let pending = Pending::begin(&app.audit, who, CHAT, input, &answer.about()).await?;
-            started.told(&app, pending, reserved).respond(&app).await
+            answered(&app, started, (who, CHAT, input), reserved).await
         }
     }
 }
@@ -83,54 +80,20 @@ pub async fn complete(
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    let (started, input, reserved) = begun(&app, caller, sent, begin_completion).await?;
-    let about = started.answering.about();
-    let pending = Pending::begin(&app.audit, who, TEXT, input, &about).await?;
-    started.told(&app, pending, reserved).respond(&app).await
+    let (started, input, reserved) = sent.read(&app, caller, begin_completion).await?;
+    answered(&app, started, (who, TEXT, input), reserved).await
 }
 
-impl Started<Answer> {
-    /// With its lines in the audit trail. The body stays in the budget for as long as the trail keeps it.
-    fn told(self, app: &App, pending: Pending, reserved: Reserved) -> Started<Answer> {
-        let reserved = app.audit.is_on().then_some(reserved);
-        Started { answering: self.answering.told(pending, reserved), ..self }
-    }
-}
-
-/// What `begin` makes of a request's body, what the audit trail has of it, and what it takes of the budget.
-///
-/// # Errors
-/// A server that can answer nothing now; a body that is no JSON; those of `begin`.
-pub async fn begun<T: Send + 'static>(
+/// The response of a model, with its lines in the audit trail. The body stays in the budget for as long as the trail keeps it.
+async fn answered(
     app: &Arc<App>,
-    caller: Option<Caller>,
-    sent: Sent,
-    begin: impl FnOnce(&App, &[u8], Option<&Caller>) -> Result<T, ApiError> + Send + 'static,
-) -> Result<(T, Input, Reserved), ApiError> {
-    app.served()?;
-    app.audit.check()?;
-    let reading = app.clone();
-    let read = move |bytes: Bytes| {
-        let begun = begin(&reading, &bytes, caller.as_ref())?;
-        Ok((begun, reading.audit.input(&bytes)))
-    };
-    let ((begun, input), reserved) = sent.parse(read).await?;
-    Ok((begun, input, reserved))
-}
-
-/// The system that a request has as its model.
-fn named_system(app: &App, body: &[u8]) -> Result<Option<Arc<ServedSystem>>, ApiError> {
-    /// The model of a request, read before the rest.
-    #[derive(Deserialize)]
-    struct Named {
-        model: String,
-    }
-    let served = app.served()?;
-    if served.systems.is_empty() {
-        return Ok(None);
-    }
-    let named: Option<Named> = serde_json::from_slice(body).ok();
-    Ok(named.and_then(|named| served.system(&named.model).cloned()))
+    Started { answering, stream, ignored }: Started<Answer>,
+    (who, path, input): (Who, &str, Input),
+    reserved: Reserved,
+) -> Result<Response, ApiError> {
+    let pending = Pending::begin(&app.audit, who, path, input, &answering.about()).await?;
+    let answering = answering.told(pending, app.audit.is_on().then_some(reserved));
+    Started { answering, stream, ignored }.respond(app).await
 }
 
 /// Lists the fields that had no effect in a header.
@@ -143,10 +106,9 @@ pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
 
 fn begin_chat(
     app: &App,
-    body: &[u8],
+    request: ChatRequest,
     caller: Option<&Caller>,
 ) -> Result<Started<Answer>, ApiError> {
-    let request = ChatRequest::read(body)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;

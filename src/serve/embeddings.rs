@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::completion::begun;
 use super::encoders::{Asked, Encoding, MOST_TEXTS, Reader};
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
@@ -104,7 +103,7 @@ pub async fn embed(
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    let (begun, input, mut reserved) = begun(&app, caller, sent, begin).await?;
+    let (begun, input, mut reserved) = sent.read(&app, caller, begin).await?;
     let Begun { encoding, is_base64, numbers, ignored } = begun;
     reserved.grow(numbers * NUMBER_BYTES)?;
     let vectors = encoding.told(&app, (who, PATH, input), output).await?;

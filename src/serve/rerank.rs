@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::completion::begun;
 use super::encoders::{Asked, Encoding, MOST_TEXTS, Reader};
 use super::error::ApiError;
 use super::guard::{Asking, Caller};
@@ -109,7 +108,7 @@ pub async fn rerank(
     Asking { caller, who }: Asking,
     sent: Sent,
 ) -> Result<Response, ApiError> {
-    let ((encoding, request), input, reserved) = begun(&app, caller, sent, begin).await?;
+    let ((encoding, request), input, reserved) = sent.read(&app, caller, begin).await?;
     let ranked = ranked(&encoding.told(&app, (who, PATH, input), output).await?);
     let wanted = ranked.into_iter().take(request.top_n.map_or(usize::MAX, Whole::count));
     let shown = |index: usize| DocumentText { text: request.documents[index].text().to_owned() };

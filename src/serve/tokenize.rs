@@ -12,6 +12,7 @@ use super::app::App;
 use super::body::Sent;
 use super::completion::with_ignored;
 use super::error::{ApiError, Code};
+use super::guard::{Asking, Caller};
 use super::models::refuse_length;
 use super::request::fields::{Fields, names, request};
 use crate::panel::PanelError;
@@ -59,41 +60,51 @@ pub struct TokenizerInfo {
     model_max_length: usize,
 }
 
-pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let read = move |bytes: axum::body::Bytes| {
-        let asked: TokenizeRequest = request(&bytes)?;
-        let model = app.served()?.find(asked.model.as_deref())?;
-        let tokenizer = &model.backbone.description.tokenizer;
-        refuse_length(asked.prompt.len(), model.context(), "prompt")?;
-        let adds = asked.add_special_tokens.unwrap_or(true);
-        let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
-        let strings = asked.return_token_strs;
-        let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
-        let (count, max_model_len) = (tokens.len(), model.context());
-        let made = Tokens { count, max_model_len, tokens, token_strs: strings };
-        Ok(with_ignored(Json(made).into_response(), &names(&asked.rest)))
-    };
-    Ok(sent.parse(read).await?.0)
+pub async fn tokenize(
+    State(app): State<Arc<App>>,
+    Asking { caller, .. }: Asking,
+    sent: Sent,
+) -> Result<Response, ApiError> {
+    Ok(sent.read(&app, caller, tokenized).await?.0)
 }
 
-pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let read = move |bytes: axum::body::Bytes| {
-        let DetokenizeRequest { model, tokens, rest } = request(&bytes)?;
-        let model = app.served()?.find(model.as_deref())?;
-        if tokens.len() > model.context() {
-            let (given, most) = (tokens.len(), model.context());
-            let message = format!("tokens has {given} tokens, and the model takes {most}");
-            return Err(ApiError::of(Code::ContextLengthExceeded, "tokens", message));
-        }
-        let vocabulary = model.backbone.description.config.vocab_size;
-        if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
-            let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
-            return Err(ApiError::invalid("tokens", message));
-        }
-        let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
-        Ok(with_ignored(Json(Text { prompt }).into_response(), &names(&rest)))
-    };
-    Ok(sent.parse(read).await?.0)
+fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, ApiError> {
+    let asked: TokenizeRequest = request(body)?;
+    let model = app.served()?.find(asked.model.as_deref())?;
+    let tokenizer = &model.backbone.description.tokenizer;
+    refuse_length(asked.prompt.len(), model.context(), "prompt")?;
+    let adds = asked.add_special_tokens.unwrap_or(true);
+    let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
+    let strings = asked.return_token_strs;
+    let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
+    let (count, max_model_len) = (tokens.len(), model.context());
+    let made = Tokens { count, max_model_len, tokens, token_strs: strings };
+    Ok(with_ignored(Json(made).into_response(), &names(&asked.rest)))
+}
+
+pub async fn detokenize(
+    State(app): State<Arc<App>>,
+    Asking { caller, .. }: Asking,
+    sent: Sent,
+) -> Result<Response, ApiError> {
+    Ok(sent.read(&app, caller, detokenized).await?.0)
+}
+
+fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, ApiError> {
+    let DetokenizeRequest { model, tokens, rest } = request(body)?;
+    let model = app.served()?.find(model.as_deref())?;
+    if tokens.len() > model.context() {
+        let (given, most) = (tokens.len(), model.context());
+        let message = format!("tokens has {given} tokens, and the model takes {most}");
+        return Err(ApiError::of(Code::ContextLengthExceeded, "tokens", message));
+    }
+    let vocabulary = model.backbone.description.config.vocab_size;
+    if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
+        let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
+        return Err(ApiError::invalid("tokens", message));
+    }
+    let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
+    Ok(with_ignored(Json(Text { prompt }).into_response(), &names(&rest)))
 }
 
 /// Of the only model: whoever asks names none.

@@ -183,12 +183,11 @@ pub struct SystemAnswer {
 /// A request that this system cannot answer; a full queue.
 pub fn begin(
     app: &App,
-    body: &[u8],
+    chat: ChatRequest,
     system: Arc<ServedSystem>,
     caller: Option<&Caller>,
     who: Who,
 ) -> Result<Started<SystemAnswer>, ApiError> {
-    let chat = ChatRequest::read(body)?;
     let decoding = &chat.decoding;
     let format = decoding.format.as_ref().map(|format| format.field);
     if let Some(name) = format.or(chat.logprobs().map(|_| "logprobs")) {

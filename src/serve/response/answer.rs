@@ -171,13 +171,14 @@ impl Answer {
     /// What the audit trail has of it: the text and tokens of every choice, whether streamed or not.
     pub fn about(&self) -> About {
         let done = self.choices.iter().map(|choice| choice.done.as_ref());
-        let said = |done: &Box<Completion>| json!({"text": done.text, "tokens": done.tokens});
+        let said =
+            done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})));
         About {
             model: self.head.model.clone(),
             fingerprint: self.head.fingerprint.clone(),
             seed: Some(self.generation.seed),
             request: self.generation.digest.clone(),
-            output: done.map(|done| done.map(said)).collect(),
+            output: said.collect(),
             usage: json!(self.used()),
             finish: (0..self.choices.len()).map(|index| self.finish_reason(index)).collect(),
         }
