@@ -116,6 +116,17 @@ impl ApiError {
         ApiError::of(Code::InvalidValue, param, message)
     }
 
+    /// A field that has to be there.
+    pub fn missing(param: &str) -> ApiError {
+        ApiError::of(Code::MissingParameter, param, format!("{param} is missing"))
+    }
+
+    /// A field that cannot be honoured.
+    pub fn unsupported(param: &str) -> ApiError {
+        let message = format!("{param} is not supported; leave it out");
+        ApiError::of(Code::UnsupportedParameter, param, message)
+    }
+
     /// The same error, of one field of the request.
     pub fn at(self, param: &str) -> ApiError {
         ApiError { param: Some(param.to_owned()), ..self }

@@ -191,8 +191,7 @@ pub fn begin(
     let decoding = &chat.decoding;
     let format = decoding.format.as_ref().map(|format| format.field);
     if let Some(name) = format.or(chat.logprobs().map(|_| "logprobs")) {
-        let message = format!("{name} is not supported by systems; leave it out");
-        return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+        return Err(ApiError::unsupported(name));
     }
     let earlier = (0..chat.texts.len() - 1).map(|index| format!("messages[{index}]"));
     let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));

@@ -73,7 +73,8 @@ impl ChatRequest {
 pub struct Turn {
     enable_thinking: Option<bool>,
     chat_template_kwargs: TemplateArguments,
-    reasoning_effort: Option<Effort>,
+    /// Only `none` has an effect.
+    reasoning_effort: Option<String>,
     #[serde(flatten)]
     rest: Fields,
 }
@@ -86,27 +87,16 @@ struct TemplateArguments {
     rest: Fields,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Effort {
-    None,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    #[serde(rename = "xhigh")]
-    VeryHigh,
-}
-
 impl Turn {
     /// # Errors
     /// A value of another type; fields that contradict each other.
     fn take(fields: &mut Fields) -> Result<Turn, ApiError> {
         let mut turn = take(fields, |own: &mut Turn| &mut own.rest)?;
+        let is_none = turn.reasoning_effort.as_deref() == Some("none");
         turn.enable_thinking = agreed([
             ("chat_template_kwargs.enable_thinking", turn.chat_template_kwargs.enable_thinking),
             ("enable_thinking", turn.enable_thinking),
-            ("reasoning_effort", (turn.reasoning_effort == Some(Effort::None)).then_some(false)),
+            ("reasoning_effort", is_none.then_some(false)),
         ])?;
         Ok(turn)
     }
@@ -124,7 +114,7 @@ impl Turn {
 
     /// An effort other than none.
     fn without_effect(&self) -> Option<&'static str> {
-        let effort = self.reasoning_effort.filter(|effort| *effort != Effort::None);
+        let effort = self.reasoning_effort.as_ref().filter(|effort| *effort != "none");
         effort.map(|_| "reasoning_effort")
     }
 }
@@ -181,19 +171,14 @@ fn messages(list: Vec<SentMessage>, ignored: &mut Vec<String>) -> Result<Vec<Mes
     for (index, SentMessage { role, content, tool_calls, rest }) in list.into_iter().enumerate() {
         let place = format!("messages[{index}]");
         if !tool_calls.is_null() && !asks_for_nothing(&tool_calls) {
-            let message = format!("{place}.tool_calls: tools are not supported");
-            let param = format!("{place}.tool_calls");
-            return Err(ApiError::of(Code::UnsupportedParameter, &param, message));
+            return Err(ApiError::unsupported(&format!("{place}.tool_calls")));
         }
         let place = format!("{place}.content");
         let content = match content {
             Some(TextOrList::Text(text)) => text,
             Some(TextOrList::List(parts)) => text_of_parts(&place, parts, &mut inside)?,
             None if role == Role::Assistant => String::new(),
-            None => {
-                let message = format!("{place} is missing");
-                return Err(ApiError::of(Code::MissingParameter, &place, message));
-            }
+            None => return Err(ApiError::missing(&place)),
         };
         inside.extend(unknown("messages[]", &rest));
         let role = match role {
@@ -221,11 +206,7 @@ fn text_of_parts(
         let param = format!("{place}[{index}]");
         match (kind, text) {
             (PartKind::Text, Some(text)) => texts.push(text),
-            (PartKind::Text, None) => {
-                let message = format!("{param}.text is missing");
-                let param = format!("{param}.text");
-                return Err(ApiError::of(Code::MissingParameter, &param, message));
-            }
+            (PartKind::Text, None) => return Err(ApiError::missing(&format!("{param}.text"))),
             (PartKind::ImageUrl, _) => {
                 let message = format!("{param}: the models here read text alone");
                 return Err(ApiError::of(Code::ImageUnsupported, &param, message));

@@ -122,10 +122,7 @@ impl Decoding {
                 "length_penalty" if value.as_f64() == Some(1.0) => {}
                 "min_tokens" if value.as_f64() == Some(0.0) => {}
                 "modalities" if value == json!(["text"]) => {}
-                _ => {
-                    let message = format!("{name} is not supported; leave it out");
-                    return Err(ApiError::of(Code::UnsupportedParameter, name, message));
-                }
+                _ => return Err(ApiError::unsupported(name)),
             }
         }
         let without_effect = WITHOUT_EFFECT.into_iter();

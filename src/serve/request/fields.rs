@@ -79,7 +79,7 @@ fn refused(place: &str, problem: &str) -> ApiError {
     if let Some(name) = problem.strip_prefix("missing field `") {
         let name = name.trim_end_matches('`');
         let place = if place == "." { name.to_owned() } else { format!("{place}.{name}") };
-        return ApiError::of(Code::MissingParameter, &place, format!("{place} is missing"));
+        return ApiError::missing(&place);
     }
     if let Some((name, _)) =
         problem.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "))

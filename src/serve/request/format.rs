@@ -106,10 +106,7 @@ impl ResponseFormat {
         // What it is called, and that it is kept to, which it is without.
         rest.retain(|name, _| name != "name" && name != "strict");
         ignored.extend(unknown(INNER, &rest));
-        let missing = || {
-            let message = format!("{INNER}.schema is missing");
-            ApiError::of(Code::MissingParameter, INNER, message)
-        };
+        let missing = || ApiError::missing("response_format.json_schema.schema");
         let grammar = json_schema(INNER, &schema.ok_or_else(missing)?)?;
         Ok(Some(Format { field: "response_format", grammar }))
     }
