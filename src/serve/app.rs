@@ -88,9 +88,6 @@ impl App {
     pub fn begin(&self, served: Served) {
         let queue = Queue::new(&self.options.limits, served.kv_tokens());
         self.audit.served(&served);
-        let kinds = served.models.iter().map(|model| &model.device_kind);
-        let encoders = served.encoders.iter().map(|encoder| &encoder.identity.device_kind);
-        kinds.chain(encoders).for_each(|kind| self.metrics.computes_on(kind));
         let _ = self.served.set((served, Arc::new(queue)));
     }
 

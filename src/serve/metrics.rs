@@ -82,7 +82,6 @@ pub struct Metrics {
     pub connections: Gauge,
     pub cases: Gauge,
     rejections: Family<Labels<1>, Counter>,
-    builds: Family<Labels<2>, Gauge>,
 }
 
 /// The metrics by model.
@@ -126,25 +125,16 @@ impl Metrics {
         let (connections, cases) = (Gauge::default(), Gauge::default());
         registry.register(named("connections"), "Open connections", connections.clone());
         registry.register(named("cases_running"), "Cases of systems at work", cases.clone());
-        let (rejections, builds) = (Family::default(), Family::default());
+        let rejections = Family::default();
         let help = "Requests that were refused or failed";
         registry.register(named("requests_rejected"), help, Family::clone(&rejections));
-        let help = "The program, and what its models compute on";
-        registry.register(named("build_info"), help, Family::clone(&builds));
         let families = Arc::new(families);
-        Metrics { registry, families, connections, cases, rejections, builds }
+        Metrics { registry, families, connections, cases, rejections }
     }
 
     pub fn of_model(&self, name: &str) -> ModelMetrics {
         let labels = [("model_name", name.to_owned()), ("engine", "0".to_owned())];
         ModelMetrics { labels, families: self.families.clone() }
-    }
-
-    /// Records the kind of device that a model runs on.
-    pub fn computes_on(&self, device_kind: &str) {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let build = [("version", version), ("device_kind", device_kind.to_owned())];
-        self.builds.get_or_create(&build).set(1);
     }
 
     /// Counts an error response.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::{Fields, kind, take, unknown};
+use super::fields::{Fields, take, unknown};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
@@ -141,7 +141,7 @@ impl Guide {
 
 fn json_schema(name: &str, schema: &Value) -> Result<Grammar, ApiError> {
     if !schema.is_object() && !schema.is_boolean() {
-        let message = format!("{name} is {}; expected a JSON schema", kind(schema));
+        let message = format!("{name} is no JSON schema");
         return Err(ApiError::of(Code::InvalidType, name, message));
     }
     Ok(Grammar::JsonSchema(bounded(name, schema.to_string(), MOST_SCHEMA_BYTES)?))
