@@ -254,7 +254,7 @@ mod tests {
                 "messages[0].role",
             ),
             (user(Value::Null), "missing_parameter", "messages[0].content"),
-            (user(json!(["a"])), "invalid_type", "messages[0].content[0]"),
+            (user(json!(["a"])), "invalid_type", "messages[0].content"),
             (
                 json!({"messages": [{"role": "assistant", "tool_calls": {"id": "a"}}]}),
                 "unsupported_parameter",

@@ -319,7 +319,7 @@ mod tests {
         let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
         assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
-        assert_eq!((error.code, error.param.as_deref()), (Code::InvalidType, Some("stop[1]")));
+        assert_eq!((error.code, error.param.as_deref()), (Code::InvalidType, Some("stop")));
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! The fields of a JSON body, which typed structs take: what a type refuses becomes an error of the API, and what no type knows is listed.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
 use axum::http::HeaderValue;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{DeserializeOwned, Error, SeqAccess, Unexpected, Visitor};
+use serde::de::{DeserializeOwned, Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
@@ -173,36 +170,15 @@ impl<const LOW: i64, const HIGH: i64> JsonSchema for Real<LOW, HIGH> {
     }
 }
 
-/// A text, or a list. As an untagged enum it would lose the place in the list that an error is of.
-#[derive(Clone, Debug, JsonSchema)]
-#[schemars(untagged)]
+/// A text, or a list.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "is of another type; expected a string, or an array of what it may hold"
+)]
 pub enum TextOrList<T> {
     Text(String),
     List(Vec<T>),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOrList<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOrListVisitor(PhantomData))
-    }
-}
-
-struct TextOrListVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOrListVisitor<T> {
-    type Value = TextOrList<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or an array")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<TextOrList<T>, E> {
-        Ok(TextOrList::Text(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TextOrList<T>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(TextOrList::List)
-    }
 }
 
 /// The names of fields.
@@ -292,7 +268,7 @@ mod tests {
         Ok((take(&mut fields, |numbers: &mut Numbers| &mut numbers.rest)?, fields))
     }
 
-    fn code<T: fmt::Debug>(result: Result<T, ApiError>) -> &'static str {
+    fn code<T: std::fmt::Debug>(result: Result<T, ApiError>) -> &'static str {
         result.unwrap_err().code.name()
     }
 
@@ -315,7 +291,7 @@ mod tests {
             (r#"{"whole": 1.5}"#, "invalid_type", "whole"),
             (r#"{"whole": 18446744073709551615}"#, "invalid_value", "whole"),
             (r#"{"real": "1"}"#, "invalid_type", "real"),
-            (r#"{"list": [true, 1]}"#, "invalid_type", "list[1]"),
+            (r#"{"list": [true, 1]}"#, "invalid_type", "list"),
             (r#"{"list": 1}"#, "invalid_type", "list"),
         ] {
             let error = read(body).unwrap_err();
