@@ -100,6 +100,12 @@ impl Audit {
         written.await.ok().filter(|is_written| *is_written).map(drop).ok_or_else(failed)
     }
 
+    /// The same on a thread that may wait.
+    fn write(&self, event: Event) -> Result<(), ApiError> {
+        let written = self.trail.as_ref().map_or(Ok(()), |trail| trail.write(event));
+        written.map_err(|_| failed())
+    }
+
     /// Tells of an event without waiting.
     pub fn note(&self, event: Event) {
         if let Some(trail) = &self.trail {
@@ -144,60 +150,6 @@ impl Audit {
         let names: Option<Vec<String>> = keys.as_ref().map(names);
         self.note(Event::new("config").with("keys", json!(names)));
     }
-
-    /// Tells that a case is begun, and waits until the line is durable. Gives what joins it to the line of its end.
-    pub fn begin_case(&self, ask: &Ask, run: u32) -> Result<String, ApiError> {
-        let Some(trail) = &self.trail else { return Ok(String::new()) };
-        let call = random_name().map_err(|_| failed())?;
-        let event = case_event(trail, ask, run, "begun", &call).with_input(&case_input(trail, ask));
-        trail.write(event).map_err(|_| failed())?;
-        Ok(call)
-    }
-
-    /// Tells of the outcome of a case, and waits until the line is durable.
-    pub fn case(
-        &self,
-        call: &str,
-        ask: &Ask,
-        run: u32,
-        outcome: &Result<Worked, ApiError>,
-        elapsed_ms: u64,
-    ) -> Result<(), ApiError> {
-        let Some(trail) = &self.trail else { return Ok(()) };
-        let status = outcome.as_ref().map_or_else(|error| error.code.name(), |_| "done");
-        let event = case_event(trail, ask, run, "case", call).with("status", status);
-        let mut event = event.with("elapsed_ms", elapsed_ms);
-        let mut more = Map::new();
-        let output = match outcome {
-            Ok(worked) => {
-                event = event.with("usage", usage(worked.usage));
-                event = event.with("record", trail.sum("").map(|_| without_text(&worked.line)));
-                more = of_case(&words::record(&worked.line), &worked.searches);
-                more.insert("seats".to_owned(), ask.system.seats().into());
-                more.insert("synthetic".to_owned(), ask.system.is_synthetic.into());
-                words::outcome(&ask.item, worked)
-            }
-            Err(error) => error.json(),
-        };
-        let event = trail.ended(event, case_input(trail, ask), &output, more);
-        trail.write(event).map_err(|_| failed())
-    }
-}
-
-fn case_event(trail: &Trail, ask: &Ask, run: u32, name: &str, call: &str) -> Event {
-    ask.who
-        .event(name)
-        .with("call", call)
-        .with("system", ask.system.id.as_str())
-        .with("fingerprint", ask.system.fingerprint.as_str())
-        .with("seed", ask.seed)
-        .with("run", run)
-        .with("item", trail.sum(ask.item.id()))
-        .with("request", trail.sum(ask.digest()))
-}
-
-fn case_input(trail: &Trail, ask: &Ask) -> Input {
-    trail.input(json!(ItemText::from(&ask.item)).to_string().as_bytes())
 }
 
 fn failed() -> ApiError {
@@ -244,14 +196,14 @@ impl Sent {
     }
 }
 
-/// The lines of a completion: that it was begun, and how it ended; dropped before, it was cancelled by its client.
+/// The lines of a request or a case: that it was begun, and how it ended; dropped before, it was cancelled by its client.
 pub struct Pending {
     audit: Audit,
-    who: Who,
-    path: String,
-    /// What joins both lines.
-    call: String,
-    body: Input,
+    /// What both lines have.
+    both: Event,
+    /// What the line of its end is called.
+    end: &'static str,
+    input: Input,
     sent: Sent,
     began: Instant,
     /// Whether its end is told, or needs not be.
@@ -259,32 +211,56 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// `body` is of the request's JSON, which whoever calls keeps a place for in the server's budget.
+    fn new(
+        audit: &Audit,
+        both: Event,
+        end: &'static str,
+        input: Input,
+    ) -> Result<Pending, ApiError> {
+        let both = both.with("call", random_name().map_err(|_| failed())?);
+        let (audit, is_told) = (audit.clone(), !audit.is_on());
+        let (sent, began) = (Sent::default(), Instant::now());
+        Ok(Pending { audit, both, end, input, sent, began, is_told })
+    }
+
+    /// Of a request. `input` is of its JSON, which whoever calls keeps a place for in the server's budget.
     /// Waits until the line is durable; if the future is dropped before, the line has its end all the same.
     pub async fn begin(
         audit: &Audit,
         who: Who,
         path: &str,
-        body: Input,
+        input: Input,
         about: &About,
     ) -> Result<Pending, ApiError> {
-        let mut pending = Pending {
-            audit: audit.clone(),
-            who,
-            path: path.to_owned(),
-            call: random_name().map_err(|_| failed())?,
-            body,
-            sent: Sent::default(),
-            began: Instant::now(),
-            is_told: !audit.is_on(),
-        };
-        if !pending.is_told {
-            let event = pending.event("begun", Some(about)).with_input(&pending.body);
-            let told = audit.tell(event).await;
-            pending.is_told = told.is_err();
-            told?;
-        }
-        Ok(pending)
+        let both = who
+            .event("begun")
+            .with("path", path)
+            .with("model", about.model.as_str())
+            .with("fingerprint", about.fingerprint.as_str())
+            .with("seed", about.seed)
+            .with("request", audit.sum(&about.request));
+        let mut pending = Pending::new(audit, both, "request", input)?;
+        let told = audit.tell(pending.both.clone().with_input(&pending.input)).await;
+        pending.is_told |= told.is_err();
+        told.map(|()| pending)
+    }
+
+    /// Of a case. Waits until the line is durable.
+    pub fn of_case(audit: &Audit, ask: &Ask, run: u32) -> Result<Pending, ApiError> {
+        let both = ask
+            .who
+            .event("begun")
+            .with("system", ask.system.id.as_str())
+            .with("fingerprint", ask.system.fingerprint.as_str())
+            .with("seed", ask.seed)
+            .with("run", run)
+            .with("item", audit.sum(ask.item.id()))
+            .with("request", audit.sum(ask.digest()));
+        let input = audit.input(json!(ItemText::from(&ask.item)).to_string().as_bytes());
+        let mut pending = Pending::new(audit, both, "case", input)?;
+        let told = audit.write(pending.both.clone().with_input(&pending.input));
+        pending.is_told |= told.is_err();
+        told.map(|()| pending)
     }
 
     /// Notes what is sent next.
@@ -296,7 +272,7 @@ impl Pending {
 
     /// Tells of the finished response, and waits until the line is durable.
     pub async fn done(&mut self, about: About) -> Result<(), ApiError> {
-        match self.end("done", Some(about)) {
+        match self.ended("done", about, Map::new()) {
             Some(event) => self.audit.tell(event).await,
             None => Ok(()),
         }
@@ -304,35 +280,47 @@ impl Pending {
 
     /// Tells of a response that failed.
     pub fn failed(&mut self, error: &ApiError, about: About) {
-        let event = self.end(error.code.name(), Some(about));
+        let event = self.ended(error.code.name(), about, Map::new());
         event.into_iter().for_each(|event| self.audit.note(event));
     }
 
-    /// What both lines have.
-    fn event(&self, name: &str, about: Option<&About>) -> Event {
-        let event = self.who.event(name).with("call", &*self.call).with("path", &*self.path);
-        let Some(about) = about else { return event };
-        event
-            .with("model", about.model.as_str())
-            .with("fingerprint", about.fingerprint.as_str())
-            .with("seed", about.seed)
-            .with("request", self.audit.sum(&about.request))
+    /// Tells of the outcome of a case, and waits until the line is durable.
+    pub fn case(mut self, ask: &Ask, outcome: &Result<Worked, ApiError>) -> Result<(), ApiError> {
+        let event = match outcome {
+            Ok(worked) => {
+                let line = self.audit.sum("").map(|_| without_text(&worked.line));
+                self.both = self.both.clone().with("record", line);
+                let mut more = of_case(&words::record(&worked.line), &worked.searches);
+                more.insert("seats".to_owned(), ask.system.seats().into());
+                more.insert("synthetic".to_owned(), ask.system.is_synthetic.into());
+                let output = words::outcome(&ask.item, worked);
+                let about = About { output, usage: usage(worked.usage), ..About::default() };
+                self.ended("done", about, more)
+            }
+            Err(error) => {
+                let about = About { output: error.json(), ..About::default() };
+                self.ended(error.code.name(), about, Map::new())
+            }
+        };
+        event.map_or(Ok(()), |event| self.audit.write(event))
     }
 
-    /// The line of its end, once.
-    fn end(&mut self, status: &str, about: Option<About>) -> Option<Event> {
+    /// The line of its end, once; `more` is kept beside its texts.
+    fn ended(&mut self, status: &str, about: About, more: Map<String, Value>) -> Option<Event> {
         let trail = self.audit.trail.as_ref().filter(|_| !self.is_told)?;
         let mut event = self
-            .event("request", about.as_ref())
+            .both
+            .clone()
+            .with("event", self.end)
             .with("elapsed_ms", self.began.elapsed().as_millis() as u64)
             .with("status", status)
-            .with("usage", about.as_ref().map(|about| about.usage.clone()))
-            .with("finish", about.as_ref().map(|about| about.finish.clone()));
+            .with("usage", about.usage)
+            .with("finish", about.finish);
         if status != "done" {
             event = std::mem::take(&mut self.sent).told(&self.audit, event);
         }
-        let output = about.map(|about| about.output).unwrap_or_default();
-        let event = trail.ended(event, std::mem::take(&mut self.body), &output, Map::new());
+        let input = std::mem::take(&mut self.input);
+        let event = trail.ended(event, input, &about.output, more);
         self.is_told = true;
         Some(event)
     }
@@ -340,7 +328,8 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.end("cancelled", None).into_iter().for_each(|event| self.audit.note(event));
+        let event = self.ended("cancelled", About::default(), Map::new());
+        event.into_iter().for_each(|event| self.audit.note(event));
     }
 }
 

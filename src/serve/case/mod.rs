@@ -9,14 +9,13 @@ pub mod words;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
 
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::app::App;
-use super::audit::{Audit, Sent, Who};
+use super::audit::{Audit, Pending, Sent, Who};
 use super::completion::Started;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
@@ -119,19 +118,17 @@ impl Case {
     }
 
     fn work(&self, running: &Gauge, audit: &Audit) {
-        let call = match audit.begin_case(&self.ask, self.run) {
-            Ok(call) => call,
+        let pending = match Pending::of_case(audit, &self.ask, self.run) {
+            Ok(pending) => pending,
             Err(error) => return self.tell(CaseEvent::Ended(Err(error))),
         };
         running.inc();
         self.tell(CaseEvent::Begun);
-        let began = Instant::now();
         let worked = catch_unwind(AssertUnwindSafe(|| self.worked()));
         let failed = |_| Err(ApiError::new(Code::Internal, "the case failed; the server goes on"));
         let mut outcome = worked.unwrap_or_else(failed);
-        let elapsed_ms = began.elapsed().as_millis() as u64;
         // Nothing is sent that is not in the audit trail.
-        if let Err(error) = audit.case(&call, &self.ask, self.run, &outcome, elapsed_ms) {
+        if let Err(error) = pending.case(&self.ask, &outcome) {
             outcome = Err(error);
         }
         running.dec();
