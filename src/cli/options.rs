@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
