@@ -1,8 +1,8 @@
-//! What a line says of a case without a word of the note's or the agents', and what is kept beside its texts.
+//! What a line says of a case without a word of the note's or the agents'.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::record::{ItemLine, SearchLine, Usage};
+use crate::record::{ItemLine, Usage};
 
 /// Tokens, as answers give them.
 pub fn usage(sum: Usage) -> Value {
@@ -13,12 +13,6 @@ pub fn usage(sum: Usage) -> Value {
         "prompt_tokens_details": {"cached_tokens": sum.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": 0},
     })
-}
-
-/// What is kept beside a case's texts: its outcome and its searches.
-pub fn of_case(line: &Value, searches: &[SearchLine]) -> Map<String, Value> {
-    let of_case = [("line", line.clone()), ("searches", json!(searches))];
-    of_case.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
 /// What an outcome says without a text; the item's id stays out too.

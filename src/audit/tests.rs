@@ -31,7 +31,7 @@ fn case(trail: &Trail, text: &str) -> Event {
     let event = Event::new("case").with("actor", "ward").with("status", "done");
     let event = event.with("from", "10.0.0.7").with("identity", "key:1");
     let input = trail.input(json!({"text": text}).to_string().as_bytes());
-    trail.ended(event, input, &json!(text.len()), Map::new())
+    trail.ended(event, input, &json!(text.len()))
 }
 
 /// A trail with so many cases, its start before and its stop behind them.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::filter::Filter;
 use super::forget;
@@ -146,23 +146,17 @@ impl Trail {
         Input { sum: self.sum(json), json: kept }
     }
 
-    /// The event with what went in and what came out, as far as it is kept; `more` beside the texts themselves.
-    pub fn ended(
-        &self,
-        event: Event,
-        input: Input,
-        output: &Value,
-        mut more: Map<String, Value>,
-    ) -> Event {
+    /// The event with what went in and what came out, as far as it is kept.
+    pub fn ended(&self, event: Event, input: Input, output: &Value) -> Event {
         let came = Some(output).filter(|output| !output.is_null());
         let sum = came.and_then(|output| self.sum(output.to_string()));
         let mut event = event.with_input(&input).with("output", sum);
         if self.0.options.content == AuditContent::Full {
             // No two texts are one file, and no sum of a deleted one can be guessed.
-            more.insert("salt".to_owned(), random_name().unwrap_or_default().into());
-            let more = Value::Object(more).to_string();
-            let (more, input) = (&more[..more.len() - 1], input.json.as_deref().unwrap_or("null"));
-            event.text = Some(format!("{more},\"input\":{input},\"output\":{output}}}"));
+            let salt = random_name().unwrap_or_default();
+            let input = input.json.as_deref().unwrap_or("null");
+            let text = format!("{{\"salt\":\"{salt}\",\"input\":{input},\"output\":{output}}}");
+            event.text = Some(text);
         }
         event
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::Extensions;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
@@ -16,7 +16,7 @@ use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
 use super::keys::Key;
 use super::models::Served;
-use crate::audit::case::{of_case, usage, without_text};
+use crate::audit::case::{usage, without_text};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::diagnosis::Failure;
 use crate::digest::hex;
@@ -272,7 +272,7 @@ impl Pending {
 
     /// Tells of the finished response, and waits until the line is durable.
     pub async fn done(&mut self, about: About) -> Result<(), ApiError> {
-        match self.ended("done", about, Map::new()) {
+        match self.ended("done", about) {
             Some(event) => self.audit.tell(event).await,
             None => Ok(()),
         }
@@ -280,7 +280,7 @@ impl Pending {
 
     /// Tells of a response that failed.
     pub fn failed(&mut self, error: &ApiError, about: About) {
-        let event = self.ended(error.code.name(), about, Map::new());
+        let event = self.ended(error.code.name(), about);
         event.into_iter().for_each(|event| self.audit.note(event));
     }
 
@@ -290,23 +290,20 @@ impl Pending {
             Ok(worked) => {
                 let line = self.audit.sum("").map(|_| without_text(&worked.line));
                 self.both = self.both.clone().with("record", line);
-                let mut more = of_case(&words::record(&worked.line), &worked.searches);
-                more.insert("seats".to_owned(), ask.system.seats().into());
-                more.insert("synthetic".to_owned(), ask.system.is_synthetic.into());
                 let output = words::outcome(&ask.item, worked);
                 let about = About { output, usage: usage(worked.usage), ..About::default() };
-                self.ended("done", about, more)
+                self.ended("done", about)
             }
             Err(error) => {
                 let about = About { output: error.json(), ..About::default() };
-                self.ended(error.code.name(), about, Map::new())
+                self.ended(error.code.name(), about)
             }
         };
         event.map_or(Ok(()), |event| self.audit.write(event))
     }
 
-    /// The line of its end, once; `more` is kept beside its texts.
-    fn ended(&mut self, status: &str, about: About, more: Map<String, Value>) -> Option<Event> {
+    /// The line of its end, once.
+    fn ended(&mut self, status: &str, about: About) -> Option<Event> {
         let trail = self.audit.trail.as_ref().filter(|_| !self.is_told)?;
         let mut event = self
             .both
@@ -320,7 +317,7 @@ impl Pending {
             event = std::mem::take(&mut self.sent).told(&self.audit, event);
         }
         let input = std::mem::take(&mut self.input);
-        let event = trail.ended(event, input, &about.output, more);
+        let event = trail.ended(event, input, &about.output);
         self.is_told = true;
         Some(event)
     }
@@ -328,7 +325,7 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let event = self.ended("cancelled", About::default(), Map::new());
+        let event = self.ended("cancelled", About::default());
         event.into_iter().for_each(|event| self.audit.note(event));
     }
 }

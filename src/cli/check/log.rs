@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Checked};
 use crate::analysis::notes::Finding;
-use crate::audit::case::{of_case, usage, without_text};
+use crate::audit::case::{usage, without_text};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::cli::audit::own;
 use crate::cli::exit::Failure;
@@ -22,7 +22,6 @@ use crate::systems::Parts;
 pub struct About {
     item: String,
     text: Value,
-    synthetic: bool,
     seats: Vec<Value>,
     /// The fingerprint of each seat's model; `None` if one is remote.
     models: Option<Vec<String>>,
@@ -51,7 +50,6 @@ impl About {
         About {
             item: run.items.first().map_or_else(String::new, |item| item.id().to_owned()),
             text: run.texts.first().map_or(Value::Null, |text| json!(text)),
-            synthetic: plan.synthetic,
             seats: plan.panel.iter().map(seat).collect(),
             models,
             fingerprint,
@@ -143,10 +141,7 @@ impl Log {
             .with("item", self.trail.sum(&about.item))
             .with("usage", usage(sum))
             .with("record", self.trail.sum("").map(|_| without_text(&item)));
-        let mut more = of_case(&json!(item), searches);
-        more.insert("seats".to_owned(), json!(about.seats));
-        more.insert("synthetic".to_owned(), about.synthetic.into());
         let input = std::mem::take(&mut self.input);
-        self.trail.ended(event, input, &json!(Finding::of(record, calls, searches)), more)
+        self.trail.ended(event, input, &json!(Finding::of(record, calls, searches)))
     }
 }
