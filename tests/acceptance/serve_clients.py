@@ -301,7 +301,19 @@ def with_gone(url, count="100"):
 
 
 def with_slow(url, trickling="200", silent="50", limit="8"):
-    """Slow and silent connections are closed within the limit, and honest ones are answered within two seconds throughout."""
+    """Slow and silent connections are closed within the limit, and honest ones are answered within two seconds throughout. Printed is what a short
+    chat takes alone and among them."""
+    ask = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 24, "ignore_eos": True, "seed": 5}
+
+    async def chats(count):
+        times = []
+        for _ in range(count):
+            before = time.monotonic()
+            assert (await posted(url, "/v1/chat/completions", ask))[0] == 200
+            times.append(time.monotonic() - before)
+        return sorted(times)
+
+    alone = asyncio.run(chats(20))
     started = time.monotonic()
 
     async def one(is_silent):
@@ -331,11 +343,14 @@ def with_slow(url, trickling="200", silent="50", limit="8"):
     async def all_at_once():
         done = asyncio.Event()
         watching = asyncio.create_task(honest(done))
+        asking = asyncio.create_task(chats(20))
         ends = await asyncio.gather(*[one(index < int(silent)) for index in range(int(trickling) + int(silent))])
         done.set()
-        slowest = await watching
+        slowest, among = await watching, await asking
         assert max(ends) < float(limit), max(ends)
         print(f"{trickling} trickling and {silent} silent connections: the last closed after {max(ends):.1f} s, /health in {slowest * 1000:.0f} ms at most")
+        middle, most = alone[10] * 1000, alone[-1] * 1000
+        print(f"20 chats of 24 tokens, median and longest: alone {middle:.0f} and {most:.0f} ms, among them {among[10] * 1000:.0f} and {among[-1] * 1000:.0f} ms")
 
     asyncio.run(all_at_once())
 
