@@ -137,7 +137,7 @@ COMMANDS = (("verify", "hostile"), ("report", "hostile"), ("resume", "hostile"),
 def pipes():
     """Pipes in the place of what a run directory, a recipe's, and folders of prompts and data hold: nobody waits for their other ends."""
     there = [name for name in sorted(os.listdir("honest")) if name != "report.html"]
-    for file in [*there, "versions.json", "ratings.json"]:
+    for file in [*there, "versions.json"]:
         pipe_at(fresh("honest", "hostile") / file)
         for command in COMMANDS:
             yield f"{file}, {command[0]}", program.survives(command)
@@ -171,7 +171,7 @@ def links():
         link_at(folder / file, "../precious")
         program.run("resume", folder)
         yield f"{file}, resume", "" if precious.read_bytes() == zeros else f"a file outside has {precious.stat().st_size} of {len(zeros)} bytes"
-    for file in ("report.html", "results.json", "versions.json", "ratings.json", "plan.toml"):
+    for file in ("report.html", "results.json", "versions.json", "plan.toml"):
         precious.write_text("precious")
         for name in (file, f".{file}.partial"):
             link_at(fresh("honest", "hostile") / name, "../precious")

@@ -1,6 +1,8 @@
 //! The figures of ratings, and their tables: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6),
 //! entries that raters see differently.
 
+use std::ops::Range;
+
 use super::BEST;
 use super::key::{Key, KeyEntry, KeyRun};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
@@ -41,82 +43,17 @@ impl Rated {
     }
 }
 
-/// Mean opinion scores over some entries, from 0 to 3. What was not rated is in no mean.
-struct Mos {
-    n_entries: usize,
-    /// Scores that are missing, over all raters.
-    n_unrated: usize,
-    /// `None` for a rater who rated none of them.
-    by_rater: Vec<Option<f64>>,
-    /// Over every score that was given.
-    mean: Option<f64>,
-}
-
-impl Mos {
-    fn of(entries: &[&Rated], n_raters: usize) -> Mos {
-        let of_rater = |rater: usize| -> Vec<f64> {
-            let scores = entries.iter().filter_map(|entry| entry.scores[rater]);
-            scores.map(f64::from).collect()
-        };
-        let by_rater: Vec<Vec<f64>> = (0..n_raters).map(of_rater).collect();
-        let all = by_rater.concat();
-        Mos {
-            n_entries: entries.len(),
-            n_unrated: entries.len() * n_raters - all.len(),
-            by_rater: by_rater.iter().map(|scores| mean(scores)).collect(),
-            mean: mean(&all),
-        }
-    }
-
-    /// From 0 to 1, as Table 6 has it.
-    fn normalised(&self) -> Option<f64> {
-        self.mean.map(|mean| mean / f64::from(BEST))
-    }
-}
-
-/// How two raters agree, over the entries that both have rated.
-struct RaterPair {
-    first: String,
-    other: String,
-    n_both: usize,
-    n_identical: usize,
-    /// The share of identical scores; `None` without an entry that both rated.
-    agreement: Option<f64>,
-    /// `None` where chance leaves nothing to disagree on.
-    kappa: Option<f64>,
-    kappa_quadratic: Option<f64>,
-}
-
-/// Every two raters.
-fn pairs(names: &[String], entries: &[Rated]) -> Vec<RaterPair> {
-    let mut pairs = Vec::new();
-    for first in 0..names.len() {
-        for other in first + 1..names.len() {
-            let both =
-                entries.iter().filter_map(|entry| entry.scores[first].zip(entry.scores[other]));
-            let (left, right): (Vec<u8>, Vec<u8>) = both.unzip();
-            let same = left.iter().zip(&right).filter(|(one, two)| one == two);
-            let n_identical = same.count();
-            pairs.push(RaterPair {
-                first: names[first].clone(),
-                other: names[other].clone(),
-                n_both: left.len(),
-                n_identical,
-                agreement: (!left.is_empty()).then(|| n_identical as f64 / left.len() as f64),
-                kappa: cohen_kappa(&left, &right, Weights::None),
-                kappa_quadratic: cohen_kappa(&left, &right, Weights::Quadratic),
-            });
-        }
-    }
-    pairs
+/// The scores that these raters gave to some entries; what was not rated is in no mean.
+fn given(entries: &[&Rated], raters: Range<usize>) -> Vec<f64> {
+    let of_rater = |rater: usize| entries.iter().filter_map(move |entry| entry.scores[rater]);
+    raters.flat_map(of_rater).map(f64::from).collect()
 }
 
 /// All that `rate score` prints.
 pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Vec<Table> {
-    let pairs = pairs(raters, entries);
     let mut tables = vec![opinions(key, raters, entries)];
-    if !pairs.is_empty() {
-        tables.push(agreement(&pairs));
+    if raters.len() > 1 {
+        tables.push(agreement(raters, entries));
         tables.push(disputed(key, raters, entries));
     }
     tables
@@ -126,23 +63,27 @@ pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Vec<Table> {
 fn opinions(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
     let runs = key.runs.iter().enumerate().map(|(place, run)| {
         let own: Vec<&Rated> = entries.iter().filter(|entry| entry.run == place).collect();
-        (run, Mos::of(&own, raters.len()))
+        (run, own)
     });
-    let rows: Vec<(&KeyRun, Mos)> = runs.collect();
+    let rows: Vec<(&KeyRun, Vec<&Rated>)> = runs.collect();
+    let n = raters.len();
+    let mean_of = |own: &[&Rated], raters: Range<usize>| mean(&given(own, raters));
     let mut table = Table::of("ratings", "Mean opinion scores", &rows)
         .text("run", |(run, _)| &run.path)
         .text("system", |(run, _)| &run.system)
         .text("models", |(run, _)| run.models.join(", "))
-        .number("entries", |(_, mos)| mos.n_entries)
-        .number("unrated", |(_, mos)| mos.n_unrated)
+        .number("entries", |(_, own)| own.len())
+        .number("unrated", |(_, own)| own.len() * n - given(own, 0..n).len())
         .under("MOS by rater");
     for (place, rater) in raters.iter().enumerate() {
-        table = table.number(rater, |(_, mos)| number(mos.by_rater[place]));
+        table = table.number(rater, |(_, own)| number(mean_of(own, place..place + 1)));
     }
     table
         .under("")
-        .number("MOS", |(_, mos)| number(mos.mean))
-        .number("normalised MOS", |(_, mos)| number(mos.normalised()))
+        .number("MOS", |(_, own)| number(mean_of(own, 0..n)))
+        .number("normalised MOS", |(_, own)| {
+            number(mean_of(own, 0..n).map(|mean| mean / f64::from(BEST)))
+        })
         .note(
             "From 0, completely incorrect, to 3, excellent; normalised to 1. The mean is over all scores that were given; entries that a \
              rater left out are counted as unrated, not as 0.",
@@ -150,15 +91,31 @@ fn opinions(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
         .build()
 }
 
-/// A row a pair of raters.
-fn agreement(pairs: &[RaterPair]) -> Table {
+/// A row a pair of raters, over the entries that both have rated.
+fn agreement(raters: &[String], entries: &[Rated]) -> Table {
+    let pairs =
+        (0..raters.len()).flat_map(|one| (one + 1..raters.len()).map(move |two| (one, two)));
+    let both = |(one, two): (usize, usize)| -> (Vec<u8>, Vec<u8>) {
+        entries.iter().filter_map(|entry| entry.scores[one].zip(entry.scores[two])).unzip()
+    };
+    let identical = |pair| {
+        let (left, right) = both(pair);
+        left.iter().zip(&right).filter(|(one, two)| one == two).count()
+    };
+    let kappa = |pair, weights| {
+        let (left, right) = both(pair);
+        number(cohen_kappa(&left, &right, weights))
+    };
     Table::of("raters", "Agreement of raters", pairs)
-        .text("raters", |pair| format!("{} and {}", pair.first, pair.other))
-        .number("rated by both", |pair| pair.n_both)
-        .number("identical scores", |pair| pair.n_identical)
-        .number("agreement", |pair| number(pair.agreement))
-        .number("Cohen's kappa, unweighted", |pair| number(pair.kappa))
-        .number("Cohen's kappa, quadratic weights", |pair| number(pair.kappa_quadratic))
+        .text("raters", |(one, two)| format!("{} and {}", raters[one], raters[two]))
+        .number("rated by both", |pair| both(pair).0.len())
+        .number("identical scores", identical)
+        .number("agreement", |pair| {
+            let n = both(pair).0.len();
+            number((n > 0).then(|| identical(pair) as f64 / n as f64))
+        })
+        .number("Cohen's kappa, unweighted", |pair| kappa(pair, Weights::None))
+        .number("Cohen's kappa, quadratic weights", |pair| kappa(pair, Weights::Quadratic))
         .note(
             "Over all entries of the sheet that both rated. Agreement is the share of identical scores; kappa takes off what chance would \
              give, and does not exist where both gave one and the same score throughout.",
@@ -192,6 +149,8 @@ fn number(value: Option<f64>) -> Option<Cell> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn rated(run: usize, scores: &[Option<u8>]) -> Rated {
@@ -208,17 +167,15 @@ mod tests {
     fn unrated_entries_are_counted_and_are_not_zero() {
         let entries =
             [rated(0, &[Some(3), Some(2)]), rated(0, &[Some(0), None]), rated(0, &[None, Some(1)])];
-        let mos = Mos::of(&entries.iter().collect::<Vec<_>>(), 2);
-        assert_eq!((mos.n_entries, mos.n_unrated), (3, 2));
-        assert_eq!(mos.by_rater, [Some(1.5), Some(1.5)]);
-        assert_eq!(mos.mean, Some(1.5));
-        assert_eq!(mos.normalised(), Some(0.5));
-        let none = rated(0, &[None, Some(2)]);
-        let mos = Mos::of(&[&none], 2);
-        assert_eq!(mos.by_rater, [None, Some(2.0)]);
-        let nobody = Mos::of(&[&rated(0, &[None])], 1);
-        assert_eq!((nobody.mean, nobody.normalised()), (None, None));
-        assert_eq!(Mos::of(&[], 1).mean, None);
+        let entries: Vec<&Rated> = entries.iter().collect();
+        assert_eq!(given(&entries, 0..2), [3.0, 0.0, 2.0, 1.0]);
+        assert_eq!(given(&entries, 1..2), [2.0, 1.0]);
+        assert!(given(&[], 0..2).is_empty());
+    }
+
+    fn told(names: &[&str], entries: &[Rated]) -> Value {
+        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+        agreement(&names, entries).json()["rows"].take()
     }
 
     /// The paper's 57.5 %: 46 of 80.
@@ -230,12 +187,14 @@ mod tests {
             rated(0, &[Some(left), Some(right)])
         };
         let entries: Vec<Rated> = (0..80).map(entry).collect();
-        let names = ["A".to_owned(), "B".to_owned()];
-        let pairs = pairs(&names, &entries);
-        assert_eq!(pairs.len(), 1);
-        assert_eq!((pairs[0].n_both, pairs[0].n_identical), (80, 46));
-        assert_eq!(pairs[0].agreement, Some(0.575));
-        assert!(pairs[0].kappa.unwrap() < 0.575);
+        let rows = told(&["A", "B"], &entries);
+        assert_eq!(rows.as_array().unwrap().len(), 1);
+        assert_eq!(
+            (&rows[0]["rated by both"], &rows[0]["identical scores"]),
+            (&json!(80), &json!(46))
+        );
+        assert_eq!(rows[0]["agreement"], 0.575);
+        assert!(rows[0]["Cohen's kappa, unweighted"].as_f64().unwrap() < 0.575);
     }
 
     #[test]
@@ -245,13 +204,19 @@ mod tests {
             rated(0, &[Some(2), None, None]),
             rated(0, &[Some(1), Some(1), None]),
         ];
-        let names = ["A", "B", "C"].map(str::to_owned);
-        let pairs = pairs(&names, &entries);
-        let told: Vec<(&str, &str, usize)> =
-            pairs.iter().map(|pair| (&*pair.first, &*pair.other, pair.n_both)).collect();
-        assert_eq!(told, [("A", "B", 2), ("A", "C", 0), ("B", "C", 0)]);
-        assert_eq!((pairs[0].agreement, pairs[0].kappa), (Some(1.0), None));
-        assert_eq!((pairs[1].agreement, pairs[1].kappa_quadratic), (None, None));
+        let rows = told(&["A", "B", "C"], &entries);
+        let pairs: Vec<(&Value, &Value)> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| (&row["raters"], &row["rated by both"]))
+            .collect();
+        let [ab, ac, bc] = ["A and B", "A and C", "B and C"].map(Value::from);
+        assert_eq!(pairs, [(&ab, &json!(2)), (&ac, &json!(0)), (&bc, &json!(0))]);
+        assert_eq!(rows[0]["agreement"], 1.0);
+        assert_eq!(rows[0]["Cohen's kappa, unweighted"], Value::Null);
+        assert_eq!(rows[1]["agreement"], Value::Null);
+        assert_eq!(rows[1]["Cohen's kappa, quadratic weights"], Value::Null);
     }
 
     #[test]
