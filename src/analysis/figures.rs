@@ -33,7 +33,7 @@ impl RunFigures {
         let verdicts = outcomes.verdicts();
         let accuracy = OverRuns::of_shares(&verdicts);
         let interval = match accuracy {
-            Some(_) => Some(share(&run_means(&verdicts)?, Some(&outcomes.units()))?),
+            Some(_) => Some(share(&run_means(&verdicts), Some(&outcomes.units()))?),
             None => None,
         };
         Ok(RunFigures {

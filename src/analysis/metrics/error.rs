@@ -9,28 +9,10 @@ faults! {
     pub enum MetricsError {
         #[error("{figure}: no {what} to compute it from")]
         Empty { figure: &'static str, what: &'static str } => Usage;
-        #[error("{figure}: {expected} {what} on one side, {found} on the other")]
-        Unequal { figure: &'static str, what: &'static str, expected: usize, found: usize } => Usage,
-            "only runs over the same questions are compared";
-        #[error("{figure}: value {position}, counted from 0, is {value}; {wanted}")]
-        Value { figure: &'static str, position: usize, value: f64, wanted: &'static str } => Usage;
         #[error("{figure}: two texts of {pairs} pairs of words; at most {most} are compared")]
         Long { figure: &'static str, pairs: usize, most: usize } => Usage;
         #[error("{system} and {other} have not run on the same datasets: one of them lacks {dataset}")]
         Datasets { system: String, other: String, dataset: String } => Usage,
             "run both on every dataset, or leave one dataset or system out";
-    }
-}
-
-/// Errors unless both sides have as many.
-pub(super) fn equal(
-    figure: &'static str,
-    what: &'static str,
-    expected: usize,
-    found: usize,
-) -> Result<(), MetricsError> {
-    match expected == found {
-        true => Ok(()),
-        false => Err(MetricsError::Unequal { figure, what, expected, found }),
     }
 }

@@ -25,7 +25,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// [`bootstrap::mean`](super::bootstrap::mean). `None` of a single unit, and where all differences are equal.
 ///
 /// # Errors
-/// No values, one that is not finite, or not as many units as values.
+/// No values.
 pub fn detectable(
     differences: &[f64],
     units: Option<&[usize]>,
@@ -37,7 +37,7 @@ pub fn detectable(
 /// The standard error of the mean of values, by their units; `None` of a single unit.
 ///
 /// # Errors
-/// No values, one that is not finite, or not as many units as values.
+/// No values.
 fn standard_error(values: &[f64], units: Option<&[usize]>) -> Result<Option<f64>, MetricsError> {
     let units = gather(values, units)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
