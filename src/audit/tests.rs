@@ -13,7 +13,7 @@ use super::filter::Filter;
 use super::forget::forget;
 use super::key::Key;
 use super::survey::{ANCHOR, HEAD, Verified, verify, write_head};
-use super::{AuditContent, AuditOptions, Event, Line, Trail, content, kept};
+use super::{AuditContent, AuditOptions, Event, Line, Trail, content};
 use crate::diagnosis::{Blame, Failure};
 use crate::experiment::fixtures::kill_writer;
 use crate::experiment::line::{Hasher, seal};
