@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::options::{FigureFormat, OutputFormat};
+use super::report::print;
 use crate::analysis::comparison::compare_runs;
 use crate::cli::exit::Failure;
-use crate::console;
 
 #[derive(Debug, Args)]
 pub struct Compare {
@@ -28,7 +28,7 @@ impl Compare {
         let format = match self.format {
             OutputFormat::Md => FigureFormat::Md,
             OutputFormat::Json => FigureFormat::Json,
-            OutputFormat::Csv => return Ok(console::say(comparison.csv()?.trim_end())?),
+            OutputFormat::Csv => return print(&comparison.tables(), self.format),
         };
         Ok(format.print(&comparison, || comparison.markdown())?)
     }

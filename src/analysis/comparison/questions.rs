@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
-use crate::experiment::difference::FieldDifference;
 
 /// The ids that every run has, in the order of the first. Without `common` they must be all that any has.
 ///
@@ -57,18 +56,15 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> 
         ("dataset.format", &left.format, &right.format),
         ("dataset.sha256", &left.sha256, &right.sha256),
     ];
-    match facts.iter().find(|(_, left, right)| left != right) {
-        None => Ok(()),
-        Some((field, left, right)) => {
-            let (field, left, right) = ((*field).to_owned(), (*left).clone(), (*right).clone());
-            let difference = FieldDifference { field, left, right };
-            let (first, other) = (first.path.display(), other.path.display());
-            Err(Failure::usage(
-                format!("{first} and {other} ran over different files: {difference}"),
-                "only runs over one and the same file are compared",
-            ))
-        }
-    }
+    let Some((field, left, right)) = facts.into_iter().find(|(_, left, right)| left != right)
+    else {
+        return Ok(());
+    };
+    let (first, other) = (first.path.display(), other.path.display());
+    Err(Failure::usage(
+        format!("{first} and {other} ran over different files: {field} is {left} against {right}"),
+        "only runs over one and the same file are compared",
+    ))
 }
 
 fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure> {

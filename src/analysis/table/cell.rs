@@ -11,8 +11,6 @@ use crate::experiment::recipe::paper::PapersDifference;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     Nothing,
-    /// Why there is no figure; empty in CSV, `null` in JSON.
-    Missing(&'static str),
     Text(String),
     Count(usize),
     /// A number and the digits that text shows of it.
@@ -27,12 +25,11 @@ pub enum Cell {
     /// A paper's, with a sign, being a difference; without an interval where it prints none.
     Interval {
         mean: f64,
-        ends: Option<[f64; 2]>,
+        low: Option<f64>,
+        high: Option<f64>,
     },
     /// Ours. What its interval is over stands under the table.
     Estimate(Estimate),
-    /// The interval of ours alone.
-    Ends(Estimate),
 }
 
 impl From<String> for Cell {
@@ -84,7 +81,7 @@ impl From<&Estimate> for Cell {
 /// A mean and the ends of its interval.
 impl From<[f64; 3]> for Cell {
     fn from([mean, low, high]: [f64; 3]) -> Cell {
-        Cell::Interval { mean, ends: Some([low, high]) }
+        Cell::Interval { mean, low: Some(low), high: Some(high) }
     }
 }
 
@@ -92,7 +89,7 @@ impl From<[f64; 3]> for Cell {
 impl From<PapersDifference> for Cell {
     fn from(difference: PapersDifference) -> Cell {
         match difference {
-            PapersDifference::Mean(mean) => Cell::Interval { mean, ends: None },
+            PapersDifference::Mean(mean) => Cell::Interval { mean, low: None, high: None },
             PapersDifference::WithInterval(interval) => interval.into(),
         }
     }
@@ -109,20 +106,17 @@ impl Cell {
     pub fn shown(&self) -> String {
         match self {
             Cell::Nothing => "–".to_owned(),
-            Cell::Missing(reason) => (*reason).to_owned(),
             Cell::Text(text) => text.clone(),
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, digits) => plain(*value, *digits),
             Cell::Spread { mean, std, n, .. } => {
                 Spread { mean: *mean, std: *std, n: *n }.to_string()
             }
-            Cell::Interval { mean, ends } => {
-                let ends = ends.map(|ends| ends.map(|end| signed(end, 4)));
-                let ends = ends.map_or(String::new(), |[low, high]| format!(" [{low}, {high}]"));
-                signed(*mean, 4) + &ends
+            Cell::Interval { mean, low, high } => {
+                let ends = |(low, high)| format!(" [{}, {}]", signed(low, 4), signed(high, 4));
+                signed(*mean, 4) + &low.zip(*high).map(ends).unwrap_or_default()
             }
             Cell::Estimate(estimate) => estimate.to_string(),
-            Cell::Ends(estimate) => estimate.ends(plain),
         }
     }
 
@@ -134,7 +128,7 @@ impl Cell {
     /// The estimate that it shows.
     pub(super) fn estimate(&self) -> Option<&Estimate> {
         match self {
-            Cell::Estimate(estimate) | Cell::Ends(estimate) => Some(estimate),
+            Cell::Estimate(estimate) => Some(estimate),
             _ => None,
         }
     }
@@ -143,7 +137,7 @@ impl Cell {
     pub(super) fn fields(&self, kind: Kind) -> Vec<String> {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let mut fields = match self {
-            Cell::Nothing | Cell::Missing(_) => Vec::new(),
+            Cell::Nothing => Vec::new(),
             Cell::Text(text) => vec![text.clone()],
             Cell::Count(count) => vec![count.to_string()],
             Cell::Number(value, _) => vec![value.to_string()],
@@ -151,14 +145,10 @@ impl Cell {
                 let n = n.map_or(String::new(), |n| n.to_string());
                 vec![mean.to_string(), number(*std), n]
             }
-            Cell::Interval { mean, ends } => {
-                let ends = ends.map_or([None; 2], |ends| ends.map(Some));
-                vec![mean.to_string(), number(ends[0]), number(ends[1])]
-            }
-            Cell::Estimate(Estimate { mean, low, high, .. }) => {
+            Cell::Interval { mean, low, high }
+            | Cell::Estimate(Estimate { mean, low, high, .. }) => {
                 vec![mean.to_string(), number(*low), number(*high)]
             }
-            Cell::Ends(_) => vec![self.shown()],
         };
         fields.resize(kind.fields().len(), String::new());
         fields
@@ -166,19 +156,15 @@ impl Cell {
 
     pub(super) fn json(&self) -> Value {
         match self {
-            Cell::Nothing | Cell::Missing(_) => Value::Null,
+            Cell::Nothing => Value::Null,
             Cell::Text(text) => json!(text),
             Cell::Count(count) => json!(count),
             Cell::Number(value, _) => json!(value),
             Cell::Spread { mean, std, n, .. } => json!({"mean": mean, "std": std, "n": n}),
-            Cell::Interval { mean, ends } => {
-                let [low, high] = ends.map_or([None; 2], |ends| ends.map(Some));
+            Cell::Interval { mean, low, high }
+            | Cell::Estimate(Estimate { mean, low, high, .. }) => {
                 json!({"mean": mean, "low": low, "high": high})
             }
-            Cell::Estimate(Estimate { mean, low, high, .. }) => {
-                json!({"mean": mean, "low": low, "high": high})
-            }
-            Cell::Ends(_) => json!(self.shown()),
         }
     }
 }

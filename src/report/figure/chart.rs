@@ -90,9 +90,8 @@ fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
             let std = std.unwrap_or(0.0);
             Some(Mark::Paper { mean, low: mean - std, high: mean + std })
         }
-        Cell::Interval { mean, ends } => {
-            let [low, high] = ends.unwrap_or([mean; 2]);
-            Some(Mark::Paper { mean, low, high })
+        Cell::Interval { mean, low, high } => {
+            Some(Mark::Paper { mean, low: low.unwrap_or(mean), high: high.unwrap_or(mean) })
         }
         _ => None,
     });
