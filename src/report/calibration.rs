@@ -14,7 +14,6 @@ pub fn drawing(title: &str, calibration: &Calibration) -> Drawing {
         Some(Point {
             x: bin.confidence?,
             y: bin.accuracy?,
-            std: None,
             radius: (RADIUS * share.sqrt()).max(LEAST_RADIUS),
         })
     };

@@ -11,7 +11,7 @@ pub fn panel(contents: &Contents) -> Option<Subplot> {
     let of = |count: usize, of: usize| count as f64 / of as f64;
     let point = |at: &Threshold| {
         let [x, y] = [of(at.above, *cases), of(at.wrong, at.above)];
-        Point { x, y, std: None, radius: 2.5 }
+        Point { x, y, radius: 2.5 }
     };
     let lines = curves.iter().enumerate().map(|(series, (_, curve))| {
         let points = curve.iter().map(point).collect();

@@ -275,9 +275,9 @@ fn every_recipe_ends_with_tiny_models() {
         assert!(table.contains("Steps, turns and time"), "{name}: {table}");
         assert!(table.contains("share of chunks"), "{name}: {table}");
         let page = std::fs::read_to_string(scratch.path(&format!("{out}/report.html"))).unwrap();
-        let sweeps = ["Correction, over all notes", "Turns and steps a note", "Time of a step"];
-        let is_swept = recipe.contains("analyses = [\"sweep\"]");
-        assert!(sweeps.iter().all(|title| page.contains(title) == is_swept), "{name}");
+        for title in ["Correction, over all notes", "Turns and steps a note", "Time of a step"] {
+            assert!(page.contains(title), "{name}: {title}");
+        }
         if name == "medreact-table2.toml" {
             assert!(table.contains("0.5990"), "{table}");
         }

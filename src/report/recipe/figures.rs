@@ -1,16 +1,13 @@
-//! The figures of a recipe: charts of its tables, lines over its methods, and a diagram of each cell's confidence.
+//! The figures of a recipe: charts of its tables, and a diagram of each cell's confidence.
 
-use crate::analysis::notes;
-use crate::analysis::recipe::notes::correction;
-use crate::analysis::recipe::results::{CellResult, RecipeResults};
+use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables;
 use crate::analysis::table::Table;
-use crate::experiment::recipe::file::{Analysis, DatasetEntry};
-use crate::experiment::recipe::{NoteColumn, Recipe};
+use crate::experiment::recipe::Recipe;
 use crate::report::calibration;
-use crate::report::figure::{Chart, Drawing, Drawn, Key, Line, Plane, Point, Subplot};
+use crate::report::figure::{Chart, Drawing, Drawn, Subplot};
 
-const CHARTS: [Chart; 8] = [
+const CHARTS: [Chart; 11] = [
     Chart {
         table: "accuracy",
         title: "",
@@ -26,6 +23,38 @@ const CHARTS: [Chart; 8] = [
         lanes: &[
             Drawn(0, "detection", "detection"),
             Drawn(1, "localisation", "localisation by similarity"),
+        ],
+    },
+    Chart {
+        table: "notes",
+        title: "Correction, over all notes",
+        description: "How similar corrections are to the gold ones, over all notes, with one standard deviation over the runs.",
+        reach: &[0.0, 1.0],
+        lanes: &[
+            Drawn(0, "ROUGE-1: all notes", "ROUGE-1"),
+            Drawn(1, "BERTScore: all notes", "BERTScore"),
+            Drawn(2, "BLEURT: all notes", "BLEURT"),
+            Drawn(3, "AggregateScore: all notes", "AggregateScore"),
+        ],
+    },
+    Chart {
+        table: "search-effort",
+        title: "Turns and steps a note",
+        description: "Turns and steps that a note took, with one standard deviation over the notes.",
+        reach: &[0.0],
+        lanes: &[
+            Drawn(0, "turns a note", "MedReFlex turns"),
+            Drawn(1, "MedReAct steps a note", "MedReAct steps"),
+        ],
+    },
+    Chart {
+        table: "search-effort",
+        title: "Time of a step",
+        description: "Seconds that a step took, with one standard deviation over the steps.",
+        reach: &[0.0],
+        lanes: &[
+            Drawn(0, "seconds a step: all steps", "all steps"),
+            Drawn(1, "seconds a step: those that search", "steps that search"),
         ],
     },
     Chart {
@@ -93,108 +122,12 @@ const CHARTS: [Chart; 8] = [
 /// The figures that stand with a table.
 pub fn panels(table: &Table, recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
     let mut panels = match table.name {
-        "accuracy" | "notes" if recipe.analyses.contains(&Analysis::Sweep) => {
-            sweeps(table.name, recipe, results)
-        }
         "calibration" => calibration(recipe, results),
         _ => Vec::new(),
     };
     let charts = CHARTS.iter().filter(|chart| chart.table == table.name);
     panels.extend(charts.filter_map(|chart| chart.of(table)));
     panels
-}
-
-/// What a cell has of a line: a mean and, over several runs or notes, its deviation.
-type Value = fn(&Recipe, &CellResult) -> Option<(f64, Option<f64>)>;
-
-fn corrected(recipe: &Recipe, cell: &CellResult, column: NoteColumn) -> Option<(f64, Option<f64>)> {
-    let over = &correction(recipe, cell, column)?.composite;
-    Some((over.mean, over.std))
-}
-
-fn search(cell: &CellResult) -> Option<&notes::SearchFigures> {
-    cell.notes.as_ref()?.search.as_ref()
-}
-
-fn pair(of: notes::Spread) -> (f64, Option<f64>) {
-    (of.mean, of.std)
-}
-
-/// Figures over the methods in their order, each with its axis and its lines: accuracy; on notes corrections, then turns and time of
-/// systems that search (MedReAct'N'MedReFlex, Figures 2 to 6).
-fn sweeps(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
-    let accuracy: &[(&str, Value)] = &[("accuracy", |_, cell| Some((cell.mean?, cell.std)))];
-    let corrections: &[(&str, Value)] = &[
-        ("ROUGE-1", |recipe, cell| corrected(recipe, cell, NoteColumn::Rouge1)),
-        ("BERTScore", |recipe, cell| corrected(recipe, cell, NoteColumn::BertScore)),
-        ("BLEURT", |recipe, cell| corrected(recipe, cell, NoteColumn::Bleurt)),
-        ("AggregateScore", |recipe, cell| corrected(recipe, cell, NoteColumn::Aggregate)),
-    ];
-    let turns: &[(&str, Value)] = &[
-        ("MedReFlex turns", |_, cell| Some(pair(search(cell)?.turns))),
-        ("MedReAct steps", |_, cell| Some(pair(search(cell)?.steps))),
-    ];
-    let seconds: &[(&str, Value)] = &[
-        ("all steps", |_, cell| Some(pair(search(cell)?.seconds_a_step))),
-        ("steps that search", |_, cell| Some(pair(search(cell)?.seconds_a_searching_step))),
-    ];
-    let figures = match table {
-        "accuracy" => vec![("In the order of the methods", "accuracy", accuracy)],
-        _ => vec![
-            ("Correction, over all notes", "score", corrections),
-            ("Turns and steps a note", "number", turns),
-            ("Time of a step", "seconds", seconds),
-        ],
-    };
-    let drawn =
-        figures.into_iter().map(|(title, up, lines)| sweep(recipe, results, title, up, lines));
-    drawn.filter(|one| !one.drawings.is_empty()).collect()
-}
-
-/// A drawing for each dataset that has a value.
-fn sweep(
-    recipe: &Recipe,
-    results: &RecipeResults,
-    title: &str,
-    up: &str,
-    of: &[(&str, Value)],
-) -> Subplot {
-    let drawing = |dataset: &DatasetEntry| {
-        let line = |(series, (_, value)): (usize, &(&str, Value))| {
-            let methods = recipe.method.iter().enumerate();
-            let points = methods.filter_map(|(place, method)| {
-                let cell = tables::cell(results, &method.name, &dataset.name)?;
-                let (y, std) = value(recipe, cell)?;
-                // A little beside each other, so that none covers another.
-                let x = place as f64 + 0.06 * (series as f64 - (of.len() - 1) as f64 / 2.0);
-                Some(Point { x, y, std, radius: 3.5 })
-            });
-            Line { series, points: points.collect() }
-        };
-        let lines: Vec<Line> = of.iter().enumerate().map(line).collect();
-        let has_points = lines.iter().any(|line| !line.points.is_empty());
-        has_points.then(|| {
-            Plane {
-                title: dataset.label.clone(),
-                description: format!("{title} by method, with one standard deviation to either side where there is one."),
-                width: (64 + 92 * recipe.method.len().max(3)) as u32,
-                height: 280,
-                across: "method".to_owned(),
-                up: up.to_owned(),
-                names: recipe.method.iter().map(|one| one.label.clone()).collect(),
-                lines,
-                ..Plane::default()
-            }
-            .draw()
-        })
-    };
-    let has = |value: &Value| results.cells.iter().any(|cell| value(recipe, cell).is_some());
-    let named = of.iter().enumerate().filter(|(_, (_, value))| has(value));
-    Subplot {
-        title: title.to_owned(),
-        drawings: recipe.dataset.iter().filter_map(drawing).collect(),
-        key: named.map(|(series, (label, _))| Key::series(series, label)).collect(),
-    }
 }
 
 /// A reliability diagram for each cell, by dataset.
