@@ -68,25 +68,10 @@ impl ParseHealth {
         })
     }
 
-    /// What the replies are beside how they were read, in percent; empty where none is.
-    fn hollow(&self) -> String {
-        named(&[
-            ("void", self.void),
-            ("looping", self.looping),
-            ("cut", self.cut),
-            ("contradictory", self.contradictory),
-        ])
-    }
-
-    /// Those that gave no answer, in percent.
-    fn silent(&self) -> String {
-        named(&[("refused", self.refused), ("unread", self.unread)])
-    }
-
-    fn is_hollow(&self) -> bool {
-        [self.void, self.looping, self.cut, self.contradictory]
-            .iter()
-            .any(|share| *share > HOLLOW_LIMIT)
+    /// What the replies are beside how they were read.
+    fn hollow(&self) -> [(&'static str, f64); 4] {
+        let ParseHealth { void, looping, cut, contradictory, .. } = *self;
+        [("void", void), ("looping", looping), ("cut", cut), ("contradictory", contradictory)]
     }
 
     /// The warnings for figures of `whom`.
@@ -106,12 +91,14 @@ fn named(shares: &[(&str, f64)]) -> String {
 /// answer, and those of which more than [`HOLLOW_LIMIT`] say nothing.
 pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<String> {
     let of: Vec<(String, ParseHealth)> = of.into_iter().collect();
-    let told = |is: fn(&ParseHealth) -> bool, shares: fn(&ParseHealth) -> String| -> Vec<String> {
-        let named = of.iter().filter(|(_, health)| is(health));
-        named.map(|(whom, health)| format!("{whom} ({} %)", shares(health))).collect()
-    };
-    let unread = told(|health| health.unread + health.refused > UNREAD_LIMIT, ParseHealth::silent);
-    let hollow = told(ParseHealth::is_hollow, ParseHealth::hollow);
+    let unread = of.iter().filter(|(_, one)| one.unread + one.refused > UNREAD_LIMIT);
+    let unread = unread.map(|(whom, one)| {
+        let silent = [("refused", one.refused), ("unread", one.unread)];
+        format!("{whom} ({} %)", named(&silent))
+    });
+    let hollow = of.iter().filter(|(_, one)| one.hollow().iter().any(|(_, of)| *of > HOLLOW_LIMIT));
+    let hollow = hollow.map(|(whom, one)| format!("{whom} ({} %)", named(&one.hollow())));
+    let (unread, hollow): (Vec<String>, Vec<String>) = (unread.collect(), hollow.collect());
     let mut warnings = Vec::new();
     if !unread.is_empty() {
         warnings.push(format!(
@@ -136,7 +123,7 @@ impl fmt::Display for ParseHealth {
         let shares = [self.ok, self.repaired, self.fallback, self.refused, self.unread];
         let shares = shares.map(|share| format!("{:.1}", 100.0 * share));
         f.write_str(&shares.join(" / "))?;
-        match self.hollow() {
+        match named(&self.hollow()) {
             none if none.is_empty() => Ok(()),
             hollow => write!(f, " ({hollow})"),
         }

@@ -4,7 +4,6 @@ pub mod comparison;
 pub mod conditions;
 pub mod figures;
 pub mod health;
-mod making;
 pub mod mediqa_corr;
 pub mod metrics;
 pub mod notes;

@@ -11,7 +11,6 @@ use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::forecast::{file, is_there, reply_tokens, weight_bytes};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::cells::cells;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::spec::Spec;
 use crate::model::available_memory;
@@ -26,20 +25,17 @@ pub struct Planned {
 
 /// Every cell of a recipe.
 pub fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
-    let cells = cells(&recipe.forms)?;
-    let planned = cells.iter().zip(recipe.specs()?);
+    let planned = recipe.manifest.recipe.cells().zip(recipe.specs()?);
     Ok(planned.map(|(cell, spec)| Planned { label: cell.title(), spec }).collect())
 }
 
 /// Tells what a recipe would take.
 pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
-    for form in &recipe.forms {
-        let Recipe { title, decoding, .. } = &form.manifest.recipe;
-        console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
-    }
+    let Recipe { title, decoding, .. } = &recipe.manifest.recipe;
+    console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
     let mut outlook = Outlook::of(&planned(recipe)?)?;
     if scorers.keywords.is_none() {
-        let absent = recipe.manifest().keyword_files().into_iter().filter(|file| !file.is_file());
+        let absent = recipe.manifest.keyword_files().into_iter().filter(|file| !file.is_file());
         let without = "; without it KPCS takes the words that gold corrections change";
         outlook.optional.extend(absent.map(|path| file(&path) + without));
     }

@@ -14,7 +14,7 @@ use super::sandboxed::Paths;
 use super::summary::{self, count};
 use super::{interrupt, list, report};
 use crate::analysis::notes::GivenKeywords;
-use crate::analysis::recipe::results::{RecipeResults, VariantResult};
+use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables::markdown;
 use crate::audit::AuditOptions;
 use crate::cli::exit::Failure;
@@ -33,7 +33,6 @@ use crate::experiment::recipe::file::Analysis;
 use crate::experiment::recipe::machine::Machine;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
-use crate::experiment::recipe::variant::Form;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
 use crate::panel::remote::Address;
@@ -51,9 +50,6 @@ pub struct RecipeVerb {
     /// Short for --decoding grammar; recipes decode as their papers do by default
     #[arg(long, conflicts_with_all = ["decoding", "free"])]
     constrained: bool,
-    /// Variants of the recipe to run beside it, with names from the recipe's file, or all
-    #[arg(long, value_delimiter = ',', value_name = "A,B|all")]
-    variants: Vec<String>,
     /// Maximum number of items of each dataset: the first N
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -97,7 +93,7 @@ impl RecipeVerb {
             return self.paper(names);
         }
         let recipe = self.recipe()?;
-        refuse_unused_files(&recipe.forms)?;
+        refuse_unused_files(&recipe.manifest)?;
         Ok(vec![recipe])
     }
 
@@ -130,7 +126,7 @@ impl RecipeVerb {
         let stem = Path::new(self.name()).file_stem().unwrap_or_default();
         let default = || PathBuf::from(format!("wardround-{}", stem.to_string_lossy()));
         Ok(RecipeRun {
-            forms: Form::all(self.manifest()?)?,
+            manifest: self.manifest()?,
             out: self.out.clone().unwrap_or_else(default),
             hardware: self.start.execution.hardware.clone(),
             max_in_flight: self.start.execution.max_in_flight(),
@@ -147,9 +143,6 @@ impl RecipeVerb {
             true => DecodingMode::Grammar,
             false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
-        if !self.start.dry_run {
-            recipe.refuse_missing(self.name(), data_dir)?;
-        }
         if !self.start.panel.panel.is_empty() {
             recipe.panel = list::models(&self.start.panel.panel)?;
         } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
@@ -178,12 +171,6 @@ impl RecipeVerb {
             slots: set.models,
             sampling: self.start.panel.sampling,
             slot_sampling: set.sampling,
-            variants: match &self.variants[..] {
-                [all] if all == "all" => {
-                    recipe.variants.iter().map(|one| one.name.clone()).collect()
-                }
-                names => names.to_vec(),
-            },
             corpus: corpus(&self.start.corpus)?,
             exemplars: self.start.exemplars.spec(exemplars)?,
             machine: Machine::of(&self.start.execution.hardware),
@@ -223,9 +210,9 @@ impl RecipeOutput {
     }
 
     fn run_one(&self, recipe: &RecipeRun, observer: Arc<Terminal>) -> Result<(), Failure> {
-        let keywords = self.keywords(recipe.manifest())?;
+        let keywords = self.keywords(&recipe.manifest)?;
         let resolved = recipe.resolve()?;
-        let encoder = self.open_encoder(&recipe.manifest().recipe)?;
+        let encoder = self.open_encoder(&recipe.manifest.recipe)?;
         let (finished, stopped) =
             recipe.execute(resolved, observer, interrupt::watch(), |executed| {
                 summary::write(executed).map(|_| ())
@@ -233,7 +220,7 @@ impl RecipeOutput {
         for (_, contents) in &finished {
             summary::write_missing_page(contents)?;
         }
-        if let Some(shard) = recipe.manifest().shard {
+        if let Some(shard) = recipe.manifest.shard {
             console::note(format!(
                 "shard {shard}: {} run; the table comes once the recipe runs whole, without --shard, from the same --calls",
                 count(finished.len(), "cell")
@@ -241,7 +228,7 @@ impl RecipeOutput {
             let errored = finished.iter().try_for_each(|(_, contents)| refuse_failed(contents));
             return stopped.map_or(errored, Err);
         }
-        let written = self.write(&recipe.forms, finished, encoder.as_ref(), keywords, &recipe.out);
+        let written = self.write(recipe, &finished, encoder.as_ref(), keywords);
         stopped.map_or(written, Err)
     }
 
@@ -250,7 +237,7 @@ impl RecipeOutput {
         let ScorerFlags { scorers, keywords, .. } = &self.scorers;
         let figures = [&self.encoder, scorers, keywords];
         let paths = paths.read(figures.into_iter().flatten());
-        let keywords = recipe.manifest().keyword_files();
+        let keywords = recipe.manifest.keyword_files();
         let paths = paths.read(keywords.iter().filter(|file| file.is_file()));
         recipe.specs()?.iter().try_fold(paths, Paths::run)
     }
@@ -275,59 +262,37 @@ impl RecipeOutput {
         Ok(given)
     }
 
-    /// Writes the results and the page of every form of a recipe of which a cell has run, and prints the recipe's table.
-    pub fn write(
+    /// Writes the results and the page of a recipe of which a cell has run, and prints its table.
+    fn write(
         &self,
-        forms: &[Form],
-        mut finished: Vec<(Cell<'_>, Contents)>,
+        recipe: &RecipeRun,
+        finished: &[(Cell<'_>, Contents)],
         encoder: Option<&Encoder>,
         keywords: GivenKeywords,
-        out: &Path,
     ) -> Result<(), Failure> {
+        if finished.is_empty() {
+            return Ok(());
+        }
+        let RecipeRun { manifest: RecipeManifest { name, recipe, .. }, out, .. } = recipe;
         let mut scorer = self.scorers.correction_scorer(finished.iter().map(|(_, run)| run))?;
         scorer.keywords = keywords;
-        let digest = |(cell, run): &(Cell<'_>, Contents)| {
-            let (folder, digest) = (cell.directory(Path::new("")), compare::digest(run)?);
-            Ok::<_, Failure>(format!("{} {digest}", folder.display()))
-        };
-        let digests = finished.iter().map(digest).collect::<Result<Vec<_>, _>>()?;
-        let mut variants = Vec::new();
-        let (mut errors, mut is_whole) = (0, true);
-        let mut silent = Vec::new();
-        // The recipe itself comes last: its results hold those of its variants.
-        for form in forms.iter().rev() {
-            let own =
-                |(cell, _): &mut (Cell<'_>, Contents)| cell.variant == form.variant.as_deref();
-            let cells: Vec<_> = finished.extract_if(.., own).collect();
-            is_whole &= !cells.is_empty();
-            if cells.is_empty() {
-                continue;
+        let results = RecipeResults::of(name, recipe, finished, encoder, &scorer)?;
+        results.write(out)?;
+        report::write_recipe(recipe, &results, finished, out)?;
+        console::say(markdown(recipe, &results).trim_end())?;
+        console::note(format!("report     {}", out.join(report::FILE).display()));
+        let (mut digests, mut silent) = (Vec::new(), Vec::new());
+        for (cell, run) in finished {
+            let folder = cell.directory(Path::new(""));
+            digests.push(format!("{} {}", folder.display(), compare::digest(run)?));
+            if refuse_silence(run.outcomes().values().copied()).is_err() {
+                silent.push(cell.directory(out));
             }
-            let recipe = &form.manifest.recipe;
-            let mut results =
-                RecipeResults::of(&form.manifest.name, recipe, &cells, encoder, &scorer)?;
-            is_whole &= results.missing.is_empty();
-            errors += results.cells.iter().map(|cell| cell.n_errors).sum::<usize>();
-            for (cell, run) in &cells {
-                if refuse_silence(run.outcomes().values().copied()).is_err() {
-                    silent.push(cell.directory(out));
-                }
-            }
-            match &form.variant {
-                Some(variant) => variants.insert(0, VariantResult::of(variant, recipe, &results)),
-                None => results.variants = std::mem::take(&mut variants),
-            }
-            let folder = form.directory(out);
-            results.write(&folder)?;
-            report::write_recipe(recipe, &results, &cells, &folder)?;
-            if form.variant.is_none() {
-                console::say(markdown(recipe, &results).trim_end())?;
-            }
-            console::note(format!("report     {}", folder.join(report::FILE).display()));
         }
-        if is_whole {
+        if results.missing.is_empty() {
             console::note(format!("digest     {}", compare::digest_of_cells(digests)));
         }
+        let errors = results.cells.iter().map(|cell| cell.n_errors).sum::<usize>();
         match (errors, silent.first()) {
             (0, None) => Ok(()),
             (0, Some(first)) => Err(Failure::outcome(
@@ -347,9 +312,7 @@ impl RecipeOutput {
 
     /// The encoder, if the recipe measures similarity; `None` with a note if none was given.
     pub fn open_encoder(&self, recipe: &Recipe) -> Result<Option<Encoder>, Failure> {
-        let wants = recipe.analyses.contains(&Analysis::SimilarityInitial)
-            || recipe.analyses.contains(&Analysis::SimilarityRounds);
-        match (&self.encoder, wants) {
+        match (&self.encoder, recipe.analyses.contains(&Analysis::Similarity)) {
             (Some(folder), true) => Ok(Some(open_encoder(folder)?)),
             (None, true) => {
                 console::note(
@@ -377,7 +340,7 @@ fn each(
                 if recipes.len() > 1
                     && !matches!(error.blame(), Blame::Machine | Blame::Interrupted) =>
             {
-                let error = error.about(&recipe.manifest().name);
+                let error = error.about(&recipe.manifest.name);
                 console::note(format!("error: {error}"));
                 first.get_or_insert(error);
             }

@@ -1,6 +1,5 @@
 //! `report`: writes the page of a run or a recipe from its files, or prints its tables.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -17,10 +16,9 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::cells::{Cell, cells};
+use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
-use crate::experiment::recipe::variant::Form;
 use crate::experiment::{results, whole_file};
 use crate::record::NoteLine;
 use crate::report::Scoring;
@@ -122,15 +120,19 @@ impl Report {
     }
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
-        let (results, form) = (self.results(begun)?, [without_overrides(begun)]);
-        let runs = self.runs(&form, results.missing.is_empty())?;
+        let results = self.results(begun)?;
+        let runs = self.runs(&begun.recipe, results.missing.is_empty())?;
         write_recipe(&begun.recipe, &results, &runs, &self.directory)
     }
 
     /// The runs of all cells, or of those that have finished.
-    fn runs<'a>(&self, form: &'a [Form], all: bool) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
+    fn runs<'a>(
+        &self,
+        recipe: &'a Recipe,
+        all: bool,
+    ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
         let mut runs = Vec::new();
-        for cell in cells(form)? {
+        for cell in recipe.cells() {
             let directory = cell.directory(&self.directory);
             if all || fs_err::exists(directory.join(results::FILE))? {
                 runs.push((cell, Contents::read(&directory)?));
@@ -145,8 +147,7 @@ impl Report {
         if let Some(whole) = written.filter(|results| results.missing.is_empty()) {
             return Ok(whole);
         }
-        let form = [without_overrides(begun)];
-        let runs = self.runs(&form, false)?;
+        let runs = self.runs(&begun.recipe, false)?;
         if runs.is_empty() {
             let (path, name) = (self.directory.clone(), begun.name.clone());
             return Err(RecipeError::Unfinished { path, name }.into());
@@ -162,8 +163,13 @@ impl Report {
 
     /// All tables, or the one that was asked for.
     fn tables(&self, begun: Option<&RecipeManifest>) -> Result<Vec<Table>, Failure> {
-        let tables = match begun {
-            Some(begun) => recipe_tables::all(&begun.recipe, &self.results(begun)?),
+        let mut remarks = Vec::new();
+        let mut tables = match begun {
+            Some(begun) => {
+                let results = self.results(begun)?;
+                remarks = recipe_tables::remarks(&results);
+                recipe_tables::all(&begun.recipe, &results)
+            }
             None => {
                 let contents = Contents::read(&self.directory)?;
                 let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?);
@@ -171,30 +177,21 @@ impl Report {
                 tables
             }
         };
-        let Some(name) = &self.table else {
-            return Ok(tables);
-        };
-        let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
-        let hint = format!("it has {}", names.join(", "));
-        let chosen = tables.into_iter().find(|table| table.name == name);
-        let missing = || {
-            let directory = self.directory.display();
-            Failure::usage(format!("{directory} has no table {name}"), &hint)
-        };
-        Ok(vec![chosen.ok_or_else(missing)?])
+        if let Some(name) = &self.table {
+            let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+            let hint = format!("it has {}", names.join(", "));
+            tables.retain(|table| table.name == name);
+            tables.truncate(1);
+            if tables.is_empty() {
+                let directory = self.directory.display();
+                return Err(Failure::usage(format!("{directory} has no table {name}"), &hint));
+            }
+        }
+        if let Some(last) = tables.last_mut() {
+            last.notes.extend(remarks);
+        }
+        Ok(tables)
     }
-}
-
-/// Whatever was overridden stands in the cells' own plans. Of systems that are gone the tables alone are left.
-fn without_overrides(begun: &RecipeManifest) -> Form {
-    let mut manifest = RecipeManifest {
-        settings: BTreeMap::new(),
-        slots: BTreeMap::new(),
-        slot_sampling: BTreeMap::new(),
-        ..begun.clone()
-    };
-    manifest.recipe.method.retain(|method| method.system.entry().is_ok());
-    Form { variant: None, manifest }
 }
 
 /// Says in every table of an unfinished run that it is one, and once on stderr, for CSV has no notes.

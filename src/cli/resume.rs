@@ -13,7 +13,6 @@ use crate::cli::exit::Failure;
 use crate::experiment::plan::Plan;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
-use crate::experiment::recipe::variant::Form;
 use crate::experiment::spec::Spec;
 
 #[derive(Debug, Args)]
@@ -50,7 +49,7 @@ impl Resume {
         let Some(manifest) = RecipeManifest::read(&self.directory)? else { return Ok(None) };
         Ok(Some(RecipeRun {
             hardware: manifest.machine.under(self.execution.hardware.clone())?,
-            forms: Form::all(manifest)?,
+            manifest,
             out: self.directory.clone(),
             max_in_flight: self.execution.max_in_flight(),
             hub: self.execution.hub_options()?,

@@ -1,6 +1,5 @@
 //! `verify`: checks that a run directory or a recipe's folder is complete and unchanged.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,9 +10,8 @@ use crate::analysis::results;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::compare;
-use crate::experiment::recipe::cells::directories;
+use crate::experiment::recipe::cells::FOLDER;
 use crate::experiment::recipe::manifest::RecipeManifest;
-use crate::experiment::recipe::variant;
 use crate::experiment::versions::Writers;
 
 #[derive(Debug, Args)]
@@ -68,7 +66,7 @@ impl Verify {
             return Err(Failure::usage("every cell of a recipe has a head of its own", hint));
         }
         let told = RecipeResults::read(out)?.map(|results| results.heads(out)).unwrap_or_default();
-        let cells = directories(begun, out);
+        let cells: Vec<PathBuf> = begun.recipe.cells().map(|cell| cell.directory(out)).collect();
         let (mut wrong, mut unfinished, mut digests) = (0, 0, Vec::new());
         for cell in &cells {
             let name = cell.strip_prefix(out).unwrap_or(cell).display();
@@ -102,16 +100,13 @@ impl Verify {
                 }
             }
         }
-        let variants = [variant::folder(out)].into_iter();
-        let folders =
-            variants.chain(cells.iter().filter_map(|cell| Some(cell.parent()?.to_owned())));
-        for folder in BTreeSet::from_iter(folders.filter(|folder| folder.is_dir())) {
-            for entry in fs_err::read_dir(folder)? {
-                let path = entry?.path();
-                if !cells.iter().any(|cell| cell.starts_with(&path)) {
-                    wrong += 1;
-                    console::say(format!("wrong  {} is no cell of the recipe", path.display()))?;
-                }
+        let folder = out.join(FOLDER);
+        let there = if folder.is_dir() { Some(fs_err::read_dir(folder)?) } else { None };
+        for entry in there.into_iter().flatten() {
+            let path = entry?.path();
+            if !cells.contains(&path) {
+                wrong += 1;
+                console::say(format!("wrong  {} is no cell of the recipe", path.display()))?;
             }
         }
         match (wrong, unfinished) {

@@ -210,11 +210,6 @@ impl SystemConfig {
         file.map(|file| &file.source)
     }
 
-    /// Whether it works on notes rather than questions.
-    pub fn takes_notes(&self) -> bool {
-        self.entry.takes == ItemKind::Notes
-    }
-
     /// The agents, in panel order.
     pub fn slots(&self) -> Vec<Slot> {
         self.settings.slots()

@@ -61,49 +61,6 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
 }
 
 #[test]
-#[ignore = "needs WARDROUND_DATA, and python3 of 3.11 or later"]
-fn with_data_table_one_runs_in_all_its_variants_from_one_command() {
-    let scratch = Scratch::new();
-    scratch.link_data();
-    let panel = scratch.panel();
-    let run = format!(
-        "recipe table1 --variants all --data-dir data --limit 1 --runs 1 --panel {panel} --set max_tokens=40 --set record_chars=2 --quiet --out table1"
-    );
-    let table = scratch.wardround(&run).finished().stdout.clone();
-    assert!(table.contains("The recipe and its variants"), "{table}");
-    let folder = scratch.path("table1");
-    let found = results(&folder);
-    let names = ["harness", "constrained", "thinking", "qwen-decides"];
-    assert_eq!(found["variants"].as_array().unwrap().len(), names.len());
-    is_recomputed(&folder);
-    let plan = |folder: &Path, cell: &str| -> toml::Table {
-        let path = folder.join("cells").join(cell).join("plan.toml");
-        std::fs::read_to_string(path).unwrap().parse().unwrap()
-    };
-    assert_eq!(plan(&folder, "cot-medqa")["decoding"].as_str(), Some("json"));
-    for (variant, own) in names.iter().zip(found["variants"].as_array().unwrap()) {
-        let folder = folder.join("variants").join(variant);
-        assert_eq!(results(&folder)["cells"], own["cells"], "{variant}");
-        is_recomputed(&folder);
-        assert!(folder.join("report.html").is_file());
-    }
-    let variant = |name: &str| folder.join("variants").join(name);
-    let settings = |name: &str, cell: &str| plan(&variant(name), cell)["settings"].clone();
-    assert_eq!(settings("harness", "reconcile-medqa")["mab_compat"].as_str(), Some("on"));
-    assert_eq!(settings("thinking", "medmad-medqa")["thinking"].as_str(), Some("where-possible"));
-    assert_eq!(plan(&variant("constrained"), "cot-medqa")["decoding"].as_str(), Some("grammar"));
-    let members = plan(&variant("qwen-decides"), "medagents-medqa")["panel"].clone();
-    let decides =
-        members.as_array().unwrap().iter().find(|one| one["agent"].as_str() == Some("decision"));
-    assert!(decides.unwrap()["backbone"].as_str().unwrap().contains("qwen3"), "{members}");
-    // All is there: nothing runs again.
-    assert_eq!(scratch.wardround("resume table1 --quiet").finished().stdout, table);
-    scratch
-        .wardround("recipe table1 --variants nobody --data-dir data --dry-run")
-        .refused(2, &["no variant nobody", "harness, constrained, thinking, qwen-decides, or all"]);
-}
-
-#[test]
 fn a_dry_run_of_a_recipe_fetches_nothing_and_says_what_is_missing() {
     let scratch = Scratch::new();
     let told = scratch.wardround("recipe medreact-table2 --data-dir nowhere --dry-run");
@@ -161,7 +118,7 @@ fn with_python_cells_share_the_calls_that_they_have_in_common() {
     };
     let recipe = format!(
         "title = \"Sweep\"\ntext = \"Rounds.\"\nruns = 1\ndecoding = \"grammar\"\npanel = [\"gemma3\", \"llama\", \"qwen3\"]\n\
-         analyses = [\"netgain\", \"sweep\", \"correlated-errors\"]\n\
+         analyses = [\"netgain\", \"correlated-errors\"]\n\
          [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n{}{}",
         method(0),
         method(1)
@@ -226,7 +183,6 @@ fn a_new_recipe_runs_as_it_stands_and_writes_over_nothing() {
     for label in ["A vote on the first answers", "One round of debate"] {
         assert!(table.contains(label), "{table}");
     }
-    assert!(!table.contains("unlike the paper"), "{table}");
     let digest = |told: &str| {
         let line = told.lines().find_map(|line| line.strip_prefix("digest "));
         line.unwrap_or_else(|| panic!("{told}")).trim().to_owned()
@@ -243,9 +199,7 @@ fn a_new_recipe_runs_as_it_stands_and_writes_over_nothing() {
     scratch.wardround("recipe new notes.toml --data notes.csv --format medec").succeeded();
     let notes = std::fs::read_to_string(scratch.path("notes.toml")).unwrap();
     assert!(notes.contains("file = \"notes.csv\"") && notes.contains("\"medguards\""), "{notes}");
-    scratch
-        .wardround("recipe notes.toml --data-dir . --out notes")
-        .refused(2, &["notes.toml, line 16: dataset mine, file: there is no ", "hint: "]);
+    scratch.wardround("recipe notes.toml --data-dir . --out notes").refused(2, &["notes.csv"]);
 }
 
 #[test]

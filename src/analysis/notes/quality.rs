@@ -104,11 +104,6 @@ impl Measure {
         if is_medec { Measure::Rouge1Stemmed } else { Measure::Rouge1 }
     }
 
-    /// Its recall, which the paper's A.1 names.
-    pub fn rouge1_recall(is_medec: bool) -> Measure {
-        if is_medec { Measure::Rouge1StemmedRecall } else { Measure::Rouge1Recall }
-    }
-
     /// Whether texts of the language have it.
     pub fn is_of(self, language: Language) -> bool {
         use Measure::{Rouge1Stemmed, Rouge1StemmedRecall, Rouge2Stemmed, RougeLStemmed};

@@ -135,11 +135,10 @@ pub fn collapse(
     encoder: Option<&Encoder>,
 ) -> Result<Vec<CollapseRow>, Failure> {
     let asks = |analysis| recipe.analyses.contains(&analysis);
-    let wants_similarity = asks(Analysis::SimilarityInitial) || asks(Analysis::SimilarityRounds);
-    if !wants_similarity && !asks(Analysis::CorrelatedErrors) {
+    if !asks(Analysis::Similarity) && !asks(Analysis::CorrelatedErrors) {
         return Ok(Vec::new());
     }
-    let encoder = encoder.filter(|_| wants_similarity);
+    let encoder = encoder.filter(|_| asks(Analysis::Similarity));
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
         Ok(CollapseRow {
             method: result.method.clone(),

@@ -49,15 +49,15 @@ pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<Budget
         let mut here = on_dataset(cells, &dataset.name);
         here.retain(|cell| !cell.outcomes.items().is_empty());
         let Some((reference, others)) = here.split_first() else { continue };
-        let reference_costs = &Costs::of(reference);
         for method in others.iter().filter(|cell| is_sampled(cell)) {
-            let row = Priced { reference, reference_costs, method, costs: Costs::of(method) };
             rows.push(BudgetRow {
                 dataset: dataset.name.clone(),
                 method: method.result.method.clone(),
                 reference: reference.result.method.clone(),
-                calls: row.at(|_| 1)?,
-                tokens: row.at(tokens)?,
+                calls: at_budget(reference, method, |_| 1)?,
+                tokens: at_budget(reference, method, |call| {
+                    call.usage.prompt_tokens + call.usage.completion_tokens
+                })?,
             });
         }
     }
@@ -75,39 +75,25 @@ fn is_sampled(cell: &CellOutcomes<'_>) -> bool {
     lines().next().is_some() && lines().all(|line| line.rounds.len() == 1 && is_repeated(line))
 }
 
-fn tokens(call: &CallLine) -> usize {
-    call.usage.prompt_tokens + call.usage.completion_tokens
+/// What the calls for a question of a run cost that are such.
+struct Costs<'a> {
+    calls: BTreeMap<(u32, &'a str), Vec<&'a CallLine>>,
+    price: fn(&CallLine) -> usize,
 }
-
-/// The calls of a run, by run and item.
-struct Costs<'a>(BTreeMap<(u32, &'a str), Vec<&'a CallLine>>);
 
 impl<'a> Costs<'a> {
-    fn of(cell: &CellOutcomes<'a>) -> Costs<'a> {
-        let mut costs: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
+    fn of(cell: &CellOutcomes<'a>, price: fn(&CallLine) -> usize) -> Costs<'a> {
+        let mut calls: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
         for call in cell.outcomes.contents.calls.by_key().into_values() {
-            costs.entry((call.run, &call.item)).or_default().push(call);
+            calls.entry((call.run, &call.item)).or_default().push(call);
         }
-        Costs(costs)
+        Costs { calls, price }
     }
 
-    fn sum(
-        &self,
-        line: &AnswerLine,
-        price: fn(&CallLine) -> usize,
-        of: impl Fn(&CallLine) -> bool,
-    ) -> usize {
-        let calls = self.0.get(&(line.run, line.item.as_str())).into_iter().flatten();
-        calls.filter(|call| of(call)).map(|call| price(call)).sum()
+    fn sum(&self, line: &AnswerLine, of: impl Fn(&CallLine) -> bool) -> usize {
+        let calls = self.calls.get(&(line.run, line.item.as_str())).into_iter().flatten();
+        calls.filter(|call| of(call)).map(|call| (self.price)(call)).sum()
     }
-}
-
-/// A method whose samples are paid with what the reference cost.
-struct Priced<'a, 'b> {
-    reference: &'b CellOutcomes<'a>,
-    reference_costs: &'b Costs<'a>,
-    method: &'b CellOutcomes<'a>,
-    costs: Costs<'a>,
 }
 
 /// The vote of the samples that were paid.
@@ -117,57 +103,54 @@ struct Paid {
     is_exhausted: bool,
 }
 
-impl Priced<'_, '_> {
-    fn at(&self, price: fn(&CallLine) -> usize) -> Result<AtBudget, Failure> {
-        let (answers, others) = (self.method.outcomes.answers(), self.reference.outcomes.answers());
-        let pay = |(line, other): (&&AnswerLine, &&AnswerLine)| {
-            self.pay(line, self.reference_costs.sum(other, price, |_| true), price)
-        };
-        let runs = answers.iter().zip(&others);
-        let paid: Vec<Vec<Paid>> =
-            runs.map(|(run, other)| run.iter().zip(other).map(pay).collect()).collect();
-        let right = |run: &Vec<Paid>| run.iter().map(|one| one.is_right).collect();
-        let verdicts: Vec<Vec<bool>> = paid.iter().map(right).collect();
-        let all = || paid.iter().flatten();
-        let share = |is: bool| f64::from(u8::from(is));
-        let units = self.method.outcomes.units();
-        let reference = self.reference.outcomes.verdicts();
-        Ok(AtBudget {
-            accuracy: mean(&all().map(|one| share(one.is_right)).collect::<Vec<_>>())
-                .unwrap_or(0.0),
-            difference: paired_difference(&reference, &verdicts, Some(&units))?,
-            samples: mean(&all().map(|one| one.samples as f64).collect::<Vec<_>>()).unwrap_or(0.0),
-            n_exhausted: all().filter(|one| one.is_exhausted).count(),
-        })
-    }
+fn at_budget(
+    reference: &CellOutcomes<'_>,
+    method: &CellOutcomes<'_>,
+    price: fn(&CallLine) -> usize,
+) -> Result<AtBudget, Failure> {
+    let (spent, costs) = (Costs::of(reference, price), Costs::of(method, price));
+    let (answers, others) = (method.outcomes.answers(), reference.outcomes.answers());
+    let runs = answers.iter().zip(&others).map(|(run, other)| {
+        let both = run.iter().zip(other);
+        both.map(|(line, other)| pay(line, spent.sum(other, |_| true), &costs)).collect()
+    });
+    let paid: Vec<Vec<Paid>> = runs.collect();
+    let right = |run: &Vec<Paid>| run.iter().map(|one| one.is_right).collect();
+    let verdicts: Vec<Vec<bool>> = paid.iter().map(right).collect();
+    let over_all = |of: fn(&Paid) -> f64| mean(&paid.iter().flatten().map(of).collect::<Vec<_>>());
+    let units = method.outcomes.units();
+    Ok(AtBudget {
+        accuracy: over_all(|one| f64::from(u8::from(one.is_right))).unwrap_or(0.0),
+        difference: paired_difference(&reference.outcomes.verdicts(), &verdicts, Some(&units))?,
+        samples: over_all(|one| one.samples as f64).unwrap_or(0.0),
+        n_exhausted: paid.iter().flatten().filter(|one| one.is_exhausted).count(),
+    })
+}
 
-    /// As many samples of the question as `budget` pays, in the order in which they are voted on.
-    fn pay(&self, line: &AnswerLine, budget: usize, price: fn(&CallLine) -> usize) -> Paid {
-        let Some(round) = line.rounds.first() else {
-            return Paid { is_right: false, samples: 0, is_exhausted: false };
-        };
-        let mut drawn: BTreeMap<&str, u32> = BTreeMap::new();
-        let (mut samples, mut spent) = (0, 0);
-        for agent in &round.agents {
-            let sample = drawn.entry(agent).or_default();
-            let is_own = |call: &CallLine| call.agent == *agent && call.sample == *sample;
-            spent += self.costs.sum(line, price, is_own);
-            if spent > budget && samples > 0 {
-                break;
-            }
-            *sample += 1;
-            samples += 1;
+/// As many samples of the question as `budget` pays, in the order in which they are voted on.
+fn pay(line: &AnswerLine, budget: usize, costs: &Costs<'_>) -> Paid {
+    let Some(round) = line.rounds.first() else {
+        return Paid { is_right: false, samples: 0, is_exhausted: false };
+    };
+    let mut drawn: BTreeMap<&str, u32> = BTreeMap::new();
+    let (mut samples, mut spent) = (0, 0);
+    for agent in &round.agents {
+        let sample = drawn.entry(agent).or_default();
+        spent += costs.sum(line, |call| call.agent == *agent && call.sample == *sample);
+        if spent > budget && samples > 0 {
+            break;
         }
-        let answers: Vec<&str> = round.answers[..samples].iter().map(String::as_str).collect();
-        let parts = |weight: &f64| (weight * f64::from(WHOLE)).round() as u32;
-        let mut weights: Vec<u32> = round.weights.iter().take(samples).map(parts).collect();
-        weights.resize(samples, WHOLE);
-        let answer = vote(&answers, &weights).answer;
-        Paid {
-            is_right: line.gold.as_ref() == Some(&answer),
-            samples,
-            is_exhausted: samples == round.agents.len() && spent < budget,
-        }
+        *sample += 1;
+        samples += 1;
+    }
+    let answers: Vec<&str> = round.answers[..samples].iter().map(String::as_str).collect();
+    let parts = |weight: &f64| (weight * f64::from(WHOLE)).round() as u32;
+    let mut weights: Vec<u32> = round.weights.iter().take(samples).map(parts).collect();
+    weights.resize(samples, WHOLE);
+    Paid {
+        is_right: line.gold.as_deref() == Some(&*vote(&answers, &weights).answer),
+        samples,
+        is_exhausted: samples == round.agents.len() && spent < budget,
     }
 }
 

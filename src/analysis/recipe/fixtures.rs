@@ -46,7 +46,6 @@ pub fn results(name: &str, recipe: &Recipe, cells: Vec<CellResult>) -> RecipeRes
         collapse: Vec::new(),
         cases: Vec::new(),
         improvements: Vec::new(),
-        variants: Vec::new(),
     }
 }
 

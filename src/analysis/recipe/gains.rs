@@ -3,180 +3,140 @@
 use super::improvement::{Gain, ImprovementRow};
 use super::notes::full;
 use super::results::RecipeResults;
-use super::tables::{cell, dataset, read};
+use super::tables::{cell, dataset};
+use crate::analysis::metrics::bootstrap::{Estimate, PValues};
 use crate::analysis::metrics::number::signed;
 use crate::analysis::table::Table;
-use crate::experiment::recipe::paper::PublishedEntry;
+use crate::experiment::recipe::paper::{PrintedGain, PublishedEntry};
 use crate::experiment::recipe::{NoteColumn, Recipe};
 
 /// What the printed percentage may differ from that of the printed columns: both are rounded.
 const ROUNDING: f64 = 0.3;
+/// What the labels of the paper's rows begin with.
+const PAPER: &str = "paper: ";
 
-#[derive(Clone, Copy)]
-enum Line<'a> {
-    Ours(&'a ImprovementRow),
-    Papers(&'a PapersGain<'a>),
-}
-
-impl<'a> Line<'a> {
-    fn ours(self) -> Option<&'a ImprovementRow> {
-        match self {
-            Line::Ours(row) => Some(row),
-            Line::Papers(_) => None,
-        }
-    }
-
-    fn dataset(self) -> &'a str {
-        match self {
-            Line::Ours(row) => &row.dataset,
-            Line::Papers(gain) => gain.dataset,
-        }
-    }
-
-    /// Whether it is the paper's row of a baseline.
-    fn is_alone(self) -> bool {
-        matches!(self, Line::Papers(papers) if papers.against.is_none())
-    }
-
-    /// Over the pairs; the paper has one figure a column, and its figures look like those.
-    fn of_pairs(self) -> Option<&'a Gain> {
-        match self {
-            Line::Ours(row) => row.pairs.as_ref(),
-            Line::Papers(papers) => Some(&papers.gain),
-        }
-    }
-}
-
-/// A row of the paper against another, over the columns that both have; or one of which an average is printed, alone.
-struct PapersGain<'a> {
+/// One of ours or of the paper's against another, over the columns that both have.
+struct Row<'a> {
     dataset: &'a str,
-    row: &'a PublishedEntry,
-    against: Option<&'a PublishedEntry>,
+    label: String,
+    /// `None` of a row of the paper's of which an average is printed, alone.
+    against: Option<String>,
     columns: Vec<NoteColumn>,
-    gain: Gain,
+    /// Over the pairs; the paper has one figure a column, and its figures look like those.
+    pairs: Option<Gain>,
+    composites: Option<Gain>,
+    difference: Option<&'a Estimate>,
+    bootstrap: Option<&'a PValues>,
+    printed: PrintedGain,
 }
 
-impl PapersGain<'_> {
-    fn all(recipe: &Recipe) -> Vec<PapersGain<'_>> {
-        let mut gains = Vec::new();
-        for dataset in recipe.dataset.iter().map(|dataset| dataset.name.as_str()) {
-            for row in &recipe.published {
-                let against = row.against.as_ref();
-                let mut others = recipe.published.iter();
-                let against = others.find(|other| Some(&other.label) == against);
-                gains.extend(PapersGain::of(dataset, row, against));
-            }
-        }
-        gains
+fn ours<'a>(recipe: &Recipe, results: &RecipeResults, row: &'a ImprovementRow) -> Row<'a> {
+    let full = |name: &str| {
+        let found = cell(results, name, &row.dataset);
+        found.map_or(name.to_owned(), |cell| full(recipe, cell))
+    };
+    Row {
+        dataset: &row.dataset,
+        label: full(&row.method),
+        against: Some(full(&row.baseline)),
+        columns: row.columns.clone(),
+        pairs: row.pairs.clone(),
+        composites: Some(row.composites.clone()),
+        difference: Some(&row.difference),
+        bootstrap: Some(&row.bootstrap),
+        printed: PrintedGain::default(),
     }
+}
 
-    fn of<'a>(
-        dataset: &'a str,
-        row: &'a PublishedEntry,
-        against: Option<&'a PublishedEntry>,
-    ) -> Option<PapersGain<'a>> {
-        let own = row.figures.get(dataset)?;
-        let base = match against {
-            Some(against) => against.figures.get(dataset)?,
-            None => row.gain.get(dataset).and(Some(own))?,
-        };
-        let columns = own.keys().copied().filter(|column| base.contains_key(column));
-        let columns: Vec<NoteColumn> = columns.collect();
-        let values = |of: &std::collections::BTreeMap<NoteColumn, f64>| {
-            columns.iter().filter_map(|column| of.get(column).copied()).collect::<Vec<f64>>()
-        };
-        let mut gain = Gain::of(&values(own), &values(base));
-        gain.delta_percent = gain.delta_percent.filter(|_| against.is_some());
-        Some(PapersGain { dataset, row, against, columns, gain })
-    }
+fn papers<'a>(recipe: &Recipe, dataset: &'a str, row: &PublishedEntry) -> Option<Row<'a>> {
+    let mut others = recipe.published.iter();
+    let against = others.find(|other| Some(&other.label) == row.against.as_ref());
+    let (own, printed) = (row.figures.get(dataset)?, row.gain.get(dataset));
+    let base = match against {
+        Some(against) => against.figures.get(dataset)?,
+        None => printed.and(Some(own))?,
+    };
+    let both = own.iter().filter_map(|(column, own)| Some((*column, (*own, *base.get(column)?))));
+    let (columns, values): (Vec<_>, Vec<_>) = both.unzip();
+    let (own, base): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
+    let mut gain = Gain::of(&own, &base);
+    gain.delta_percent = gain.delta_percent.filter(|_| against.is_some());
+    Some(Row {
+        dataset,
+        label: format!("{PAPER}{}", row.label),
+        against: against.map(|against| against.label.clone()),
+        columns,
+        pairs: Some(gain),
+        composites: None,
+        difference: None,
+        bootstrap: None,
+        printed: printed.copied().unwrap_or_default(),
+    })
+}
 
-    /// That the printed percentage is not the one of the printed columns.
-    fn contradiction(&self, recipe: &Recipe) -> Option<String> {
-        let printed = self.row.gain.get(self.dataset)?.delta_percent?;
-        let found = self.gain.delta_percent?;
-        let (label, dataset) = (&self.row.label, dataset(recipe, self.dataset));
-        ((printed - found).abs() > ROUNDING).then(|| {
-            format!(
-                "{label} on {dataset}: the paper prints {} %; its own columns give {} %.",
-                signed(printed, 1),
-                signed(found, 1)
-            )
-        })
-    }
+/// That the printed percentage is not the one of the printed columns.
+fn contradiction(recipe: &Recipe, row: &Row<'_>) -> Option<String> {
+    let (printed, found) = (row.printed.delta_percent?, row.pairs.as_ref()?.delta_percent?);
+    let label = row.label.trim_start_matches(PAPER);
+    ((printed - found).abs() > ROUNDING).then(|| {
+        format!(
+            "{label} on {}: the paper prints {} %; its own columns give {} %.",
+            dataset(recipe, row.dataset),
+            signed(printed, 1),
+            signed(found, 1)
+        )
+    })
 }
 
 /// `None` without a method of ours that is set against another.
 pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let full = |name: &str, dataset: &str| {
-        let found = cell(results, name, dataset);
-        found.map_or(name.to_owned(), |cell| full(recipe, cell))
-    };
-    let papers = PapersGain::all(recipe);
-    let lines = recipe.dataset.iter().flat_map(|dataset| {
-        let ours = results.improvements.iter().filter(|row| row.dataset == dataset.name);
-        let papers = papers.iter().filter(|gain| gain.dataset == dataset.name);
-        ours.map(Line::Ours).chain(papers.map(Line::Papers))
-    });
+    let mut rows = Vec::new();
+    for one in &recipe.dataset {
+        let own = results.improvements.iter().filter(|row| row.dataset == one.name);
+        rows.extend(own.map(|row| ours(recipe, results, row)));
+        rows.extend(recipe.published.iter().filter_map(|row| papers(recipe, &one.name, row)));
+    }
     let p = |value: f64| format!("{value:.2e}");
-    let printed = |line: Line<'_>| match line {
-        Line::Ours(_) => None,
-        Line::Papers(papers) => papers.row.gain.get(papers.dataset).copied(),
-    };
-    let mut table = Table::of("improvements", "What guarding gains", lines)
-        .grouped_by(|line| dataset(recipe, line.dataset()).to_owned())
-        .text("method", |line| match line {
-            Line::Ours(row) => {
-                let [own, base] = [&row.method, &row.baseline].map(|name| full(name, &row.dataset));
-                format!("{own} against {base}")
-            }
-            Line::Papers(papers) => {
-                let against = papers.against.map(|against| format!(" against {}", against.label));
-                format!("paper: {}{}", papers.row.label, against.unwrap_or_default())
-            }
+    let percent = |value: f64| signed(value, 1) + " %";
+    let mut table = Table::of("improvements", "What guarding gains", &rows)
+        .grouped_by(|row| dataset(recipe, row.dataset).to_owned())
+        .text("method", |row| {
+            let against = row.against.as_ref().map(|against| format!(" against {against}"));
+            row.label.clone() + &against.unwrap_or_default()
         })
-        .replies(|line| line.ours().and_then(|row| read(results, &row.method, &row.dataset)))
-        .replies_of_the_other(|line| {
-            line.ours().and_then(|row| read(results, &row.baseline, &row.dataset))
-        })
-        .interval("difference by note", |line| line.ours().map(|row| &row.difference));
-    let of_pairs: for<'a> fn(Line<'a>) -> Option<&'a Gain> = |line| line.of_pairs();
-    let of_all: for<'a> fn(Line<'a>) -> Option<&'a Gain> =
-        |line| line.ours().map(|row| &row.composites);
-    for (over, gain) in [("pairs", of_pairs), ("composites", of_all)] {
-        let t = move |line| gain(line)?.paired_t;
+        .interval("difference by note", |row| row.difference);
+    let gains: [(&str, fn(&Row<'_>) -> Option<Gain>); 2] =
+        [("pairs", |row| row.pairs.clone()), ("composites", |row| row.composites.clone())];
+    for (over, gain) in gains {
         table = table
             .under(over)
-            .number("average", |line| Some(gain(line)?.average[0]))
-            .number("its baseline's", |line| {
-                Some(gain(line)?.average[1]).filter(|_| !line.is_alone())
+            .number("average", |row| Some(gain(row)?.average[0]))
+            .number("its baseline's", |row| {
+                row.against.as_ref()?;
+                Some(gain(row)?.average[1])
             })
-            .text("Δ%", |line| Some(signed(gain(line)?.delta_percent?, 1) + " %"))
-            .text("P, paired t, two-sided", |line| Some(p(t(line)?.two_sided)))
-            .text("P, paired t, one-sided", |line| Some(p(t(line)?.one_sided)));
+            .text("Δ%", |row| Some(percent(gain(row)?.delta_percent?)))
+            .text("P, paired t, two-sided", |row| Some(p(gain(row)?.paired_t?.two_sided)))
+            .text("P, paired t, one-sided", |row| Some(p(gain(row)?.paired_t?.one_sided)));
     }
     table = table
         .under("bootstrap over notes")
-        .text("P, two-sided", |line| line.ours().map(|row| p(row.bootstrap.two_sided)))
-        .text("P, one-sided", |line| line.ours().map(|row| p(row.bootstrap.one_sided)));
-    if papers.iter().any(|gain| gain.row.gain.contains_key(gain.dataset)) {
+        .text("P, two-sided", |row| Some(p(row.bootstrap?.two_sided)))
+        .text("P, one-sided", |row| Some(p(row.bootstrap?.one_sided)));
+    if rows.iter().any(|row| row.printed != PrintedGain::default()) {
         table = table
             .under("as the paper prints it")
-            .text("average", |line| Some(format!("{:.3}", printed(line)?.average?)))
-            .text("Δ%", |line| Some(signed(printed(line)?.delta_percent?, 1) + " %"))
-            .text("P", |line| Some(p(printed(line)?.p_value?)));
+            .text("average", |row| Some(format!("{:.3}", row.printed.average?)))
+            .text("Δ%", |row| Some(percent(row.printed.delta_percent?)))
+            .text("P", |row| Some(p(row.printed.p_value?)));
     }
-    let contradictions = papers.iter().filter_map(|gain| gain.contradiction(recipe));
     let table = table
         .under("")
-        .text("columns", |line| {
-            let columns = match line {
-                Line::Ours(row) => &row.columns,
-                Line::Papers(papers) => &papers.columns,
-            };
-            columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
+        .text("columns", |row| {
+            row.columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
         })
         .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. One-sided P-values are against no gain or a loss. The difference by note and the bootstrap are of the composites. Of the paper's rows all is computed from its columns, but for what stands as it prints it.")
-        .notes(contradictions)
+        .notes(rows.iter().filter_map(|row| contradiction(recipe, row)))
         .build();
     (!results.improvements.is_empty()).then_some(table)
 }

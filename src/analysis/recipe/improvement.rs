@@ -88,54 +88,37 @@ pub fn improvements(
         }
         let wanted = papers_columns(recipe, &cell.dataset.name);
         let units = both[0].units();
-        let [own, base] = both.map(|outcomes| {
-            let mut columns = columns(&outcomes, scorer);
-            columns.retain(|column| wanted.contains(&column.name));
-            columns
+        let [own, base] = both.map(|outcomes| columns(&outcomes, scorer));
+        let pairs: Vec<(&ColumnValues, &ColumnValues)> = own
+            .iter()
+            .filter(|column| wanted.contains(&column.name))
+            .filter_map(|column| Some((column, base.iter().find(|one| one.name == column.name)?)))
+            .collect();
+        let Some((first, _)) = pairs.first() else { continue };
+        let mut by_note = vec![0.0; first.by_note().len()];
+        for (own, base) in &pairs {
+            let both = own.by_note().into_iter().zip(base.by_note());
+            for (sum, (own, base)) in by_note.iter_mut().zip(both) {
+                *sum += (own - base) / pairs.len() as f64;
+            }
+        }
+        let composites: (Vec<f64>, Vec<f64>) =
+            pairs.iter().map(|(own, base)| (own.composite(), base.composite())).unzip();
+        let over_pairs: Option<Vec<(f64, f64)>> =
+            pairs.iter().map(|(own, base)| own.over_pairs.zip(base.over_pairs)).collect();
+        let over_pairs = over_pairs.map(|means| means.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
+        rows.push(ImprovementRow {
+            dataset: cell.dataset.name.clone(),
+            method: cell.method.name.clone(),
+            baseline: against.clone(),
+            columns: pairs.iter().map(|(own, _)| own.name).collect(),
+            pairs: over_pairs.map(|(own, base)| Gain::of(&own, &base)),
+            composites: Gain::of(&composites.0, &composites.1),
+            difference: bootstrap::mean(&by_note, Some(&units))?,
+            bootstrap: bootstrap::p_values(&by_note, Some(&units))?,
         });
-        rows.extend(row(cell, against, Sides { own, base, units })?);
     }
     Ok(rows)
-}
-
-/// The columns of a method and of the one that it is set against, and the notes' units.
-struct Sides {
-    own: Vec<ColumnValues>,
-    base: Vec<ColumnValues>,
-    units: Vec<usize>,
-}
-
-fn row(cell: &Cell<'_>, against: &str, sides: Sides) -> Result<Option<ImprovementRow>, Failure> {
-    let Sides { own, base, units } = &sides;
-    let pairs: Vec<(&ColumnValues, &ColumnValues)> = own
-        .iter()
-        .filter_map(|column| Some((column, base.iter().find(|one| one.name == column.name)?)))
-        .collect();
-    if pairs.is_empty() {
-        return Ok(None);
-    }
-    let (own, base): (Vec<f64>, Vec<f64>) =
-        pairs.iter().map(|(own, base)| (own.composite(), base.composite())).unzip();
-    let over_pairs: Option<Vec<(f64, f64)>> =
-        pairs.iter().map(|(own, base)| own.over_pairs.zip(base.over_pairs)).collect();
-    let over_pairs = over_pairs.map(|means| means.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
-    let count = pairs.len() as f64;
-    let mut by_note = vec![0.0; pairs[0].0.by_note().len()];
-    for (own, base) in &pairs {
-        for (sum, (own, base)) in by_note.iter_mut().zip(own.by_note().iter().zip(base.by_note())) {
-            *sum += (own - base) / count;
-        }
-    }
-    Ok(Some(ImprovementRow {
-        dataset: cell.dataset.name.clone(),
-        method: cell.method.name.clone(),
-        baseline: against.to_owned(),
-        columns: pairs.iter().map(|(own, _)| own.name).collect(),
-        pairs: over_pairs.map(|(own, base)| Gain::of(&own, &base)),
-        composites: Gain::of(&own, &base),
-        difference: bootstrap::mean(&by_note, Some(units))?,
-        bootstrap: bootstrap::p_values(&by_note, Some(units))?,
-    }))
 }
 
 #[cfg(test)]

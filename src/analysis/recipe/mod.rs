@@ -2,13 +2,12 @@
 
 pub mod analysis;
 pub mod budget;
-mod columns;
+pub mod columns;
 #[cfg(test)]
 pub(super) mod fixtures;
 mod gains;
 pub mod improvement;
 pub mod notes;
 pub mod paired;
-mod papers_runs;
 pub mod results;
 pub mod tables;

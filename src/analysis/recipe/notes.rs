@@ -6,10 +6,10 @@ use std::path::Path;
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use super::{columns, gains};
-use crate::analysis::notes::{KeywordFile, Measured, NoteFigures, Prices};
+use crate::analysis::notes::{KeywordFile, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
-use crate::experiment::recipe::{NoteColumn, Recipe};
+use crate::experiment::recipe::Recipe;
 
 /// A cell of the recipe with its figures, and what its rows are called.
 pub struct Entry<'a> {
@@ -20,27 +20,14 @@ pub struct Entry<'a> {
     pub label: String,
 }
 
-impl<'a> Entry<'a> {
-    /// `None` of a cell on questions.
-    fn of(recipe: &'a Recipe, cell: &'a CellResult) -> Option<Entry<'a>> {
-        let (dataset, label) = (dataset(recipe, &cell.dataset), full(recipe, cell));
-        Some(Entry { cell, notes: cell.notes.as_ref()?, dataset, label })
-    }
-}
-
-/// What a cell has of a column of corrections; `None` where it was not computed, and of a cell on questions.
-pub fn correction<'a>(
-    recipe: &'a Recipe,
-    cell: &'a CellResult,
-    column: NoteColumn,
-) -> Option<&'a Measured> {
-    columns::correction(recipe, &Entry::of(recipe, cell)?, column)
-}
-
 /// Every table that has a row; none where the recipe is on questions.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
-    let entries = results.cells.iter();
-    let entries: Vec<Entry<'_>> = entries.filter_map(|cell| Entry::of(recipe, cell)).collect();
+    let entry = |cell| {
+        let CellResult { dataset: name, notes, .. }: &CellResult = cell;
+        let (dataset, label) = (dataset(recipe, name), full(recipe, cell));
+        Some(Entry { cell, notes: notes.as_ref()?, dataset, label })
+    };
+    let entries: Vec<Entry<'_>> = results.cells.iter().filter_map(entry).collect();
     if entries.is_empty() {
         return Vec::new();
     }

@@ -15,7 +15,6 @@ use super::tables::{dataset, method};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
 use crate::analysis::health::{self, ParseHealth};
-use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
@@ -26,13 +25,12 @@ use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
+use crate::experiment::plan::MemberPlan;
 use crate::experiment::recipe::cells::{Cell, directory};
-use crate::experiment::recipe::file::{DatasetEntry, MethodEntry};
 use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
 use crate::outside;
-use crate::panel::DecodingMode;
 use crate::record::Schema;
 
 /// The file's name in the recipe's folder.
@@ -75,34 +73,6 @@ pub struct RecipeResults {
     pub cases: Vec<CaseRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub improvements: Vec<ImprovementRow>,
-    /// The cells of the variants that ran beside it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub variants: Vec<VariantResult>,
-}
-
-/// The recipe under other conditions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct VariantResult {
-    pub variant: String,
-    pub title: String,
-    /// Sentences for every table: thinking, text, runs.
-    pub conditions: Vec<String>,
-    /// Of cells of which too many replies could not be read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    pub cells: Vec<CellResult>,
-}
-
-impl VariantResult {
-    pub fn of(variant: &str, recipe: &Recipe, results: &RecipeResults) -> VariantResult {
-        VariantResult {
-            variant: variant.to_owned(),
-            title: recipe.title.clone(),
-            conditions: results.conditions.clone(),
-            warnings: results.warnings.clone(),
-            cells: results.cells.clone(),
-        }
-    }
 }
 
 /// A method on a dataset. Accuracies are fractions of 1; an item that errored is wrong.
@@ -156,6 +126,7 @@ impl CellResult {
         let calls = &contents.calls.records;
         let figures = RunFigures::of(outcomes)?;
         let accuracy = figures.accuracy;
+        let has_notes = contents.items.records.iter().any(|record| record.note().is_some());
         let of_notes = || NoteFigures::of(outcomes, scorer);
         Ok(CellResult {
             method: cell.method.name.clone(),
@@ -175,7 +146,7 @@ impl CellResult {
             completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
             cost: figures.cost,
             calibration: figures.calibration,
-            notes: cell.config.takes_notes().then(of_notes),
+            notes: has_notes.then(of_notes),
             head: read_json::<Results>(&contents.path.join(results::FILE))?.head,
         })
     }
@@ -202,20 +173,18 @@ impl RecipeResults {
             CellResult::of(cell, &Outcomes::of(contents), scorer)
         };
         let results = cells.iter().map(result).collect::<Result<Vec<_>, _>>()?;
-        let read: Vec<CellOutcomes<'_>> = results
-            .iter()
-            .zip(cells)
-            .map(|(result, (_, contents))| CellOutcomes {
-                result,
-                outcomes: Outcomes::of(contents),
-            })
-            .collect();
+        let read = results.iter().zip(cells).map(|(result, (_, contents))| CellOutcomes {
+            result,
+            outcomes: Outcomes::of(contents),
+        });
+        let read: Vec<CellOutcomes<'_>> = read.collect();
         let netgain = analysis::net_gains(recipe, &read)?;
         let collapse = analysis::collapse(recipe, &read, encoder)?;
         let missing = missing(recipe, cells);
         let all = if missing.is_empty() { &read[..] } else { &[] };
         let (paired, budgets) = (paired(recipe, all)?, budgets(recipe, all)?);
         let cases = analysis::cases(recipe, all);
+        let near_duplicates = near_duplicates(&read);
         drop(read);
         Ok(RecipeResults {
             schema: Schema,
@@ -223,13 +192,10 @@ impl RecipeResults {
             title: recipe.title.clone(),
             synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
             conditions: conditions(recipe, cells),
-            warnings: unfinished(&missing, results.len())
-                .into_iter()
-                .chain(warnings(recipe, &results))
-                .collect(),
+            warnings: warnings(recipe, &missing, &results),
             missing,
             making: making(recipe, cells),
-            near_duplicates: near_duplicates(cells),
+            near_duplicates,
             keywords: scorer.keywords.files.clone(),
             cells: results,
             netgain,
@@ -238,7 +204,6 @@ impl RecipeResults {
             collapse,
             cases,
             improvements: improvements(recipe, cells, scorer)?,
-            variants: Vec::new(),
         })
     }
 
@@ -251,16 +216,11 @@ impl RecipeResults {
         fs_err::exists(&path)?.then(|| read_json(&path)).transpose()
     }
 
-    /// The last hash of the run of every cell, those of the variants too, by the cell's folder in `out`.
+    /// The last hash of the run of every cell, by the cell's folder in `out`.
     pub fn heads(&self, out: &Path) -> BTreeMap<PathBuf, String> {
-        let own = self.cells.iter().map(|cell| (None, cell));
-        let variants = self.variants.iter();
-        let others =
-            variants.flat_map(|one| one.cells.iter().map(|cell| (Some(&*one.variant), cell)));
-        let head = |(variant, cell): (Option<&str>, &CellResult)| {
-            (directory(variant, &cell.method, &cell.dataset, out), cell.head.clone())
-        };
-        own.chain(others).map(head).collect()
+        let head =
+            |cell: &CellResult| (directory(&cell.method, &cell.dataset, out), cell.head.clone());
+        self.cells.iter().map(head).collect()
     }
 
     /// Writes the file into the recipe's folder.
@@ -276,39 +236,26 @@ impl RecipeResults {
 
 /// The cells of a recipe that are not among `cells`.
 fn missing(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
-    let of = |dataset: &DatasetEntry| {
-        let is_there = |method: &&MethodEntry| {
-            let mut cells = cells.iter();
-            cells.any(|(cell, _)| {
-                cell.method.name == method.name && cell.dataset.name == dataset.name
-            })
-        };
-        let missing = recipe.method.iter().filter(|method| !is_there(method));
-        missing.map(|method| format!("{} on {}", method.label, dataset.label)).collect::<Vec<_>>()
-    };
-    recipe.dataset.iter().flat_map(of).collect()
+    let is_missing = |cell: &Cell<'_>| !cells.iter().any(|(other, _)| other == cell);
+    recipe.cells().filter(is_missing).map(|cell| cell.title()).collect()
 }
 
-fn unfinished(missing: &[String], n: usize) -> Option<String> {
-    let (all, names) = (n + missing.len(), missing.join("; "));
-    (!missing.is_empty()).then(|| {
-        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others. Missing: {names}.")
-    })
-}
-
-fn near_duplicates(cells: &[(Cell<'_>, Contents)]) -> BTreeMap<String, Vec<Vec<String>>> {
+fn near_duplicates(cells: &[CellOutcomes<'_>]) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut found = BTreeMap::new();
-    for (cell, contents) in cells {
-        if !found.contains_key(&cell.dataset.name) {
-            let groups = Outcomes::of(contents).near_duplicates();
-            found.insert(cell.dataset.name.clone(), groups);
-        }
+    for CellOutcomes { result, outcomes } in cells {
+        let groups = || outcomes.near_duplicates();
+        found.entry(result.dataset.clone()).or_insert_with(groups);
     }
     found.retain(|_, groups| !groups.is_empty());
     found
 }
 
-fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
+/// That cells are missing, and of which cells too many replies could not be read.
+fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<String> {
+    let unfinished = (!missing.is_empty()).then(|| {
+        let (n, all, names) = (cells.len(), cells.len() + missing.len(), missing.join("; "));
+        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others. Missing: {names}.")
+    });
     let health = |cell: &CellResult| {
         let (label, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
         // Several models may stand under one label.
@@ -318,7 +265,7 @@ fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
         };
         Some((format!("{row} on {dataset}"), cell.parse_health?))
     };
-    health::warning(cells.iter().filter_map(health)).into_iter().collect()
+    unfinished.into_iter().chain(health::warning(cells.iter().filter_map(health))).collect()
 }
 
 /// Runs, then what all methods have in common, then what differs.
@@ -326,12 +273,10 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     let runs = cells.first().map_or(recipe.runs, |(_, contents)| contents.plan.runs);
     let rows = cells.iter().map(|(cell, contents)| {
         let conditions = Conditions::of(&contents.plan);
-        let of_method = cells.iter().filter(|(other, _)| other.method.name == cell.method.name);
-        let mut of_method = of_method.map(|(_, contents)| Conditions::of(&contents.plan));
-        let (label, is_one) = (&cell.method.label, of_method.all(|other| other == conditions));
-        match is_one {
-            true => (label.clone(), conditions),
-            false => (format!("{label} on {}", cell.dataset.label), conditions),
+        let mut of_method = cells.iter().filter(|(other, _)| other.method == cell.method);
+        match of_method.all(|(_, other)| Conditions::of(&other.plan) == conditions) {
+            true => (cell.method.label.clone(), conditions),
+            false => (cell.title(), conditions),
         }
     });
     let said = conditions::say(&rows.collect::<Vec<_>>());
@@ -342,18 +287,13 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
 fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     let mut lines = Vec::new();
     for (_, contents) in cells {
-        for member in &contents.plan.panel {
-            let line = making::member(member);
+        for line in contents.plan.panel.iter().map(member) {
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
     }
-    let of_paper = match recipe.decoding {
-        DecodingMode::Grammar if recipe.has_paper() => ", unlike the paper's",
-        _ => "",
-    };
-    lines.push(format!("{}{of_paper}", conditions::decoding(recipe.decoding)));
+    lines.push(conditions::decoding(recipe.decoding).to_owned());
     if let Some((_, contents)) = cells.first() {
         let plan = &contents.plan;
         let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
@@ -371,6 +311,26 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     lines
 }
 
+/// How a member of a panel was made: weights, numbers, thinking.
+fn member(member: &MemberPlan) -> String {
+    let backbone = &member.backbone;
+    let thinking = match member.thinking {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "as it has it",
+    };
+    if member.is_remote() {
+        return format!("{backbone}, a remote endpoint, thinking {thinking}");
+    }
+    format!(
+        "{backbone} ({}, weights sha256 {}…), {}, quantisation {}, thinking {thinking}",
+        member.revision.as_deref().unwrap_or("no revision"),
+        member.weights_sha256.get(..12).unwrap_or_default(),
+        member.dtype,
+        member.quantisation,
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fixtures;
@@ -383,7 +343,7 @@ mod tests {
         cells[0].models = vec!["gemma3-4b".to_owned()];
         let health = serde_json::json!({"ok": 0.0, "repaired": 0.0, "fallback": 0.0, "refused": 0.0, "unread": 1.0});
         cells[0].parse_health = Some(serde_json::from_value(health).unwrap());
-        let warned = warnings(&recipe, &cells).concat();
+        let warned = warnings(&recipe, &[], &cells).concat();
         assert!(
             warned.contains("answer, of gemma3-4b: alone on MEDEC (unread 100.0 %)"),
             "{warned}"

@@ -1,18 +1,17 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
 use super::notes;
-use super::papers_runs;
-use super::results::{CellResult, RecipeResults, VariantResult};
-use crate::analysis::health::ParseHealth;
+use super::results::{CellResult, RecipeResults};
+use crate::analysis::health::NOTE;
 use crate::analysis::metrics::bootstrap::RESAMPLES;
 use crate::analysis::metrics::over_runs::{Spread, mean};
 use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::{Labelled, calibration, costs, replies_note};
+use crate::analysis::tables::{Labelled, calibration, costs};
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, MethodEntry};
 use crate::experiment::recipe::paper::PrintedTable;
 
-/// Every table that has a row, each with the conditions of the runs under it.
+/// Every table that has a row.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     let of_notes = notes::all(recipe, results);
     let mut tables = if of_notes.is_empty() { vec![accuracy(recipe, results)] } else { of_notes };
@@ -28,7 +27,6 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         (!costs.is_empty()).then(|| costs::table(&costs)),
     ];
     tables.extend(found.into_iter().flatten());
-    tables.splice(1..1, variants(recipe, results));
     for printed in &recipe.printed {
         let beside = tables.iter().position(|table| table.name == printed.beside);
         let place = beside.map_or(tables.len(), |place| {
@@ -37,17 +35,15 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         });
         tables.insert(place, as_printed(printed));
     }
-    // What the paper prints was made by none of ours.
-    for table in tables.iter_mut().filter(|table| table.name != PRINTED) {
-        table.notes.extend(replies_note(table).map(str::to_owned));
-        table.notes.extend(results.warnings.iter().cloned());
-        table.notes.extend(results.conditions.iter().cloned());
-        if results.synthetic {
-            let noise = "Synthetic weights: every answer is noise, and these figures mean nothing.";
-            table.notes.push(noise.to_owned());
-        }
-    }
     tables
+}
+
+/// What holds of all our figures, and stands once beside the tables: warnings, how the runs were made, what «read» means.
+pub fn remarks(results: &RecipeResults) -> Vec<String> {
+    let noise = "Synthetic weights: every answer is noise, and these figures mean nothing.";
+    let noise = results.synthetic.then(|| noise.to_owned());
+    let said = results.warnings.iter().chain(&results.conditions).cloned();
+    noise.into_iter().chain(said).chain([NOTE.to_owned()]).collect()
 }
 
 /// The name of tables that the paper prints.
@@ -69,7 +65,7 @@ pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
             text += &(table.markdown() + "\n");
         }
     }
-    for line in &results.making {
+    for line in remarks(results).iter().chain(&results.making) {
         text += &format!("- {line}\n");
     }
     text
@@ -91,11 +87,6 @@ pub fn dataset<'a>(recipe: &'a Recipe, name: &'a str) -> &'a str {
 pub fn cell<'a>(results: &'a RecipeResults, method: &str, dataset: &str) -> Option<&'a CellResult> {
     let mut cells = results.cells.iter();
     cells.find(|cell| cell.method == method && cell.dataset == dataset)
-}
-
-/// How a cell's replies were read.
-pub fn read(results: &RecipeResults, method: &str, dataset: &str) -> Option<ParseHealth> {
-    cell(results, method, dataset)?.parse_health
 }
 
 fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
@@ -123,45 +114,12 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
                     Some(Cell::Estimate(ours.less(paper)))
                 });
         }
-        table = table.replies(|method| read(results, &method.name, &dataset.name));
+        table = table.replies(|method| found(method)?.parse_health);
     }
     table
         .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
         .notes(failures)
-        .notes(papers_runs::notes(recipe, results))
         .build()
-}
-
-/// The recipe and its variants side by side.
-fn variants(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    if results.variants.is_empty() {
-        return None;
-    }
-    let mut table = Table::of("variants", "The recipe and its variants", &recipe.method)
-        .grouped_by(|method| method.group.clone())
-        .text("method", |method| &method.label);
-    for dataset in &recipe.dataset {
-        let spread = |cells: &[CellResult], method: &MethodEntry| {
-            let is_own =
-                |one: &&CellResult| one.method == method.name && one.dataset == dataset.name;
-            cells.iter().find(is_own).map(|found| ours(found, false))
-        };
-        table =
-            table.under(&dataset.label).spread("as it is", |method| spread(&results.cells, method));
-        for variant in &results.variants {
-            table = table.spread(&variant.variant, |method| spread(&variant.cells, method));
-        }
-    }
-    let said = results.variants.iter().flat_map(|result| {
-        let variant = recipe.variants.iter().find(|one| one.name == result.variant);
-        let readings = variant.map_or(String::new(), |variant| variant.readings.join(" "));
-        let VariantResult { variant, conditions, warnings, .. } = result;
-        Some(format!("{variant}: {readings} {} {}", conditions.join(" "), warnings.join(" ")))
-    });
-    let said = said.map(|note| note.trim_end().to_owned());
-    let table =
-        table.note("The shares of replies that were read stand in the report of each variant.");
-    Some(table.notes(said).build())
 }
 
 fn ours(cell: &CellResult, best: bool) -> Cell {
@@ -202,8 +160,6 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .interval("ours", |row| &row.estimate)
         .number("wrong → right", |row| mean(&row.wrong_to_right))
         .number("right → wrong", |row| mean(&row.right_to_wrong))
-        .under("")
-        .replies(|row| read(results, &row.method, &row.dataset))
         .note("Two readings of one name. Of those that could turn: the share of the questions wrong at round 0 that are right at the end, less the share of those right at round 0 that are wrong at the end, both means over the runs and both taken anew in each resample. Of all questions: the gain in accuracy, over the means of the runs. Intervals are 95 % by bootstrap of questions.")
         .notes(short)
         .unless_empty()
@@ -224,8 +180,6 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
             tests.collect::<Vec<_>>().join(", ")
         })
-        .replies(|row| read(results, &row.method, &row.dataset))
-        .replies_of_the_other(|row| read(results, &row.baseline, &row.dataset))
         .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table, and for a best system that is the one the paper names, which has no row of its own. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
         .unless_empty()
 }
@@ -244,14 +198,12 @@ fn budgets(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .number("accuracy", |(.., at)| at.accuracy)
         .interval("first method less it", |(.., at)| &at.difference)
         .number("of its samples too few", |(.., at)| at.n_exhausted)
-        .replies(|(row, ..)| read(results, &row.method, &row.dataset))
         .note("Of each question as many of a method's samples, in their order, as cost no more than what the recipe's first method did with that question in the same run, one at the least; their vote. Tokens are those of prompts and completions, each prompt counted whole. Too few: questions, of all runs, that cost the first method more than all samples.")
         .unless_empty()
 }
 
 fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let asks = |analysis| recipe.analyses.contains(&analysis);
-    let wants_similarity = asks(Analysis::SimilarityInitial) || asks(Analysis::SimilarityRounds);
+    let wants_similarity = recipe.analyses.contains(&Analysis::Similarity);
     let has_none = results.collapse.iter().all(|row| row.similarity.is_none());
     let unmeasured = "No encoder was given, so similarity was not measured.".to_owned();
     Table::of("collapse", "How alike trajectories are", &results.collapse)
@@ -267,8 +219,6 @@ fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .spread("initial", |row| row.similarity.as_ref()?.initial.as_ref())
         .spread("first round", |row| row.similarity.as_ref()?.first_round.as_ref())
         .spread("last round", |row| row.similarity.as_ref()?.last.as_ref())
-        .under("")
-        .replies(|row| read(results, &row.method, &row.dataset))
         .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Left out are questions with one answer or none, such as those that MDAgents gives to one agent. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
         .notes((wants_similarity && has_none).then_some(unmeasured))
         .unless_empty()
@@ -291,7 +241,6 @@ fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("method", |(_, one)| method(recipe, &one.method))
         .text("letters, round by round", |(_, one)| letters(&one.rounds))
         .text("answer", |(_, one)| &one.answer)
-        .replies(|(case, one)| read(results, &one.method, &case.dataset))
         .note(format!(
             "Questions on which every other method gives one and the same wrong answer and the last one the right one. {count}"
         ));

@@ -4,13 +4,12 @@ pub mod calibration;
 pub mod correction;
 pub mod costs;
 pub mod debate;
-pub mod evidence;
 pub mod notes;
 pub mod positions;
 mod search;
 
-use super::health::{LABEL, NOTE, ParseHealth};
-use super::table::{Table, TableBuilder};
+use super::health::{LABEL, ParseHealth};
+use super::table::{Cell, TableBuilder};
 
 /// What a row is of, and what it is called.
 pub struct Labelled<'a, T> {
@@ -23,18 +22,13 @@ pub struct Labelled<'a, T> {
 }
 
 impl<R: Copy> TableBuilder<R> {
-    /// The columns that every table of figures has of the replies behind a row: how they were read.
+    /// How the replies behind a row were read: of every table of accuracies, and of what a run's page has beside them.
     pub fn replies(self, of: impl Fn(R) -> Option<ParseHealth>) -> Self {
         self.text(LABEL, |row| of(row).map(|health| health.to_string()))
     }
-
-    /// The same of what a row is set against.
-    pub fn replies_of_the_other(self, of: impl Fn(R) -> Option<ParseHealth>) -> Self {
-        self.text(format!("{LABEL}, of the other"), |row| of(row).map(|health| health.to_string()))
-    }
 }
 
-/// What is said under a table that has such columns.
-pub fn replies_note(table: &Table) -> Option<&'static str> {
-    table.columns.iter().any(|column| column.label.starts_with(LABEL)).then_some(NOTE)
+/// A share of a count, of which there may be none.
+fn percent(count: usize, of: usize) -> Cell {
+    if of == 0 { Cell::Nothing } else { Cell::Number(100.0 * count as f64 / of as f64, 1) }
 }

@@ -5,7 +5,7 @@ use super::correction::correction;
 use super::search;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{NoteFigures, Prices};
+use crate::analysis::notes::{Detection, NoteFigures, Prices};
 use crate::analysis::table::{Cell, Table, TableBuilder};
 
 /// Figures, and what their rows are headed by; empty for a run alone.
@@ -36,16 +36,14 @@ pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
         low_confidence(entries),
         cost(entries, prices),
     ];
-    let read = entries.iter().filter_map(|entry| {
-        let (heading, health) = (&entry.heading, entry.health?);
-        Some(format!("{heading}{}{health}", if heading.is_empty() { "" } else { ": " }))
-    });
-    let read =
-        format!("Replies read, in % {}: {}.", health::SHARES, read.collect::<Vec<_>>().join("; "));
     let mut tables: Vec<Table> = tables.into_iter().flatten().collect();
     tables.extend(search::all(entries));
-    for table in &mut tables {
-        table.notes.push(read.clone());
+    // Of a recipe's cells a table of their own says it.
+    if let [Entry { heading, health: Some(health), .. }] = entries
+        && heading.is_empty()
+    {
+        let read = format!("Replies read, in % {}: {health}.", health::SHARES);
+        tables.iter_mut().for_each(|table| table.notes.push(read.clone()));
     }
     tables
 }
@@ -65,13 +63,8 @@ pub(super) fn table<'a, T: Copy, I: IntoIterator<Item = T>>(
         .grouped_by(|row| row.heading.to_owned())
 }
 
-/// A share of notes, and of how many over all runs.
-#[derive(Clone, Copy)]
-struct Share<'a> {
-    label: &'static str,
-    figure: Option<&'a OverRuns>,
-    of: usize,
-}
+/// What a share is of, the share, and of how many notes over all runs.
+type Share<'a> = (&'static str, Option<&'a OverRuns>, usize);
 
 fn shares<'a>(
     name: &'static str,
@@ -80,28 +73,28 @@ fn shares<'a>(
     rows: impl Fn(&'a NoteFigures) -> Option<Vec<Share<'a>>>,
 ) -> TableBuilder<Of<'a, Share<'a>>> {
     table(name, title, entries, rows)
-        .text("", |row| row.of.label)
-        .spread("share", |row| row.of.figure)
-        .number("of notes × runs", |row| row.of.of)
+        .text("", |row| row.of.0)
+        .spread("share", |row| row.of.1)
+        .number("of notes × runs", |row| row.of.2)
 }
 
 fn detection<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
     let rows = |notes: &'a NoteFigures| {
-        let detection = notes.detection.as_ref()?;
-        let confusion = &detection.confusion;
+        let Detection { confusion, accuracy, accuracy_of_read, precision, recall, f1, .. } =
+            notes.detection.as_ref()?;
         let errors = confusion.errors();
         let all = errors + confusion.sound();
-        let share = |label, figure, of| Share { label, figure, of };
+        let read = all - confusion.unread();
         Some(vec![
-            share("accuracy, unreadable labels count as wrong", Some(&detection.accuracy), all),
-            share(
+            ("accuracy, unreadable labels count as wrong", Some(accuracy), all),
+            (
                 "accuracy of readable labels, as the published code counts",
-                detection.accuracy_of_read.as_ref(),
-                all - confusion.unread(),
+                accuracy_of_read.as_ref(),
+                read,
             ),
-            share("precision", detection.precision.as_ref(), confusion.flagged()),
-            share("recall", detection.recall.as_ref(), errors),
-            share("F1", detection.f1.as_ref(), all),
+            ("precision", precision.as_ref(), confusion.flagged()),
+            ("recall", recall.as_ref(), errors),
+            ("F1", f1.as_ref(), all),
         ])
     };
     shares("detection", "Detection: does the note have an error?", entries, rows)
@@ -130,15 +123,10 @@ fn localisation<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
         let (localisation, detection) = (notes.localisation.as_ref()?, notes.detection.as_ref()?);
         let errors = detection.confusion.errors();
         let all = errors + detection.confusion.sound();
-        let share = |label, figure, of| Share { label, figure, of };
         Some(vec![
-            share(
-                "soft: the sentence most like the quoted words",
-                Some(&localisation.accuracy),
-                all,
-            ),
-            share("exact: quoted word for word", Some(&localisation.accuracy_exact), all),
-            share("soft, notes with an error only", localisation.of_errors.as_ref(), errors),
+            ("soft: the sentence most like the quoted words", Some(&localisation.accuracy), all),
+            ("exact: quoted word for word", Some(&localisation.accuracy_exact), all),
+            ("soft, notes with an error only", localisation.of_errors.as_ref(), errors),
         ])
     };
     shares("localisation", "Localisation: which sentence?", entries, rows)

@@ -1,28 +1,29 @@
 //! How systems that search came to their answers, as tables: what it took, what failed, which sources were shown.
 
-use super::notes::{Entry, Of};
+use super::notes::{Entry, Of, table};
 use crate::analysis::notes::{SearchFigures, Spread};
-use crate::analysis::table::{Cell, Table};
-use crate::record::SourceCounts;
+use crate::analysis::table::{Cell, Table, TableBuilder};
 
 /// None where nothing searches.
 pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
-    let rows: Vec<Figures<'_>> = entries
-        .iter()
-        .filter_map(|entry| Some(Of { heading: &entry.heading, of: entry.notes.search.as_ref()? }))
-        .collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    vec![effort(&rows), counts(&rows), sources(&rows)]
+    [effort(entries), counts(entries), sources(entries)].into_iter().flatten().collect()
 }
 
-type Figures<'a> = Of<'a, &'a SearchFigures>;
+/// A row an entry that searches.
+fn by_entry<'a>(
+    name: &'static str,
+    title: &str,
+    entries: &'a [Entry<'_>],
+) -> TableBuilder<Of<'a, &'a SearchFigures>> {
+    let row = |entry: &'a Entry<'_>| {
+        Some(Of { heading: entry.heading.as_str(), of: entry.notes.search.as_ref()? })
+    };
+    Table::of(name, title, entries.iter().filter_map(row)).text("", |row| row.heading)
+}
 
-fn effort(rows: &[Figures<'_>]) -> Table {
+fn effort(entries: &[Entry<'_>]) -> Option<Table> {
     let spread = |of: &Spread| Cell::Spread { mean: of.mean, std: of.std, n: None, best: false };
-    Table::of("search-effort", "Steps, turns and time", rows)
-        .text("", |row| row.heading)
+    by_entry("search-effort", "Steps, turns and time", entries)
         .spread("MedReAct steps a note", |row| spread(&row.of.steps))
         .spread("turns a note", |row| spread(&row.of.turns))
         .spread("reflexions a note", |row| spread(&row.of.reflexions))
@@ -35,12 +36,12 @@ fn effort(rows: &[Figures<'_>]) -> Table {
         .spread("scan", |row| spread(&row.of.scan_ms))
         .spread("rerank", |row| spread(&row.of.rerank_ms))
         .note("Mean ± sample standard deviation, over the notes of all runs and over their steps. A step is a call with the search that it asks for; calls overlap in time. The published release leaves the last step of each turn, which searches nothing, out of its times: both are given.")
-        .build()
+        .unless_empty()
 }
 
-fn counts(rows: &[Figures<'_>]) -> Table {
-    Table::of("search-counts", "What was counted and not folded into «no error»", rows)
-        .text("", |row| row.heading)
+fn counts(entries: &[Entry<'_>]) -> Option<Table> {
+    let title = "What was counted and not folded into «no error»";
+    by_entry("search-counts", title, entries)
         .number("searches", |row| row.of.searches)
         .number("answered before", |row| row.of.cached)
         .number("queries cut", |row| row.of.cut_queries)
@@ -54,38 +55,28 @@ fn counts(rows: &[Figures<'_>]) -> Table {
         .number("mismatched ids", |row| row.of.mismatches)
         .number("cited sources", |row| row.of.cited)
         .note("A lost step has no action that could be read. An exhausted note used up its turns without an accepted answer; by the paper it has no error, unless nothing of it could be read. A leaking passage shares eight words in a row with its note. A correction is ungrounded where it brings in a word that no shown passage has; a mismatched id comes with the text of another sentence.")
-        .build()
+        .unless_empty()
 }
 
 /// A row for each source of an entry (Table 1, Figure 7).
-fn sources(rows: &[Figures<'_>]) -> Table {
-    struct Source<'a> {
-        row: &'a Figures<'a>,
-        counts: &'a SourceCounts,
-    }
-    let sources: Vec<Source<'_>> = rows
-        .iter()
-        .flat_map(|row| row.of.corpus.iter().map(move |counts| Source { row, counts }))
-        .collect();
-    let shown =
-        |source: &Source<'_>| source.row.of.shown.get(&source.counts.label).copied().unwrap_or(0);
+fn sources(entries: &[Entry<'_>]) -> Option<Table> {
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    Table::of(
-        "search-sources",
-        "Sources: what the corpus has of each, and what was shown",
-        &sources,
-    )
-    .grouped_by(|source| source.row.heading.to_owned())
-    .text("source", |source| &source.counts.label)
-    .number("documents", |source| source.counts.documents as usize)
-    .number("chunks", |source| source.counts.chunks as usize)
-    .number("share of chunks", |source| {
-        let all = source.row.of.corpus.iter().map(|counts| counts.chunks).sum();
-        share(source.counts.chunks, all)
+    let title = "Sources: what the corpus has of each, and what was shown";
+    table("search-sources", title, entries, |notes| {
+        let search = notes.search.as_ref()?;
+        let chunks: u64 = search.corpus.iter().map(|counts| counts.chunks).sum();
+        let passages: usize = search.shown.values().sum();
+        Some(search.corpus.iter().map(move |counts| {
+            let shown = search.shown.get(&counts.label).copied().unwrap_or(0);
+            let shares = [share(counts.chunks, chunks), share(shown as u64, passages as u64)];
+            (counts, shown, shares)
+        }))
     })
-    .number("passages shown", shown)
-    .number("share of passages", |source| {
-        share(shown(source) as u64, source.row.of.shown.values().sum::<usize>() as u64)
-    })
-    .build()
+    .text("source", |row| &row.of.0.label)
+    .number("documents", |row| row.of.0.documents as usize)
+    .number("chunks", |row| row.of.0.chunks as usize)
+    .number("share of chunks", |row| row.of.2[0])
+    .number("passages shown", |row| row.of.1)
+    .number("share of passages", |row| row.of.2[1])
+    .unless_empty()
 }

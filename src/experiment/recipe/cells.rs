@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
 use super::manifest::RecipeManifest;
-use super::variant::{self, Form};
 use crate::diagnosis::Failure;
 use crate::experiment::spec::{MEMBER, member_name};
-use crate::panel::{DecodingMode, SamplingChoice};
+use crate::panel::SamplingChoice;
 use crate::retrieval::Rerank;
 use crate::systems::settings::SettingsError;
 use crate::systems::{Slot, SystemConfig};
@@ -18,12 +17,40 @@ use crate::systems::{Slot, SystemConfig};
 pub const FOLDER: &str = "cells";
 
 /// A method on a dataset.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell<'a> {
-    /// The recipe's variant that it belongs to.
-    pub variant: Option<&'a str>,
     pub method: &'a MethodEntry,
     pub dataset: &'a DatasetEntry,
+}
+
+impl Cell<'_> {
+    /// What it is called.
+    pub fn title(&self) -> String {
+        format!("{} on {}", self.method.label, self.dataset.label)
+    }
+
+    /// See [`directory`].
+    pub fn directory(&self, out: &Path) -> PathBuf {
+        directory(&self.method.name, &self.dataset.name, out)
+    }
+}
+
+/// Where a cell's run lies, under the recipe's folder.
+pub fn directory(method: &str, dataset: &str, out: &Path) -> PathBuf {
+    out.join(FOLDER).join(format!("{method}-{dataset}"))
+}
+
+impl Recipe {
+    /// Every cell in the order in which they run: cells of a dataset share calls, so they come one after another.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        let of = |dataset| self.method.iter().map(move |method| Cell { method, dataset });
+        self.dataset.iter().flat_map(of)
+    }
+}
+
+/// What a method runs as, on whatever dataset.
+#[derive(Clone, Debug)]
+pub struct Setup {
     pub config: SystemConfig,
     /// The models, in the order of the system's roles; one for all where it is one.
     pub panel: Vec<String>,
@@ -32,80 +59,27 @@ pub struct Cell<'a> {
     pub sampling: SamplingChoice,
     /// Agents with a sampling of their own.
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
-    pub decoding: DecodingMode,
 }
 
-impl Cell<'_> {
-    /// What it is called, its recipe's variant included.
-    pub fn title(&self) -> String {
-        let variant = self.variant.map_or(String::new(), |variant| format!("{variant}: "));
-        format!("{variant}{} on {}", self.method.label, self.dataset.label)
-    }
-
-    /// See [`directory`].
-    pub fn directory(&self, out: &Path) -> PathBuf {
-        directory(self.variant, &self.method.name, &self.dataset.name, out)
-    }
-}
-
-/// Where a cell's run lies, under the recipe's folder.
-pub fn directory(variant: Option<&str>, method: &str, dataset: &str, out: &Path) -> PathBuf {
-    variant::directory(variant, out).join(FOLDER).join(format!("{method}-{dataset}"))
-}
-
-/// Where the runs of a recipe and its variants lie, whether they are there or not, and what systems are gone since.
-pub fn directories(manifest: &RecipeManifest, out: &Path) -> Vec<PathBuf> {
-    let RecipeManifest { recipe, variants, .. } = manifest;
-    let forms = std::iter::once(None).chain(variants.iter().map(|name| Some(name.as_str())));
-    let cells = forms.flat_map(|variant| {
-        let of = move |dataset: &'_ DatasetEntry| {
-            let methods = recipe.method.iter();
-            let cells = methods.map(|one| directory(variant, &one.name, &dataset.name, out));
-            cells.collect::<Vec<_>>()
-        };
-        recipe.dataset.iter().flat_map(of).collect::<Vec<_>>()
-    });
-    cells.collect()
-}
-
-/// Every cell of every form, in the order in which they run: cells of a dataset share calls, so they come one after another. What the
-/// manifest overrides holds wherever a method's system has the setting or the agent.
+/// Of every method. What the manifest overrides holds wherever a method's system has the setting or the agent.
 ///
 /// # Errors
 /// A system or setting that does not exist; an override that no method has, or of what the methods differ in.
-pub fn cells(forms: &[Form]) -> Result<Vec<Cell<'_>>, Failure> {
-    let mut all = Vec::new();
-    for form in forms {
-        all.extend(cells_of(form)?);
-    }
-    let place = |cell: &Cell<'_>| {
-        let mut datasets = forms.iter().flat_map(|form| &form.manifest.recipe.dataset);
-        datasets.position(|dataset| dataset.name == cell.dataset.name)
-    };
-    all.sort_by_cached_key(place);
-    Ok(all)
-}
-
-fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
-    let manifest = &form.manifest;
+pub fn setups(manifest: &RecipeManifest) -> Result<Vec<Setup>, Failure> {
     let recipe = &manifest.recipe;
     let overrides = &manifest.settings;
     if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
         return Err(RecipeError::Varied { key: key.clone() }.into());
     }
-    let overrides = overrides.iter().map(|(key, value)| (key.clone(), value.clone().into()));
-    let overrides: toml::Table = overrides.collect();
-    let (mut configs, mut idle) = (Vec::new(), Vec::new());
+    let (mut setups, mut idle) = (Vec::new(), Vec::new());
     for method in &recipe.method {
-        let (settings, without) = overridden(method, &overrides)?;
-        let config = SystemConfig::with(method.system.entry()?, &settings)?;
-        let panel = panel(recipe, method, &config)?;
-        configs.push((config, panel));
+        let (config, without) = overridden(method, overrides)?;
+        setups.push(Setup::of(manifest, method, config)?);
         idle.push(without);
     }
     for key in overrides.keys() {
-        let with = configs.iter().zip(&idle);
-        let mut with = with.filter(|((config, _), _)| config.table.contains_key(key));
+        let with = setups.iter().zip(&idle);
+        let mut with = with.filter(|(setup, _)| setup.config.table.contains_key(key));
         let Some((_, first)) = with.next() else {
             return Err(RecipeError::NoSetting { key: key.clone() }.into());
         };
@@ -116,56 +90,54 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
             return Err(error.clone().into());
         }
     }
-    let seats = |(system, panel): &(SystemConfig, Vec<String>), agent: &String| {
-        let is_member = (0..panel.len()).any(|model| member_name(model) == *agent);
-        is_member || system.slots().iter().any(|slot| slot.agent == *agent)
-    };
     let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
-    if let Some(agent) = agents.find(|agent| !configs.iter().any(|one| seats(one, agent))) {
+    if let Some(agent) = agents.find(|agent| !setups.iter().any(|setup| setup.seats(agent))) {
         let slot = if agent.starts_with(MEMBER) { "" } else { "slot." };
         return Err(RecipeError::NoSetting { key: format!("{slot}{agent}") }.into());
     }
-    // What --panel gave in other numbers is not the recipe's, one by one.
-    let is_other_panel = recipe.panel.len() != recipe.panel_sampling.len();
-    let mut cells = Vec::new();
-    for dataset in &recipe.dataset {
-        for (method, seated) in recipe.method.iter().zip(&configs) {
-            let (config, panel) = seated;
-            let is_seated = |agent: &String| seats(seated, agent);
-            let mut slots = slots(recipe, method)?;
-            let seated = manifest.slots.iter().filter(|(agent, _)| is_seated(agent));
-            slots.extend(seated.map(|(agent, model)| (agent.clone(), model.clone())));
-            let sampled = manifest.slot_sampling.iter();
-            let sampled = sampled.filter(|(agent, _)| is_seated(agent));
-            let mut slot_sampling: BTreeMap<String, SamplingChoice> =
-                sampled.map(|(agent, one)| (agent.clone(), *one)).collect();
-            for slot in config.slots() {
-                let has_other_model = manifest.slots.contains_key(&slot.agent);
-                let position = position(method, config, &slot);
-                let own = recipe.panel_sampling.get(position);
-                let Some(own) = own.filter(|_| !has_other_model && !is_other_panel) else {
-                    continue;
-                };
-                let model = if panel.len() == 1 { 0 } else { slot.model };
-                let member = slot_sampling.get(&member_name(model)).copied();
-                let flags = member.unwrap_or_default().or(manifest.sampling);
-                let sampling = slot_sampling.entry(slot.agent).or_default();
-                *sampling = sampling.or(flags).or(*own);
-            }
-            cells.push(Cell {
-                variant: form.variant.as_deref(),
-                method,
-                dataset,
-                panel: panel.clone(),
-                slots,
-                sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
-                slot_sampling,
-                config: config.clone(),
-                decoding: recipe.decoding,
-            });
+    Ok(setups)
+}
+
+impl Setup {
+    fn of(
+        manifest: &RecipeManifest,
+        method: &MethodEntry,
+        config: SystemConfig,
+    ) -> Result<Setup, Failure> {
+        let recipe = &manifest.recipe;
+        let mut setup = Setup {
+            panel: panel(recipe, method, &config)?,
+            slots: slots(recipe, method)?,
+            sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
+            slot_sampling: manifest.slot_sampling.clone(),
+            config,
+        };
+        let mut slots = manifest.slots.clone();
+        slots.retain(|agent, _| setup.seats(agent));
+        setup.slots.extend(slots);
+        let mut sampled = std::mem::take(&mut setup.slot_sampling);
+        sampled.retain(|agent, _| setup.seats(agent));
+        // What --panel gave in other numbers is not the recipe's, one by one.
+        let is_own_panel = recipe.panel.len() == recipe.panel_sampling.len();
+        for slot in setup.config.slots().into_iter().filter(|_| is_own_panel) {
+            let own = recipe.panel_sampling.get(position(method, &setup.config, &slot));
+            let Some(own) = own.filter(|_| !manifest.slots.contains_key(&slot.agent)) else {
+                continue;
+            };
+            let model = if setup.panel.len() == 1 { 0 } else { slot.model };
+            let member = sampled.get(&member_name(model)).copied();
+            let flags = member.unwrap_or_default().or(manifest.sampling);
+            let sampling = sampled.entry(slot.agent).or_default();
+            *sampling = sampling.or(flags).or(*own);
         }
+        Ok(Setup { slot_sampling: sampled, ..setup })
     }
-    Ok(cells)
+
+    /// Whether it has such an agent, or a model of its panel by this name.
+    fn seats(&self, agent: &str) -> bool {
+        let is_member = (0..self.panel.len()).any(|model| member_name(model) == agent);
+        is_member || self.config.slots().iter().any(|slot| slot.agent == agent)
+    }
 }
 
 /// A method's settings with those that are overridden, where its system has them and they have an effect beside the others; and why not, of
@@ -173,10 +145,10 @@ fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
 ///
 /// # Errors
 /// A value that a setting cannot have; a setting of the method's own that the others leave without effect.
-pub(super) fn overridden(
+fn overridden(
     method: &MethodEntry,
-    overrides: &toml::Table,
-) -> Result<(toml::Table, BTreeMap<String, SettingsError>), Failure> {
+    overrides: &BTreeMap<String, String>,
+) -> Result<(SystemConfig, BTreeMap<String, SettingsError>), Failure> {
     let about = |error: SettingsError| Failure::from(error).about(&method.label);
     let entry = method.system.entry()?;
     let known = SystemConfig::with(entry, &method.settings).map_err(about)?.table;
@@ -185,9 +157,9 @@ pub(super) fn overridden(
     let mut idle = BTreeMap::new();
     loop {
         let mut settings = method.settings.clone();
-        settings.extend(left.clone());
+        settings.extend(left.iter().map(|(key, value)| (key.clone(), value.as_str().into())));
         match SystemConfig::with(entry, &settings) {
-            Ok(_) => return Ok((settings, idle)),
+            Ok(config) => return Ok((config, idle)),
             Err(SettingsError::Idle { key, value, needs }) if left.remove(&key).is_some() => {
                 idle.insert(key.clone(), SettingsError::Idle { key, value, needs });
             }
@@ -199,25 +171,22 @@ pub(super) fn overridden(
 /// Refuses files that no cell takes; the recipes of a paper share their flags, and one of them may not.
 ///
 /// # Errors
-/// Corpora where no method searches, a reranker where none reranks by one, exemplars where none shows any; as [`cells`].
-pub fn refuse_unused_files(forms: &[Form]) -> Result<(), Failure> {
-    let cells = cells(forms)?;
-    let rerank = |cell: &Cell<'_>| cell.config.search().map(|search| search.rerank);
-    let any = |is_wanted: &dyn Fn(&Cell<'_>) -> bool| cells.iter().any(is_wanted);
-    for RecipeManifest { corpus, exemplars, .. } in forms.iter().map(|form| &form.manifest) {
-        let reranker = corpus.as_ref().and_then(|corpus| corpus.reranker.as_ref());
-        let is_cross = |cell: &Cell<'_>| rerank(cell) == Some(Rerank::CrossEncoder);
-        for (flag, is_unused) in [
-            ("corpus", corpus.is_some() && !any(&|cell| rerank(cell).is_some())),
-            ("reranker", reranker.is_some() && !any(&is_cross)),
-            ("exemplars", exemplars.is_some() && !any(&|cell| cell.config.entry.exemplars)),
-        ] {
-            if is_unused {
-                return Err(RecipeError::Unused { flag }.into());
-            }
-        }
+/// Corpora where no method searches, a reranker where none reranks by one, exemplars where none shows any; as [`setups`].
+pub fn refuse_unused_files(manifest: &RecipeManifest) -> Result<(), Failure> {
+    let setups = setups(manifest)?;
+    let RecipeManifest { corpus, exemplars, .. } = manifest;
+    let mut reranks = setups.iter().filter_map(|one| Some(one.config.search()?.rerank)).peekable();
+    let reranker = corpus.as_ref().and_then(|corpus| corpus.reranker.as_ref());
+    let shows = setups.iter().any(|setup| setup.config.entry.exemplars);
+    let unused = [
+        ("corpus", corpus.is_some() && reranks.peek().is_none()),
+        ("reranker", reranker.is_some() && !reranks.any(|one| one == Rerank::CrossEncoder)),
+        ("exemplars", exemplars.is_some() && !shows),
+    ];
+    match unused.into_iter().find(|(_, is_unused)| *is_unused) {
+        Some((flag, _)) => Err(RecipeError::Unused { flag }.into()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether methods differ in a setting: by two values, or, of one system, by a value and none.
@@ -283,12 +252,17 @@ mod tests {
     use super::*;
     use crate::experiment::recipe::built_in::names;
 
+    /// Each method's name, and what it runs as.
+    fn of_methods(manifest: &RecipeManifest) -> Vec<(String, Setup)> {
+        let methods = manifest.recipe.method.iter().map(|method| method.name.clone());
+        methods.zip(setups(manifest).unwrap()).collect()
+    }
+
     fn sampling(manifest: RecipeManifest, method: &str) -> BTreeMap<String, SamplingChoice> {
-        let form = Form { variant: None, manifest };
-        let cells = cells(std::slice::from_ref(&form)).unwrap();
-        let cell = cells.into_iter().find(|cell| cell.method.name == method).unwrap();
-        assert_eq!(cell.config.decoding.max_tokens, crate::systems::decoding::MaxTokens::Provider);
-        cell.slot_sampling
+        let (_, setup) =
+            of_methods(&manifest).into_iter().find(|(name, _)| name == method).unwrap();
+        assert_eq!(setup.config.decoding.max_tokens, crate::systems::decoding::MaxTokens::Provider);
+        setup.slot_sampling
     }
 
     #[test]
@@ -321,15 +295,12 @@ mod tests {
     }
 
     #[test]
-    fn every_recipe_and_variant_has_settings_with_an_effect_alone() {
+    fn every_recipe_has_settings_with_an_effect_alone() {
         for name in names() {
-            let mut manifest = RecipeManifest::plain(name);
-            let variants = manifest.recipe.variants.iter();
-            manifest.variants = variants.map(|variant| variant.name.clone()).collect();
-            let forms = Form::all(manifest).unwrap();
-            for cell in cells(&forms).unwrap() {
-                let again = SystemConfig::from_table(cell.method.system.name(), &cell.config.table);
-                assert_eq!(again, Ok(cell.config.clone()), "{name}: {}", cell.title());
+            let manifest = RecipeManifest::plain(name);
+            for (method, setup) in manifest.recipe.method.iter().zip(setups(&manifest).unwrap()) {
+                let again = SystemConfig::from_table(method.system.name(), &setup.config.table);
+                assert_eq!(again, Ok(setup.config), "{name}: {}", method.label);
             }
         }
     }
@@ -337,9 +308,7 @@ mod tests {
     fn refused(name: &str, change: impl Fn(&mut RecipeManifest)) -> String {
         let mut manifest = RecipeManifest::plain(name);
         change(&mut manifest);
-        let form = Form { variant: None, manifest };
-        let refused = refuse_unused_files(std::slice::from_ref(&form));
-        refused.map_or_else(|error| error.to_string(), |()| String::new())
+        refuse_unused_files(&manifest).map_or_else(|error| error.to_string(), |()| String::new())
     }
 
     #[test]
@@ -349,19 +318,46 @@ mod tests {
         };
         let mut manifest = RecipeManifest::plain("table1");
         set(&mut manifest, "peers", "own");
-        let form = Form { variant: None, manifest };
-        for cell in cells(std::slice::from_ref(&form)).unwrap() {
-            let peers = cell.config.table.get("peers").and_then(toml::Value::as_str);
-            let expected = match cell.method.system.name() {
+        for (method, setup) in of_methods(&manifest) {
+            let peers = setup.config.table.get("peers").and_then(toml::Value::as_str);
+            let expected = match setup.config.entry.name {
                 "medmad" => Some("own"),
                 "no-debate" => Some("all"),
                 _ => None,
             };
-            assert_eq!(peers, expected, "{}", cell.title());
+            assert_eq!(peers, expected, "{method}");
         }
         let idle = refused("table1", |manifest| set(manifest, "passages", "3"));
         assert!(idle.contains("passages: \"3\" has no effect here"), "{idle}");
         assert!(refused("table1", |one| set(one, "none", "3")).contains("no setting none"));
+    }
+
+    /// The conditions that docs/recipes.md names.
+    #[test]
+    fn table_one_runs_under_other_conditions_by_flags() {
+        let mut manifest = RecipeManifest::plain("table1");
+        for (key, value) in
+            [("mab_compat", "on"), ("thinking", "where-possible"), ("max_tokens", "16384")]
+        {
+            manifest.settings.insert(key.to_owned(), value.to_owned());
+        }
+        for agent in ["decision", "moderator"] {
+            manifest.slots.insert(agent.to_owned(), manifest.recipe.panel[2].clone());
+        }
+        for (method, setup) in of_methods(&manifest) {
+            let method = method.as_str();
+            let setting = |key: &str| setup.config.table.get(key).map(ToString::to_string);
+            let is_baseline = method != "medmad";
+            assert_eq!(setting("mab_compat").is_some(), is_baseline, "{method}");
+            assert_eq!(setting("thinking").as_deref(), Some("\"where-possible\""), "{method}");
+            assert_eq!(setting("max_tokens").as_deref(), Some("16384"), "{method}");
+            let decides = match method {
+                "medagents" => Some("decision"),
+                "mdagents" => Some("moderator"),
+                _ => None,
+            };
+            assert_eq!(setup.slots.keys().map(String::as_str).next(), decides, "{method}");
+        }
     }
 
     #[test]
@@ -370,9 +366,8 @@ mod tests {
         let mut manifest = RecipeManifest::plain("table4");
         manifest.recipe.panel.truncate(1);
         manifest.slot_sampling.insert("panel.1".to_owned(), cooler);
-        let form = Form { variant: None, manifest: manifest.clone() };
-        for cell in cells(std::slice::from_ref(&form)).unwrap() {
-            assert_eq!(cell.slot_sampling.get("panel.1"), Some(&cooler), "{}", cell.title());
+        for (method, setup) in of_methods(&manifest) {
+            assert_eq!(setup.slot_sampling.get("panel.1"), Some(&cooler), "{method}");
         }
         let other = refused("table4", |one| {
             one.recipe.panel.truncate(1);

@@ -1,10 +1,7 @@
 //! What a recipe's file contradicts itself in, or lacks: told with the line and a hint.
 
-use std::path::Path;
-
 use super::built_in::ids;
-use super::file::{DatasetEntry, PAGE, Recipe};
-use super::paper::PrintedTable;
+use super::file::{PAGE, Recipe};
 use crate::diagnosis::Failure;
 use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
@@ -14,34 +11,15 @@ use crate::systems::file::fault::Fault;
 use crate::systems::{SystemConfig, Which};
 
 impl Recipe {
-    /// Refuses a recipe of one's own of which a dataset is not there.
-    ///
-    /// # Errors
-    /// The first such dataset, with its line.
-    pub fn refuse_missing(&self, name: &str, data_dir: &Path) -> Result<(), Failure> {
-        let is_missing = |dataset: &&DatasetEntry| !data_dir.join(&dataset.file).exists();
-        match self.dataset.iter().find(is_missing).filter(|_| !Recipe::is_built_in(name)) {
-            None => Ok(()),
-            Some(dataset) => {
-                let problem = format!("there is no {}", data_dir.join(&dataset.file).display());
-                let hint = "--data-dir is the folder that `file` begins in; `wardround data fetch` gets published datasets";
-                let fault = Fault::new("file", problem, hint).within("dataset", &dataset.name);
-                Err(fault.told(name, &outside::text(Path::new(name))?))
-            }
-        }
-    }
-
-    /// Whether datasets, methods and variants have names that folders may be called by, each once.
+    /// Whether datasets and methods have names that folders may be called by, each once.
     ///
     /// # Errors
     /// What is wrong.
     pub(super) fn check_names(&self) -> Result<(), Fault> {
         let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
         let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
-        let variants: Vec<&str> = self.variants.iter().map(|one| one.name.as_str()).collect();
-        for (what, names) in [("dataset", &datasets), ("method", &methods), ("variant", &variants)]
-        {
-            if names.is_empty() && what != "variant" {
+        for (what, names) in [("dataset", &datasets), ("method", &methods)] {
+            if names.is_empty() {
                 let hint = "`wardround recipe new FILE` writes a recipe that has one";
                 return Err(Fault::new(what, format!("there is no [[{what}]]"), hint));
             }
@@ -137,24 +115,6 @@ impl Recipe {
                 let problem = format!("no model {position}: the {count} of `panel` count from 0");
                 return fault(key, problem, &panel);
             }
-        }
-        let unknown = |label: &str, problem: String| {
-            Err(Fault::new("label", format!("{label}: {problem}"), "name one of this recipe's"))
-        };
-        for row in &self.published {
-            let mut named = row.figures.keys();
-            if let Some(name) = named.find(|name| !datasets.contains(&name.as_str())) {
-                return unknown(&row.label, format!("no dataset {name}"));
-            }
-            let mut labels = self.published.iter().map(|other| &other.label);
-            if let Some(against) = &row.against
-                && !labels.any(|label| label == against)
-            {
-                return unknown(&row.label, format!("no published row {against}"));
-            }
-        }
-        if let Some(problem) = self.printed.iter().find_map(PrintedTable::problem) {
-            return Err(Fault::new("printed", problem, "give each row a field for each column"));
         }
         Ok(())
     }

@@ -37,12 +37,6 @@ faults! {
         #[error("method {method} searches corpus {number} of those given, and {given} were")]
         NoCorpus { method: String, number: usize, given: usize } => Usage,
             "name the corpora in the recipe's order: --corpus DIR,DIR,…";
-        #[error("the recipe has no variant {name}")]
-        NoVariant { name: String, known: Vec<String> } => Usage,
-            match known.is_empty() {
-                true => "it has none".to_owned(),
-                false => format!("its variants are {}, or all", known.join(", ")),
-            };
     }
 }
 

@@ -10,7 +10,6 @@ use toml::de::{DeTable, Deserializer};
 use super::RecipeError;
 use super::built_in;
 use super::paper::{Paper, PrintedTable, PublishedEntry};
-use super::variant::Variant;
 use crate::data::Format;
 use crate::diagnosis::Failure;
 use crate::outside;
@@ -50,10 +49,8 @@ pub struct Recipe {
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     pub settings: toml::Table,
     /// Tokens of a prompt and its completion together, unless flags say; fewer where a model takes fewer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
     /// The notes that methods with exemplars show, unless others are given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exemplars: Option<ExemplarEntry>,
     pub dataset: Vec<DatasetEntry>,
     pub method: Vec<MethodEntry>,
@@ -63,9 +60,6 @@ pub struct Recipe {
     /// Tables of the paper as they are printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub printed: Vec<PrintedTable>,
-    /// The same under other conditions, run where they are named.
-    #[serde(default, rename = "variant")]
-    pub variants: Vec<Variant>,
 }
 
 /// What is computed from the cells besides their accuracy.
@@ -80,18 +74,15 @@ pub enum Analysis {
     PairedUnified,
     /// The first method against every other.
     PairedFirst,
-    /// How similar the first answers are (Figure 3, left).
-    SimilarityInitial,
-    /// How similar texts are in the first round of interaction and in the last (Figure 6).
-    SimilarityRounds,
+    /// How similar texts are at first, in the first round of interaction and in the last (Figures 3 and 6).
+    #[serde(alias = "similarity-initial", alias = "similarity-rounds")]
+    Similarity,
     /// Agreement@0, Same-wrong@0, Same-wrong@final (Figures 3 and 7).
     CorrelatedErrors,
     /// Questions to which every other method gives the same wrong answer, and the last method the right one (Figure 4).
     Cases,
     /// Methods of several samples at the price of the first method, in calls and in tokens.
     EqualBudget,
-    /// Accuracy over the methods in their order (Figure 5).
-    Sweep,
 }
 
 /// A dataset of the recipe.
@@ -106,7 +97,6 @@ pub struct DatasetEntry {
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
     /// Under `--data-dir`: what corrections of these notes must name, as `wardround data keywords` writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keywords: Option<String>,
 }
 
@@ -195,14 +185,6 @@ impl Recipe {
     /// Whether a recipe of the program has this name.
     pub fn is_built_in(name: &str) -> bool {
         built_in::text(name).is_some()
-    }
-
-    /// Whether it quotes a paper, beside whose figures ours stand.
-    pub fn has_paper(&self) -> bool {
-        let quotes = |method: &MethodEntry| !method.paper.is_empty();
-        self.method.iter().any(quotes)
-            || self.paper != Paper::default()
-            || !(self.published.is_empty() && self.printed.is_empty())
     }
 
     /// # Errors

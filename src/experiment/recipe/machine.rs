@@ -11,15 +11,10 @@ use crate::ops::Quantisation;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
-    #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dtype: Option<String>,
-    #[serde(skip_serializing_if = "Quantisation::is_none")]
     quant: Quantisation,
-    #[serde(skip_serializing_if = "Option::is_none")]
     kv_dtype: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     fast: bool,
 }
 

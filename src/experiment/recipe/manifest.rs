@@ -32,7 +32,6 @@ pub struct RecipeManifest {
     /// Items of each dataset at most, from the beginning of its list.
     pub limit: Option<usize>,
     /// Of each dataset's items, the part that runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Absolute.
     pub data_dir: String,
@@ -52,14 +51,9 @@ pub struct RecipeManifest {
     /// Agents that sample in a way of their own wherever a method has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
-    /// The variants of the recipe that run beside it.
-    #[serde(default)]
-    pub variants: Vec<String>,
     /// What cells that search are given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpus: Option<CorpusSpec>,
     /// What cells that show exemplars are given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exemplars: Option<ExemplarSpec>,
     /// What of the machine changes an answer.
     #[serde(default, skip_serializing_if = "Machine::is_default")]
@@ -116,8 +110,18 @@ impl RecipeManifest {
             return Ok(None);
         }
         let text = outside::text(&path)?;
-        let begun: RecipeManifest = outside::toml(&text)
-            .map_err(|error| RecipeError::malformed(path.display(), error.message()))?;
+        let malformed =
+            |error: toml::de::Error| RecipeError::malformed(path.display(), error.message());
+        let mut begun: toml::Table = outside::toml(&text).map_err(malformed)?;
+        // Earlier versions ran variants beside the recipe, each in a folder of its own, and drew sweeps apart.
+        begun.remove("variants");
+        if let Some(toml::Value::Table(recipe)) = begun.get_mut("recipe") {
+            recipe.remove("variant");
+            if let Some(toml::Value::Array(analyses)) = recipe.get_mut("analyses") {
+                analyses.retain(|analysis| analysis.as_str() != Some("sweep"));
+            }
+        }
+        let begun: RecipeManifest = begun.try_into().map_err(malformed)?;
         // The rest may be as no file of a recipe is: flags have changed it.
         let names = begun.recipe.check_names();
         names.map_err(|problem| RecipeError::malformed(path.display(), problem))?;
@@ -174,7 +178,6 @@ impl RecipeManifest {
             slots: BTreeMap::new(),
             sampling: SamplingChoice::default(),
             slot_sampling: BTreeMap::new(),
-            variants: Vec::new(),
             corpus: None,
             exemplars: None,
             machine: Machine::default(),

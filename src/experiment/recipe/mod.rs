@@ -14,9 +14,7 @@ pub mod machine;
 pub mod manifest;
 pub mod paper;
 pub mod run;
-pub mod variant;
 
-pub use built_in::text as recipe_text;
 /// What a recipe of one's own on questions begins with; `@RECIPE@`, `@FOLDER@`, `@FILE@` and `@FORMAT@` are filled in.
 pub const NEW_ON_QUESTIONS: &str = include_str!("new_on_questions.toml");
 /// The same on notes.

@@ -48,7 +48,6 @@ pub struct PublishedEntry {
     /// On notes, by dataset and by column.
     pub figures: BTreeMap<String, BTreeMap<NoteColumn, f64>>,
     /// The label of the row that it is set against.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
     /// What is printed of the comparison, by dataset.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -77,13 +76,4 @@ pub struct PrintedTable {
     /// What its own numbers contradict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-}
-
-impl PrintedTable {
-    /// Why it is no table.
-    pub(super) fn problem(&self) -> Option<String> {
-        let width = self.columns.len();
-        let odd = self.rows.iter().find(|row| row.len() != width)?;
-        Some(format!("{}: a row of {} fields under {width} columns", self.title, odd.len()))
-    }
 }

@@ -1,22 +1,21 @@
 //! Runs a recipe: every cell that has not run yet, one after another.
 
 use std::collections::HashMap;
-use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::built_in::ids;
-use super::cells::{Cell, cells};
+use super::cells::{Cell, Setup, setups};
 use super::error::RecipeError;
 use super::manifest::RecipeManifest;
-use super::variant::Form;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
+use crate::experiment::appender;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
-use crate::experiment::error::{Interrupted, RunError};
+use crate::experiment::error::Interrupted;
 use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
@@ -35,8 +34,7 @@ use crate::record::CallLine;
 /// What running a recipe takes besides its manifest.
 #[derive(Clone)]
 pub struct RecipeRun {
-    /// The recipe, and after it the variants that run.
-    pub forms: Vec<Form>,
+    pub manifest: RecipeManifest,
     pub out: PathBuf,
     pub hardware: Hardware,
     pub max_in_flight: Option<usize>,
@@ -62,9 +60,9 @@ impl RecipeRun {
     /// # Errors
     /// A recipe whose cells do not fit together.
     pub fn specs(&self) -> Result<Vec<Spec>, Failure> {
-        let specs =
-            cells(&self.forms)?.iter().map(|cell| self.spec(cell)).collect::<Result<_, _>>();
-        Ok(specs?)
+        let setups = setups(&self.manifest)?;
+        let cells = self.manifest.recipe.cells().zip(setups.iter().cycle());
+        Ok(cells.map(|(cell, setup)| self.spec(cell, setup)).collect::<Result<_, _>>()?)
     }
 
     /// Reads what every cell names, and resolves it.
@@ -72,10 +70,10 @@ impl RecipeRun {
     /// # Errors
     /// Whatever is missing or malformed.
     pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
-        let cells = cells(&self.forms)?;
         let specs = self.specs()?;
+        let cells = || self.manifest.recipe.cells();
         let mut sets = ExemplarSets::default();
-        let inputs = cells.iter().zip(&specs).map(|(cell, spec)| {
+        let inputs = cells().zip(&specs).map(|(cell, spec)| {
             spec.read_with(&mut sets).map_err(|error| error.about(&cell.title()))
         });
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -89,25 +87,20 @@ impl RecipeRun {
         })?;
         let mut libraries = Libraries::default();
         // A shard may have none of a cell's items.
-        let own = |inputs: &Inputs| self.manifest().shard.is_none() || !inputs.is_empty();
-        let runs = cells.iter().zip(specs.into_iter().zip(inputs));
+        let own = |inputs: &Inputs| self.manifest.shard.is_none() || !inputs.is_empty();
+        let runs = cells().zip(specs.into_iter().zip(inputs));
         let runs = runs.filter(|(_, (_, inputs))| own(inputs));
         let runs = runs.map(|(cell, (spec, inputs))| {
             let run = spec.resolve_with(inputs, &models, &mut libraries);
             let run = run.map_err(|error| error.about(&cell.title()))?;
-            Ok::<_, Failure>((cell.clone(), run))
+            Ok::<_, Failure>((cell, run))
         });
         let cells = runs.collect::<Result<Vec<_>, _>>()?;
         Ok(ResolvedRecipe { cells, models })
     }
 
-    /// What the recipe itself was begun with.
-    pub fn manifest(&self) -> &RecipeManifest {
-        &self.forms[0].manifest
-    }
-
-    fn spec(&self, cell: &Cell<'_>) -> Result<Spec, RecipeError> {
-        let manifest = self.manifest();
+    fn spec(&self, cell: Cell<'_>, setup: &Setup) -> Result<Spec, RecipeError> {
+        let manifest = &self.manifest;
         let dataset = cell.dataset;
         let corpus = manifest.corpus_of(cell.method)?;
         Ok(Spec {
@@ -129,16 +122,16 @@ impl RecipeRun {
             },
             shard: manifest.shard,
             runs: manifest.recipe.runs,
-            panel: cell.panel.clone(),
-            slots: cell.slots.clone(),
-            sampling: cell.sampling,
-            slot_sampling: cell.slot_sampling.clone(),
-            config: cell.config.clone(),
+            panel: setup.panel.clone(),
+            slots: setup.slots.clone(),
+            sampling: setup.sampling,
+            slot_sampling: setup.slot_sampling.clone(),
+            config: setup.config.clone(),
             seed: manifest.seed,
-            decoding: cell.decoding,
+            decoding: manifest.recipe.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
-            corpus: cell.config.search().and(corpus),
-            exemplars: manifest.exemplars.clone().filter(|_| cell.config.entry.exemplars),
+            corpus: setup.config.search().and(corpus),
+            exemplars: manifest.exemplars.clone().filter(|_| setup.config.entry.exemplars),
             hardware: Hardware {
                 context: self.hardware.context.or(manifest.recipe.context),
                 ..self.hardware.clone()
@@ -160,22 +153,22 @@ impl RecipeRun {
         stop: Arc<AtomicBool>,
         on_cell: impl Fn(&Executed) -> Result<(), Failure>,
     ) -> Result<(Finished<'a>, Option<Failure>), Failure> {
-        let of_cells = resolved.cells.iter().map(|(cell, _)| cell.directory(&self.out));
-        for directory in self.forms.iter().map(|form| form.directory(&self.out)).chain(of_cells) {
-            refuse_links(&self.out, &directory)?;
+        for (cell, _) in &resolved.cells {
+            refuse_links(&self.out, &cell.directory(&self.out))?;
         }
         let _alone = self.lock(&*observer)?;
-        for form in &self.forms {
-            form.manifest.begin(&form.directory(&self.out))?;
-        }
+        self.manifest.begin(&self.out)?;
         let total = resolved.cells.len();
         let mut unloaded = Some(resolved.models);
         let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
-        let mut calls = Shared::default();
+        // The calls that cells of one dataset made, by their requests; those of another share none.
+        let (mut calls, mut dataset) = (Arc::<HashMap<String, CallLine>>::default(), None);
         let mut finished = Vec::new();
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
-            calls.enter(&cell.dataset.name);
+            if dataset.replace(cell.dataset) != Some(cell.dataset) {
+                calls = Arc::default();
+            }
             let ran = || {
                 if let Some(contents) = finished_run(&directory, &run.plan, self.allow_version)? {
                     return Ok(contents);
@@ -187,7 +180,7 @@ impl RecipeRun {
                 if let Some(models) = unloaded.take() {
                     driver.models = models.start()?;
                 }
-                driver.shared = calls.calls.clone();
+                driver.shared = calls.clone();
                 let ended = driver.execute(run, begun, &directory);
                 // The only other reference to the map is dropped, so that adding calls copies none.
                 driver.shared = Arc::default();
@@ -197,7 +190,13 @@ impl RecipeRun {
             };
             match ran() {
                 Ok(contents) => {
-                    calls.add(&contents);
+                    let known = Arc::make_mut(&mut calls);
+                    // A call of a member elsewhere has no request that fixes its text.
+                    let made =
+                        contents.calls.records.iter().filter(|call| !call.request.is_empty());
+                    for call in made {
+                        known.entry(call.request.clone()).or_insert_with(|| call.clone());
+                    }
                     finished.push((cell, contents));
                 }
                 Err(stopped) => return Ok((finished, Some(stopped))),
@@ -207,22 +206,13 @@ impl RecipeRun {
     }
 
     /// Keeps other processes out of the folder until what comes back is dropped; a file system without locks forgoes the guard.
-    fn lock(&self, observer: &dyn Observer) -> Result<Option<fs_err::File>, Failure> {
+    fn lock(&self, observer: &dyn Observer) -> Result<fs_err::File, Failure> {
         if !fs_err::exists(&self.out)? {
             whole_file::create_private_directory(&self.out)?;
         }
         let folder = outside::open_directory(&self.out)?;
-        match folder.file().try_lock() {
-            Ok(()) => return Ok(Some(folder)),
-            Err(TryLockError::WouldBlock) => {
-                return Err(RunError::Busy { path: self.out.clone() }.into());
-            }
-            Err(TryLockError::Error(error)) => observer.note(&format!(
-                "{} cannot be locked ({error}): let no other process write to it",
-                self.out.display()
-            )),
-        }
-        Ok(None)
+        appender::lock(&folder, &self.out)?.iter().for_each(|note| observer.note(note));
+        Ok(folder)
     }
 
     /// An interrupted cell is resumed with the whole recipe: the error names its folder.
@@ -244,32 +234,6 @@ fn refuse_links(out: &Path, directory: &Path) -> Result<(), Failure> {
             Err(Failure::mismatch(format!("{} is a link: runs are in folders", link.display())))
         }
         None => Ok(()),
-    }
-}
-
-/// The calls that cells of one dataset made, by their requests.
-#[derive(Default)]
-struct Shared {
-    dataset: String,
-    calls: Arc<HashMap<String, CallLine>>,
-}
-
-impl Shared {
-    /// Cells of another dataset share nothing.
-    fn enter(&mut self, dataset: &str) {
-        if self.dataset != dataset {
-            self.calls = Arc::default();
-            self.dataset = dataset.to_owned();
-        }
-    }
-
-    fn add(&mut self, contents: &Contents) {
-        // A call of a member elsewhere has no request that fixes its text.
-        let calls = contents.calls.records.iter();
-        let known = Arc::make_mut(&mut self.calls);
-        for call in calls.filter(|call| !call.request.is_empty()) {
-            known.entry(call.request.clone()).or_insert_with(|| call.clone());
-        }
     }
 }
 
@@ -295,7 +259,7 @@ mod tests {
 
     fn run_of(name: &str, hardware: Hardware) -> RecipeRun {
         RecipeRun {
-            forms: Form::all(RecipeManifest::plain(name)).unwrap(),
+            manifest: RecipeManifest::plain(name),
             out: PathBuf::new(),
             hardware,
             max_in_flight: None,

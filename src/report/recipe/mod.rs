@@ -12,6 +12,7 @@ use super::item::{Elsewhere, gold};
 use super::kit;
 use super::table::Table;
 use crate::analysis::conditions::in_words;
+use crate::analysis::health::NOTE;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::{notes, tables};
 use crate::experiment::contents::Contents;
@@ -39,7 +40,7 @@ pub fn render(
         text => &recipe.text,
         version => plan.map_or("", |plan| &plan.version),
         synthetic => results.synthetic,
-        conditions => &results.conditions,
+        conditions => results.conditions.iter().cloned().chain([NOTE.to_owned()]).collect::<Vec<_>>(),
         // Cells of which too many replies could not be read.
         warnings => &results.warnings,
         seed => plan.map_or(0, |plan| plan.seed),
@@ -58,11 +59,7 @@ pub fn render(
 
 /// The tables, each with its figures.
 fn sections(recipe: &Recipe, results: &RecipeResults) -> Vec<Value> {
-    let section = |mut table: Table| {
-        // The section says them under its title, where a closed table does not hide them.
-        table
-            .notes
-            .retain(|note| !results.conditions.contains(note) && !results.warnings.contains(note));
+    let section = |table: Table| {
         context! {
             name => table.name,
             ours => table.name != tables::PRINTED,
@@ -134,10 +131,9 @@ fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)
     let link = |(cell, _): &(Cell<'_>, Contents)| {
         let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
         let head = result.map_or("", |result| &result.head);
-        let dataset = tables::dataset(recipe, &cell.dataset.name);
         context! {
             page => page_of(cell),
-            label => format!("{} on {dataset}", label(recipe, results, cell)),
+            label => format!("{} on {}", label(recipe, results, cell), cell.dataset.label),
             head => head.get(..12).unwrap_or(head),
         }
     };
@@ -147,10 +143,8 @@ fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)
 /// What a cell is called beside others on its dataset.
 fn label(recipe: &Recipe, results: &RecipeResults, cell: &Cell<'_>) -> String {
     let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
-    match result.filter(|result| result.notes.is_some()) {
-        Some(result) => notes::full(recipe, result),
-        None => tables::method(recipe, &cell.method.name).to_owned(),
-    }
+    let of_notes = result.filter(|result| result.notes.is_some());
+    of_notes.map_or(cell.method.label.clone(), |result| notes::full(recipe, result))
 }
 
 /// Where a cell's own page lies, from the recipe's folder.

@@ -7,7 +7,7 @@ use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
-use crate::analysis::tables::{self, Labelled, costs, debate, positions};
+use crate::analysis::tables::{Labelled, costs, debate, positions};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration;
@@ -132,7 +132,6 @@ pub fn results(contents: &Contents) -> Results {
         tables.push(costs::table(&[Labelled { group: "", label: "all runs", of: &cost, health }]));
     }
     tables.extend(debate::tables(&contents.plan, &all.items));
-    tables.extend(tables::evidence::table(contents));
     tables.extend(positions::table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     Results {

@@ -10,9 +10,7 @@ use crate::analysis::recipe::results::RecipeResults;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
-use crate::panel::{DecodingMode, SamplingChoice};
 use crate::report::{Scoring, rating, recipe, tables};
-use crate::systems::SystemConfig;
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
@@ -79,17 +77,7 @@ system = "medmad"
 #[test]
 fn the_page_of_a_recipe() {
     let own = Recipe::parse(RECIPE, "two.toml").unwrap();
-    let cell = Cell {
-        variant: None,
-        method: &own.method[0],
-        dataset: &own.dataset[0],
-        config: SystemConfig::named("medmad").unwrap(),
-        panel: own.panel.clone(),
-        slots: Default::default(),
-        sampling: SamplingChoice::default(),
-        slot_sampling: Default::default(),
-        decoding: DecodingMode::Text,
-    };
+    let cell = Cell { method: &own.method[0], dataset: &own.dataset[0] };
     let results: RecipeResults = serde_json::from_value(json!({
         "schema": 1, "recipe": "two", "title": "Two methods", "synthetic": false,
         "conditions": ["n = 2 runs over the same items."], "making": ["2 runs, seed 42"],

@@ -146,37 +146,17 @@ fn a_debate_is_set_against_no_debate_with_the_papers_sign() {
 }
 
 #[test]
-fn what_no_three_runs_give_is_said_under_the_figure() {
+fn what_no_three_runs_give_is_said_beside_the_figure() {
     let expected = [
-        (
-            "table1",
-            "MED-MAD",
-            "PubMedQA",
-            [0.765, 0.0071],
-            "MED-MAD on PubMedQA: the paper's 0.7650 ± 0.0071 are of two runs, not of three, where each is a share of 100 questions.",
-        ),
-        (
-            "table1-api",
-            "MedAgents",
-            "MMLU-Pro",
-            [0.87, 0.0094],
-            "MedAgents on MMLU-Pro: the paper's 0.8700 ± 0.0094 are of no two, three or four runs, where each is a share of 100 questions.",
-        ),
-        (
-            "table3",
-            "MED-MAD",
-            "MMLU-Pro",
-            [0.605, 0.0354],
-            "MED-MAD on MMLU-Pro: the paper's 0.6050 ± 0.0354 are of two runs, not of three, where each is a share of 100 questions.",
-        ),
+        ("table1", "MED-MAD", "PubMedQA", [0.765, 0.0071], "0.7650 ± 0.0071 are of two runs"),
+        ("table1-api", "MedAgents", "MMLU-Pro", [0.87, 0.0094], "0.8700 ± 0.0094 are of no two"),
+        ("table3", "MED-MAD", "MMLU-Pro", [0.605, 0.0354], "0.6050 ± 0.0354 are of two runs"),
     ];
     for (name, method, dataset, [mean, std], sentence) in expected {
         let recipe = Recipe::find(name).unwrap();
+        let of = format!("{method} on {dataset}: the paper's {sentence}");
+        assert!(recipe.readings.iter().any(|reading| reading.starts_with(&of)), "{name}");
         let tables = all(&recipe, &results(name, &recipe, cells(&recipe)));
-        let table = tables.iter().find(|table| table.name == "accuracy").unwrap();
-        let said: Vec<&String> =
-            table.notes.iter().filter(|note| note.contains(": the paper's ")).collect();
-        assert_eq!(said, [sentence], "{name}");
         let rows = rows(&tables, "accuracy");
         let paper = &row(&rows, "", method)[format!("{dataset}: paper")];
         assert_eq!(*paper, json!({"mean": mean, "std": std, "n": null}), "{name}");
@@ -218,16 +198,13 @@ fn printed(name: &str) -> Table {
 }
 
 #[test]
-fn what_the_paper_prints_has_no_warning_of_ours() {
+fn warnings_and_conditions_stand_once_beside_the_tables() {
     let recipe = Recipe::find("medreact-table1").unwrap();
     let mut found = results("medreact-table1", &recipe, cells(&recipe));
     (found.synthetic, found.warnings) = (true, vec!["Warning: unread".to_owned()]);
-    let tables = all(&recipe, &found);
-    assert!(tables.iter().any(|table| table.name == PRINTED));
-    for table in tables {
-        let warns = |note: &String| note.starts_with("Warning") || note.starts_with("Synthetic");
-        let count = table.notes.iter().filter(|note| warns(note)).count();
-        assert_eq!(count, if table.name == PRINTED { 0 } else { 2 }, "{}", table.title);
+    let text = markdown(&recipe, &found);
+    for once in ["Warning: unread", "Synthetic weights: ", "Read: the shares"] {
+        assert_eq!(text.matches(once).count(), 1, "{once}: {text}");
     }
 }
 
