@@ -47,7 +47,7 @@ pub struct Generation {
     pub format_field: &'static str,
     pub begun_at: Instant,
     pub metrics: ModelMetrics,
-    events: UnboundedReceiver<ChoiceEvent>,
+    pub events: UnboundedReceiver<ChoiceEvent>,
     _place: Place,
     _handles: Vec<RequestHandle>,
 }
@@ -124,16 +124,6 @@ impl Generation {
             logprobs: wanted.logprobs,
         })
     }
-
-    /// The next event. Cancel-safe.
-    pub async fn next(&mut self) -> Option<ChoiceEvent> {
-        self.events.recv().await
-    }
-
-    /// The next event, if it has already arrived.
-    pub fn next_at_hand(&mut self) -> Option<ChoiceEvent> {
-        self.events.try_recv().ok()
-    }
 }
 
 impl Wanted {
@@ -163,7 +153,7 @@ impl Wanted {
     fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
         let Wanted { model, decoding, .. } = self;
         let vocabulary = model.backbone.description.config.vocab_size;
-        let logit_bias = decoding.biases()?;
+        let logit_bias = decoding.biases();
         if let Some((id, _)) = logit_bias.iter().find(|(id, _)| *id as usize >= vocabulary) {
             let most = vocabulary - 1;
             let message = format!("logit_bias has token {id}; the model's tokens end at {most}");

@@ -193,12 +193,12 @@ impl Answer {
 impl Answering for Answer {
     async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
         let lost = || ApiError::new(Code::Internal, "the completion was lost");
-        let mut told = Some(self.generation.next().await.ok_or_else(lost)?);
+        let mut told = Some(self.generation.events.recv().await.ok_or_else(lost)?);
         let mut chunks = Vec::new();
         // Events that have arrived meanwhile are sent together.
         while let Some(event) = told {
             chunks.extend(self.take(event)?);
-            told = self.generation.next_at_hand();
+            told = self.generation.events.try_recv().ok();
         }
         Ok(chunks)
     }
