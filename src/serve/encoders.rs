@@ -330,7 +330,7 @@ impl Encoding {
     }
 
     async fn compute(&self, app: &App) -> Result<Vec<Vec<f32>>, ApiError> {
-        let (began, mut phase) = (Instant::now(), app.phase.clone());
+        let began = Instant::now();
         let mut texts = self.texts.iter().cloned().peekable();
         let mut computed = Vec::with_capacity(texts.len());
         while let Some(first) = texts.next() {
@@ -345,7 +345,7 @@ impl Encoding {
             let work = move || reader.compute(asked, &step, place);
             tokio::select! {
                 numbers = self.model.pool.run(self.caller, work) => computed.extend(numbers?),
-                () = cut(&mut phase) => return Err(ApiError::draining()),
+                () = cut(app) => return Err(ApiError::draining()),
             }
         }
         app.metrics.of_model(&self.model.id).encoded(self.tokens, began.elapsed());

@@ -192,11 +192,6 @@ fn given_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     Ok(key.filter(|key| !key.is_empty()))
 }
 
-/// The client's address; `None` for a Unix socket.
-pub fn peer(request: &Request) -> Option<IpAddr> {
-    request.extensions().get::<Peer>().and_then(|peer| peer.0)
-}
-
 /// The caller of a request, for handlers; and how the audit trail names it.
 pub struct Asking {
     pub caller: Option<Caller>,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, Method, header};
 
-use super::peer;
+use super::Peer;
 use crate::serve::app::App;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::request::fields::quoted;
@@ -23,7 +23,8 @@ pub(super) fn refuse_other_sites(app: &App, request: &Request) -> Result<(), Api
     // A header that is not text is an unknown name.
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     // Browsers cannot connect to Unix sockets.
-    let is_tcp = peer(request).is_some();
+    let peer = request.extensions().get::<Peer>();
+    let is_tcp = peer.is_some_and(|peer| peer.0.is_some());
     let listen = &app.options.listen;
     if let Some(host) = host.filter(|host| is_tcp && !is_allowed_host(host, &listen.allow_host)) {
         let host = quoted(host);

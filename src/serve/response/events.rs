@@ -11,7 +11,6 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::reply::{Choice, Head, Own, Reply, Usage};
@@ -69,7 +68,6 @@ pub async fn respond(
     };
     let streamed = Streamed {
         app: app.clone(),
-        phase: app.phase.clone(),
         answering,
         options,
         has_begun: false,
@@ -91,11 +89,10 @@ pub async fn respond(
 /// Waits until every choice has ended.
 pub async fn finish(app: &App, answering: &mut impl Answering) -> Result<Vec<Choice>, ApiError> {
     let mut choices: BTreeMap<usize, Choice> = BTreeMap::new();
-    let mut phase = app.phase.clone();
     while !answering.is_done() {
         let next = tokio::select! {
             next = answering.next() => next,
-            () = cut(&mut phase) => Err(ApiError::draining()),
+            () = cut(app) => Err(ApiError::draining()),
         };
         for choice in next.inspect_err(|error| answering.failed(error))? {
             match choices.get_mut(&choice.index) {
@@ -112,7 +109,6 @@ pub async fn finish(app: &App, answering: &mut impl Answering) -> Result<Vec<Cho
 
 struct Streamed<A: Answering> {
     app: Arc<App>,
-    phase: watch::Receiver<Phase>,
     answering: A,
     options: Streaming,
     has_begun: bool,
@@ -131,7 +127,7 @@ impl<A: Answering> Streamed<A> {
                     sleep_until(due).await;
                     self.answering.next().await
                 } => next,
-                () = cut(&mut self.phase) => Err(ApiError::draining()),
+                () = cut(&self.app) => Err(ApiError::draining()),
                 // So that nobody takes a silent stream for a dead one.
                 () = sleep(SILENCE) => {
                     let sign = if self.has_begun { ": working\n\n" } else { ": queued\n\n" };
@@ -194,8 +190,8 @@ impl<A: Answering> Drop for Streamed<A> {
 }
 
 /// Resolves when running requests must be aborted.
-pub async fn cut(phase: &mut watch::Receiver<Phase>) {
-    if phase.wait_for(|phase| *phase == Phase::Cut).await.is_err() {
+pub async fn cut(app: &App) {
+    if app.phase.clone().wait_for(|phase| *phase == Phase::Cut).await.is_err() {
         // The sender is gone, so that it will never happen.
         std::future::pending::<()>().await;
     }
