@@ -84,7 +84,6 @@ class Course:
         self.where = f"item {item['item']}, run {item['run']}"
         self.item, self.text, self.sentences, self.plan = item, text, sentences, plan
         self.settings = plan["settings"]
-        self.compat = self.settings["release_compat"] == "on"
         self.calls = {(call["purpose"], call["round"], call["sample"]): call for call in calls}
         same(f"{self.where}: calls with one key", len(self.calls), len(calls))
         self.searches = {(search["round"], search["step"]): search for search in searches}
@@ -181,10 +180,9 @@ class Course:
             return
         count, total = len(scores), sum(scores)
         line["mean_hundredths"] = int((2 * total + count) // (2 * count))
-        line["min"] = min(scores[-1], total // count) if self.compat else min(scores)
+        line["min"] = min(scores)
         average, least = (round(float(self.settings[name]) * 100) for name in ("avg_threshold", "min_threshold"))
-        enough = scores[-1] >= least and total >= least * count if self.compat else min(scores) >= least
-        line["accepted"] = total >= average * count and enough
+        line["accepted"] = total >= average * count and min(scores) >= least
 
     def quoted(self, text):
         """The sentence that equals a text, and the one most like it."""
@@ -227,7 +225,7 @@ class Course:
             line, history, action = self.turn(0)
             self.trajectory["turns"].append(line)
             return self.concluded(self.parse(0, action), history, action, None, "parser")
-        last, parsed = None, None
+        last = None
         answered, reviewed, stepped = False, False, False
         turns = self.settings["reflexion_turns"]
         for round in range(turns):
@@ -238,19 +236,17 @@ class Course:
             answered |= action is not None
             reviewed |= bool(line["scores"])
             stepped |= line["lost_turns"] < line["steps"]
-            answer = self.parse(round, action) if action is not None and (line["accepted"] or self.compat) else None
             if line["accepted"]:
-                return self.concluded(answer, history, action, line["mean_hundredths"], "eval")
-            if round + 1 < turns or self.compat:
+                return self.concluded(self.parse(round, action), history, action, line["mean_hundredths"], "eval")
+            if round + 1 < turns:
                 call = self.call("reflexion", round, 0)
                 self.check_quotes(call, history)
                 self.trajectory["reflexions"] += call["parse"] != "unread"
             if action is not None or last is None or last[2] is None:
-                last, parsed = (round, history, action), answer
+                last = (round, history, action)
         self.trajectory["exhausted"] = True
-        if self.compat or self.settings["on_exhaustion"] == "last-answer":
-            answer = parsed or self.parse(last[0], last[2])
-            return self.concluded(answer, last[1], last[2], None, "eval")
+        if self.settings["on_exhaustion"] == "last-answer":
+            return self.concluded(self.parse(last[0], last[2]), last[1], last[2], None, "eval")
         # Without an accepted answer there is no error, where a review rejected one, or steps that could be read gave none.
         is_read = reviewed if answered else stepped
         return self.concluded((False if is_read else None, None, None, False, False), [], None, None, "eval")
@@ -285,8 +281,6 @@ class Course:
                 trajectory["unknown_labels"] = unknown
         leaks = self.leaks()
         trajectory |= {name: value for name, value in (("leaks", leaks), ("mismatch", mismatch), ("unchanged", unchanged)) if value}
-        if self.compat and place == 0:
-            place = None
         sentence = "" if place is None else self.sentences[place]
         detection = {"source": "single", "agents": [agent], "flags": [flag], "confidences": [None if mean is None else mean / 500]}
         localisation = None

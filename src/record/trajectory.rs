@@ -51,7 +51,7 @@ pub struct TurnLine {
     /// The final scores of the reviews that could be parsed, in hundredths.
     pub scores: Vec<u32>,
     pub mean_hundredths: Option<u32>,
-    /// The lowest score; under `release_compat` the value that the published release uses for it.
+    /// The lowest score.
     pub min: Option<u32>,
     pub unread_reviews: u32,
     pub accepted: bool,

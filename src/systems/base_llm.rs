@@ -8,6 +8,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::file::form::CHANGED;
+use crate::systems::messages::numbers;
 use crate::systems::reading::correction::{change, corrected};
 use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;
@@ -31,18 +32,14 @@ impl Record for Reading {}
 
 /// `CORRECT`, or a sentence's number and a sentence.
 pub fn shape(note: &Note, decoding: &Decoding) -> Shape {
-    let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
-    let chars = decoding.sentence_chars(note);
+    let (ids, chars) = (numbers(note).join("|"), decoding.sentence_chars(note));
     // One line: a list of the note's sentences names none.
-    Shape::regex(format!("CORRECT|({}) [^\\n]{{1,{chars}}}", ids.join("|")))
+    Shape::regex(format!("CORRECT|({ids}) [^\\n]{{1,{chars}}}"))
 }
 
 /// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A number before
 /// words that are not like its sentence is none of a sentence, and a reply that says both has no flag.
-pub fn read(text: &str, note: &Note, release_compat: bool) -> (Reading, Parse) {
-    if release_compat && text.to_uppercase().contains("CORRECT") {
-        return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
-    }
+pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
     static LINE: Pattern =
         Pattern::new(r"(?m)^[ \t>#*_`-]*(?:[Ss]entence )?(\d{1,3})[.:)*_]*[ \t]+(\S.*)$");
     let text = said(text);
@@ -119,8 +116,8 @@ mod tests {
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{check, note};
 
-    fn says(text: &str, release_compat: bool) -> Reading {
-        let (reading, parse) = read(text, &note(), release_compat);
+    fn says(text: &str) -> Reading {
+        let (reading, parse) = read(text, &note());
         assert_eq!(parse == Parse::Unread, reading.flag.is_none());
         reading
     }
@@ -130,17 +127,17 @@ mod tests {
         const BETTER: &str = "Beta agonists were given for the attack.";
         let right = Reading { flag: Some(false), ..Reading::default() };
         let correction = Some(BETTER.to_owned());
-        let wrong = Reading { sentence_id: Some(1), correction, ..says("INCORRECT", false) };
-        assert_eq!(says("CORRECT", false), right);
-        assert_eq!(says(" correct. \n", false), right);
-        assert_eq!(says("The text is correct", false), right);
-        assert_eq!(says(&format!("1 {BETTER}"), false), wrong);
-        assert_eq!(says(&format!("INCORRECT\n1. {BETTER}"), false), wrong);
+        let wrong = Reading { sentence_id: Some(1), correction, ..says("INCORRECT") };
+        assert_eq!(says("CORRECT"), right);
+        assert_eq!(says(" correct. \n"), right);
+        assert_eq!(says("The text is correct"), right);
+        assert_eq!(says(&format!("1 {BETTER}")), wrong);
+        assert_eq!(says(&format!("INCORRECT\n1. {BETTER}")), wrong);
         let note = note();
         let all = format!("0 {}\n1 {BETTER}\n2 {}", note.sentences[0], note.sentences[2]);
-        assert_eq!(says(&all, false), wrong);
+        assert_eq!(says(&all), wrong);
         let somewhere = Reading { flag: Some(true), ..Reading::default() };
-        assert_eq!(says("INCORRECT", false), somewhere);
+        assert_eq!(says("INCORRECT"), somewhere);
         for unreadable in [
             "",
             "-1",
@@ -159,17 +156,14 @@ mod tests {
             "1. She has asthma.",
             "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
         ] {
-            assert_eq!(says(unreadable, false), Reading::default(), "{unreadable}");
+            assert_eq!(says(unreadable), Reading::default(), "{unreadable}");
         }
         for both in
             ["1 Beta agonists were given for the attack.\nCORRECT", "CORRECT\nSentence 1 is wrong."]
         {
             let contradiction = Reading { contradiction: true, ..Reading::default() };
-            assert_eq!(says(both, false), contradiction, "{both}");
+            assert_eq!(says(both), contradiction, "{both}");
         }
-        // The published code takes INCORRECT for CORRECT.
-        assert_eq!(says("INCORRECT: 2 Give B.", true), right);
-        assert_eq!(says(&format!("1 {BETTER}"), true), wrong);
     }
 
     #[test]

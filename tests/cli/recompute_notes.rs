@@ -112,7 +112,7 @@ fn with_python_every_structure_and_switch_is_recomputed() {
         "medguards --set arbitration=vote",
         "medguards --set arbitration=confidence --set arbitration_below=100",
         "medguards --set localisation=hard",
-        "medguards --set aligner=lcs --set release_compat=on --free --set max_tokens=40",
+        "medguards --set aligner=lcs --free --set max_tokens=40",
         "medguards --free --set max_tokens=40",
         "base-llm --set prompt=2",
         "base-llm --free --set max_tokens=20",

@@ -71,11 +71,9 @@ fn of_medmads_doctors() {
 #[test]
 fn of_medguards_agents() {
     reads("MedGuards' tags", |text, _| {
-        for release_compat in [false, true] {
-            let _ = medguards::parse::flag(text, release_compat);
-            let _ = medguards::parse::located(text, release_compat);
-            let _ = medguards::parse::correction(text, "correction", release_compat);
-        }
+        let _ = medguards::parse::flag(text);
+        let _ = medguards::parse::located(text);
+        let _ = medguards::parse::correction(text, "correction");
         if let Some(confidence) = medguards::parse::confidence(text) {
             assert!(confidence.is_finite());
         }

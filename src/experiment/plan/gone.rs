@@ -14,7 +14,7 @@ const PROMPTS: [(&str, &str); 5] = [
 ];
 
 /// Settings by the systems that had them, [`EVERY`] one or one, each with the value that left it without effect.
-const SETTINGS: [(&str, &str, &str); 8] = [
+const SETTINGS: [(&str, &str, &str); 12] = [
     (EVERY, "reask", "off"),
     ("ikim", "clusters", "off"),
     ("medagents", "form", "harness"),
@@ -23,6 +23,10 @@ const SETTINGS: [(&str, &str, &str); 8] = [
     ("mdagents", "max_turns", "5"),
     ("mdagents", "temperatures", "paper"),
     ("reconcile", "form", "harness"),
+    ("base-llm", "release_compat", "off"),
+    ("medguards", "release_compat", "off"),
+    ("medreflex", "release_compat", "off"),
+    ("medreact", "release_compat", "off"),
 ];
 const EVERY: &str = "";
 

@@ -67,15 +67,13 @@ fn a_refusals_words_judge_no_note() {
     let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
     let case = task.note().unwrap();
     let read = |finish_reason| {
-        case.read(&[], "Sorry. INCORRECT", finish_reason, |text, _| {
-            base_llm::read(text, case.item, false)
-        })
+        case.read(&[], "Sorry. INCORRECT", finish_reason, |text, _| base_llm::read(text, case.item))
     };
     assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
     let refused = read(FinishReason::Refusal);
     assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
     let declined = case.read(&[], "I cannot help with that.", FinishReason::Stop, |text, _| {
-        base_llm::read(text, case.item, false)
+        base_llm::read(text, case.item)
     });
     assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
 }

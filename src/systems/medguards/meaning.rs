@@ -8,7 +8,7 @@ use crate::record::Parse;
 use crate::systems::file::form::CHANGED;
 use crate::systems::reading::correction::change;
 use crate::systems::reading::quotation::quoted;
-use crate::text::{Match, align};
+use crate::text::align;
 
 /// How alike a quotation must be to the sentence that it is taken for.
 const LIKENESS: f64 = 0.5;
@@ -46,57 +46,47 @@ impl Opinion {
     }
 
     /// What an arbiter is shown of it.
-    pub fn shown(self, settings: &Settings, note: &Note) -> String {
+    pub fn shown(self, note: &Note) -> String {
         match (self.sentence_id, self.located) {
             (Some(id), _) => note.sentences[id].clone(),
             (None, Located::Nothing) => "NAN".to_owned(),
-            // The word of the published code, which an arbiter may take for a sentence.
-            (None, _) if settings.release_compat => "ERROR".to_owned(),
             (None, _) => UNREAD.to_owned(),
         }
     }
 }
 
-/// The sentence of the note that these words mean: the only one that they are words of, else the one most like them; in the published
-/// code one of any likeness.
+/// The sentence of the note that these words mean: the only one that they are words of, else the one most like them.
 pub fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
-    let compat = settings.release_compat;
     match settings.localisation {
         Localisation::Hard => parse::place(words, note),
         // Sentences are named by their words here, so a text without letters names none.
-        Localisation::Soft if !words.contains(char::is_alphabetic) && !compat => None,
+        Localisation::Soft if !words.contains(char::is_alphabetic) => None,
         Localisation::Soft => {
-            let quoted = quoted(&note.sentences, words).filter(|_| !compat);
             let likest = || {
                 let found = align(&note.sentences, words, note.language, settings.aligner);
-                let found = found.filter(|found| compat || found.ratio >= LIKENESS);
-                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
+                found.filter(|found| found.ratio >= LIKENESS).map(|found| found.index)
             };
-            quoted.or_else(likest)
+            quoted(&note.sentences, words).or_else(likest)
         }
     }
 }
 
 /// Reads a reply on this note, in which words that mean none of its sentences are no place.
 pub fn read_on(settings: &Settings, wanted: Wanted, note: &Note, text: &str) -> (Said, Parse) {
-    let compat = settings.release_compat;
-    let is_place = |words: &str| compat || place(settings, note, words).is_some();
-    read_where(wanted, text, compat, is_place)
+    read_where(wanted, text, |words| place(settings, note, words).is_some())
 }
 
 /// Reads a correction of this sentence of a note; a text without tags must be like it.
 pub fn read_correction(settings: &Settings, note: &Note, id: usize, text: &str) -> (Said, Parse) {
-    let compat = settings.release_compat;
-    let (mut said, parse) = read(Wanted::Correction, text, compat);
+    let (mut said, parse) = read(Wanted::Correction, text);
     let is_correction = |correction: &String| {
         let is_like = || {
             let sentence = &note.sentences[id..=id];
             let found = align(sentence, correction, note.language, settings.aligner);
             found.is_some_and(|found| found.ratio >= CHANGED)
         };
-        compat
-            || change(correction, Some(id), note).is_some()
-                && (tagged(text, "result").is_some() || is_like())
+        change(correction, Some(id), note).is_some()
+            && (tagged(text, "result").is_some() || is_like())
     };
     if said.correction.as_ref().is_none_or(is_correction) {
         return (said, parse);

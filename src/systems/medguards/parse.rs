@@ -1,5 +1,4 @@
-//! Parses an agent's reply: reasons, confidence, label or sentence, by the paper's tags; with `release_compat` as the published code does,
-//! bugs included.
+//! Parses an agent's reply: reasons, confidence, label or sentence, by the paper's tags.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -85,14 +84,8 @@ pub fn confidence(text: &str) -> Option<f64> {
     Some(f64::from(number) / f64::from(whole))
 }
 
-/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags or in a sentence of its own. The
-/// published code searches the whole text for the labels, so that reasons which mention one change the result.
-pub fn flag(text: &str, release_compat: bool) -> Verdict {
-    if release_compat {
-        let text = text.to_uppercase();
-        let flag = text.contains("CORRECT").then(|| text.contains("INCORRECT"));
-        return Verdict { flag, contradicts: false };
-    }
+/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags or in a sentence of its own.
+pub fn flag(text: &str) -> Verdict {
     let text = without(&without_thought(text), "confidence");
     // A label, not a sentence of the note, which may call anything correct.
     let inside = tagged(&text, "result").or_else(|| field_of(&text, "result"));
@@ -100,16 +93,8 @@ pub fn flag(text: &str, release_compat: bool) -> Verdict {
     verdict(&format!("{}\n{}", inside.unwrap_or_default(), without(&text, "result")))
 }
 
-/// The sentence in `<result>` tags, a JSON field, behind a label, or alone; or NAN. The published code finds no result of several lines,
-/// and no NAN without tags.
-pub fn located(text: &str, release_compat: bool) -> Located {
-    if release_compat {
-        return match section(text, "result").filter(|result| !result.contains('\n')) {
-            Some("NAN") => Located::Nothing,
-            Some(result) => Located::Said(result.to_owned()),
-            None => Located::Malformed,
-        };
-    }
+/// The sentence in `<result>` tags, a JSON field, behind a label, or alone; or NAN.
+pub fn located(text: &str) -> Located {
     const LABELS: [&str; 5] =
         ["error sentence", "erroneous sentence", "incorrect sentence", "wrong sentence", "result"];
     let text = without(&without_thought(text), "confidence");
@@ -158,11 +143,7 @@ pub fn place(said: &str, note: &Note) -> Option<usize> {
 
 /// The contents of the tags, their lines as one; a JSON field, or a text of one line that is nothing else. `None` for an empty text, and
 /// for NAN.
-pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String> {
-    if release_compat {
-        let result = section(text, tag).filter(|result| !result.contains('\n'));
-        return result.filter(|result| *result != "NAN").map(str::to_owned);
-    }
+pub fn correction(text: &str, tag: &str) -> Option<String> {
     let text = without(&without_thought(text), "confidence");
     let is_whole = |contents: &String| {
         // Without a closing tag the reply may have been cut short within the sentence.
@@ -186,34 +167,29 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
 }
 
 /// Parses the reply of a call with this task.
-pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
-    read_where(wanted, text, release_compat, |_| true)
+pub fn read(wanted: Wanted, text: &str) -> (Said, Parse) {
+    read_where(wanted, text, |_| true)
 }
 
 /// The same, where only such words are a place.
-pub fn read_where(
-    wanted: Wanted,
-    text: &str,
-    release_compat: bool,
-    is_place: impl Fn(&str) -> bool,
-) -> (Said, Parse) {
+pub fn read_where(wanted: Wanted, text: &str, is_place: impl Fn(&str) -> bool) -> (Said, Parse) {
     let tag = if wanted == Wanted::Correction { "result" } else { "correction" };
     let thought = thought(text);
-    let names_error = !release_compat && names_error(&thought);
-    let mut located = located(text, release_compat);
+    let names_error = names_error(&thought);
+    let mut located = located(text);
     // Of a sentence that was found wrong NAN says that there is no other.
     let is_denied = located == Located::Nothing && names_error && wanted != Wanted::Correction;
     if is_denied || matches!(&located, Located::Said(words) if !is_place(words)) {
         located = Located::Malformed;
     }
     let flag = match wanted {
-        Wanted::Label => flag(text, release_compat),
+        Wanted::Label => flag(text),
         Wanted::Everything => {
             // The label is outside the tags of sentences; without one a place means that there is an error, NAN that there is none.
-            let label = flag(&without(&without(text, "result"), "correction"), release_compat);
+            let label = flag(&without(&without(text, "result"), "correction"));
             let implied = match located {
                 Located::Malformed => None,
-                _ if release_compat || label.contradicts => None,
+                _ if label.contradicts => None,
                 ref located => Some(*located != Located::Nothing),
             };
             Verdict { flag: label.flag.or(implied), ..label }
@@ -221,15 +197,15 @@ pub fn read_where(
         _ => Verdict::default(),
     };
     let names_one = matches!(located, Located::Said(_)) && tagged(text, "result").is_some();
-    let names_error = names_error || !release_compat && names_one;
-    let contradicts = flag.contradicts || is_denied || flag.flag == Some(false) && names_error;
+    let contradicts =
+        flag.contradicts || is_denied || flag.flag == Some(false) && (names_error || names_one);
     let said = Said {
         wanted,
         thought,
         flag: flag.flag.filter(|_| !contradicts),
         contradicts,
         located,
-        correction: correction(text, tag, release_compat),
+        correction: correction(text, tag),
         confidence: confidence(text),
     };
     let is_placed = said.located != Located::Malformed;

@@ -2,7 +2,7 @@
 
 use super::meaning::{Opinion, read_correction, read_on};
 use super::parse::{Located, Said, Wanted};
-use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
+use super::settings::{Agent, Arbitration, Localisation, Settings};
 use super::tags::section;
 use super::texts::Texts;
 use crate::data::{Item, Note};
@@ -41,20 +41,20 @@ impl Errand {
 impl System for MedGuards {
     /// Two calls on a note in which neither detector finds an error; at most seven with the paper's agents.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.note()?.as_written(self.settings.release_compat);
+        let case = task.note()?;
         let mut line = case.open();
-        match self.settings.structure {
-            Structure::One => self.do_all(&case, &mut line)?,
-            Structure::Two => {
-                self.detect_and_locate(&case, &mut line)?;
+        match self.settings.agents {
+            1 => self.detect_alone(&case, Wanted::Everything, &mut line)?,
+            2 => {
+                self.detect_alone(&case, Wanted::Place, &mut line)?;
                 self.correct(&case, &mut line)?;
             }
-            structure => {
+            agents => {
                 let (source, said) = self.detect(&case)?;
                 line.flag = verdict(source, &said);
                 line.detection = Some(detection_line(source, &said));
-                match (line.flag.has_error(), structure) {
-                    (true, Structure::Four) => self.locate_and_correct(&case, &mut line)?,
+                match (line.flag.has_error(), agents) {
+                    (true, 4) => self.locate_and_correct(&case, &mut line)?,
                     (true, _) => {
                         self.locate(&case, &mut line)?;
                         self.correct(&case, &mut line)?;
@@ -69,10 +69,10 @@ impl System for MedGuards {
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
         let note = item.note()?;
-        let prompts = match self.settings.structure {
-            Structure::One => vec![self.texts.combined(Wanted::Everything, note)],
-            Structure::Two => vec![self.texts.combined(Wanted::Place, note)],
-            Structure::Three => self.texts.detect(note).into_iter().take(1).collect(),
+        let prompts = match self.settings.agents {
+            1 => vec![self.texts.combined(Wanted::Everything, note)],
+            2 => vec![self.texts.combined(Wanted::Place, note)],
+            3 => self.texts.detect(note).into_iter().take(1).collect(),
             _ => self.texts.detect(note).to_vec(),
         };
         let openings = prompts.into_iter().enumerate();
@@ -115,7 +115,7 @@ impl MedGuards {
             let opinions = [first, second].map(|one| Opinion::of(&self.settings, note, &one.value));
             let [one, other] = opinions.each_ref().map(Opinion::place);
             if one.is_none() || one != other {
-                let meant = opinions.map(|opinion| opinion.shown(&self.settings, note));
+                let meant = opinions.map(|opinion| opinion.shown(note));
                 let arbiter = self.texts.arbitrate_localisation(note, &said, meant);
                 (source, said) = self.ask_third(case, errand, [&prompts[0], &arbiter], said)?;
             }
@@ -182,7 +182,7 @@ impl MedGuards {
         };
         let first = ask(0, self.texts.correct(note, sentence))?;
         let mut said = first.value;
-        if self.settings.structure == Structure::Eight {
+        if self.settings.agents == 8 {
             // What could not be read is passed on as it was said (App. A.7).
             let proposal = said.correction.as_deref().unwrap_or(first.call.text.trim());
             let second = ask(1, self.texts.correct_again(note, sentence, proposal))?.value;
@@ -198,39 +198,30 @@ impl MedGuards {
 
 /// Structures in which one agent does several tasks in one call.
 impl MedGuards {
-    /// One agent detects, locates and corrects.
-    fn do_all(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
-        let prompt = self.texts.combined(Wanted::Everything, case.item);
-        let said =
-            self.ask_alone(case, Errand::of(NoteStage::Detection, Wanted::Everything), prompt)?;
-        line.flag = flag(&said);
-        let said = [said];
-        line.detection = Some(detection_line(SettledBy::Single, &said));
-        if line.flag.has_error() {
-            self.take_both(case.item, line, &said);
-        }
-        Ok(())
-    }
-
-    /// One agent names the sentence, and thereby says whether there is an error.
-    fn detect_and_locate(
+    /// One agent detects and locates, and with [`Wanted::Everything`] corrects, too.
+    fn detect_alone(
         &self,
         case: &Case<'_, Note>,
+        wanted: Wanted,
         line: &mut NoteLine,
     ) -> Result<(), PanelError> {
-        let prompt = self.texts.combined(Wanted::Place, case.item);
-        let mut said =
-            self.ask_alone(case, Errand::of(NoteStage::Detection, Wanted::Place), prompt)?;
-        said.value.flag = match Opinion::of(&self.settings, case.item, &said.value).located {
-            Located::Said(_) => Some(true),
-            Located::Nothing => Some(false),
-            Located::Malformed => None,
-        };
+        let errand = Errand::of(NoteStage::Detection, wanted);
+        let mut said = self.ask_alone(case, errand, self.texts.combined(wanted, case.item))?;
+        if wanted == Wanted::Place {
+            // Who names a sentence thereby says that there is an error.
+            said.value.flag = match Opinion::of(&self.settings, case.item, &said.value).located {
+                Located::Said(_) => Some(true),
+                Located::Nothing => Some(false),
+                Located::Malformed => None,
+            };
+        }
         line.flag = flag(&said);
         let said = [said];
         line.detection = Some(detection_line(SettledBy::Single, &said));
-        if line.flag.has_error() {
-            self.take_place(case.item, line, SettledBy::Single, &said);
+        match (line.flag.has_error(), wanted) {
+            (false, _) => {}
+            (true, Wanted::Place) => self.take_place(case.item, line, SettledBy::Single, &said),
+            (true, _) => self.take_both(case.item, line, &said),
         }
         Ok(())
     }
@@ -254,9 +245,7 @@ impl MedGuards {
         let [Asked { call, value }] = said;
         if line.sentence_id.is_some() {
             let is_tagged = section(&call.text, "correction").is_some();
-            let compat = self.settings.release_compat;
-            let is_change =
-                |text: &String| compat || change(text, line.sentence_id, note).is_some();
+            let is_change = |text: &String| change(text, line.sentence_id, note).is_some();
             line.correction = value.correction.clone().filter(|text| is_tagged && is_change(text));
             line.confidence = value.confidence;
         }
@@ -272,8 +261,8 @@ impl MedGuards {
     fn call(&self, case: &Case<'_, Note>, errand: Errand, prompt: Vec<Message>) -> Call {
         let Errand { role, number, stage, wanted } = errand;
         let (agent, shape) = (Agent { role, number }, self.texts.shape(wanted, case.item));
-        let step = Step { stage, round: 0, purpose: role.name(), shape };
-        case.call(&step, self.settings.structure.member(agent), agent.name(), prompt)
+        let step = Step::new(stage, 0, role.name(), shape);
+        case.call(&step, self.settings.member(agent), agent.name(), prompt)
     }
 
     fn reader(&self, wanted: Wanted, note: &Note) -> impl Fn(&str, FinishReason) -> (Said, Parse) {
@@ -297,7 +286,7 @@ impl MedGuards {
         errand: Errand,
         prompts: &[Vec<Message>; 2],
     ) -> Result<Vec<Asked<Said>>, PanelError> {
-        if self.settings.structure == Structure::Three {
+        if self.settings.agents == 3 {
             return Ok(vec![self.ask_alone(case, errand, prompts[0].clone())?]);
         }
         let calls = [0, 1].map(|number| {

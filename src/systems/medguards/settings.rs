@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::protocol::MedGuards;
 use crate::diagnosis::Failure;
@@ -16,54 +16,17 @@ use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{settings, spelled, switch, whole};
 use crate::text::Aligner;
 
-/// The division of tasks among agents (Table 11), named by their number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Structure {
-    /// One for everything, in one call.
-    One,
-    /// One detects and locates in one call, one corrects.
-    Two,
-    /// One for each task.
-    Three,
-    /// Three detect; one locates and corrects in one call.
-    Four,
-    /// Three detect, three locate, one corrects: the paper's.
-    Seven,
-    /// The same, with a second one that checks the correction.
-    Eight,
-}
-
-impl Structure {
-    const ALL: [Structure; 6] = [
-        Structure::One,
-        Structure::Two,
-        Structure::Three,
-        Structure::Four,
-        Structure::Seven,
-        Structure::Eight,
-    ];
-
-    /// The numbers of agents that detect, locate and correct.
-    fn counts(self) -> [usize; 3] {
-        match self {
-            Structure::One => [1, 0, 0],
-            Structure::Two => [1, 0, 1],
-            Structure::Three => [1, 1, 1],
-            Structure::Four => [3, 1, 0],
-            Structure::Seven => [3, 3, 1],
-            Structure::Eight => [3, 3, 2],
-        }
-    }
-
-    pub fn agents(self) -> u32 {
-        self.counts().into_iter().sum::<usize>() as u32
-    }
-
-    /// An agent's index into the panel's members.
-    pub fn member(self, agent: Agent) -> usize {
-        self.counts()[..agent.role as usize].iter().sum::<usize>() + agent.number
-    }
-}
+/// The division of tasks among agents (Table 11), by their number: how many detect, locate and correct. One agent does everything in one
+/// call; of two the first detects and locates, of four the last locates and corrects in one call; of eight a second one checks the
+/// correction. The paper's are seven.
+const STRUCTURES: [(u32, [usize; 3]); 6] = [
+    (1, [1, 0, 0]),
+    (2, [1, 0, 1]),
+    (3, [1, 1, 1]),
+    (4, [3, 1, 0]),
+    (7, [3, 3, 1]),
+    (8, [3, 3, 2]),
+];
 
 /// An agent of one stage, numbered from 0.
 #[derive(Clone, Copy, Debug)]
@@ -109,34 +72,44 @@ pub enum Localisation {
 settings! {
     /// How MedGuards runs; the defaults are the paper's.
     pub struct Settings {
-        #[serde(rename = "agents", with = "structure")]
-        pub structure: Structure = Structure::Seven,
-        pub arbitration: Arbitration = Arbitration::Icl => ["agents=4 or agents=7 or agents=8"],
+        /// Of one of the structures of Table 11.
+        #[serde(deserialize_with = "structure")]
+        pub agents: u32 = 7,
+        pub arbitration: Arbitration = Arbitration::Icl,
         /// In percent, as agents state it; only with `arbitration=confidence`. The highest bound of Table 16's text is the default.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub arbitration_below: u32 = 90 => ["arbitration=confidence"],
+        pub arbitration_below: u32 = 90,
         /// Whether the arbiter of detection reads both agents' reasons (Table 4).
         #[serde(with = "switch")]
-        pub det_reasoning: bool = true => ["agents=4 or agents=7 or agents=8", "arbitration!=vote"],
+        pub det_reasoning: bool = true,
         /// Whether it reads their confidences.
         #[serde(with = "switch")]
-        pub det_confidence: bool = true => ["agents=4 or agents=7 or agents=8", "arbitration!=vote"],
+        pub det_confidence: bool = true,
         /// The same for the arbiter of localisation.
         #[serde(with = "switch")]
-        pub loc_reasoning: bool = true => ["agents=7 or agents=8", "arbitration!=vote"],
+        pub loc_reasoning: bool = true,
         #[serde(with = "switch")]
-        pub loc_confidence: bool = true => ["agents=7 or agents=8", "arbitration!=vote"],
+        pub loc_confidence: bool = true,
         pub localisation: Localisation = Localisation::Soft,
         pub aligner: Aligner = Aligner::SequenceMatcher,
-        /// Whether replies are parsed and passed on as the published code does, bugs included.
-        #[serde(with = "switch")]
-        pub release_compat: bool = false,
     } with decoding: Decoding
+}
+
+impl Settings {
+    fn counts(&self) -> [usize; 3] {
+        let found = STRUCTURES.into_iter().find(|(agents, _)| *agents == self.agents);
+        found.map_or([0; 3], |(_, counts)| counts)
+    }
+
+    /// An agent's index into the panel's members.
+    pub fn member(&self, agent: Agent) -> usize {
+        self.counts()[..agent.role as usize].iter().sum::<usize>() + agent.number
+    }
 }
 
 impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
-        let counts = NoteStage::ALL.into_iter().zip(self.structure.counts());
+        let counts = NoteStage::ALL.into_iter().zip(self.counts());
         let agents =
             counts.flat_map(|(role, count)| (0..count).map(move |number| Agent { role, number }));
         let slots = agents.map(|agent| {
@@ -149,7 +122,7 @@ impl config::Settings for Settings {
 
     fn max_calls(&self) -> u32 {
         // Every agent is asked once.
-        self.structure.agents()
+        self.agents
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
@@ -157,23 +130,12 @@ impl config::Settings for Settings {
     }
 }
 
-/// A structure as its number of agents.
-mod structure {
-    use super::*;
-
-    pub fn serialize<S: Serializer>(structure: &Structure, to: S) -> Result<S::Ok, S::Error> {
-        structure.agents().serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Structure, D::Error> {
-        let agents = spelled(value)?;
-        let mut structures = Structure::ALL.into_iter();
-        let named = structures.find(|one| one.agents().to_string() == agents);
-        named.ok_or_else(|| {
-            let known = Structure::ALL.map(|one| one.agents().to_string());
-            D::Error::custom(format!("expected {}", known.join(" or ")))
-        })
-    }
+fn structure<'de, D: Deserializer<'de>>(value: D) -> Result<u32, D::Error> {
+    let agents = spelled(value)?;
+    let known = STRUCTURES.map(|(agents, _)| agents.to_string());
+    let place = known.iter().position(|one| *one == agents);
+    let expected = || D::Error::custom(format!("expected {}", known.join(" or ")));
+    place.map(|place| STRUCTURES[place].0).ok_or_else(expected)
 }
 
 #[cfg(test)]
@@ -183,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_structure_has_as_many_slots_as_agents() {
-        for structure in Structure::ALL {
-            let settings = Settings { structure, ..Settings::default() };
-            assert_eq!(settings.slots().len() as u32, structure.agents());
+        for (agents, _) in STRUCTURES {
+            let settings = Settings { agents, ..Settings::default() };
+            assert_eq!(settings.slots().len() as u32, agents);
         }
         let slots = Settings::default().slots();
         let names: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();

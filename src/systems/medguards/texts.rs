@@ -7,7 +7,7 @@ use crate::panel::Asked;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 use crate::systems::decoding::Shape;
-use crate::systems::messages::{messages, numbered, prompt_files};
+use crate::systems::messages::{messages, numbered, numbers, prompt_files};
 
 prompt_files! {
     /// The prompts of every agent (Table 15), and those of agents with several tasks, which are ours.
@@ -46,13 +46,9 @@ impl Texts {
             .map(|prompt| before_note(prompt, &note.text))
     }
 
-    /// The note and both replies: in full with `release_compat`, else the labels with what the settings pass on (Table 4).
+    /// The note and both labels, with what the settings pass on of the replies (Table 4).
     pub fn arbitrate_detection(&self, note: &Note, said: &[Asked<Said>]) -> Vec<Message> {
-        let opinion = |said: &Asked<Said>| match self.settings.release_compat {
-            true => said.call.text.clone(),
-            false => self.detection_opinion(&said.value),
-        };
-        let [first, second] = [0, 1].map(|agent| opinion(&said[agent]));
+        let [first, second] = [0, 1].map(|agent| self.detection_opinion(&said[agent].value));
         let opinions = fill(
             &self.prompts.detection_opinions,
             &[("full_text", &note.text), ("first", &first), ("second", &second)],
@@ -86,20 +82,19 @@ impl Texts {
         })
     }
 
-    /// The note and the sentences that both mean, each with what the settings pass on; the published code passes on the sentences alone.
+    /// The note and the sentences that both mean, each with what the settings pass on.
     pub fn arbitrate_localisation(
         &self,
         note: &Note,
         said: &[Asked<Said>],
         meant: [String; 2],
     ) -> Vec<Message> {
-        let passes = |is_on: bool| is_on && !self.settings.release_compat;
         let opinion = |said: &Said, meant: String| {
             let mut lines = vec![meant];
-            if passes(self.settings.loc_reasoning) {
+            if self.settings.loc_reasoning {
                 lines.push(format!("Reasoning: {}", said.thought));
             }
-            if passes(self.settings.loc_confidence) {
+            if self.settings.loc_confidence {
                 lines.extend(percent(said).map(|score| format!("Confidence: {score}")));
             }
             lines.join("\n")
@@ -180,10 +175,7 @@ impl Texts {
     fn place(&self, note: &Note) -> String {
         match self.settings.localisation {
             Localisation::Soft => tagged("result", self.settings.decoding.sentence_chars(note)),
-            Localisation::Hard => {
-                let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
-                format!("<result>({}|NAN)</result>", ids.join("|"))
-            }
+            Localisation::Hard => format!("<result>({}|NAN)</result>", numbers(note).join("|")),
         }
     }
 }

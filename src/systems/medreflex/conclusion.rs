@@ -15,30 +15,22 @@ impl MedReflex {
         let Outcome { answer, basis, turn } = outcome;
         line.flag = Flag::on(basis, answer.is_error);
         line.sentence_id = answer.sentence_id;
-        if self.protocol.searching.release_compat && line.sentence_id == Some(0) {
-            // The release takes an id of 0 for none.
-            line.sentence_id = None;
-        }
         line.sentence = line.sentence_id.map(|id| note.sentences[id].clone()).unwrap_or_default();
         line.exact_sentence_id = line.sentence_id;
         line.correction = answer.correction.clone();
         let decided = trajectory.turns.last().filter(|turn| turn.accepted);
         let mean = decided.and_then(|turn| turn.mean_hundredths);
-        let agent = match self.protocol.reviewing {
-            Some(_) => self.members().eval,
-            None => self.members().parser,
-        };
-        let named = |member: usize| case.task.panel.members[member].agent.clone();
+        let agent = if self.protocol.reviewing.is_some() { "eval" } else { "parser" };
         line.detection = Some(DetectionLine {
             source: SettledBy::Single,
-            agents: vec![named(agent)],
+            agents: vec![agent.to_owned()],
             flags: vec![line.flag.said()],
             confidences: vec![mean.map(|mean| f64::from(mean) / 500.0)],
         });
         if line.flag.has_error() {
             line.localisation = Some(LocalisationLine {
                 source: SettledBy::Single,
-                agents: vec![named(self.members().parser)],
+                agents: vec!["parser".to_owned()],
                 opinions: vec![line.sentence_id.map_or(String::new(), |id| id.to_string())],
                 sentence_ids: vec![line.sentence_id],
                 confidences: vec![None],

@@ -22,38 +22,19 @@ pub struct MedReflex {
     texts: Texts,
 }
 
-/// How the published configuration has an agent called.
+/// An agent, and how the published configuration has it called.
 #[derive(Clone, Copy)]
 struct Published {
+    agent: &'static str,
     temperature: f32,
     max_tokens: usize,
 }
 
-const EVAL: Published = Published { temperature: 1.0, max_tokens: 1200 };
-const REFLEX: Published = Published { temperature: 0.1, max_tokens: 512 };
-const PARSER: Published = Published { temperature: 0.0, max_tokens: 512 };
-
-/// The agents' indices into the panel's members, and the published configuration of steps.
-pub(super) struct Members {
-    pub(super) eval: usize,
-    reflex: usize,
-    pub(super) parser: usize,
-    react: Published,
-}
-
-const REACT: usize = 0;
-const WITH_REVIEWS: Members = Members {
-    eval: 1,
-    reflex: 2,
-    parser: 3,
-    react: Published { temperature: 0.1, max_tokens: 1024 },
-};
-const ALONE: Members = Members {
-    eval: 1,
-    reflex: 1,
-    parser: 1,
-    react: Published { temperature: 0.0, max_tokens: 4096 },
-};
+const REACT: Published = Published { agent: "react", temperature: 0.1, max_tokens: 1024 };
+const ALONE: Published = Published { agent: "react", temperature: 0.0, max_tokens: 4096 };
+const EVAL: Published = Published { agent: "eval", temperature: 1.0, max_tokens: 1200 };
+const REFLEX: Published = Published { agent: "reflex", temperature: 0.1, max_tokens: 512 };
+const PARSER: Published = Published { agent: "parser", temperature: 0.0, max_tokens: 512 };
 
 /// The work on a note so far.
 pub(super) struct NoteState<'a> {
@@ -132,7 +113,7 @@ impl System for MedReflex {
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
         let view = View { note: item.note()?, memory: &[], history: &[], as_objects: false };
         let messages = self.texts.react(view, 0, self.protocol.steps);
-        Some(vec![Opening { member: REACT, messages }])
+        Some(vec![Opening { member: 0, messages }])
     }
 
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
@@ -161,20 +142,15 @@ impl MedReflex {
         Ok(MedReflex { texts: Texts::new(&protocol, prompts)?, protocol })
     }
 
-    pub(super) fn members(&self) -> &'static Members {
-        if self.protocol.reviewing.is_some() { &WITH_REVIEWS } else { &ALONE }
-    }
-
     /// The accepted answer, or the outcome that the setting `on_exhaustion` says.
     fn review_until_accepted(
         &self,
         state: &mut NoteState<'_>,
         reviewing: &Reviewing,
     ) -> Result<Outcome, PanelError> {
-        let compat = self.protocol.searching.release_compat;
         let mut heard = Heard::default();
-        // The last turn with an answer, else the last turn; parsed already under `release_compat`.
-        let mut last: Option<(Turn, Option<Asked<Answer>>)> = None;
+        // The last turn with an answer, else the last turn.
+        let mut last: Option<Turn> = None;
         for round in 0..reviewing.turns {
             let mut turn = self.turn(state, round)?;
             let reviews = match turn.action {
@@ -183,29 +159,19 @@ impl MedReflex {
             };
             state.trajectory.turns.push(turn.line.clone());
             heard.take(&turn);
-            // The release parses every answer, whether it is accepted or not.
-            let parsed = match (&turn.action, turn.line.accepted || compat) {
-                (Some(_), true) => Some(self.parse(state, &turn)?),
-                _ => None,
-            };
-            match parsed {
-                Some(parsed) if turn.line.accepted => return Ok(turn.outcome(parsed)),
-                _ => {}
+            if turn.line.accepted {
+                return self.parsed(state, turn);
             }
-            // The release reflects after the last turn too, where nothing reads it.
-            if round + 1 < reviewing.turns || compat {
+            if round + 1 < reviewing.turns {
                 self.reflect(state, &turn, reviews.as_deref())?;
             }
-            let had_answer = last.as_ref().is_some_and(|(turn, _)| turn.action.is_some());
-            if turn.action.is_some() || !had_answer {
-                last = Some((turn, parsed));
+            if turn.action.is_some() || last.as_ref().is_none_or(|turn| turn.action.is_none()) {
+                last = Some(turn);
             }
         }
         state.trajectory.exhausted = true;
-        let on_exhaustion = if compat { OnExhaustion::LastAnswer } else { reviewing.on_exhaustion };
-        match (on_exhaustion, last) {
-            (OnExhaustion::LastAnswer, Some((turn, Some(parsed)))) => Ok(turn.outcome(parsed)),
-            (OnExhaustion::LastAnswer, Some((turn, None))) => self.parsed(state, turn),
+        match (reviewing.on_exhaustion, last) {
+            (OnExhaustion::LastAnswer, Some(turn)) => self.parsed(state, turn),
             _ => Ok(heard.no_error()),
         }
     }
@@ -257,7 +223,8 @@ impl MedReflex {
         let labels = if self.protocol.searching.cite { labels(&turn.history) } else { Vec::new() };
         let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
-        let call = self.call(state, &step, REACT, number, messages, self.members().react);
+        let react = if self.protocol.reviewing.is_some() { REACT } else { ALONE };
+        let call = self.call(state, &step, react, number, messages);
         state.case.ask(call, step::read)
     }
 
@@ -283,15 +250,11 @@ impl MedReflex {
         reviewing: &Reviewing,
         turn: &mut Turn,
     ) -> Result<Vec<Review>, PanelError> {
-        let compat = self.protocol.searching.release_compat;
-        // In the release the history lacks the answer when it is reviewed.
-        let shown = turn.history.len() - usize::from(compat);
-        let messages = self.texts.review(self.view(state, &turn.history[..shown]));
+        let messages = self.texts.review(self.view(state, &turn.history));
         let shape = shapes::review(&self.protocol.decoding);
         let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
-        let calls = (0..reviewing.reviewers).map(|reviewer| {
-            self.call(state, &step, self.members().eval, reviewer, messages.clone(), EVAL)
-        });
+        let calls = (0..reviewing.reviewers)
+            .map(|reviewer| self.call(state, &step, EVAL, reviewer, messages.clone()));
         let asked = state.case.ask_all(calls, review::read)?;
         let all = asked.len();
         turn.reviewed = asked.iter().find_map(|asked| asked.call.basis());
@@ -299,7 +262,7 @@ impl MedReflex {
         let reviews: Vec<Review> = reviews.filter(|one| one.final_score().is_some()).collect();
         turn.line.unread_reviews = (all - reviews.len()) as u32;
         let scores = reviews.iter().filter_map(Review::final_score).collect();
-        decide(reviewing, scores, compat, &mut turn.line);
+        decide(reviewing, scores, &mut turn.line);
         Ok(reviews)
     }
 
@@ -312,7 +275,7 @@ impl MedReflex {
         let messages = self.texts.reflex(self.view(state, &turn.history), reviews);
         let shape = self.protocol.decoding.passage();
         let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
-        let call = self.call(state, &step, self.members().reflex, 0, messages, REFLEX);
+        let call = self.call(state, &step, REFLEX, 0, messages);
         let Passage { text } = state.case.ask(call, |text, _| Passage::said(text))?.value;
         if !text.is_empty() {
             state.trajectory.reflexions += 1;
@@ -331,7 +294,7 @@ impl MedReflex {
         let messages = self.texts.parse(self.view(state, &turn.history));
         let shape = shapes::answer(&self.protocol.decoding, note);
         let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
-        let call = self.call(state, &step, self.members().parser, 0, messages, PARSER);
+        let call = self.call(state, &step, PARSER, 0, messages);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
         state.case.ask(call, read)
@@ -342,24 +305,24 @@ impl MedReflex {
         View { note: state.case.item, memory: &state.memory, history, as_objects }
     }
 
-    /// Sample number `sample` of a member.
+    /// Sample number `sample` of an agent.
     fn call(
         &self,
         state: &NoteState<'_>,
         step: &Step,
-        member: usize,
+        published: Published,
         sample: u32,
         messages: Vec<Message>,
-        published: Published,
     ) -> Call {
-        let agent = state.case.task.panel.members[member].agent.clone();
+        let Published { agent, temperature, max_tokens } = published;
+        let mut members = state.case.task.panel.members.iter();
+        let member = members.position(|member| member.agent == agent).unwrap_or_default();
         let mut call = state.case.call(step, member, agent, messages);
         call.key.sample = sample;
         // Else as the member and the run have it.
         let is_paper = self.protocol.searching.temperatures == Temperatures::Paper;
-        let published = is_paper.then_some(published);
-        call.temperature = published.map(|published| published.temperature);
-        call.max_tokens = published.map(|published| published.max_tokens);
+        call.temperature = is_paper.then_some(temperature);
+        call.max_tokens = is_paper.then_some(max_tokens);
         call
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::settings::{Hundredths, Reviewing};
+use super::settings::{Reviewing, in_hundredths};
 use crate::record::{FinishReason, Parse, TurnLine};
 use crate::systems::case::Record;
 use crate::systems::reading::{self, record, said};
@@ -90,19 +90,8 @@ fn leading(text: &str) -> Option<u32> {
 }
 
 fn clamped(number: &str) -> Option<u32> {
-    if let Some(positive) = number.strip_prefix('-') {
-        // Below the scale, however far.
-        return positive.parse::<f64>().ok().map(|_| 100);
-    }
-    let score = match number.parse::<Hundredths>() {
-        Ok(Hundredths(score)) => score,
-        // A number above a hundred, or one with an exponent.
-        Err(_) => {
-            let number = number.parse::<f64>().ok().filter(|number| number.is_finite())?;
-            (number.min(10.0) * 100.0).round() as u32
-        }
-    };
-    Some(score.clamp(100, 500))
+    let number = number.parse().ok().filter(|number: &f64| !number.is_nan())?;
+    Some(in_hundredths(number.clamp(1.0, 5.0)))
 }
 
 /// Lines such as `Final score: 4/5`.
@@ -123,24 +112,13 @@ fn of_prose(text: &str) -> Review {
 }
 
 /// Decides whether an answer is accepted; `scores` are the final ones that could be parsed, in the reviewers' order.
-pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, release_compat: bool, turn: &mut TurnLine) {
-    let n = scores.len() as u32;
-    let sum: u32 = scores.iter().sum();
-    let least = match release_compat {
-        false => scores.iter().min().copied(),
-        // In the release every reviewer overwrites the minimum with the lesser of the mean so far and the own score, so the last one's
-        // stays. The mean is rounded down to hundredths here, for the log alone.
-        true => scores.last().map(|last| (*last).min(sum / n.max(1))),
-    };
-    let minimum = reviewing.minimum.0;
-    let is_least_enough = match release_compat {
-        false => least.is_some_and(|least| least >= minimum),
-        true => scores.last().is_some_and(|last| *last >= minimum) && sum >= minimum * n,
-    };
-    turn.accepted = n > 0 && sum >= reviewing.average.0 * n && is_least_enough;
+pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, turn: &mut TurnLine) {
+    let (n, sum) = (scores.len() as u32, scores.iter().sum::<u32>());
+    turn.min = scores.iter().min().copied();
+    let is_least_enough = turn.min.is_some_and(|least| least >= reviewing.minimum);
+    turn.accepted = sum >= reviewing.average * n && is_least_enough;
     // Rounded half up.
     turn.mean_hundredths = (n > 0).then(|| (2 * sum + n) / (2 * n));
-    turn.min = least;
     turn.scores = scores;
 }
 
@@ -197,24 +175,20 @@ mod tests {
         let reviewing = Reviewing {
             turns: 1,
             reviewers: 5,
-            average: Hundredths(380),
-            minimum: Hundredths(300),
+            average: 380,
+            minimum: 300,
             on_exhaustion: OnExhaustion::default(),
         };
-        let decided = |scores: &[u32], compat| {
+        let decided = |scores: &[u32]| {
             let mut turn = TurnLine::default();
-            decide(&reviewing, scores.to_vec(), compat, &mut turn);
+            decide(&reviewing, scores.to_vec(), &mut turn);
             (turn.accepted, turn.mean_hundredths, turn.min)
         };
-        assert_eq!(decided(&[400, 400, 400, 400, 300], false), (true, Some(380), Some(300)));
-        assert_eq!(decided(&[400, 400, 400, 390, 300], false), (false, Some(378), Some(300)));
+        assert_eq!(decided(&[400, 400, 400, 400, 300]), (true, Some(380), Some(300)));
+        assert_eq!(decided(&[400, 400, 400, 390, 300]), (false, Some(378), Some(300)));
         // Five 3.75 are no 3.8.
-        assert_eq!(decided(&[375; 5], false), (false, Some(375), Some(375)));
-        assert_eq!(decided(&[500, 500, 500, 500, 200], false), (false, Some(440), Some(200)));
-        // As in the release a low score counts where it is the last alone.
-        assert_eq!(decided(&[200, 500, 500, 500, 500], true), (true, Some(440), Some(440)));
-        assert_eq!(decided(&[500, 500, 500, 500, 200], true), (false, Some(440), Some(200)));
-        assert_eq!(decided(&[], false), (false, None, None));
-        assert_eq!(decided(&[], true), (false, None, None));
+        assert_eq!(decided(&[375; 5]), (false, Some(375), Some(375)));
+        assert_eq!(decided(&[500, 500, 500, 500, 200]), (false, Some(440), Some(200)));
+        assert_eq!(decided(&[]), (false, None, None));
     }
 }

@@ -1,9 +1,8 @@
 //! The settings of MedReAct'N'MedReFlex and MedReAct. Defaults are the paper's where it agrees with its release, else chosen from both.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedReflex;
@@ -15,10 +14,6 @@ use crate::systems::config::{self, SearchSettings, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{settings, spelled, switch, whole};
-
-/// A number in hundredths: `3.8` is 380. More digits round half up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hundredths(pub u32);
 
 /// Which results of earlier steps stay in the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +54,7 @@ settings! {
         pub retrieve_top_k: usize = 50,
         /// Passages of these that prompts show.
         #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
-        pub rerank_top_k: usize = 20 => ["rerank_top_k<=retrieve_top_k"],
+        pub rerank_top_k: usize = 20,
         pub rerank: Rerank = Rerank::default(),
         pub results_kept: ResultsKept = ResultsKept::default(),
         /// Whether passages have labels, by which an answer cites its sources.
@@ -70,9 +65,6 @@ settings! {
         #[serde(with = "switch")]
         pub deadline: bool = false,
         pub temperatures: Temperatures = Temperatures::default(),
-        /// Whether reviews, minimum, exhaustion and sentence 0 are handled as in the published release, bugs included.
-        #[serde(with = "switch")]
-        pub release_compat: bool = false,
     }
 }
 
@@ -90,13 +82,13 @@ settings! {
         pub turns: u32 = 5,
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub reviewers: u32 = 5,
-        /// Minimum mean of the final scores.
-        #[serde(rename = "avg_threshold", deserialize_with = "of_scale")]
-        pub average: Hundredths = Hundredths(380),
+        /// Minimum mean of the final scores, in hundredths.
+        #[serde(rename = "avg_threshold", with = "threshold")]
+        pub average: u32 = 380,
         /// Minimum of each final score.
-        #[serde(rename = "min_threshold", deserialize_with = "of_scale")]
-        pub minimum: Hundredths = Hundredths(300),
-        pub on_exhaustion: OnExhaustion = OnExhaustion::default() => ["release_compat=off"],
+        #[serde(rename = "min_threshold", with = "threshold")]
+        pub minimum: u32 = 300,
+        pub on_exhaustion: OnExhaustion = OnExhaustion::default(),
     }
 }
 
@@ -125,11 +117,10 @@ impl config::Settings for Settings {
         ["react", "eval", "reflex", "parser"].map(|agent| Slot::new(agent, 0)).to_vec()
     }
 
-    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse; the release has both after every turn.
+    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse.
     fn max_calls(&self) -> u32 {
         let Reviewing { turns, reviewers, .. } = self.reviewing;
-        let asked = turns * (self.react_turns + reviewers);
-        if self.searching.release_compat { asked + 2 * turns } else { asked + turns }
+        turns * (self.react_turns + reviewers + 1)
     }
 
     fn search(&self) -> Option<SearchSettings> {
@@ -137,12 +128,9 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let protocol = Protocol {
-            steps: self.react_turns,
-            reviewing: Some(self.reviewing.clone()),
-            searching: self.searching.clone(),
-            decoding: self.decoding.clone(),
-        };
+        let (steps, reviewing) = (self.react_turns, Some(self.reviewing.clone()));
+        let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
+        let protocol = Protocol { steps, reviewing, searching, decoding };
         Ok(Box::new(MedReflex::new(protocol, prompts)?))
     }
 }
@@ -170,62 +158,30 @@ impl config::Settings for ReactSettings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let protocol = Protocol {
-            steps: self.react_turns,
-            reviewing: None,
-            searching: self.searching.clone(),
-            decoding: self.decoding.clone(),
-        };
+        let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
+        let protocol = Protocol { steps: self.react_turns, reviewing: None, searching, decoding };
         Ok(Box::new(MedReflex::new(protocol, prompts)?))
     }
 }
 
-impl FromStr for Hundredths {
-    type Err = String;
+/// A number in hundredths: 3.8 is 380. Half a hundredth rounds up, however a binary fraction has it.
+pub fn in_hundredths(number: f64) -> u32 {
+    (number * 100.0 + 0.5 + 1e-9) as u32
+}
 
-    /// A decimal number from 0 on.
-    fn from_str(text: &str) -> Result<Hundredths, String> {
-        let refuse = || "expected a number from 0 to 100".to_owned();
-        let (whole, rest) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-        let is_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-        if whole.is_empty() && rest.is_empty() || !is_digits(whole) || !is_digits(rest) {
-            return Err(refuse());
-        }
-        let digit = |place: usize| rest.as_bytes().get(place).map_or(0, |digit| digit - b'0');
-        let whole: u32 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| refuse())? };
-        let rest = u32::from(10 * digit(0) + digit(1)) + u32::from(digit(2) >= 5);
-        let hundredths = whole.saturating_mul(100).saturating_add(rest);
-        if hundredths <= 10_000 { Ok(Hundredths(hundredths)) } else { Err(refuse()) }
+/// A threshold in hundredths, on the scale of the scores.
+mod threshold {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(hundredths: &u32, to: S) -> Result<S::Ok, S::Error> {
+        (f64::from(*hundredths) / 100.0).to_string().serialize(to)
     }
-}
 
-impl fmt::Display for Hundredths {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = self.0 / 100;
-        match self.0 % 100 {
-            0 => write!(f, "{whole}"),
-            part if part % 10 == 0 => write!(f, "{whole}.{}", part / 10),
-            part => write!(f, "{whole}.{part:02}"),
-        }
-    }
-}
-
-impl Serialize for Hundredths {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.to_string().serialize(to)
-    }
-}
-
-/// A threshold, on the scale of the scores.
-fn of_scale<'de, D: Deserializer<'de>>(from: D) -> Result<Hundredths, D::Error> {
-    let number: Option<Hundredths> = spelled(from)?.parse().ok();
-    let number = number.filter(|number| (Hundredths(100)..=Hundredths(500)).contains(number));
-    number.ok_or_else(|| serde::de::Error::custom("expected a number from 1 to 5"))
-}
-
-impl<'de> Deserialize<'de> for Hundredths {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Hundredths, D::Error> {
-        spelled(from)?.parse().map_err(serde::de::Error::custom)
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+        let number = spelled(from)?.trim().parse().ok();
+        let number = number.filter(|number| (1.0..=5.0).contains(number));
+        let expected = || D::Error::custom("expected a number from 1 to 5");
+        number.map(in_hundredths).ok_or_else(expected)
     }
 }
 
@@ -236,30 +192,26 @@ mod tests {
 
     #[test]
     fn hundredths_round_half_up_and_stand_in_plans_as_text() {
-        let read = |text: &str| text.parse::<Hundredths>().map(|number| number.0);
-        for (text, hundredths, shown) in [
-            ("4", 400, "4"),
-            ("3.8", 380, "3.8"),
-            ("4.25", 425, "4.25"),
-            ("4.2449", 424, "4.24"),
-            ("4.245", 425, "4.25"),
-            (".05", 5, "0.05"),
-        ] {
-            assert_eq!(read(text), Ok(hundredths), "{text}");
-            assert_eq!(Hundredths(hundredths).to_string(), shown);
+        for (number, hundredths) in [(4.2449, 424), (4.245, 425), (0.05, 5), (3.805, 381)] {
+            assert_eq!(in_hundredths(number), hundredths, "{number}");
         }
-        for wrong in ["", ".", "-1", "four", "1e3", "101", "4,5"] {
-            assert!(read(wrong).is_err(), "{wrong}");
+        for (given, shown) in [("4", "4"), ("3.8", "3.8"), ("4.25", "4.25"), ("1.05", "1.05")] {
+            let pair = format!("avg_threshold={given}");
+            let table = SystemConfig::parse("medreflex", &[pair]).unwrap().table;
+            assert_eq!(table["avg_threshold"].as_str(), Some(shown));
         }
         let config = SystemConfig::parse("medreflex", &["avg_threshold=4.0"]).unwrap();
         assert_eq!(config.table["avg_threshold"].as_str(), Some("4"));
         assert_eq!(config.table["min_threshold"].as_str(), Some("3"));
+        for wrong in ["", ".", "-1", "four", "1e3", "101", "4,5", "NaN"] {
+            let pair = format!("avg_threshold={wrong}");
+            assert!(SystemConfig::parse("medreflex", &[pair]).is_err(), "{wrong}");
+        }
     }
 
     #[test]
-    fn a_note_takes_fifty_calls_at_most_and_five_more_as_in_the_release() {
-        let calls = |pairs: &[&str]| SystemConfig::parse("medreflex", pairs).unwrap().max_calls();
-        assert_eq!((calls(&[]), calls(&["release_compat=on"])), (50, 55));
+    fn a_note_takes_fifty_calls_at_most() {
+        assert_eq!(SystemConfig::named("medreflex").unwrap().max_calls(), 50);
         assert_eq!(SystemConfig::named("medreact").unwrap().max_calls(), 11);
     }
 }

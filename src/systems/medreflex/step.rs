@@ -159,35 +159,30 @@ fn canonical(name: &str) -> String {
 
 /// The action of this name with what it was given: a text, a list, or an object.
 fn named(name: &str, given: &Value) -> Option<Action> {
+    const QUERY: &[&str] = &["query", "q", "search_query", "input", "text"];
+    const ANSWER: [&[&str]; 3] = [
+        &["sentence", "error_sentence", "mistake", "mistaken_sentence", "original"],
+        &["correction", "corrected_sentence", "corrected", "corrected_text"],
+        &["evidence", "sources"],
+    ];
     let kind = kind(name)?;
-    let object = match given {
-        Value::Object(object) => with_canonical_keys(object),
-        Value::Array(list) => return of_arguments(kind, list.iter().map(reading::text).collect()),
-        other => return of_arguments(kind, vec![reading::text(other)]),
-    };
-    let field = |names: &[&str]| {
-        let found = names.iter().find_map(|name| object.get(*name));
-        found.map(|value| reading::text(value).trim().to_owned())
-    };
-    match kind {
-        Kind::Search => {
-            let query = field(&["query", "q", "search_query", "input", "text"])?;
-            query.contains(char::is_alphanumeric).then_some(Action::Search { query })
+    let arguments = match given {
+        Value::Object(object) => {
+            let object = with_canonical_keys(object);
+            let field = |names: &&[&str]| {
+                let found = names.iter().find_map(|name| object.get(*name));
+                found.map(|value| reading::text(value).trim().to_owned()).unwrap_or_default()
+            };
+            let fields: &[&[&str]] = match kind {
+                Kind::Search => &[QUERY],
+                Kind::Final => &ANSWER,
+            };
+            fields.iter().map(field).collect()
         }
-        Kind::Final => {
-            let sentence =
-                field(&["sentence", "error_sentence", "mistake", "mistaken_sentence", "original"])?;
-            let correction =
-                field(&["correction", "corrected_sentence", "corrected", "corrected_text"]);
-            let evidence = field(&["evidence", "sources"]).unwrap_or_default();
-            finish(sentence, correction.unwrap_or_default(), labels(&evidence))
-        }
-    }
-}
-
-/// An answer; `None` without a sentence.
-fn finish(sentence: String, correction: String, evidence: Vec<String>) -> Option<Action> {
-    (!sentence.is_empty()).then_some(Action::FinalMistake { sentence, correction, evidence })
+        Value::Array(list) => list.iter().map(reading::text).collect(),
+        other => vec![reading::text(other)],
+    };
+    of_arguments(kind, arguments)
 }
 
 /// A call as text: the name before the first bracket, its arguments up to the last.
@@ -220,10 +215,11 @@ fn of_arguments(kind: Kind, arguments: Vec<String>) -> Option<Action> {
             let has_words = first.contains(char::is_alphanumeric);
             has_words.then_some(Action::Search { query: first })
         }
+        Kind::Final if first.is_empty() => None,
         Kind::Final => {
             let correction = arguments.next().unwrap_or_default();
-            let evidence = arguments.next().unwrap_or_default();
-            finish(first, correction, labels(&evidence))
+            let evidence = labels(&arguments.next().unwrap_or_default());
+            Some(Action::FinalMistake { sentence: first, correction, evidence })
         }
     }
 }

@@ -245,33 +245,6 @@ fn exhaustion_is_no_error_or_the_last_answer() {
 }
 
 #[test]
-fn under_compatibility_it_does_as_the_release() {
-    let said = Said {
-        step: |_, number| if number == 0 { search("x") } else { last(WRONG, RIGHT) },
-        review: |_, one| score(if one == 0 { "1" } else { "3.5" }),
-        parse: || answer("0", "A 30-year-old woman came with wheezing.", RIGHT),
-    };
-    let pairs = ["reflexion_turns=2", "release_compat=on"];
-    let (line, trajectory, calls) = run("medreflex", &pairs, said);
-    // Each answer is parsed, each turn reflected on, and the reviewers never see the answer.
-    let count = |purpose: &str| purposes(&calls).iter().filter(|one| **one == purpose).count();
-    assert_eq!((count("parse"), count("reflexion")), (2, 2));
-    let review = calls.iter().find(|call| call.purpose == "review").unwrap();
-    assert!(!user(review).contains("final_mistake(\"Beta"));
-    // The lesser of the mean and the last score, not the least of all.
-    assert_eq!((trajectory.turns[0].min, trajectory.turns[0].accepted), (Some(300), false));
-    assert!(trajectory.exhausted);
-    // Sentence 0 is written as none.
-    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), None));
-    let (line, ..) = run(
-        "medreflex",
-        &["min_threshold=1", "avg_threshold=2"],
-        Said { review: |_, _| score("3"), ..said },
-    );
-    assert_eq!(line.sentence_id, Some(0));
-}
-
-#[test]
 fn ids_out_of_range_are_found_by_the_text_and_what_is_unread_by_the_action() {
     let (line, _, calls) =
         run("medreflex", &[], Said { parse: || answer("99", WRONG, RIGHT), ..Said::default() });

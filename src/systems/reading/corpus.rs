@@ -117,7 +117,7 @@ pub(super) fn note(sentences: &Value) -> Note {
 }
 
 /// What chains of thought are asked for.
-pub(super) const THOUGHT: Keys<'_> = Keys { answer: "Answer", reason: "Thought", confidence: None };
+pub(super) const THOUGHT: Keys<'_> = Keys { answer: "Answer", reason: "Thought" };
 
 /// The letter that a call counts with, as its system reads it.
 fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
@@ -181,7 +181,7 @@ fn no_verdict_is_misread() {
             Some(_) => continue,
             None => Wanted::Label,
         };
-        let (said, parse) = read_tags(wanted, reply["text"].as_str().unwrap(), false);
+        let (said, parse) = read_tags(wanted, reply["text"].as_str().unwrap());
         let id = reply["id"].as_str().unwrap();
         assert_eq!(said.flag.is_none(), parse == Parse::Unread, "{id} is read as {parse:?}");
         tally.count(id, said.flag, reply["means"]["flag"].as_bool());
@@ -197,7 +197,7 @@ fn no_place_is_misread() {
             continue;
         }
         let sentences = reply["sentences"].as_array().unwrap().len();
-        let (said, parse) = read_tags(Wanted::Place, reply["text"].as_str().unwrap(), false);
+        let (said, parse) = read_tags(Wanted::Place, reply["text"].as_str().unwrap());
         let located = said.located;
         let flag = match &located {
             // A number beyond the note is no place.
@@ -228,7 +228,7 @@ fn no_base_model_is_misread() {
     for reply in replies("base_llm") {
         let note = note(&reply["sentences"]);
         let (reading, parse) =
-            crate::systems::base_llm::read(reply["text"].as_str().unwrap(), &note, false);
+            crate::systems::base_llm::read(reply["text"].as_str().unwrap(), &note);
         let (id, means) = (reply["id"].as_str().unwrap(), &reply["means"]);
         let is_unread = reading.flag.is_none();
         assert_eq!(is_unread, parse == Parse::Unread, "{id} is read as {parse:?}");
@@ -259,11 +259,9 @@ fn real_replies_are_read_as_meant_or_unread() {
             "answer" | "detection" => {
                 let flag = match reply["system"].as_str().unwrap() {
                     "base_llm" => {
-                        crate::systems::base_llm::read(text, &note(&reply["sentences"]), false)
-                            .0
-                            .flag
+                        crate::systems::base_llm::read(text, &note(&reply["sentences"])).0.flag
                     }
-                    _ => read_tags(Wanted::Label, text, false).0.flag,
+                    _ => read_tags(Wanted::Label, text).0.flag,
                 };
                 (flag.map(|flag| flag.to_string()), means["flag"].as_bool().map(|f| f.to_string()))
             }

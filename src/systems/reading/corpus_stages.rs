@@ -114,7 +114,7 @@ fn corrections_are_the_sentence_that_should_stand_there() {
         if reply["purpose"] != "correction" || is_debatable(&reply, "correction") {
             continue;
         }
-        let (said, _) = read_tags(Wanted::Correction, reply["text"].as_str().unwrap(), false);
+        let (said, _) = read_tags(Wanted::Correction, reply["text"].as_str().unwrap());
         // What a refusal says corrects nothing, and its call is none.
         let found = said.correction.filter(|_| !refuses(reply["text"].as_str().unwrap()));
         let found = found.map(|found| plain(&found));

@@ -70,7 +70,7 @@ impl<'a> Asked<'a> {
     }
 
     fn tags(&self, wanted: Wanted, is_numbered: bool) -> Value {
-        let (said, parse) = read_tags(wanted, self.text, false);
+        let (said, parse) = read_tags(wanted, self.text);
         let located = match (&said.located, is_numbered) {
             (Located::Nothing, _) => json!(-1),
             (Located::Said(words), true) => json!(place(words, &self.note)),
@@ -237,7 +237,7 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "place-and-correction" => asked.tags(Wanted::PlaceAndCorrection, false),
         "everything" => asked.tags(Wanted::Everything, false),
         "base" => {
-            let (read, _) = base_llm::read(text, note, false);
+            let (read, _) = base_llm::read(text, note);
             let correction = read.correction.filter(|text| !text.is_empty());
             judgement(read.flag, read.sentence_id, correction.as_deref())
         }

@@ -131,7 +131,7 @@ fn an_echo_of_a_detectors_or_an_arbiters_prompt_finds_no_error() {
 fn numbers_and_words_that_deny_an_error_place_none() {
     let note: Note = note();
     for said in ["2", "2 110/70 mm Hg", "1 Beta blockers were given for the attack."] {
-        assert_eq!(base_llm::read(said, &note, false).1, Parse::Unread, "{said}");
+        assert_eq!(base_llm::read(said, &note).1, Parse::Unread, "{said}");
     }
     let denied = r#"{"error_sentence": "The note holds no mistake.", "corrected_sentence": "NA"}"#;
     let (read, _) = medreflex::answer::read(denied, FinishReason::Stop, &note, None);

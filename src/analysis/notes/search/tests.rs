@@ -155,7 +155,6 @@ fn with_python_flags_ids_corrections_turns_and_citations_follow_from_the_logs_al
     for (system, pairs) in [
         ("medreflex", &["reflexion_turns=3"][..]),
         ("medreflex", &["reflexion_turns=3", "cite=on"]),
-        ("medreflex", &["reflexion_turns=2", "release_compat=on"]),
         ("medreflex", &["reflexion_turns=2", "on_exhaustion=last-answer", "results_kept=last"]),
         ("medreflex", &["avg_threshold=4.5", "min_threshold=2", "reviewers=3", "react_turns=2"]),
         ("medreact", &["react_turns=3"]),

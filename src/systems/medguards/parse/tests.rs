@@ -3,7 +3,7 @@ use crate::random::SplitMix64;
 
 #[test]
 fn a_label_stands_outside_reasons() {
-    let flag = |text| flag(text, false).flag;
+    let flag = |text| flag(text).flag;
     assert_eq!(
         flag("<think>this may be incorrect</think>\nCORRECT\n<confidence>90</confidence>"),
         Some(false)
@@ -19,15 +19,6 @@ fn a_label_stands_outside_reasons() {
     assert_eq!(flag("opened elsewhere: INCORRECT</think> CORRECT"), Some(false));
     assert_eq!(flag("<confidence>CORRECT</confidence>"), None);
     assert_eq!(flag(""), None);
-}
-
-#[test]
-fn the_published_code_searches_reasons_too() {
-    let flag = |text| flag(text, true).flag;
-    let text = "<think>this may be incorrect</think>\nCORRECT";
-    assert_eq!(flag(text), Some(true));
-    assert_eq!(flag("uncorrected"), Some(false));
-    assert_eq!(flag("no label"), None);
 }
 
 #[test]
@@ -65,7 +56,7 @@ fn confidence_is_a_number_up_to_100() {
 #[test]
 fn what_says_both_is_unread_and_counted() {
     let read = |wanted, text: &str| {
-        let (said, parse) = read(wanted, text, false);
+        let (said, parse) = read(wanted, text);
         (said.flag, said.located == Located::Malformed, parse, json!(said)["contradiction"] == true)
     };
     let both = (None, true, Parse::Unread, true);
@@ -89,7 +80,6 @@ fn what_says_both_is_unread_and_counted() {
 
 #[test]
 fn a_sentence_may_go_over_lines_and_nan_may_stand_bare() {
-    let located = |text| located(text, false);
     let said = |words: &str| Located::Said(words.to_owned());
     assert_eq!(
         located("<think>x</think><result>\nHe was\ngiven it.\n</result>"),
@@ -118,17 +108,8 @@ fn a_sentence_may_go_over_lines_and_nan_may_stand_bare() {
 }
 
 #[test]
-fn the_published_code_loses_both() {
-    let located = |text| located(text, true);
-    assert_eq!(located("<result>a\nb</result>"), Located::Malformed);
-    assert_eq!(located("NAN"), Located::Malformed);
-    assert_eq!(located("<result>NAN</result>"), Located::Nothing);
-    assert_eq!(located("<result>nan</result>"), Located::Said("nan".to_owned()));
-}
-
-#[test]
 fn a_correction_may_lack_its_tags() {
-    let correction = |text| correction(text, "result", false);
+    let correction = |text| correction(text, "result");
     assert_eq!(
         correction("<think>x</think><result> Give B. </result>"),
         Some("Give B.".to_owned())
@@ -137,12 +118,11 @@ fn a_correction_may_lack_its_tags() {
     assert_eq!(correction("<result>NAN</result>"), None);
     assert_eq!(correction("<result>cut sho"), None);
     assert_eq!(correction(""), None);
-    assert_eq!(super::correction("Give B.", "result", true), None);
 }
 
 #[test]
 fn what_says_nothing_of_what_was_wanted_is_unread() {
-    let parse = |wanted, text| read_where(wanted, text, false, |_| false).1;
+    let parse = |wanted, text| read_where(wanted, text, |_| false).1;
     assert_eq!(parse(Wanted::Label, "I cannot help with that."), Parse::Unread);
     assert_eq!(parse(Wanted::Place, "It is the third sentence."), Parse::Unread);
     assert_eq!(parse(Wanted::Correction, "<result>cut sho"), Parse::Unread);
@@ -173,11 +153,9 @@ fn hostile_text_never_panics() {
         let text: String = (0..random.below(12))
             .map(|_| PIECES[random.below(PIECES.len() as u64) as usize])
             .collect();
-        for compat in [false, true] {
-            flag(&text, compat);
-            located(&text, compat);
-            correction(&text, "result", compat);
-        }
+        flag(&text);
+        located(&text);
+        correction(&text, "result");
         assert!(confidence(&text).is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 }
