@@ -167,15 +167,6 @@ def debate_or_vote(course):
         course.answer("debate", *agents)
 
 
-def medagents_2(course):
-    tenths = lambda confidence: 100 * math.floor(10 * (confidence or 0.0) + 0.5)
-    course.ask("triage", "triage")
-    for _ in range(3):
-        course.answer("experts", "first-expert", "second-expert", "third-expert", weigh=tenths)
-        if agree(course.ask("moderator", "moderator")):
-            return
-
-
 def reconcile(course):
     """f(p) of Chen et al. (ACL 2024), §4."""
 
@@ -217,7 +208,6 @@ PROTOCOLS = {
     "colacare": colacare,
     "mdteamgpt": mdteamgpt,
     "debate-or-vote": debate_or_vote,
-    "medagents-2": medagents_2,
     "reconcile": reconcile,
     "mdagents": mdagents,
 }

@@ -61,7 +61,7 @@ const AGREED: [&str; 4] = [
 ];
 
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 22] = [
+const SETTINGS: [&str; 21] = [
     "shots=0",
     "shots=1",
     "shots=5",
@@ -75,7 +75,6 @@ const SETTINGS: [&str; 22] = [
     "samples=4",
     "members=3",
     "mab_compat=on",
-    "release_compat=on",
     "examples=medqa",
     "examples=pubmedqa",
     "prompt=2",
@@ -87,12 +86,13 @@ const SETTINGS: [&str; 22] = [
 ];
 
 /// Settings without effect that systems had when their hashes were made, beside `reask`, which every one had.
-const GONE: [(&str, &str, &str); 5] = [
+const GONE: [(&str, &str, &str); 6] = [
     ("zero-shot", "examples", "\"by-options\""),
     ("cot", "examples", "\"by-options\""),
     ("self-consistency", "examples", "\"by-options\""),
     ("cot-sc", "examples", "\"by-options\""),
     ("ikim", "clusters", "\"off\""),
+    ("base-llm", "release_compat", "\"off\""),
 ];
 
 /// Writes down what is asked, and has a script answer.
@@ -203,11 +203,11 @@ fn files_make_the_calls_that_programs_made() {
             let table = config.table.clone().into_iter().chain(gone).chain([every]);
             let table: toml::Table = table.collect();
             // Folders in which there were others, too, when the hashes were made.
-            let prompts = prompts_before(config.prompts()).map(str::to_owned);
+            let prompts = prompts_before(config.entry.prompts).map(str::to_owned);
             let prompts = prompts.unwrap_or_else(|| config.prompts_sha256(&PromptSet::embedded()));
             let mut text = format!(
                 "{} {:?} {:?} {} {} {} {:?} {:?} {} {} {}\n",
-                config.plan_name(),
+                config.entry.plan_name,
                 config.slots(),
                 table,
                 config.max_calls(),

@@ -58,12 +58,16 @@ pub type Configure =
 /// MED-MAD's prompts are printed in full.
 const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
 
+const MEDGUARDS: Wording = Wording::Paper(
+    "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
+);
+
 /// Its prompts are not published, only the fields of its replies.
 const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFlex and its release");
 
 /// In which `--help` lists them; others follow.
 const ORDER: &str = "medmad no-debate zero-shot few-shot cot self-consistency cot-sc healthcareagent \
-    medagents mdagents reconcile mac colacare mdteamgpt debate-or-vote medagents-2 medguards base-llm medreflex medreact medprompt \
+    medagents mdagents reconcile mac colacare mdteamgpt debate-or-vote medguards base-llm medreflex medreact medprompt \
     knowlab knowlab-cot knowlab-reason em-mixers ikim medifact";
 
 /// All systems. Every built-in file describes one, as a test sees to.
@@ -81,73 +85,42 @@ pub static SYSTEMS: LazyLock<Vec<SystemEntry>> = LazyLock::new(|| {
 
 /// Those with protocols of their own.
 fn programs() -> [SystemEntry; 9] {
+    let question = SystemEntry::question;
+    let medmad = |name| SystemEntry {
+        wording: MEDMAD,
+        ..question(name, "medmad", SystemConfig::new::<medmad::settings::Settings>)
+    };
+    // In the papers all agents have the same model.
+    let note = |name, prompts, wording, configure: Configure| SystemEntry {
+        takes: ItemKind::Notes,
+        wording,
+        default_models: Some(1),
+        ..question(name, prompts, configure)
+    };
+    let medguards = SystemConfig::new::<medguards::settings::Settings>;
+    let medreflex = SystemConfig::new::<medreflex::settings::Settings>;
+    let medreact = SystemConfig::new::<medreflex::settings::ReactSettings>;
+    let healthcareagent = SystemConfig::new::<healthcareagent::Settings>;
     [
+        medmad("medmad"),
+        // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
+        SystemEntry { defaults: &[("t_max", "0"), ("samples", "2")], ..medmad("no-debate") },
+        question("healthcareagent", "healthcareagent", healthcareagent),
+        question("medagents", "medagents", SystemConfig::new::<medagents::Settings>),
+        question("mdagents", "mdagents", SystemConfig::new::<mdagents::Settings>),
+        question("reconcile", "reconcile", SystemConfig::new::<reconcile::Settings>),
+        note("medguards", "medguards", MEDGUARDS, medguards),
+        note("medreflex", "medreflex", MEDREFLEX, medreflex),
+        // Its only turn is parsed whatever happened.
         SystemEntry {
-            wording: MEDMAD,
-            ..SystemEntry::question(
-                "medmad",
-                "medmad",
-                SystemConfig::new::<medmad::settings::Settings>,
-            )
-        },
-        SystemEntry {
-            // Two independent answers of each agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
-            defaults: &[("t_max", "0"), ("samples", "2")],
-            wording: MEDMAD,
-            ..SystemEntry::question(
-                "no-debate",
-                "medmad",
-                SystemConfig::new::<medmad::settings::Settings>,
-            )
-        },
-        SystemEntry::question(
-            "healthcareagent",
-            "healthcareagent",
-            SystemConfig::new::<healthcareagent::Settings>,
-        ),
-        SystemEntry::question("medagents", "medagents", SystemConfig::new::<medagents::Settings>),
-        SystemEntry::question("mdagents", "mdagents", SystemConfig::new::<mdagents::Settings>),
-        SystemEntry::question("reconcile", "reconcile", SystemConfig::new::<reconcile::Settings>),
-        SystemEntry {
-            takes: ItemKind::Notes,
-            wording: Wording::Paper(
-                "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
-            ),
-            // In its paper all agents have the same model.
-            default_models: Some(1),
-            ..SystemEntry::question(
-                "medguards",
-                "medguards",
-                SystemConfig::new::<medguards::settings::Settings>,
-            )
-        },
-        SystemEntry {
-            takes: ItemKind::Notes,
-            wording: MEDREFLEX,
-            default_models: Some(1),
-            ..SystemEntry::question(
-                "medreflex",
-                "medreflex",
-                SystemConfig::new::<medreflex::settings::Settings>,
-            )
-        },
-        SystemEntry {
-            takes: ItemKind::Notes,
-            wording: MEDREFLEX,
-            default_models: Some(1),
-            // Its only turn is parsed whatever happened.
             defaults: &[("deadline", "on")],
-            ..SystemEntry::question(
-                "medreact",
-                "medreflex",
-                SystemConfig::new::<medreflex::settings::ReactSettings>,
-            )
+            ..note("medreact", "medreflex", MEDREFLEX, medreact)
         },
     ]
 }
 
 impl SystemEntry {
-    pub(super) const fn question(
+    pub(super) fn question(
         name: &'static str,
         prompts: &'static str,
         configure: Configure,

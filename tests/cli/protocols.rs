@@ -35,7 +35,7 @@ struct Protocol {
     beside: &'static [&'static str],
 }
 
-const PROTOCOLS: [Protocol; 8] = [
+const PROTOCOLS: [Protocol; 7] = [
     Protocol {
         run: "mac",
         seats: 5,
@@ -69,13 +69,6 @@ const PROTOCOLS: [Protocol; 8] = [
         seats: 5,
         says: debate_or_vote,
         outcomes: [("B", 30), ("B", 30), ("D", 30), ("B", 30), ("A", 30)],
-        beside: &[],
-    },
-    Protocol {
-        run: "medagents-2 --set evidence=off",
-        seats: 5,
-        says: medagents_2,
-        outcomes: [("B", 5), ("B", 9), ("A", 13), ("B", 13), ("A", 13)],
         beside: &[],
     },
     Protocol {
@@ -178,26 +171,6 @@ fn debate_or_vote(asked: Asked<'_>) -> String {
         (4, 0 | 4) | (5, 4) => MUMBLE.to_owned(),
         (4, _) => record(asked, of(".BBC", seat), false),
         (5, _) => record(asked, of("ABAB", seat), false),
-        _ => record(asked, "B", true),
-    }
-}
-
-/// Triage sits first, the moderator last; one who is sure outweighs two who are not.
-fn medagents_2(asked: Asked<'_>) -> String {
-    match asked {
-        Asked { seat: 0 | 4, case: 4, .. } | Asked { seat: 1, case: 4, .. } => MUMBLE.to_owned(),
-        Asked { seat: 0, .. } => r#"{"specialties": ["Cardiology", "Toxicology"]}"#.to_owned(),
-        Asked { seat: 4, case: 2, before, .. } => record(asked, "", before > 0),
-        Asked { seat: 4, case, .. } => record(asked, "", case == 1),
-        Asked { seat: 3, case: 5, .. } => MUMBLE.to_owned(),
-        Asked { seat: 1, case: 2, before: 0, .. } | Asked { seat: 1, case: 3, .. } => {
-            sure(asked, "A", false, 0.9)
-        }
-        Asked { case: 3, .. } => sure(asked, "B", false, 0.4),
-        Asked { seat, case: 4, .. } => {
-            sure(asked, of("..BC", seat), false, 0.9 - seat as f64 / 10.0)
-        }
-        Asked { seat, case: 5, .. } => sure(asked, of(".AB", seat), false, 0.5),
         _ => record(asked, "B", true),
     }
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::prompt::Prompt;
+use super::prompt::Reasons;
 use super::reply::ParsedReply;
-use super::schema::{Gives, PROMPT, Query, ReplyKind, Stage, SystemFile};
+use super::schema::{Gives, PROMPT, ReplyKind, Stage, SystemFile};
 use super::settings::Settings;
 use super::text::NamedText;
 use super::transcript::Transcript;
 use crate::data::{Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
-use crate::prompts::{PromptError, PromptSet};
+use crate::prompts::PromptSet;
 use crate::record::{self, FinishReason, ItemLine, Message};
 use crate::systems::case::{Case, Step};
 use crate::systems::config::{Slot, passage};
@@ -28,11 +28,11 @@ const PASSAGE_FOLDER: &str = "mediqa_corr";
 
 /// A file with its prompts and settings, ready to work on items.
 pub struct Staged {
-    file: &'static SystemFile,
+    /// With its texts in place.
+    file: SystemFile,
     pub(super) settings: Settings,
     slots: Vec<Slot>,
-    /// Of each stage.
-    prompts: Vec<Prompt>,
+    reasons: Reasons,
     texts: Vec<NamedText>,
     pub(super) passage: String,
     exemplars: Arc<Exemplars>,
@@ -59,21 +59,20 @@ impl Staged {
             prompts.get(&format!("{}/{name}", file.prompts), &[])
         })?;
         own.check().map_err(|fault| fault.told(&file.source.name, &file.source.text))?;
-        let prompt = |stage: Stage| Prompt::new(prompts, stage);
-        let mut searching = file.stages.iter().filter(|stage| stage.search.is_some());
+        let mut searching = file.stages.iter().filter(|stage| stage.search);
         // A file outside has its own prompts beside it, but for this.
         let folder = if file.prompts.is_empty() { PASSAGE_FOLDER } else { &file.prompts };
         let passage = searching.next().map(|_| passage(prompts, folder, false));
         let is_nearest = file.stages.iter().any(|stage| stage.nearest);
         Ok(Staged {
-            file,
             settings: settings.clone(),
             slots,
-            prompts: own.stages.into_iter().map(prompt).collect::<Result<_, PromptError>>()?,
-            texts: own.texts.into_iter().map(|text| NamedText::new(text, settings)).collect(),
+            reasons: Reasons::new(prompts)?,
+            texts: own.texts.iter().map(|text| NamedText::new(text, settings)).collect(),
             passage: passage.transpose()?.unwrap_or_default(),
             nearest: is_nearest.then(|| Nearest::new(exemplars)),
             exemplars: exemplars.clone(),
+            file: own,
         })
     }
 
@@ -90,17 +89,15 @@ impl Staged {
 
     fn run_stages<T>(&self, case: &Case<'_, T>) -> Result<Transcript, PanelError> {
         let mut transcript = self.begin(case.task.item);
-        let stages: Vec<(&'static Stage, &Prompt)> =
-            self.file.stages.iter().zip(&self.prompts).collect();
         for (group, rounds) in self.file.groups() {
             transcript.agreed = false;
             for round in 0..rounds {
                 if transcript.agreed {
                     break;
                 }
-                for (stage, prompt) in &stages[group.clone()] {
+                for stage in &self.file.stages[group.clone()] {
                     if stage.is_there(&self.settings) && transcript.holds(stage.when) {
-                        self.run_stage(case, (stage, prompt), round, &mut transcript)?;
+                        self.run_stage(case, stage, round, &mut transcript)?;
                     }
                 }
             }
@@ -111,7 +108,7 @@ impl Staged {
     fn run_stage<T>(
         &self,
         case: &Case<'_, T>,
-        (stage, prompt): (&'static Stage, &Prompt),
+        stage: &Stage,
         round: u32,
         transcript: &mut Transcript,
     ) -> Result<(), PanelError> {
@@ -119,27 +116,25 @@ impl Staged {
         if stage.gives == Gives::Veto && found.is_none() {
             return Ok(());
         }
-        let asked = self.ask(case, (stage, prompt, found.as_ref()), round, transcript)?;
+        let asked = self.ask(case, (stage, found.as_ref()), round, transcript)?;
         transcript.hear(stage, &asked, self.settings.is_compat());
         transcript.steps += 1;
         Ok(())
     }
 
-    /// The stages that the settings have, with their prompts.
-    fn there(&self) -> impl Iterator<Item = (&'static Stage, &Prompt)> {
-        let stages = self.file.stages.iter().zip(&self.prompts);
-        stages.filter(move |(stage, _)| stage.is_there(&self.settings))
+    /// The stages that the settings have.
+    fn there(&self) -> impl Iterator<Item = &Stage> {
+        self.file.stages.iter().filter(move |stage| stage.is_there(&self.settings))
     }
 
-    /// For what a stage searches.
-    pub(super) fn query(&self, stage: &Stage) -> Option<Query> {
-        stage.search.filter(|_| self.settings.word("evidence") != "off")
+    pub(super) fn searches(&self, stage: &Stage) -> bool {
+        stage.search && self.settings.word("evidence") != "off"
     }
 
     fn ask<T>(
         &self,
         case: &Case<'_, T>,
-        (stage, prompt, found): (&'static Stage, &Prompt, Option<&Found>),
+        (stage, found): (&Stage, Option<&Found>),
         round: u32,
         transcript: &Transcript,
     ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
@@ -153,12 +148,12 @@ impl Staged {
             Item::Note(_) => (record::Stage::Final, round),
         };
         let shape = stage.shape(item, &self.settings);
-        let step = Step::new(role, round, &stage.name, shape);
+        let step = Step::new(role, round, stage.name.as_str(), shape);
         let is_published = self.settings.word("temperatures") != "model";
         let mut calls: Vec<Call> = Vec::new();
         for (member, agent) in agents {
-            let mut messages = self.messages((stage, prompt), item, agent, transcript)?;
-            if stage.search.is_some() {
+            let mut messages = self.messages(stage, item, agent, transcript)?;
+            if stage.search {
                 messages = quote(messages, found);
             }
             calls.extend((0..samples).map(|sample| {
@@ -193,7 +188,7 @@ impl Staged {
 
     fn messages(
         &self,
-        (stage, prompt): (&Stage, &Prompt),
+        stage: &Stage,
         item: &Item,
         agent: &str,
         transcript: &Transcript,
@@ -207,7 +202,7 @@ impl Staged {
             ("others", transcript.others(agent)),
             ("word", word.map_or(agent, String::as_str).to_owned()),
         ];
-        if stage.search.is_some() {
+        if stage.search {
             values.push(("passages", PASSAGES.clone()));
         }
         // Of a stage that was left out, nothing.
@@ -229,7 +224,7 @@ impl Staged {
             values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         match item {
             Item::Question(question) => {
-                let [system, user] = [&prompt.system, &prompt.user]
+                let [system, user] = [&stage.system, &stage.user]
                     .map(|template| fill_question(template, question, &more));
                 Ok(messages(&system, user))
             }
@@ -249,7 +244,7 @@ impl Staged {
                     _ => Vec::new(),
                 };
                 shots.iter_mut().for_each(|shot| shot.more.extend(texts.iter().cloned()));
-                Ok(prompt.messages(stage.form(), &shots, note, &more))
+                Ok(self.reasons.messages(stage, &shots, note, &more))
             }
         }
     }
@@ -257,15 +252,14 @@ impl Staged {
 
 impl System for Staged {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let is_compat = self.settings.is_compat();
         match self.file.takes {
             ItemKind::Questions => {
-                let case = task.question()?.as_written(is_compat);
+                let case = task.question()?.as_written(self.settings.is_compat());
                 let Transcript { rounds, verdict, .. } = self.run_stages(&case)?;
                 Ok(case.close(rounds, verdict).into())
             }
             ItemKind::Notes => {
-                let case = task.note()?.as_written(is_compat);
+                let case = task.note()?;
                 let finding = self.run_stages(&case)?.finding;
                 let mut line = note_line(&case, finding);
                 // MEDEC's baseline locates nothing where it names no sentence.
@@ -279,7 +273,7 @@ impl System for Staged {
 
     /// With the longest sentence as the suspected one.
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
-        let (stage, prompt) = self.there().find(|(stage, _)| self.query(stage).is_some())?;
+        let stage = self.there().find(|stage| self.searches(stage))?;
         let (_, agent) = self.agents(stage).into_iter().next()?;
         let mut transcript = self.begin(item);
         if let Item::Note(note) = item {
@@ -287,15 +281,15 @@ impl System for Staged {
             let longest = sentences.max_by_key(|(_, sentence)| sentence.len());
             transcript.finding.opinion.sentence_id = longest.map(|(id, _)| id);
         }
-        let messages = self.messages((stage, prompt), item, agent, &transcript).ok()?;
+        let messages = self.messages(stage, item, agent, &transcript).ok()?;
         let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
-        Some(chars + stage.passages as usize * passage_chars)
+        Some(chars + passage_chars)
     }
 
     fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
         let is_own = item.question().is_some() == (self.file.takes == ItemKind::Questions);
         let first = self.there().next().filter(|_| is_own)?;
-        let (member, agent) = self.agents(first.0).into_iter().next()?;
+        let (member, agent) = self.agents(first).into_iter().next()?;
         let messages = self.messages(first, item, agent, &self.begin(item)).ok()?;
         Some(vec![Opening { member, messages: quote(messages, None) }])
     }

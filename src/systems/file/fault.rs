@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::diagnosis::Failure;
+use crate::outside;
 
 /// What is wrong, and in which table of the file or under which key.
 #[derive(Debug, Default)]
@@ -46,37 +47,27 @@ impl Fault {
 
     /// The line of the text, from 1: of the key, in the table of that name; the name's, where the key is not there.
     fn line(&self, text: &str) -> usize {
-        if let Some(at) = self.at {
-            return 1 + text.get(..at).unwrap_or(text).matches('\n').count();
-        }
-        let (table, name) = self.of.as_ref().map_or(("", ""), |(table, name)| (*table, name));
-        let (header, within, quoted) =
-            (format!("[[{table}]]"), format!("{table}."), format!("\"{name}\""));
-        let is_key = |line: &str, key: &str| {
-            let line = line.trim_start_matches(['[', ' ']);
-            let after = line.strip_prefix(&within).unwrap_or(line).strip_prefix(key);
-            after.is_some_and(|after| after.trim_start().starts_with(['=', ']', '.']))
-        };
-        let is_name = |line: &str| is_key(line, "name") && line.contains(&quoted);
-        let (mut begins, mut named) = (0, None);
-        for (number, line) in text.lines().enumerate().filter(|_| self.of.is_some()) {
-            if line.starts_with("[[") {
-                begins = if line.starts_with(&header) { number + 1 } else { 0 };
+        let at = self.at.or_else(|| self.place(text)).unwrap_or_default();
+        1 + text.get(..at).unwrap_or(text).matches('\n').count()
+    }
+
+    /// The byte of the text at which that stands.
+    fn place(&self, text: &str) -> Option<usize> {
+        let keys = outside::toml_keys(text).ok()?;
+        let table = match &self.of {
+            None => keys.get_ref(),
+            Some((table, name)) => {
+                let all = keys.get_ref().get(*table)?.get_ref().as_array()?.iter();
+                let mut all = all.filter_map(|one| one.get_ref().as_table());
+                all.find(|one| {
+                    one.get("name").and_then(|own| own.get_ref().as_str()) == Some(name.as_str())
+                })?
             }
-            if begins > 0 && is_name(line) {
-                named = Some(number);
-                break;
-            }
-        }
-        let start = if named.is_some() { begins } else { 0 };
-        let mut own = text.lines().skip(start);
-        let key = match self.of {
-            Some(_) => own
-                .take_while(|line| !line.starts_with("[["))
-                .position(|line| is_key(line, &self.key)),
-            None => own.position(|line| is_key(line, &self.key)),
         };
-        1 + key.map_or(named.unwrap_or(0), |key| start + key)
+        let mut inner = table.values().filter_map(|value| value.get_ref().as_table());
+        let found = table.get_key_value(self.key.as_str()).or_else(|| table.get_key_value("name"));
+        let found = found.or_else(|| inner.find_map(|one| one.get_key_value(self.key.as_str())));
+        found.map(|(key, _)| key.span().start)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::systems::case;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::exemplars::Exemplar;
 use crate::systems::form::{either, string};
+use crate::systems::messages::numbers;
 use crate::systems::reading::correction::change;
 use crate::systems::reading::quotation::quoted;
 use crate::systems::reading::verdict::names_error;
@@ -109,9 +110,7 @@ impl Form<'_> {
                         let value = match field.is {
                             Is::Flag => regex::escape(field.word(is_wrong)),
                             Is::SentenceId if !is_wrong => "-1".to_owned(),
-                            Is::SentenceId => {
-                                one_of((0..note.sentences.len()).map(|id| id.to_string()))
-                            }
+                            Is::SentenceId => one_of(numbers(note)),
                             Is::Sentence | Is::Correction if !is_wrong => NONE.to_owned(),
                             Is::Sentence => one_of(
                                 note.sentences.iter().map(|one| regex::escape(&one_line(one))),
@@ -231,7 +230,7 @@ impl Form<'_> {
 
 /// Parses a reply without fields: a sentence's number with the sentence, or words that say whether there is an error.
 fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
-    let (reading, parse) = base_llm::read(reply, note, false);
+    let (reading, parse) = base_llm::read(reply, note);
     let parse = match parse {
         Parse::Unread => Parse::Unread,
         _ => Parse::Fallback,

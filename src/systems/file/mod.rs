@@ -7,7 +7,6 @@ mod ask;
 mod check;
 pub mod fault;
 pub mod form;
-mod keys;
 mod prompt;
 mod reply;
 pub mod schema;

@@ -1,6 +1,5 @@
 //! A prompt with exemplars (few-shot): in one block of its user message, or as turns of the conversation before it.
 
-use super::form::Form;
 use super::schema::Stage;
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill};
@@ -9,61 +8,49 @@ use crate::systems::exemplars::{Exemplar, Shot};
 use crate::systems::messages::{messages, numbered};
 use crate::text::{Edit, SequenceMatcher};
 
-/// One question about an item.
-pub struct Prompt {
-    /// Empty where there is no system message.
-    pub system: String,
-    pub user: String,
-    /// The block of one exemplar; empty: exemplars are turns.
-    example: String,
-    /// The reason of an exemplar with an error that came without one.
-    wrong_reason: String,
-    /// The same of an exemplar without an error.
-    right_reason: String,
+/// The reasons of exemplars that came without.
+pub struct Reasons {
+    /// Of one with an error.
+    wrong: String,
+    right: String,
 }
 
-impl Prompt {
+impl Reasons {
     /// # Errors
     /// A prompt for exemplars without reasons that is missing or lacks a placeholder.
-    pub fn new(prompts: &PromptSet, stage: Stage) -> Result<Prompt, PromptError> {
-        let Stage { system, user, example, .. } = stage;
-        Ok(Prompt {
-            system,
-            user,
-            example,
-            wrong_reason: prompts.get("mediqa_corr/reason-wrong", &["old", "new"])?,
-            right_reason: prompts.get("mediqa_corr/reason-right", &[])?,
-        })
+    pub fn new(prompts: &PromptSet) -> Result<Reasons, PromptError> {
+        let wrong = prompts.get("mediqa_corr/reason-wrong", &["old", "new"])?;
+        Ok(Reasons { wrong, right: prompts.get("mediqa_corr/reason-right", &[])? })
     }
 
-    /// The messages of a question about a note, whose answer has this form, with `more` values of the templates.
+    /// The messages of a stage's question about a note, with `more` values of the templates.
     pub fn messages(
         &self,
-        form: Form<'_>,
+        stage: &Stage,
         shots: &[Shot<'_>],
         note: &Note,
         more: &[(&str, &str)],
     ) -> Vec<Message> {
         let sentences = numbered(note);
         let own = [&[("note", sentences.as_str()), ("text", &note.text)], more].concat();
-        let system = fill(&self.system, &own);
-        if self.example.is_empty() {
-            let mut turns = messages(&system, fill(&self.user, &own));
+        let system = fill(&stage.system, &own);
+        if stage.example.is_empty() {
+            let mut turns = messages(&system, fill(&stage.user, &own));
             let last = turns.len() - 1;
-            turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(form, shot)));
+            turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(stage, shot)));
             return turns;
         }
-        let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(form, number, shot));
+        let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(stage, number, shot));
         let (blocks, reasons): (Vec<String>, Vec<String>) = blocks.unzip();
         let (examples, reasons) = (blocks.join("\n\n"), reasons.join("\n"));
         let shown = [("examples", examples.as_str()), ("reasons", &reasons)];
-        messages(&system, fill(&self.user, &[&shown[..], &own].concat()))
+        messages(&system, fill(&stage.user, &[&shown[..], &own].concat()))
     }
 
     /// An exemplar's block, and its line among the reasons, which some prompts show after all examples.
-    fn block(&self, form: Form<'_>, number: u32, shot: &Shot<'_>) -> (String, String) {
+    fn block(&self, stage: &Stage, number: u32, shot: &Shot<'_>) -> (String, String) {
         let exemplar = shot.exemplar;
-        let reason = self.reason(exemplar);
+        let reason = self.of(exemplar);
         let (verdict, wrong, right) = match exemplar.error() {
             Some(error) => {
                 ("contains an error", error.sentence.as_str(), error.correction.as_str())
@@ -75,32 +62,32 @@ impl Prompt {
             ("note", &numbered(&exemplar.note)),
             ("reason", &reason),
             ("verdict", verdict),
-            ("answer", &form.of_gold(exemplar, &reason)),
+            ("answer", &stage.form().of_gold(exemplar, &reason)),
             ("wrong", wrong),
             ("right", right),
         ];
-        (fill(&self.example, &values), format!("Example {number} {verdict} because: {reason}"))
+        (fill(&stage.example, &values), format!("Example {number} {verdict} because: {reason}"))
     }
 
     /// An exemplar as a user's question and the assistant's answer.
-    fn turns(&self, form: Form<'_>, shot: &Shot<'_>) -> [Message; 2] {
+    fn turns(&self, stage: &Stage, shot: &Shot<'_>) -> [Message; 2] {
         let note = [("note", numbered(&shot.exemplar.note))];
-        let answer = form.of_gold(shot.exemplar, &self.reason(shot.exemplar));
+        let answer = stage.form().of_gold(shot.exemplar, &self.of(shot.exemplar));
         [
-            Message::new("user", fill(&self.user, &[&note, &shot.more[..]].concat())),
+            Message::new("user", fill(&stage.user, &[&note, &shot.more[..]].concat())),
             Message::new("assistant", answer),
         ]
     }
 
     /// The exemplar's reason; without one, a sentence made of its gold.
-    fn reason(&self, exemplar: &Exemplar) -> String {
+    fn of(&self, exemplar: &Exemplar) -> String {
         match (&exemplar.reason, exemplar.error()) {
             (Some(reason), _) => reason.clone(),
-            (None, None) => self.right_reason.clone(),
+            (None, None) => self.right.clone(),
             (None, Some(error)) => {
                 let (old, new) = difference(&error.sentence, &error.correction);
                 let kind = error.kind.as_deref().unwrap_or("medical");
-                fill(&self.wrong_reason, &[("kind", kind), ("old", &old), ("new", &new)])
+                fill(&self.wrong, &[("kind", kind), ("old", &old), ("new", &new)])
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::form::{Form, Judgement};
 use super::schema::{FieldOf, Is, ReplyKind, Stage};
 use super::settings::Settings;
-use crate::data::{Item, Note, Question};
+use crate::data::{Item, Question};
 use crate::panel::Asked;
 use crate::record::{FinishReason, Flag, Parse};
 use crate::systems::base_llm;
@@ -14,6 +14,7 @@ use crate::systems::case::Record;
 use crate::systems::decoding::Shape;
 use crate::systems::form;
 use crate::systems::mediqa_corr::{Opinion, Words, choice, words, words_shape};
+use crate::systems::messages::numbers;
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::{Fields, Passage};
 use crate::systems::reading::words::{consents, one_of};
@@ -24,7 +25,6 @@ use crate::systems::single_llm::parse::{Keys, Letter, Reading, parse};
 #[serde(untagged)]
 pub enum ParsedReply {
     Answer(Reading),
-    Stance(Stance),
     Judgement(Judgement),
     Medec(base_llm::Reading),
     Words(Words),
@@ -40,20 +40,11 @@ impl Record for ParsedReply {
     }
 }
 
-/// Whether somebody who answers nothing says that the rounds may end, and why.
-#[derive(Clone, Debug, Serialize)]
-pub struct Stance {
-    reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agreed: Option<bool>,
-}
-
 impl ParsedReply {
     /// Whether a reply that was asked for it says that its agent agrees.
     pub fn agreed(&self) -> Option<bool> {
         match self {
             ParsedReply::Answer(reading) => reading.agreed,
-            ParsedReply::Stance(stance) => stance.agreed,
             _ => None,
         }
     }
@@ -75,24 +66,21 @@ impl ParsedReply {
             let parts = parts.iter().copied().filter(|part| !part.is_empty());
             parts.collect::<Vec<_>>().join(" ")
         };
-        let agreed = match asked.value.agreed() {
-            Some(true) => "Agreed: yes.",
-            Some(false) => "Agreed: no.",
-            None => "",
-        };
         match &asked.value {
             ParsedReply::Words(words) => words.words.join(", "),
             ParsedReply::Passage(passage) => passage.text.clone(),
             ParsedReply::Answer(reading) => {
+                let agreed = match reading.agreed {
+                    Some(true) => "Agreed: yes.",
+                    Some(false) => "Agreed: no.",
+                    None => "",
+                };
                 let answer = match reading.answer.as_str() {
                     "" => "no answer".to_owned(),
                     letter => format!("Answer: {letter}"),
                 };
-                let sure = reading.confidence.map(|sure| format!("(confidence {sure})"));
-                let thought = reading.thought.as_deref().unwrap_or_default();
-                joined(&[thought, agreed, &answer, sure.as_deref().unwrap_or_default()])
+                joined(&[reading.thought.as_deref().unwrap_or_default(), agreed, &answer])
             }
-            ParsedReply::Stance(stance) => joined(&[&stance.reason, agreed]),
             ParsedReply::Judgement(said) => {
                 let opinion = ParsedReply::opinion(asked).unwrap_or_default();
                 joined(&[&said.reason, &opinion.in_words()])
@@ -124,8 +112,7 @@ impl Stage {
 
     /// Whether its replies answer a question.
     pub fn answers(&self) -> bool {
-        let is_letter = matches!(self.reply, ReplyKind::Letter | ReplyKind::LetterAsWritten);
-        is_letter || self.key(Is::Answer).is_some()
+        self.reply == ReplyKind::Letter || self.key(Is::Answer).is_some()
     }
 
     /// The key of the field with this meaning.
@@ -138,13 +125,10 @@ impl Stage {
         let decoding = &settings.decoding;
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
-            (ReplyKind::Letter | ReplyKind::LetterAsWritten, Item::Question(question)) => {
-                Shape::regex(form::letter(question))
-            }
+            (ReplyKind::Letter, Item::Question(question)) => Shape::regex(form::letter(question)),
             (ReplyKind::Fields, Item::Question(question)) => {
                 let schema = |field: &FieldOf| match field.is {
                     Is::Answer => form::answer(question),
-                    Is::Confidence => form::confidence(),
                     Is::Agreed => form::choice(&[field.word(false), field.word(true)]),
                     _ => decoding.reasons(),
                 };
@@ -170,18 +154,14 @@ impl Stage {
     ) -> (ParsedReply, Parse) {
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
-            (ReplyKind::Fields, Item::Question(_)) if !self.answers() => {
-                as_reply(self.stance(text, finish_reason), ParsedReply::Stance)
+            (ReplyKind::Letter | ReplyKind::Fields, Item::Question(question)) => {
+                self.answer(text, finish_reason, question, settings)
             }
-            (
-                ReplyKind::Letter | ReplyKind::LetterAsWritten | ReplyKind::Fields,
-                Item::Question(question),
-            ) => self.answer(text, finish_reason, question, settings),
             (ReplyKind::Fields, Item::Note(note)) => {
                 as_reply(self.form().read(text, finish_reason, note), ParsedReply::Judgement)
             }
             (ReplyKind::Medec, Item::Note(note)) => {
-                as_reply(base_llm::read(text, note, settings.is_compat()), ParsedReply::Medec)
+                as_reply(base_llm::read(text, note), ParsedReply::Medec)
             }
             (ReplyKind::Words, _) => {
                 as_reply(words(text, finish_reason, key, self.most as usize), ParsedReply::Words)
@@ -201,13 +181,12 @@ impl Stage {
         settings: &Settings,
     ) -> (ParsedReply, Parse) {
         let letter = Letter {
-            keys: self.key(Is::Answer).map(|answer| Keys {
-                answer,
-                reason: self.key(Is::Reason).unwrap_or_default(),
-                confidence: self.key(Is::Confidence),
-            }),
+            keys: self
+                .key(Is::Answer)
+                .map(|answer| Keys { answer, reason: self.key(Is::Reason).unwrap_or_default() }),
             mab_compat: settings.is_compat(),
-            is_trimmed: self.reply == ReplyKind::Letter,
+            // MedAgentBoard takes a letter without the white space around it, and counts those of several replies with it.
+            is_trimmed: self.reply == ReplyKind::Letter && settings.number("samples") <= Some(1),
         };
         let (mut reading, mut parse) = parse(text, finish_reason, letter, &question.options);
         if let Some((reply, agreed)) = self.agreed(text, finish_reason) {
@@ -222,16 +201,7 @@ impl Stage {
         (ParsedReply::Answer(reading), parse)
     }
 
-    fn stance(&self, text: &str, finish_reason: FinishReason) -> (Stance, Parse) {
-        let Some((reply, agreed)) = self.agreed(text, finish_reason) else {
-            return (Stance { reason: String::new(), agreed: None }, Parse::Unread);
-        };
-        let reason = reply.prose(&plain_key(self.key(Is::Reason).unwrap_or_default()));
-        (Stance { reason, agreed }, reply.parse.if_read(agreed.is_some()))
-    }
-
-    /// The fields of a reply that was asked whether its agent agrees, and whether it does: one of the two words, else what its field says, or
-    /// the text where nothing else was asked for.
+    /// The fields of a reply that was asked whether its agent agrees, and whether it does: one of the two words, else what its field says.
     fn agreed(&self, text: &str, finish_reason: FinishReason) -> Option<(Fields, Option<bool>)> {
         let field = self.fields.iter().find(|field| field.is == Is::Agreed)?;
         let key = plain_key(&field.key);
@@ -245,16 +215,10 @@ impl Stage {
         let agreed = match reply.get(&key) {
             Value::Bool(agreed) => Some(*agreed),
             Value::String(word) => of_word(word),
-            _ if reply.parse == Parse::Fallback && !self.answers() => consents(reply.text()),
             _ => None,
         };
         Some((reply, agreed))
     }
-}
-
-/// The numbers of a note's sentences.
-fn numbers(note: &Note) -> Vec<String> {
-    (0..note.sentences.len()).map(|id| id.to_string()).collect()
 }
 
 fn as_reply<T>((said, parse): (T, Parse), kind: fn(T) -> ParsedReply) -> (ParsedReply, Parse) {

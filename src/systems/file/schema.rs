@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::ItemKind;
 use crate::systems::config::SOLO;
 use crate::systems::exemplars::Kinds;
+use crate::systems::settings::whole;
 
 /// A system as its file has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -82,12 +83,12 @@ pub struct Stage {
     #[serde(default)]
     pub agents: Vec<String>,
     /// How often it is gone through, while its condition holds, and until all say in a field that they agree.
-    #[serde(default = "once")]
+    #[serde(default = "once", deserialize_with = "whole::<1, 100, _, _>")]
     pub rounds: u32,
     /// The stage with which each of its rounds begins, so that they go through all stages between, too.
     pub from: Option<String>,
     /// How often a call is made at most while its reply cannot be read.
-    #[serde(default = "once")]
+    #[serde(default = "once", deserialize_with = "whole::<1, 100, _, _>")]
     pub tries: u32,
     pub temperature: Option<f32>,
     /// The system message: a text, or the name of a `.txt` file.
@@ -106,10 +107,9 @@ pub struct Stage {
     pub shots: Option<u32>,
     /// How many of the best exemplars are drawn from.
     pub drawn_from: Option<usize>,
-    /// For what the corpus is searched, and how many passages `{passages}` quotes.
-    pub search: Option<Query>,
-    #[serde(default = "once")]
-    pub passages: u32,
+    /// Whether the corpus is searched for the last words, or the longest of the sentence; `{passages}` quotes the best passage.
+    #[serde(default)]
+    pub search: bool,
     #[serde(default)]
     pub reply: ReplyKind,
     #[serde(default)]
@@ -117,7 +117,7 @@ pub struct Stage {
     #[serde(default)]
     pub fields: Vec<FieldOf>,
     /// Words of a list at most.
-    #[serde(default = "once")]
+    #[serde(default = "once", deserialize_with = "whole::<1, 100, _, _>")]
     pub most: u32,
     #[serde(default)]
     pub gives: Gives,
@@ -157,8 +157,6 @@ pub enum ReplyKind {
     Fields,
     /// The letter of an option.
     Letter,
-    /// The same; MedAgentBoard counts it with the white space around it.
-    LetterAsWritten,
     /// Words in one field.
     Words,
     /// The number of a sentence, which is suspected.
@@ -186,14 +184,6 @@ pub enum Gives {
     Veto,
 }
 
-/// For what a corpus is searched: of a note the last word, or the longest of the sentence; of a question its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Query {
-    Words,
-    Question,
-}
-
 /// How fields are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -213,8 +203,6 @@ pub enum Vote {
     Majority,
     /// The most common flag and the most common sentence of a note by themselves, 0 on a tie.
     Apart,
-    /// The letter with the greatest sum of confidences.
-    Confidence,
 }
 
 /// A field of a reply.
@@ -236,12 +224,11 @@ impl FieldOf {
 }
 
 /// The meaning of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Is {
     Reason,
     Answer,
-    Confidence,
     Flag,
     SentenceId,
     Sentence,

@@ -13,21 +13,19 @@ use crate::systems::System;
 use crate::systems::config::{self, SearchSettings, Slot, SystemConfig};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::{Exemplars, Ranking};
-use crate::systems::settings::{Needs, SettingsError, replace, spelling};
+use crate::systems::settings::{SettingsError, replace, spelling, switched};
 use crate::systems::table::SystemEntry;
 
 /// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent.
 const NUMBERS: [(&str, i64, i64); 3] = [("shots", 0, 64), ("samples", 1, 100), ("members", 1, 3)];
 /// The choices that it may list beside its own.
-const CHOICES: [(&str, &[&str]); 4] = [
+const CHOICES: [(&str, &[&str]); 3] = [
     // How exemplars are ranked.
     ("choice", &["random", "tfidf", "embedding", "fixed", "sentences"]),
     // The stages', or the models' own.
     ("temperatures", &["paper", "model"]),
     // Whether answers are parsed and counted as MedAgentBoard does, bugs included.
     ("mab_compat", &["off", "on"]),
-    // Whether CORRECT in an output, even in INCORRECT, means that there is no error, as in MedGuards' published code.
-    ("release_compat", &["off", "on"]),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,9 +52,9 @@ impl Settings {
         self.words.get("choice")?.clone().try_into().ok()
     }
 
-    /// Whether replies are read as another program reads them.
+    /// Whether replies are read as MedAgentBoard reads them.
     pub fn is_compat(&self) -> bool {
-        ["mab_compat", "release_compat"].iter().any(|key| self.word(key) == "on")
+        self.word("mab_compat") == "on"
     }
 }
 
@@ -70,25 +68,22 @@ impl SystemFile {
 
     /// A setting's value, as plans have it; one of every system as it is.
     fn value(&self, key: &str, value: toml::Value) -> Result<toml::Value, SettingsError> {
-        let value_of = |expected: String| {
-            let (key, value) = (key.to_owned(), spelling(value.clone()));
-            SettingsError::BadValue { key, value, expected }
-        };
-        if let Some((_, least, most)) = NUMBERS.iter().find(|(name, ..)| *name == key) {
-            let number: Option<i64> = spelling(value.clone()).parse().ok();
-            let number = number.filter(|number| (least..=most).contains(&number));
-            let expected = || value_of(format!("a whole number from {least} to {most}"));
-            return number.map(toml::Value::Integer).ok_or_else(expected);
-        }
-        let Some(words) = self.words(key) else { return Ok(value) };
-        let given = match spelling(value.clone()).as_str() {
-            "true" => "on".to_owned(),
-            "false" => "off".to_owned(),
-            other => other.to_owned(),
-        };
-        let found = words.iter().find(|word| spelling((*word).clone()) == given).cloned();
-        let spelled: Vec<String> = words.into_iter().map(spelling).collect();
-        found.ok_or_else(|| value_of(spelled.join(" or ")))
+        let given = spelling(switched(value.clone()));
+        let (found, expected) =
+            if let Some((_, least, most)) = NUMBERS.iter().find(|(name, ..)| *name == key) {
+                let number: Option<i64> = given.parse().ok();
+                let number = number.filter(|number| (least..=most).contains(&number));
+                let expected = format!("a whole number from {least} to {most}");
+                (number.map(toml::Value::Integer), expected)
+            } else if let Some(words) = self.words(key) {
+                let found = words.iter().find(|word| spelling((*word).clone()) == given).cloned();
+                let spelled: Vec<String> = words.into_iter().map(spelling).collect();
+                (found, spelled.join(" or "))
+            } else {
+                return Ok(value);
+            };
+        let key = key.to_owned();
+        found.ok_or(SettingsError::BadValue { key, value: given, expected })
     }
 
     /// The settings that the system has, each with its default.
@@ -107,12 +102,6 @@ impl SystemFile {
             }
         }
         Ok(table)
-    }
-}
-
-impl Needs for Settings {
-    fn needs() -> Vec<(&'static str, &'static str)> {
-        Decoding::needs()
     }
 }
 
@@ -174,7 +163,7 @@ impl config::Settings for Filed {
     fn search(&self) -> Option<SearchSettings> {
         let mut stages = self.file.stages.iter();
         let is_on = self.settings.word("evidence") != "off";
-        let searches = stages.any(|stage| stage.search.is_some());
+        let searches = stages.any(|stage| stage.search);
         (is_on && searches).then_some(SearchSettings { rerank: Rerank::Off, labels: false })
     }
 

@@ -1,7 +1,6 @@
 //! The built-in files, others, and what is said of those that are wrong.
 
 mod ikim;
-mod keys;
 mod knowlab;
 mod own;
 mod prompted;

@@ -15,15 +15,16 @@ pub struct NamedText {
 
 impl NamedText {
     /// The text that the settings choose.
-    pub fn new((name, text): (String, Text), settings: &Settings) -> NamedText {
-        match text {
-            Text::One(text) => NamedText { name, text, yes_no: None },
-            Text::By(mut words) => {
+    pub fn new((name, text): (&String, &Text), settings: &Settings) -> NamedText {
+        let (text, yes_no) = match text {
+            Text::One(text) => (text.clone(), None),
+            Text::By(words) => {
                 let word = words.get(BY).map(|by| settings.word(by)).unwrap_or_default();
-                let text = words.remove(&word).unwrap_or_default();
-                NamedText { name, text, yes_no: words.remove(&(word + YES_NO)) }
+                let text = words.get(&word).cloned().unwrap_or_default();
+                (text, words.get(&(word + YES_NO)).cloned())
             }
-        }
+        };
+        NamedText { name: name.clone(), text, yes_no }
     }
 
     /// Of a question with that and what was `said` filled in; nothing, where one of these that it quotes is empty. Texts of notes quote nothing.

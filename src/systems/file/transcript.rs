@@ -9,9 +9,8 @@ use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
 use crate::systems::config::SOLO;
 use crate::systems::mediqa_corr::{Opinion, Settled, apart, together};
-use crate::systems::quote::Found;
 use crate::systems::single_llm::{parse::Reading, verdict};
-use crate::systems::vote::{WHOLE, consensus, of_whole, round_line, vote};
+use crate::systems::vote::{consensus, round_line};
 
 /// What an agent said, behind its name.
 fn line((agent, said): &(String, String)) -> String {
@@ -22,7 +21,7 @@ fn line((agent, said): &(String, String)) -> String {
 #[derive(Default)]
 pub struct Transcript {
     /// Of each stage that was gone through, what its agents said last.
-    pub stages: BTreeMap<&'static str, String>,
+    pub stages: BTreeMap<String, String>,
     /// All that was said, in order, several agents' words behind their names.
     pub said: Vec<String>,
     /// What each agent said last, and what those said who were asked last.
@@ -30,8 +29,7 @@ pub struct Transcript {
     last: Vec<(String, String)>,
     /// Whether all who were asked about it last said that they agree.
     pub agreed: bool,
-    /// What was searched for, with the number of passages, and what was found.
-    pub found: Vec<(String, usize, Option<Found>)>,
+    pub searches: u32,
     /// Times that agents of a question were asked.
     pub steps: u32,
     /// The last words.
@@ -67,16 +65,14 @@ impl Transcript {
     }
 
     /// Takes what a stage's agents said.
-    pub fn hear(&mut self, stage: &'static Stage, asked: &[Asked<ParsedReply>], is_compat: bool) {
+    pub fn hear(&mut self, stage: &Stage, asked: &[Asked<ParsedReply>], is_compat: bool) {
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
         let shown: Vec<String> = asked.iter().map(ParsedReply::shown).collect();
         self.last = agents.iter().cloned().zip(shown.iter().cloned()).collect();
         self.own.extend(self.last.iter().cloned());
         let lines: Vec<String> = self.last.iter().map(line).collect();
-        match &shown[..] {
-            [one] => self.stages.insert(&stage.name, one.clone()),
-            _ => self.stages.insert(&stage.name, lines.join("\n\n")),
-        };
+        let told = if let [one] = &shown[..] { one.clone() } else { lines.join("\n\n") };
+        self.stages.insert(stage.name.clone(), told);
         // Who is alone needs no name.
         self.said.extend(if agents == [SOLO] { shown } else { lines });
         if stage.key(Is::Agreed).is_some() {
@@ -117,7 +113,7 @@ impl Transcript {
         let opinions: Vec<&Opinion> = heard.iter().map(|(_, opinion)| opinion).collect();
         let voted = match stage.vote {
             Vote::Apart => apart(&opinions),
-            Vote::Majority | Vote::Confidence => together(&opinions),
+            Vote::Majority => together(&opinions),
         };
         self.named = voted.sentence_id;
         let Settled { opinion, heard: before } = &mut self.finding;
@@ -160,36 +156,11 @@ impl Transcript {
         });
         let readings: Vec<Reading> = readings.collect();
         let answers: Vec<String> = readings.iter().map(|one| one.answer.clone()).collect();
-        let mut verdict = verdict(&readings, is_compat);
-        let mut weights = None;
-        if stage.vote == Vote::Confidence {
-            // In tenths: what a model says of its confidence is no finer.
-            let tenths = |one: &Reading| (10.0 * one.confidence.unwrap_or(0.0)).round() as u32;
-            let parts: Vec<u32> = readings.iter().map(|one| WHOLE / 10 * tenths(one)).collect();
-            let letters: Vec<&str> = answers.iter().map(String::as_str).collect();
-            let weighted = vote(&letters, &parts);
-            verdict = Verdict {
-                answer: weighted.answer,
-                tie: weighted.tie,
-                team_confidence: weighted.team_confidence,
-                ..verdict
-            };
-            weights = Some(parts.into_iter().map(of_whole).collect());
-        }
-        let is_stated = readings.iter().any(|one| one.confidence.is_some());
-        let stated = readings.iter().map(|one| one.confidence.unwrap_or(0.0));
-        let plain = round_line(
-            self.steps,
-            self.stage_of(stage, agents.len()),
-            agents,
-            answers.clone(),
-            String::new(),
-        );
+        let verdict = verdict(&readings, is_compat);
+        let role = self.stage_of(stage, agents.len());
         self.rounds.push(RoundLine {
             aggregate: verdict.answer.clone(),
-            confidences: if is_stated { stated.collect() } else { Vec::new() },
-            weights: weights.unwrap_or(plain.weights),
-            ..plain
+            ..round_line(self.steps, role, agents, answers.clone(), String::new())
         });
         if !verdict.answer.is_empty() || self.answers.is_empty() {
             (self.verdict, self.answers) = (verdict, answers);

@@ -7,7 +7,6 @@ use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::answer::{harness_letter, of_field, of_text};
-use crate::systems::reading::confidence::converted;
 use crate::systems::reading::{harness, record, said, text, without_thinking};
 
 /// How a letter is asked for and read.
@@ -26,7 +25,6 @@ pub struct Letter<'a> {
 pub struct Keys<'a> {
     pub answer: &'a str,
     pub reason: &'a str,
-    pub confidence: Option<&'a str>,
 }
 
 /// A parsed completion.
@@ -40,9 +38,6 @@ pub struct Reading {
     /// The answer as written; only under `mab_compat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<String>,
-    /// From 0 to 1, where the prompt asked for it and the completion states it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
     /// Whether its agent agrees, where the prompt asked for that and the completion says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreed: Option<bool>,
@@ -113,19 +108,14 @@ fn read_thought(
     keys: Keys<'_>,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let field = |value: &Value, key: &str| value.get(record::plain_key(key)).cloned();
+    let field = |value: &Value, key: &str| value.get(record::plain_key(key)).map(text);
     let record = |value: &Value| {
-        let answer = text(&field(value, keys.answer)?);
-        let reason = field(value, keys.reason).as_ref().map(text).unwrap_or_default();
-        let confidence = keys.confidence.and_then(|key| field(value, key));
-        Some((reason, answer, confidence.as_ref().and_then(converted)))
+        let answer = field(value, keys.answer)?;
+        Some((field(value, keys.reason).unwrap_or_default(), answer))
     };
-    if let Some(((reason, written, confidence), parse)) =
-        record::read(completion, finish_reason, record)
-    {
+    if let Some(((reason, written), parse)) = record::read(completion, finish_reason, record) {
         let (answer, parse) = of_field(&written, completion, options, parse);
-        let thought = Some(reason);
-        return (Reading { thought, answer, confidence, ..Reading::default() }, parse);
+        return (Reading { thought: Some(reason), answer, ..Reading::default() }, parse);
     }
     let (thought, _) = lines(without_thinking(completion));
     let (answer, parse) = of_text(completion, options);
@@ -173,10 +163,8 @@ mod tests {
 
     const ZERO_SHOT: Letter<'_> = Letter { keys: None, mab_compat: false, is_trimmed: true };
     const SELF_CONSISTENCY: Letter<'_> = Letter { is_trimmed: false, ..ZERO_SHOT };
-    const COT: Letter<'_> = Letter {
-        keys: Some(Keys { answer: "Answer", reason: "Thought", confidence: None }),
-        ..SELF_CONSISTENCY
-    };
+    const COT: Letter<'_> =
+        Letter { keys: Some(Keys { answer: "Answer", reason: "Thought" }), ..SELF_CONSISTENCY };
 
     fn read(letter: Letter<'_>, mab_compat: bool, text: &str) -> (Reading, Parse) {
         parse(text, FinishReason::Stop, Letter { mab_compat, ..letter }, &question(5).options)

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::Form;
 use crate::systems::file::schema::{FieldOf, Is};
+use crate::systems::reading;
 
 /// A label normalised for comparison: lower case, words joined by `_`.
 pub fn plain(label: &str) -> String {
-    let words = label.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("_").to_lowercase()
+    reading::plain(label).trim().replace(' ', "_")
 }
 
 /// Names that models give a field in place of its own.

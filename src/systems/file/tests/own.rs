@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use crate::diagnosis::Failure;
 use crate::panel::scripted::Script;
-use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallLine, Stage};
-use crate::systems::scripted::{answer, check, exemplars, note, question};
+use crate::systems::scripted::{answer, check, note, question};
 use crate::systems::{SystemConfig, Which};
 
-pub const DEBATE: &str = r#"takes = "questions"
+const DEBATE: &str = r#"takes = "questions"
 agents = ["first", "second", "judge"]
 
 [[stage]]
@@ -36,7 +35,7 @@ reply = "letter"
 const JUDGE: &str = "{question}\n{options}\nTwo doctors say:\n{debate}\nReply with a letter.\n";
 
 /// The system of a file of this text, with the judge's prompt beside it.
-pub fn open(text: &str, pairs: &[&str]) -> Result<SystemConfig, Failure> {
+fn open(text: &str, pairs: &[&str]) -> Result<SystemConfig, Failure> {
     let directory = tempfile::tempdir().unwrap();
     let path: PathBuf = directory.path().join("debate.toml");
     fs_err::write(&path, text).unwrap();
@@ -98,25 +97,6 @@ fn a_plan_keeps_the_file_and_what_stood_beside_it() {
     assert_ne!(other.unwrap(), config);
     assert_eq!(SystemConfig::named("cot").unwrap().file(), None);
     assert_eq!((config.slots().len(), config.max_calls()), (3, 2 + 4 + 1));
-}
-
-#[test]
-fn confidences_weigh_where_a_file_says_so() {
-    let text = r#"takes = "questions"
-agents = ["a", "b", "c"]
-[[stage]]
-name = "answer"
-vote = "confidence"
-user = "{question} {options}"
-fields = [{ key = "final_answer", is = "answer" }, { key = "How sure", is = "confidence" }]
-"#;
-    let script = Script::new(|key, _| match key.agent.as_str() {
-        "a" => r#"{"final_answer": "B", "How sure": 0.9}"#.to_owned(),
-        _ => r#"{"final_answer": "C", "How sure": "30 %"}"#.to_owned(),
-    });
-    let (line, _) = answer(&open(text, &[]).unwrap(), &question(5), script);
-    assert_eq!((line.answer.as_str(), line.team_confidence), ("B", Some(0.9)));
-    assert_eq!(line.rounds[0].confidences, [0.9, 0.3, 0.3]);
 }
 
 /// Two doctors and a chair, round by round, until both doctors are content; who is told nothing new is not told of it.
@@ -187,38 +167,6 @@ fn rounds_of_several_stages_end_where_all_agree() {
 }
 
 #[test]
-fn a_question_is_searched_for_by_its_text() {
-    let text = r#"takes = "questions"
-[[stage]]
-name = "answer"
-search = "question"
-passages = 1
-user = "{passages} {question} {options}"
-reply = "letter"
-"#;
-    let config = open(text, &[]).unwrap();
-    assert!(config.search().is_some());
-    let (_, calls) = answer(&config, &question(2), Script::new(|_, _| "B".to_owned()));
-    let prompt = &calls[0].messages[0].content;
-    assert!(prompt.starts_with("Asthma: Inhaled beta agonists"), "{prompt}");
-    // No text of a question is where they belong.
-    let mut other = question(2);
-    other.question = "What are {passages}?".to_owned();
-    let (_, calls) = answer(&config, &other, Script::new(|_, _| "B".to_owned()));
-    assert_eq!(
-        calls[0].messages[0].content,
-        prompt.replace("Which one {examples}?", "What are {passages}?")
-    );
-    let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
-    assert!(system.longest_prompt(&question(2).into(), 100) > Some(100));
-    // Where nothing is found, that is told.
-    other.question = " ".to_owned();
-    let (_, calls) = answer(&config, &other, Script::new(|_, _| "B".to_owned()));
-    let prompt = &calls[0].messages[0].content;
-    assert!(prompt.starts_with("(no passages were found)"), "{prompt}");
-}
-
-#[test]
 fn a_note_is_checked_by_a_file_too() {
     let text = r#"takes = "notes"
 [settings]
@@ -266,7 +214,7 @@ fn faults_are_told_with_their_line_and_key() {
             "agents = [\"judges\"]",
             "line 21: stage judge, agents: there is no such agent",
         ),
-        ("rounds = 2", "rounds = 0", "line 13: stage debate, rounds: a number is out of range"),
+        ("rounds = 2", "rounds = 0", "line 13: expected a whole number from 1 to 100"),
         (
             "name = \"judge\"",
             "name = \"debate\"",
@@ -274,7 +222,7 @@ fn faults_are_told_with_their_line_and_key() {
         ),
         ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "line 2: agents: first is named twice"),
         ("\"second\", \"judge\"]", "\"a b\", \"judge\"]", "line 2: agents: no agent can be named"),
-        ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there must be 1 to 100"),
+        ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there is none"),
         ("judge.txt", "../judge.txt", "the prompt ../judge.txt is not beside it"),
         ("judge.txt", "/etc/judge.txt", "the prompt /etc/judge.txt is not beside it"),
         ("reply = \"letter\"", "reply = \"medec\"", "line 23: stage judge, reply: its fields"),
@@ -299,33 +247,24 @@ fn faults_are_told_with_their_line_and_key() {
             "{ key = \"agree\", is = \"agreed\" }",
             "line 8: stage opinion, fields: a flag, or whether one agrees, has two words",
         ),
-        (
-            "rounds = 2",
-            "search = \"words\"",
-            "line 13: stage debate, search: it is not of questions",
-        ),
+        ("rounds = 2", "search = true", "line 13: stage debate, search: it is not of questions"),
         ("So far", "{passages}", "line 15: stage debate, user: nothing is named {passages} here"),
-        (
-            "rounds = 2",
-            "rounds = 2\nsearch = \"question\"",
-            "line 16: stage debate, user: the prompt does not contain {passages}",
-        ),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
-        ("rounds = 2", "tries = 0", "line 13: stage debate, tries: a number is out of range"),
+        ("rounds = 2", "tries = 0", "line 13: expected a whole number from 1 to 100"),
         (
             "rounds = 2",
             "temperature = -1.0",
-            "line 13: stage debate, temperature: a number is out of range",
+            "line 13: stage debate, temperature: it is from 0 to 2",
         ),
         (
             "is = \"answer\" }]",
-            "is = \"answer\" }, { key = \"Final answer\", is = \"confidence\" }]",
-            "line 8: stage opinion, fields: two fields have the key \"Final answer\"",
+            "is = \"answer\" }, { key = \"Final answer\", is = \"agreed\" }]",
+            "line 8: stage opinion, fields: two of them have one key or one meaning",
         ),
         (
             "is = \"answer\" }]",
             "is = \"answer\" }, { key = \"why\", is = \"reason\" }]",
-            "line 8: stage opinion, fields: two fields are the reason",
+            "line 8: stage opinion, fields: two of them have one key or one meaning",
         ),
     ] {
         let text = DEBATE.replacen(old, new, 1);

@@ -1,8 +1,7 @@
 //! Systems of several agents on questions, each by scripted replies: who is asked, what each sees, when rounds end, and whose answer counts.
 
 use crate::panel::scripted::Script;
-use crate::record::{AnswerLine, CallKey, CallLine, FinishReason, Parse, Part, SearchPlace, Stage};
-use crate::retrieval::scripted::PASSAGES;
+use crate::record::{AnswerLine, CallKey, CallLine, FinishReason, Parse, Stage};
 use crate::systems::SystemConfig;
 use crate::systems::file::reply::ParsedReply;
 use crate::systems::file::schema::Is;
@@ -22,7 +21,6 @@ fn run(
         "mac" => (0, 2),
         "colacare" => (0, 4),
         "mdteamgpt" => (1, 3),
-        "medagents-2" => (1, 2),
         _ => (0, 1),
     };
     let script = Script::new(move |key: &CallKey, _| {
@@ -255,85 +253,6 @@ fn debate_or_vote_votes_at_once_or_after_five_rounds() {
         _ => "hm".to_owned(),
     });
     assert_eq!((line.answer.as_str(), line.tie), ("D", true));
-}
-
-#[test]
-fn medagents_2_votes_by_confidence_on_what_was_found_until_the_moderator_ends() {
-    let reply = |ends: u32| {
-        move |agent: &str, purpose: &str, round: u32| match purpose {
-            "triage" => r#"{"specialties": ["Cardiology", "Toxicology", "Genetics"]}"#.to_owned(),
-            "experts" => {
-                let (letter, sure) = match (agent, round) {
-                    ("first-expert", 0) => ("C", 0.9),
-                    ("first-expert", _) => ("E", 1.0),
-                    _ => ("B", 0.4),
-                };
-                format!(
-                    r#"{{"thought": "{agent} in {round}", "answer": "{letter}", "confidence": {sure}}}"#
-                )
-            }
-            _ => {
-                let word = if round >= ends { "yes" } else { "no" };
-                format!(r#"{{"feedback": "go deeper {round}", "finished": "{word}"}}"#)
-            }
-        }
-    };
-    let (line, calls) = run("medagents-2", &[], reply(0));
-    assert_eq!(course(&calls), "triage 1, experts 3, moderator 1");
-    // One at 0.9 outweighs two at 0.4, and the moderator has no vote.
-    assert_eq!((line.answer.as_str(), rounds(&line).as_str()), ("C", "initial C"));
-    let first = told(&calls, "second-expert", "experts", 0);
-    let parts = ["field is Toxicology", "bear on the question:\n", "Which one"];
-    assert_holds(&first, &parts, &["What the experts said", "Cardiology"]);
-    assert_holds(&first, &PASSAGES, &[]);
-    let led = told(&calls, "moderator", "moderator", 0);
-    let parts = [
-        "(Cardiology, Toxicology, Genetics)",
-        "first-expert: first-expert in 0 Answer: C (confidence 0.9)",
-    ];
-    assert_holds(&led, &parts, &[]);
-    let last = calls.last().unwrap();
-    assert_eq!(
-        (last.stage, last.parse, &last.record["agreed"]),
-        (Stage::Aside, Parse::Ok, &true.into())
-    );
-
-    let (line, calls) = run("medagents-2", &["evidence=off"], reply(9));
-    assert_eq!(calls.len(), 1 + 3 * 4);
-    assert_eq!(
-        (line.answer.as_str(), rounds(&line).as_str()),
-        ("E", "initial C, round E, round E")
-    );
-    let later = told(&calls, "first-expert", "experts", 1);
-    let parts = [
-        "third-expert: third-expert in 0 Answer: B (confidence 0.4)",
-        "comments on it:\n\ngo deeper 0 Agreed: no.",
-    ];
-    assert_holds(&later, &parts, &["Passages from the literature"]);
-
-    // All rounds are shown what one search found.
-    let (_, calls) = run("medagents-2", &[], reply(9));
-    let experts: Vec<_> = calls.iter().filter(|call| call.purpose == "experts").collect();
-    let place = SearchPlace { round: 0, step: 0 };
-    for call in &experts {
-        let parts = &call.messages.last().unwrap().parts;
-        let of_search = |part: &&Part| **part == Part::Passages { passages: place };
-        assert_eq!(parts.iter().filter(of_search).count(), 1);
-    }
-    assert_eq!(experts.len(), 9);
-
-    // Words that say so end it, too.
-    let (_, calls) = run("medagents-2", &[], move |agent, purpose, round| match purpose {
-        "moderator" => "I agree with all of them.".to_owned(),
-        _ => reply(9)(agent, purpose, round),
-    });
-    assert_eq!((calls.len(), calls.last().unwrap().parse), (5, Parse::Fallback));
-    // A moderator whose word cannot be read ends nothing.
-    let (_, calls) = run("medagents-2", &[], move |agent, purpose, round| match purpose {
-        "moderator" => "They differ.".to_owned(),
-        _ => reply(0)(agent, purpose, round),
-    });
-    assert_eq!((calls.len(), calls.last().unwrap().parse), (13, Parse::Unread));
 }
 
 #[test]
