@@ -110,7 +110,7 @@ impl Run {
         let out = out.unwrap_or_else(|| default_directory(&spec));
         let mut outlook = None;
         if dry_run {
-            let (name, text) = (spec.config.plan_name(), spec.decoding.adjective());
+            let (name, text) = (spec.config.entry.plan_name, spec.decoding.adjective());
             let label = format!("{name}, {text} text, on {}", spec.data.display());
             let planned = [Planned { label, spec }];
             let told = Outlook::of(&planned)?;
@@ -186,7 +186,7 @@ fn default_directory(spec: &Spec) -> PathBuf {
         .shard
         .map_or(String::new(), |one| format!("-{}", one.to_string().replace('/', "-of-")));
     let data = spec.data.file_stem().unwrap_or_default().display();
-    PathBuf::from(format!("wardround-{}-{data}-{time}{part}", spec.config.plan_name()))
+    PathBuf::from(format!("wardround-{}-{data}-{time}{part}", spec.config.entry.plan_name))
 }
 
 /// Does what is left to do of a run in its directory, which may be new, and prints what came of it.

@@ -32,7 +32,7 @@ pub fn reply_tokens(config: &SystemConfig) -> usize {
         "medreact" | "medreflex" => 350,
         _ => 300,
     };
-    config.decoding.max_tokens.set().map_or(usual, |most| usual.min(most))
+    config.decoding.max_tokens.map_or(usual, |most| usual.min(most))
 }
 
 /// Of one run.
@@ -146,8 +146,7 @@ impl Run {
                 let prompt = description.tokenise(&opening.messages, thinking)?.len();
                 let room = description.context.saturating_sub(prompt);
                 let own = self.plan.panel[opening.member].sampling().max_tokens;
-                let limit =
-                    [self.config.decoding.max_tokens.set(), own].into_iter().flatten().min();
+                let limit = [self.config.decoding.max_tokens, own].into_iter().flatten().min();
                 let needed = prompt + limit.map_or(room, |limit| limit.min(room));
                 if needed > pool {
                     let message = format!(

@@ -213,7 +213,7 @@ impl Run {
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
         let Some(LongestPrompt { tokens, item }) = self.longest_prompt()? else { return Ok(()) };
-        let limit = self.config.decoding.max_tokens.set();
+        let limit = self.config.decoding.max_tokens;
         let completion = limit.map_or(COMPLETION_TOKENS, |limit| limit.min(COMPLETION_TOKENS));
         let needed = tokens + completion;
         let local = self.plan.panel.iter().filter(|member| !member.is_remote());

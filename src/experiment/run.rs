@@ -157,7 +157,7 @@ impl Spec {
             version: versions::THIS.to_owned(),
             repeats_version: None,
             created_at: clock::utc_now(),
-            system: self.config.plan_name().to_owned(),
+            system: self.config.entry.plan_name.to_owned(),
             synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,

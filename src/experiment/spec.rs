@@ -195,7 +195,7 @@ impl Spec {
         if wanted == found {
             return Ok(());
         }
-        let system = self.config.plan_name();
+        let system = self.config.entry.plan_name;
         let verb = match wanted {
             ItemKind::Questions => "answers",
             ItemKind::Notes => "checks",
@@ -238,12 +238,12 @@ impl Spec {
             }
             let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
             return Err(Failure::usage(
-                format!("{} has no slot {name}", self.config.plan_name()),
+                format!("{} has no slot {name}", self.config.entry.plan_name),
                 &format!("its slots are {}", agents.join(", ")),
             ));
         }
         if self.panel.len() > 1 && self.panel.len() != models {
-            let (given, name) = (self.panel.len(), self.config.plan_name());
+            let (given, name) = (self.panel.len(), self.config.entry.plan_name);
             let hint = match models {
                 1 => "give --panel one model".to_owned(),
                 models => format!("give --panel {models} models, or one for all"),

@@ -179,19 +179,18 @@ impl Reply {
 }
 
 #[cfg(test)]
-impl std::ops::Index<&str> for Reply {
-    type Output = Value;
-
-    fn index(&self, name: &str) -> &Value {
-        &self.0[name]
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    impl std::ops::Index<&str> for Reply {
+        type Output = Value;
+
+        fn index(&self, name: &str) -> &Value {
+            &self.0[name]
+        }
+    }
 
     #[test]
     fn steps_come_before_the_support_under_any_name_and_whitespace_collapses() {

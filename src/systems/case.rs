@@ -45,13 +45,13 @@ pub struct Case<'a, T = Question> {
 pub struct Step {
     pub stage: Stage,
     pub round: u32,
-    pub purpose: &'static str,
+    pub purpose: String,
     pub shape: Shape,
 }
 
 impl Step {
-    pub fn new(stage: Stage, round: u32, purpose: &'static str, shape: Shape) -> Step {
-        Step { stage, round, purpose, shape }
+    pub fn new(stage: Stage, round: u32, purpose: impl Into<String>, shape: Shape) -> Step {
+        Step { stage, round, purpose: purpose.into(), shape }
     }
 }
 
@@ -216,7 +216,7 @@ impl<'a, T> Case<'a, T> {
         };
         Call {
             member,
-            key: self.key(agent.into(), step.round, step.purpose),
+            key: self.key(agent.into(), step.round, &step.purpose),
             stage: step.stage,
             messages,
             temperature: None,

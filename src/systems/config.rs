@@ -1,5 +1,6 @@
 //! A system by name with every setting resolved, as plans have it; known before any prompt is read.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use super::System;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::SystemText;
-use super::settings::{Needs, SettingsError, pairs, refuse_idle, replace};
+use super::settings::{SettingsError, pairs, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
@@ -37,6 +38,8 @@ pub trait Settings: Send + Sync {
         None
     }
 
+    /// The system, ready to work on items.
+    ///
     /// # Errors
     /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
     fn build(
@@ -91,7 +94,7 @@ pub struct SystemConfig {
     pub entry: &'static SystemEntry,
     /// The limits of the system's completions.
     pub decoding: Decoding,
-    /// Every setting, as [`SystemConfig::from_table`] reads it.
+    /// Every setting, as [`SystemConfig::with`] reads it.
     pub table: toml::Table,
     settings: Arc<dyn Settings>,
 }
@@ -102,13 +105,13 @@ impl SystemConfig {
     /// # Errors
     /// A name that no system has.
     pub fn named(name: &str) -> Result<SystemConfig, SettingsError> {
-        SystemConfig::from_table(name, &toml::Table::new())
+        SystemConfig::with(SystemEntry::named(name)?, &toml::Table::new())
     }
 
     /// The system with its defaults, changed by `key=value` pairs.
     ///
     /// # Errors
-    /// An unknown name; the first pair that is no setting of the system, or has a value that is not allowed or no effect beside the others.
+    /// An unknown name; the first pair that is no setting of the system, or has a value that is not allowed.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
@@ -129,21 +132,12 @@ impl SystemConfig {
     /// The system of a plan; a missing key has its default.
     ///
     /// # Errors
-    /// An unknown name; the first entry that is no setting of the system or has a value that is not allowed.
-    pub fn from_table(name: &str, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
-        SystemConfig::with(SystemEntry::named(name)?, table)
-    }
-
-    /// The same of any system.
-    ///
-    /// # Errors
-    /// An entry as for [`SystemConfig::from_table`].
+    /// The first entry that is no setting of the system or has a value that is not allowed.
     pub fn with(
         entry: &'static SystemEntry,
         table: &toml::Table,
     ) -> Result<SystemConfig, SettingsError> {
-        let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
-        (entry.configure)(entry, entries.collect())
+        (entry.configure)(entry, table.clone().into_iter().collect())
     }
 
     /// The defaults of the settings' type, changed by those of the entry and by the settings that are given.
@@ -155,7 +149,7 @@ impl SystemConfig {
         given: Vec<(String, toml::Value)>,
     ) -> Result<SystemConfig, SettingsError>
     where
-        S: Settings + Needs + Default + Serialize + DeserializeOwned + 'static,
+        S: Settings + Default + Serialize + DeserializeOwned + 'static,
     {
         let table = toml::Table::try_from(S::default()).map_err(|error| unusable(entry, &error))?;
         let own = entry.defaults.iter();
@@ -167,26 +161,20 @@ impl SystemConfig {
     /// The settings of a table, which has their defaults, changed by those that are given.
     ///
     /// # Errors
-    /// An unknown setting, a value that it cannot have, or one without effect.
-    pub(super) fn over<S: Needs + Serialize + DeserializeOwned>(
+    /// An unknown setting, or a value that it cannot have.
+    pub(super) fn over<S: Serialize + DeserializeOwned>(
         entry: &'static SystemEntry,
         defaults: toml::Table,
         given: impl IntoIterator<Item = (String, toml::Value)>,
         finish: impl FnOnce(S) -> Arc<dyn Settings>,
     ) -> Result<SystemConfig, SettingsError> {
-        let table = replace::<S>(defaults.clone(), given)?;
+        let table = replace::<S>(defaults, given)?;
         let settings = table.try_into::<S>().map_err(|error| unusable(entry, &error))?;
         // Values as serde writes them, however they were given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(entry, &error))?;
-        refuse_idle(&S::needs(), &defaults, &table)?;
         // The settings that every system has.
         let decoding = table.clone().try_into().map_err(|error| unusable(entry, &error))?;
         Ok(SystemConfig { entry, decoding, table, settings: finish(settings) })
-    }
-
-    /// The name in plans and logs; `entry.name` is the command line's.
-    pub fn plan_name(&self) -> &'static str {
-        self.entry.plan_name
     }
 
     /// Systems with equal fingerprints give equal answers to equal items, byte for byte.
@@ -195,24 +183,14 @@ impl SystemConfig {
         let mut whole = vec![json!(models), json!(prompts_sha256), json!(self.table)];
         // Systems that read no files keep the fingerprint of three parts.
         whole.extend((!files.is_empty()).then(|| json!(files)));
-        let digest = sha256(format!("{} {}", self.plan_name(), json!(whole)));
+        let digest = sha256(format!("{} {}", self.entry.plan_name, json!(whole)));
         format!("wr_{}", &digest[..16])
-    }
-
-    /// The folder of the system's prompts.
-    pub fn prompts(&self) -> &'static str {
-        self.entry.prompts
     }
 
     /// What describes it, where that is no part of wardround.
     pub fn file(&self) -> Option<&SystemText> {
         let file = self.entry.file.filter(|file| file.is_outside());
         file.map(|file| &file.source)
-    }
-
-    /// The agents, in panel order.
-    pub fn slots(&self) -> Vec<Slot> {
-        self.settings.slots()
     }
 
     /// The largest number of models that its agents can have.
@@ -226,17 +204,12 @@ impl SystemConfig {
         self.entry.default_models.unwrap_or_else(|| self.models())
     }
 
-    /// Calls on an item, at most.
-    pub fn max_calls(&self) -> u32 {
-        self.settings.max_calls()
-    }
-
     /// How its calls are made.
     pub fn call_settings(&self, decoding: DecodingMode) -> CallSettings {
         CallSettings {
             decoding,
             thinking: self.decoding.thinking.told(),
-            max_tokens: self.decoding.max_tokens.set(),
+            max_tokens: self.decoding.max_tokens,
             sends_seed: self.decoding.call_seed == CallSeed::Sent,
             ignore_eos: false,
         }
@@ -244,16 +217,11 @@ impl SystemConfig {
 
     /// The hash of the prompts that it uses, in hex.
     pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
-        let built_in = prompts.sha256(self.prompts());
+        let built_in = prompts.sha256(self.entry.prompts);
         match self.file() {
             Some(file) => sha256(built_in + &json!(file).to_string()),
             None => built_in,
         }
-    }
-
-    /// How it searches a corpus; `None` where it does not.
-    pub fn search(&self) -> Option<SearchSettings> {
-        self.settings.search()
     }
 
     /// The template by which its prompts quote a passage, see [`passage`].
@@ -262,19 +230,7 @@ impl SystemConfig {
     /// An overridden prompt that lacks a placeholder.
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
         let is_labelled = self.search().is_some_and(|search| search.labels);
-        passage(prompts, self.prompts(), is_labelled)
-    }
-
-    /// The system, ready to work on items.
-    ///
-    /// # Errors
-    /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
-    pub fn build(
-        &self,
-        prompts: &PromptSet,
-        exemplars: &Arc<Exemplars>,
-    ) -> Result<Box<dyn System>, Failure> {
-        self.settings.build(prompts, exemplars)
+        passage(prompts, self.entry.prompts, is_labelled)
     }
 
     /// The names of the systems that search a corpus, and what makes another one do so.
@@ -315,15 +271,24 @@ pub fn passage(
     Ok(template.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))
 }
 
+/// Agents, calls, searches, and the system itself are its settings'.
+impl Deref for SystemConfig {
+    type Target = dyn Settings;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.settings
+    }
+}
+
 impl std::fmt::Debug for SystemConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.plan_name(), self.table)
+        write!(f, "{} {}", self.entry.plan_name, self.table)
     }
 }
 
 impl PartialEq for SystemConfig {
     fn eq(&self, other: &SystemConfig) -> bool {
-        self.plan_name() == other.plan_name()
+        self.entry.plan_name == other.entry.plan_name
             && self.table == other.table
             && self.file() == other.file()
     }

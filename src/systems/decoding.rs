@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::form;
-use super::settings::{settings, spelled, switch, whole};
+use super::settings::{settings, spelled, whole};
 use crate::data::Note;
 use crate::diagnosis::Failure;
 use crate::record::Grammar;
@@ -18,10 +18,10 @@ pub const MAX_TOKENS: usize = 4096;
 
 /// A value that leaves a parameter to the endpoint.
 const PROVIDER: &str = "provider";
-const WHERE_POSSIBLE: &str = "where-possible";
 
 /// Whether a model thinks before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Thinking {
     #[default]
     Off,
@@ -47,24 +47,6 @@ impl Thinking {
     }
 }
 
-/// Tokens of a completion at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MaxTokens {
-    Tokens(usize),
-    /// As many as the endpoint gives: it is sent no limit. A local model has the rest of its context.
-    Provider,
-}
-
-impl MaxTokens {
-    /// The limit that is set.
-    pub fn set(self) -> Option<usize> {
-        match self {
-            MaxTokens::Tokens(tokens) => Some(tokens),
-            MaxTokens::Provider => None,
-        }
-    }
-}
-
 /// The random seed of a call to an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -83,11 +65,11 @@ settings! {
         #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
         pub record_chars: usize = 240,
         /// Whether the chat template asks for a `<think>` section, where it has the switch.
-        #[serde(with = "thinking")]
         pub thinking: Thinking = Thinking::Off,
-        /// Tokens of a completion at most, including a `<think>` section; fewer where the context has less room.
+        /// Tokens of a completion at most, including a `<think>` section; fewer where the context has less room. `None`: as many as the
+        /// endpoint gives, which is sent no limit; a local model has the rest of its context.
         #[serde(with = "max_tokens")]
-        pub max_tokens: MaxTokens = MaxTokens::Tokens(MAX_TOKENS),
+        pub max_tokens: Option<usize> = Some(MAX_TOKENS),
         /// Whether endpoints are sent a seed.
         pub call_seed: CallSeed = CallSeed::Sent,
         /// How a question's options are ordered before any agent sees them.
@@ -106,50 +88,26 @@ pub enum OptionOrder {
     Permuted,
 }
 
-/// `on`, `off`, `where-possible` or `provider`.
-mod thinking {
-    use super::*;
-
-    pub fn serialize<S: Serializer>(thinking: &Thinking, to: S) -> Result<S::Ok, S::Error> {
-        match thinking {
-            Thinking::On => switch::serialize(&true, to),
-            Thinking::Off => switch::serialize(&false, to),
-            Thinking::WherePossible => WHERE_POSSIBLE.serialize(to),
-            Thinking::Provider => PROVIDER.serialize(to),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Thinking, D::Error> {
-        match spelled(value)?.as_str() {
-            "on" | "true" => Ok(Thinking::On),
-            "off" | "false" => Ok(Thinking::Off),
-            WHERE_POSSIBLE => Ok(Thinking::WherePossible),
-            PROVIDER => Ok(Thinking::Provider),
-            _ => Err(D::Error::custom("expected on, off, where-possible or provider")),
-        }
-    }
-}
-
 /// A number, or `provider`.
 mod max_tokens {
     use super::*;
 
-    pub fn serialize<S: Serializer>(limit: &MaxTokens, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(limit: &Option<usize>, to: S) -> Result<S::Ok, S::Error> {
         match limit {
-            MaxTokens::Tokens(tokens) => tokens.serialize(to),
-            MaxTokens::Provider => PROVIDER.serialize(to),
+            Some(tokens) => tokens.serialize(to),
+            None => PROVIDER.serialize(to),
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<MaxTokens, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
         let spelled = spelled(value)?;
         if spelled == PROVIDER {
-            return Ok(MaxTokens::Provider);
+            return Ok(None);
         }
         let tokens = spelled.parse().ok().filter(|tokens| (1..=1_000_000).contains(tokens));
         let expected =
             || D::Error::custom("expected a whole number from 1 to 1000000, or provider");
-        tokens.map(MaxTokens::Tokens).ok_or_else(expected)
+        tokens.map(Some).ok_or_else(expected)
     }
 }
 
@@ -239,12 +197,12 @@ mod tests {
         let config = SystemConfig::parse("medmad", &given).unwrap();
         let expected = Decoding {
             thinking: Thinking::Provider,
-            max_tokens: MaxTokens::Provider,
+            max_tokens: None,
             call_seed: CallSeed::Provider,
             ..Decoding::default()
         };
         assert_eq!(config.decoding, expected);
-        assert_eq!(SystemConfig::from_table("medmad", &config.table).unwrap(), config);
+        assert_eq!(SystemConfig::with(config.entry, &config.table).unwrap(), config);
         assert!(config.decoding.check_local("sym", true).is_err());
         let on = Decoding { thinking: Thinking::On, ..Decoding::default() };
         assert!(on.check_local("sym", false).is_err() && on.check_local("sym", true).is_ok());

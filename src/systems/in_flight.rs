@@ -1,6 +1,7 @@
 //! Works on many items at once, each on its own thread, so that a protocol is straight-line code and the engines' batches are full.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Works on `jobs`, in order, `threads` of them at a time; starts no more when one fails or `stop` is set.
 ///
@@ -12,18 +13,14 @@ pub fn run_all<J: Send, E: Send>(
     stop: &AtomicBool,
     work: impl Fn(J) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let (queue, waiting) = crossbeam_channel::unbounded();
     let threads = threads.clamp(1, jobs.len().max(1));
-    for job in jobs {
-        // The receiver is alive: it is right here.
-        let _ = queue.send(job);
-    }
-    drop(queue);
+    let queue = Mutex::new(jobs.into_iter());
     let failed = AtomicBool::new(false);
     let go_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
     let worker = || {
         while go_on() {
-            let Ok(job) = waiting.recv() else { break };
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(job) = next else { break };
             work(job).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
         }
         Ok(())

@@ -93,6 +93,11 @@ pub fn numbered(note: &Note) -> String {
     lines.map(|(id, text)| format!("{id} {text}")).collect::<Vec<_>>().join("\n")
 }
 
+/// The numbers of a note's sentences.
+pub fn numbers(note: &Note) -> Vec<String> {
+    (0..note.sentences.len()).map(|id| id.to_string()).collect()
+}
+
 /// `text` on one line, cut after `chars` characters with `…` in place of the rest. On one line, so that no text can look like another line
 /// of a prompt.
 pub fn truncate(text: &str, chars: usize) -> String {

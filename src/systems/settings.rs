@@ -21,8 +21,6 @@ pub enum SettingsError {
     UnknownSystem { name: String, known: Vec<&'static str> },
     #[error("setting {key} is given twice")]
     Twice { key: String },
-    #[error("setting {key}: \"{value}\" has no effect here: it needs {needs}")]
-    Idle { key: String, value: String, needs: String },
 }
 
 impl Diagnosis for SettingsError {
@@ -38,9 +36,6 @@ impl Diagnosis for SettingsError {
             }
             SettingsError::BadValue { .. } => None,
             SettingsError::Twice { .. } => Some("give it once".into()),
-            SettingsError::Idle { key, needs, .. } => {
-                Some(format!("leave {key} as it is, or set what it needs: {needs}"))
-            }
             SettingsError::UnknownSystem { known, .. } => {
                 let known = known.join(", ");
                 Some(format!("the systems are {known}; or give a TOML file of your own"))
@@ -49,11 +44,11 @@ impl Diagnosis for SettingsError {
     }
 }
 
-/// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`]. Behind `=>`
-/// stands what a setting needs to have an effect, see [`Needs`]; behind `with` the parts whose settings it has, too.
+/// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`]. Behind
+/// `with` stand the parts whose settings it has, too.
 macro_rules! settings {
     ($(#[$about:meta])* pub struct $name:ident {
-        $($(#[$of:meta])* pub $field:ident: $type:ty = $default:expr $(=> [$($need:literal),+])?,)*
+        $($(#[$of:meta])* pub $field:ident: $type:ty = $default:expr,)*
     } $(with $($part:ident: $part_type:ty),+)?) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -68,63 +63,9 @@ macro_rules! settings {
                 $name { $($field: $default,)* $($($part: Default::default(),)+)? }
             }
         }
-
-        impl $crate::systems::settings::Needs for $name {
-            fn needs() -> Vec<(&'static str, &'static str)> {
-                let own: &[(&str, &str)] = &[$($($((stringify!($field), $need),)+)?)*];
-                let parts: &[fn() -> Vec<(&'static str, &'static str)>] =
-                    &[$($(<$part_type as $crate::systems::settings::Needs>::needs,)+)?];
-                own.iter().copied().chain(parts.iter().flat_map(|part| part())).collect()
-            }
-        }
     };
 }
 pub(super) use settings;
-
-/// What settings need of one another to have an effect.
-pub trait Needs {
-    /// Each a setting and one of its needs: alternatives with ` or ` between them, such as `evidence=first`, `t_max!=0` or
-    /// `rerank_top_k<=retrieve_top_k`.
-    fn needs() -> Vec<(&'static str, &'static str)>;
-}
-
-/// Refuses a setting that has another value than its default and no effect beside the others: plans list every one.
-///
-/// # Errors
-/// The first such setting.
-pub fn refuse_idle(
-    needs: &[(&'static str, &'static str)],
-    defaults: &toml::Table,
-    table: &toml::Table,
-) -> Result<(), SettingsError> {
-    let value = |key: &str| table.get(key).cloned().map(spelling);
-    let is_changed = |key: &str| defaults.get(key).cloned().map(spelling) != value(key);
-    let mut idle = needs.iter().filter(|(key, need)| is_changed(key) && !is_met(need, value));
-    match idle.next() {
-        None => Ok(()),
-        Some((key, need)) => {
-            let is_way = |one: &&str| !one.starts_with(&format!("{key}!="));
-            Err(SettingsError::Idle {
-                key: (*key).to_owned(),
-                value: value(key).unwrap_or_default(),
-                needs: need.split(" or ").filter(is_way).collect::<Vec<_>>().join(" or "),
-            })
-        }
-    }
-}
-
-fn is_met(need: &str, value: impl Fn(&str) -> Option<String>) -> bool {
-    let number = |key: &str| value(key)?.parse::<u64>().ok();
-    need.split(" or ").any(|one| {
-        if let Some((key, most)) = one.split_once("<=") {
-            number(key) <= number(most)
-        } else if let Some((key, word)) = one.split_once("!=") {
-            value(key).as_deref() != Some(word)
-        } else {
-            one.split_once('=').is_some_and(|(key, word)| value(key).as_deref() == Some(word))
-        }
-    })
-}
 
 /// Splits `key=value` pairs.
 ///
@@ -152,6 +93,7 @@ pub fn replace<T: DeserializeOwned>(
     entries: impl IntoIterator<Item = (String, toml::Value)>,
 ) -> Result<toml::Table, SettingsError> {
     for (key, value) in entries {
+        let value = switched(value);
         if !table.contains_key(&key) {
             let known = table.keys().cloned().collect();
             return Err(SettingsError::UnknownKey { key, known });
@@ -173,6 +115,15 @@ fn expected(message: &str) -> String {
     let expected = message.rsplit("expected ").next().unwrap_or(message);
     let choices = expected.strip_prefix("one of ").unwrap_or(expected);
     choices.replace("`, `", "` or `").replace('`', "")
+}
+
+/// `true` and `false` as the words `on` and `off`.
+pub fn switched(value: toml::Value) -> toml::Value {
+    match spelling(value.clone()).as_str() {
+        "true" => "on".into(),
+        "false" => "off".into(),
+        _ => value,
+    }
 }
 
 /// A value as it is written after `key=`.
@@ -203,7 +154,7 @@ fn number<T: TryFrom<u64>>(value: &str, min: u64, max: u64) -> Result<T, impl Di
     number.ok_or_else(|| format!("expected a whole number from {min} to {max}"))
 }
 
-/// `on` or `off`, for `#[serde(with)]`; `true` and `false` are read too.
+/// `on` or `off`, for `#[serde(with)]`.
 pub mod switch {
     use super::*;
 
@@ -213,8 +164,8 @@ pub mod switch {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
         match spelled(value)?.as_str() {
-            "on" | "true" => Ok(true),
-            "off" | "false" => Ok(false),
+            "on" => Ok(true),
+            "off" => Ok(false),
             _ => Err(D::Error::custom("expected on or off")),
         }
     }

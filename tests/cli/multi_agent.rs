@@ -27,7 +27,8 @@ fn every_baseline_runs_verifies_and_replays() {
         assert!(scratch.path(&out).join("report.html").exists());
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.plan.system, system);
-        let config = SystemConfig::from_table(system, &contents.plan.settings).unwrap();
+        let config = SystemConfig::named(system).unwrap();
+        let config = SystemConfig::with(config.entry, &contents.plan.settings).unwrap();
         assert_eq!(contents.items.records.len(), 4);
         for item in contents.answers().into_values() {
             // Under a grammar everybody answers with one of the options.

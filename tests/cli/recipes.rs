@@ -245,20 +245,6 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
                   [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
                   [[method]]\nname = \"alone\"\nlabel = \"Alone\"\ngroup = \"g\"\nsystem = \"zero-shot\"\n";
     scratch.write("one.toml", recipe);
-    // Of several methods the one that lacks what an override takes away.
-    let other = "[[method]]\nname = \"check\"\nlabel = \"Checked\"\ngroup = \"g\"\nsystem = \"medmad\"\nsettings = { weights = \"after-check\" }\n";
-    scratch.write("two.toml", format!("{recipe}{other}"));
-    for more in ["--dry-run", "--out two"] {
-        scratch
-            .wardround(format!("recipe two.toml --data-dir . --set record=short {more}"))
-            .refused(
-                2,
-                &[
-                    "error: Checked: setting weights: \"after-check\" has no effect here: it needs record=full",
-                    "hint: leave weights as it is",
-                ],
-            );
-    }
     // Where the items go, and which they are, the command says and not a file.
     let endpoint = "openai:m@http://127.0.0.1:9/v1";
     scratch.write("sends.toml", recipe.replace("\"llama\"", &format!("{endpoint:?}")));

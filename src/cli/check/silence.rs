@@ -72,10 +72,10 @@ const SETTINGS: [(&str, &str); 3] =
 fn forms(name: &str) -> Vec<SystemConfig> {
     let plain = SystemConfig::named(name).unwrap();
     let has = |(key, _): &&(&str, &str)| plain.table.contains_key(*key);
-    let told = SETTINGS.iter().filter(has).map(|(key, value)| {
-        let table = toml::Table::from_iter([((*key).to_owned(), toml::Value::from(*value))]);
-        SystemConfig::from_table(name, &table).unwrap()
-    });
+    let told = SETTINGS
+        .iter()
+        .filter(has)
+        .map(|(key, value)| SystemConfig::parse(name, &[format!("{key}={value}")]).unwrap());
     let told: Vec<SystemConfig> = told.collect();
     [plain].into_iter().chain(told).collect()
 }

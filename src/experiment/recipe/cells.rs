@@ -71,24 +71,13 @@ pub fn setups(manifest: &RecipeManifest) -> Result<Vec<Setup>, Failure> {
     if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
         return Err(RecipeError::Varied { key: key.clone() }.into());
     }
-    let (mut setups, mut idle) = (Vec::new(), Vec::new());
+    let mut setups = Vec::new();
     for method in &recipe.method {
-        let (config, without) = overridden(method, overrides)?;
-        setups.push(Setup::of(manifest, method, config)?);
-        idle.push(without);
+        setups.push(Setup::of(manifest, method, overridden(method, overrides)?)?);
     }
-    for key in overrides.keys() {
-        let with = setups.iter().zip(&idle);
-        let mut with = with.filter(|(setup, _)| setup.config.table.contains_key(key));
-        let Some((_, first)) = with.next() else {
-            return Err(RecipeError::NoSetting { key: key.clone() }.into());
-        };
-        // Where one method has it to an effect, the others go without.
-        if let Some(error) = first.get(key)
-            && with.all(|(_, idle)| idle.contains_key(key))
-        {
-            return Err(error.clone().into());
-        }
+    let has = |key: &String| setups.iter().any(|setup| setup.config.table.contains_key(key));
+    if let Some(key) = overrides.keys().find(|key| !has(key)) {
+        return Err(RecipeError::NoSetting { key: key.clone() }.into());
     }
     let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
     if let Some(agent) = agents.find(|agent| !setups.iter().any(|setup| setup.seats(agent))) {
@@ -140,32 +129,21 @@ impl Setup {
     }
 }
 
-/// A method's settings with those that are overridden, where its system has them and they have an effect beside the others; and why not, of
-/// those that have none.
+/// A method's system with its settings and those that are overridden, where the system has them.
 ///
 /// # Errors
-/// A value that a setting cannot have; a setting of the method's own that the others leave without effect.
+/// A value that a setting cannot have.
 fn overridden(
     method: &MethodEntry,
     overrides: &BTreeMap<String, String>,
-) -> Result<(SystemConfig, BTreeMap<String, SettingsError>), Failure> {
+) -> Result<SystemConfig, Failure> {
     let about = |error: SettingsError| Failure::from(error).about(&method.label);
     let entry = method.system.entry()?;
     let known = SystemConfig::with(entry, &method.settings).map_err(about)?.table;
-    let mut left = overrides.clone();
-    left.retain(|key, _| known.contains_key(key));
-    let mut idle = BTreeMap::new();
-    loop {
-        let mut settings = method.settings.clone();
-        settings.extend(left.iter().map(|(key, value)| (key.clone(), value.as_str().into())));
-        match SystemConfig::with(entry, &settings) {
-            Ok(config) => return Ok((config, idle)),
-            Err(SettingsError::Idle { key, value, needs }) if left.remove(&key).is_some() => {
-                idle.insert(key.clone(), SettingsError::Idle { key, value, needs });
-            }
-            Err(error) => return Err(about(error)),
-        }
-    }
+    let own = overrides.iter().filter(|(key, _)| known.contains_key(*key));
+    let mut settings = method.settings.clone();
+    settings.extend(own.map(|(key, value)| (key.clone(), value.as_str().into())));
+    SystemConfig::with(entry, &settings).map_err(about)
 }
 
 /// Refuses files that no cell takes; the recipes of a paper share their flags, and one of them may not.
@@ -299,7 +277,7 @@ mod tests {
         for name in names() {
             let manifest = RecipeManifest::plain(name);
             for (method, setup) in manifest.recipe.method.iter().zip(setups(&manifest).unwrap()) {
-                let again = SystemConfig::from_table(method.system.name(), &setup.config.table);
+                let again = SystemConfig::with(setup.config.entry, &setup.config.table);
                 assert_eq!(again, Ok(setup.config), "{name}: {}", method.label);
             }
         }
@@ -312,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_override_holds_where_it_has_an_effect_and_is_refused_where_it_has_none_anywhere() {
+    fn an_override_holds_where_a_system_has_the_setting_and_is_refused_where_none_has() {
         let set = |manifest: &mut RecipeManifest, key: &str, value: &str| {
             manifest.settings.insert(key.to_owned(), value.to_owned());
         };
@@ -321,14 +299,11 @@ mod tests {
         for (method, setup) in of_methods(&manifest) {
             let peers = setup.config.table.get("peers").and_then(toml::Value::as_str);
             let expected = match setup.config.entry.name {
-                "medmad" => Some("own"),
-                "no-debate" => Some("all"),
+                "medmad" | "no-debate" => Some("own"),
                 _ => None,
             };
             assert_eq!(peers, expected, "{method}");
         }
-        let idle = refused("table1", |manifest| set(manifest, "passages", "3"));
-        assert!(idle.contains("passages: \"3\" has no effect here"), "{idle}");
         assert!(refused("table1", |one| set(one, "none", "3")).contains("no setting none"));
     }
 

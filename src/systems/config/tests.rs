@@ -6,7 +6,7 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 
 /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-const OTHERS: [(&str, &str); 19] = [
+const OTHERS: [(&str, &str); 18] = [
     (
         "medmad",
         "t_max=1 always_debate=on confidence=off answer_reading=paper confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
@@ -19,16 +19,16 @@ const OTHERS: [(&str, &str); 19] = [
     ("reconcile", "max_rounds=2 truncate_chars=80 confidence_reading=converted mab_compat=on"),
     (
         "medguards",
-        "agents=8 arbitration=vote arbitration_below=80 det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
+        "agents=8 arbitration=vote arbitration_below=80 det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs",
     ),
-    ("base-llm", "prompt=2 release_compat=on"),
+    ("base-llm", "prompt=2"),
     (
         "medreflex",
-        "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on deadline=on temperatures=model release_compat=on",
+        "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on deadline=on temperatures=model",
     ),
     (
         "medreact",
-        "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on deadline=off temperatures=model release_compat=on",
+        "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on deadline=off temperatures=model",
     ),
     ("knowlab", "shots=2 choice=tfidf temperatures=model"),
     ("medprompt", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
@@ -37,7 +37,6 @@ const OTHERS: [(&str, &str); 19] = [
     ("mac", ""),
     ("mdteamgpt", "temperatures=model"),
     ("debate-or-vote", "by=debate"),
-    ("medagents-2", "evidence=off"),
 ];
 
 #[test]
@@ -58,104 +57,17 @@ fn plans_name_every_setting_and_give_them_back() {
         let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
         let keys = pairs.iter().map(|pair| pair.split('=').next().unwrap());
         assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
-        let system = together(name, &pairs);
+        let plain = SystemConfig::named(name).unwrap();
+        for pair in &pairs {
+            assert_ne!(SystemConfig::parse(name, &[pair]).unwrap(), plain, "{name}: {pair}");
+        }
+        let system = SystemConfig::parse(name, &pairs).unwrap();
         let text = toml::to_string(&system.table).unwrap();
         let table: toml::Table = text.parse().unwrap();
         let written: BTreeSet<&str> = table.keys().map(String::as_str).collect();
         assert_eq!(written, known, "{name}");
-        assert_eq!(SystemConfig::from_table(system.plan_name(), &table), Ok(system));
+        assert_eq!(SystemConfig::with(system.entry, &table), Ok(system));
     }
-}
-
-/// The system with all of these settings that have an effect beside the others, each of which alone changes it or is refused.
-fn together(name: &str, pairs: &[&str]) -> SystemConfig {
-    let mut left = pairs.to_vec();
-    for pair in pairs {
-        match SystemConfig::parse(name, &[pair]) {
-            Ok(changed) => {
-                assert_ne!(changed, SystemConfig::named(name).unwrap(), "{name}: {pair}")
-            }
-            Err(SettingsError::Idle { key, .. }) => assert!(pair.starts_with(&format!("{key}="))),
-            Err(error) => panic!("{name}: {error}"),
-        }
-    }
-    loop {
-        match SystemConfig::parse(name, &left) {
-            Ok(system) => return system,
-            Err(SettingsError::Idle { key, .. }) => {
-                let before = left.len();
-                left.retain(|pair| !pair.starts_with(&format!("{key}=")));
-                assert_eq!(left.len(), before - 1, "{name}: {key}");
-            }
-            Err(error) => panic!("{name}: {error}"),
-        }
-    }
-}
-
-#[test]
-fn a_setting_without_effect_beside_the_others_is_refused_with_what_it_needs() {
-    for (name, pairs, told) in [
-        ("no-debate", "peers=own", "peers: \"own\" has no effect here: it needs samples=1"),
-        ("no-debate", "t_max=2", "t_max: \"2\" has no effect here: it needs samples=1"),
-        ("no-debate", "counterfactual=paper", "it needs counterfactual=strict or samples=1"),
-        ("medmad", "samples=2 peers=own", "peers: \"own\""),
-        ("medmad", "samples=2 t_max=2", "t_max: \"2\""),
-        ("medmad", "samples=2 always_debate=on", "always_debate: \"on\""),
-        ("medmad", "samples=2 gate=0.9", "gate: \"0.9\""),
-        ("medmad", "t_max=0 peers=own", "it needs t_max!=0"),
-        ("medmad", "t_max=0 evidence=brief", "it needs evidence=first or t_max!=0"),
-        ("medmad", "passages=3", "it needs evidence!=off"),
-        ("medmad", "confidence=off weights=raw", "it needs confidence=on"),
-        ("medmad", "record=short weights=after-check", "it needs record=full"),
-        ("medmad", "record=short analysis_first=on", "it needs record=full"),
-        ("medguards", "arbitration_below=80", "it needs arbitration=confidence"),
-        ("medguards", "agents=2 arbitration=vote", "it needs agents=4 or agents=7 or agents=8"),
-        ("medreact", "rerank_top_k=80 retrieve_top_k=3", "it needs rerank_top_k<=retrieve_top_k"),
-    ] {
-        let pairs: Vec<&str> = pairs.split(' ').collect();
-        let error = SystemConfig::parse(name, &pairs).unwrap_err();
-        assert!(error.to_string().contains(told), "{name}: {error}, not {told}");
-        assert!(error.hint().is_some());
-    }
-    for (name, pairs) in [
-        ("medmad", "t_max=1 peers=own counterfactual=paper always_debate=on"),
-        // The rationale is cut, too.
-        ("no-debate", "truncate_chars=80"),
-        ("no-debate", "samples=1 t_max=2 peers=own"),
-        ("no-debate", "counterfactual=strict"),
-        ("medreact", "rerank_top_k=3 retrieve_top_k=3"),
-    ] {
-        let pairs: Vec<&str> = pairs.split(' ').collect();
-        let system = SystemConfig::parse(name, &pairs).unwrap();
-        assert_eq!(SystemConfig::from_table(name, &system.table), Ok(system));
-    }
-}
-
-/// Needs are words: a slip in one would never be met, or always.
-#[test]
-fn every_need_speaks_of_settings_and_values_that_are_there() {
-    fn of<S: Needs>(name: &str) {
-        for (key, need) in S::needs() {
-            let allows = |pair: &str| match SystemConfig::parse(name, &[pair]) {
-                Ok(_) | Err(SettingsError::Idle { .. }) => (),
-                Err(error) => panic!("{name}, {key} needs {need}: {error}"),
-            };
-            let table = SystemConfig::named(name).unwrap().table;
-            assert!(table.contains_key(key), "{name}: {key}");
-            for one in need.split(" or ") {
-                match one.split_once("<=") {
-                    Some((left, right)) => {
-                        assert!(table.contains_key(left) && table.contains_key(right), "{one}");
-                    }
-                    None => allows(&one.replace("!=", "=")),
-                }
-            }
-        }
-    }
-    of::<crate::systems::medmad::settings::Settings>("medmad");
-    of::<crate::systems::medguards::settings::Settings>("medguards");
-    of::<crate::systems::medreflex::settings::Settings>("medreflex");
-    of::<crate::systems::medreflex::settings::ReactSettings>("medreact");
 }
 
 #[test]
@@ -172,7 +84,7 @@ fn bad_settings_are_refused_by_name() {
         ("healthcareagent", "record_chars=0", "a whole number from 1 to 2000"),
         ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
         ("mdagents", "mab_compat=yes", "on or off"),
-        ("medmad", "thinking=maybe", "on, off, where-possible or provider"),
+        ("medmad", "thinking=maybe", "off or on or where-possible or provider"),
         ("medmad", "confidence_reading=rounded", "clamped or converted"),
         ("cot", "max_tokens=0", "a whole number from 1 to 1000000, or provider"),
         ("reconcile", "max_rounds=0", "a whole number from 1 to 100"),
@@ -208,9 +120,15 @@ fn bad_settings_are_refused_by_name() {
 
 #[test]
 fn switches_are_on_or_off_true_or_false() {
-    for (pair, spelled) in [("thinking=true", "on"), ("thinking=off", "off")] {
-        let table = SystemConfig::parse("cot", &[pair]).unwrap().table;
-        assert_eq!(table["thinking"].as_str(), Some(spelled));
+    for (name, pair, spelled) in [
+        ("cot", "thinking=true", "on"),
+        ("cot", "thinking=off", "off"),
+        ("cot", "mab_compat=true", "on"),
+        ("medmad", "analysis_first=true", "on"),
+        ("medmad", "confidence=false", "off"),
+    ] {
+        let table = SystemConfig::parse(name, &[pair]).unwrap().table;
+        assert_eq!(table[pair.split('=').next().unwrap()].as_str(), Some(spelled));
     }
 }
 
@@ -246,7 +164,7 @@ fn a_table_with_a_setting_that_no_system_has_is_refused() {
     for system in SYSTEMS.iter() {
         let mut table = SystemConfig::named(system.name).unwrap().table;
         table.insert("t_maxx".to_owned(), 1.into());
-        let error = SystemConfig::from_table(system.plan_name, &table).unwrap_err();
+        let error = SystemConfig::with(system, &table).unwrap_err();
         assert!(matches!(error, SettingsError::UnknownKey { .. }), "{}: {error}", system.name);
     }
 }

@@ -51,14 +51,13 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let (mab_compat, decoding) = (self.mab_compat, self.decoding.clone());
-        Ok(Box::new(HealthcareAgent { mab_compat, decoding, texts: Texts::read(prompts)? }))
+        let (settings, texts) = (self.clone(), Texts::read(prompts)?);
+        Ok(Box::new(HealthcareAgent { settings, texts }))
     }
 }
 
 struct HealthcareAgent {
-    mab_compat: bool,
-    decoding: Decoding,
+    settings: Settings,
     texts: Texts,
 }
 
@@ -80,9 +79,9 @@ prompt_files! {
 impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?.as_written(self.mab_compat);
+        let case = task.question()?.as_written(self.settings.mab_compat);
         let options = &case.item.options;
-        let read = |text: &str, finish_reason| match self.mab_compat {
+        let read = |text: &str, finish_reason| match self.settings.mab_compat {
             true => parse::conclusion_as_harness(text, options),
             false => parse::conclusion(text, finish_reason, options),
         };
@@ -90,9 +89,7 @@ impl System for HealthcareAgent {
             let none = round(0, Stage::Initial, &Explained::default(), String::new());
             return Ok(case.close(vec![none], Verdict::default()).into());
         };
-        let explanation = self.decoding.reasons();
-        let concluded = vec![("explanation", explanation), ("answer", form::answer(case.item))];
-        let concluded = Shape::record(concluded);
+        let concluded = Explained::shape(case.item, &self.settings.decoding);
 
         let values = [("considerations", considerations.as_str())];
         let prompt = self.about(case.item, &self.texts.preliminary, &values);
@@ -104,11 +101,11 @@ impl System for HealthcareAgent {
         let templates = [&self.texts.ethics, &self.texts.emergency, &self.texts.error];
         let critiques = CRITIQUES.into_iter().zip(templates).map(|(purpose, template)| {
             let prompt = messages(&self.texts.system, fill(template, &[("response", draft)]));
-            let step = Step::new(Stage::Aside, 1, purpose, self.decoding.passage());
+            let step = Step::new(Stage::Aside, 1, purpose, self.settings.decoding.passage());
             case.call(&step, 0, AGENT, prompt)
         });
         // The harness passes on whatever there is.
-        let reviewed = if self.mab_compat { "" } else { draft };
+        let reviewed = if self.settings.mab_compat { "" } else { draft };
         let review = |text: &str, reason| parse::critique(text, reason, reviewed);
         let critiques = case.ask_all(critiques, review)?;
         let critiques = critiques.iter().map(|one| one.value.feedback.as_str());
@@ -146,20 +143,21 @@ impl HealthcareAgent {
         let prompt = self.about(case.item, &self.texts.planner, &[]);
         let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
         let step = Step::new(Stage::Aside, 0, "planner", either);
-        let read = |text: &str, finish_reason| parse::plan(text, finish_reason, self.mab_compat);
+        let read =
+            |text: &str, finish_reason| parse::plan(text, finish_reason, self.settings.mab_compat);
         if case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.action != INQUIRY {
             return Ok(Some(String::new()));
         }
-        let questions = form::array(self.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
+        let questions = form::array(self.settings.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
         let prompt = self.about(case.item, &self.texts.inquiry, &[]);
         let record = Shape::record(vec![("questions", questions)]);
         let step = Step::new(Stage::Aside, 0, "inquiry", record);
         let call = case.call(&step, 0, AGENT, prompt);
-        let inquiry = case.ask(call, |text, finish_reason| match self.mab_compat {
+        let inquiry = case.ask(call, |text, finish_reason| match self.settings.mab_compat {
             true => parse::follow_ups_as_harness(text),
             false => parse::follow_ups(text, finish_reason),
         })?;
-        if self.mab_compat && inquiry.call.parse == Parse::Unread {
+        if self.settings.mab_compat && inquiry.call.parse == Parse::Unread {
             return Ok(None);
         }
         if inquiry.value.questions.is_empty() {

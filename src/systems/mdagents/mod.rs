@@ -18,7 +18,7 @@ use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
-use super::form::{answer, array, choice, object};
+use super::form::{array, choice, object};
 use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
@@ -202,9 +202,7 @@ impl MdAgents {
     }
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
-        let fields =
-            vec![("explanation", self.settings.decoding.reasons()), ("answer", answer(case.item))];
-        Step::new(stage, 0, purpose, Shape::record(fields))
+        Step::new(stage, 0, purpose, Explained::shape(case.item, &self.settings.decoding))
     }
 
     /// A parser of records with an answer.

@@ -22,7 +22,7 @@ use super::reading::{harness, text as text_of, without_thinking};
 use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
-use crate::data::{Choice, Item, Question};
+use crate::data::{Choice, Item};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptSet, fill};
@@ -68,20 +68,13 @@ impl config::Settings for Settings {
             true => "medagents/review-dissent",
             false => "medagents/review",
         };
-        Ok(Box::new(MedAgents {
-            max_rounds: self.max_rounds,
-            mab_compat: self.mab_compat,
-            decoding: self.decoding.clone(),
-            texts: Texts::read(prompts)?,
-            review: Templates::new(prompts, review, &["specialty"], &["synthesis"])?,
-        }))
+        let review = Templates::new(prompts, review, &["specialty"], &["synthesis"])?;
+        Ok(Box::new(MedAgents { settings: self.clone(), texts: Texts::read(prompts)?, review }))
     }
 }
 
 struct MedAgents {
-    max_rounds: u32,
-    mab_compat: bool,
-    decoding: Decoding,
+    settings: Settings,
     texts: Texts,
     review: Templates,
 }
@@ -99,11 +92,11 @@ prompt_files! {
 impl System for MedAgents {
     /// Rounds of analysis, report and review until all agree; then the decision.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?.as_written(self.mab_compat);
+        let case = task.question()?.as_written(self.settings.mab_compat);
         let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
-        for round in 1..=self.max_rounds {
+        for round in 1..=self.settings.max_rounds {
             let opinions = self.analyse(&case, round, &specialties)?;
             if round == 1 {
                 let answers = opinions.iter().map(|one| one.value.answer.clone()).collect();
@@ -116,7 +109,7 @@ impl System for MedAgents {
             rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
             // A review that could not be read objects to nothing, but where MedAgentBoard takes it to.
             let objects = |review: &Asked<Review>| {
-                !review.value.agree && (self.mab_compat || review.call.basis().is_some())
+                !review.value.agree && (self.settings.mab_compat || review.call.basis().is_some())
             };
             if !reviews.iter().any(objects) {
                 break;
@@ -142,12 +135,12 @@ impl System for MedAgents {
 impl MedAgents {
     /// The doctors' specialties.
     fn gather(&self, case: &Case<'_>) -> Result<Vec<&'static str>, PanelError> {
-        let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);
+        let names = form::array(self.settings.decoding.string(), DOCTORS, DOCTORS);
         let shape = Shape::record(vec![("fields", names)]);
         let step = Step::new(Stage::Aside, 0, "specialties", shape);
         let messages = self.texts.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
-        let read = |text: &str, finish_reason| match self.mab_compat {
+        let read = |text: &str, finish_reason| match self.settings.mab_compat {
             true => read_specialties_as_harness(text),
             false => read_specialties(text, finish_reason),
         };
@@ -166,7 +159,12 @@ impl MedAgents {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
-        let step = Step::new(stage, round, "analysis", self.opinion_shape(case.item));
+        let step = Step::new(
+            stage,
+            round,
+            "analysis",
+            Explained::shape(case.item, &self.settings.decoding),
+        );
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let messages =
                 self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
@@ -183,7 +181,7 @@ impl MedAgents {
         specialties: &[&str],
         opinions: &[Asked<Explained>],
     ) -> Result<String, PanelError> {
-        let shape = Shape::record(vec![("explanation", self.decoding.reasons())]);
+        let shape = Shape::record(vec![("explanation", self.settings.decoding.reasons())]);
         let step = Step::new(Stage::Aside, round, "synthesis", shape);
         let opinions = specialties.iter().zip(opinions).enumerate();
         let opinions = opinions.map(|(doctor, (specialty, opinion))| {
@@ -200,7 +198,7 @@ impl MedAgents {
         let values = [("round", round.as_str()), ("opinions", &opinions)];
         let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
-            let reply = Fields::of(self.mab_compat, text, finish_reason, "explanation");
+            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "explanation");
             // Without any answer that it may have.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
@@ -223,11 +221,12 @@ impl MedAgents {
     ) -> Result<Vec<Asked<Review>>, PanelError> {
         let review = |agree: &[&str], answer: Option<Value>| {
             let fields =
-                [("reason", self.decoding.reasons()), ("agree", form::choice(agree))].into_iter();
+                [("reason", self.settings.decoding.reasons()), ("agree", form::choice(agree))]
+                    .into_iter();
             fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
         };
         let answer = || Some(form::answer(case.item));
-        let shape = match self.mab_compat {
+        let shape = match self.settings.mab_compat {
             true => {
                 Shape::under(&form::either([review(&["yes"], None), review(&["no"], answer())]))
             }
@@ -239,14 +238,14 @@ impl MedAgents {
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
-            let reply = Fields::of(self.mab_compat, text, finish_reason, "agree");
-            let answer = match self.mab_compat {
+            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "agree");
+            let answer = match self.settings.mab_compat {
                 true => harness::exact_letter(reply.written(), &case.item.options),
                 // One «yes» agrees, and answers nothing.
                 false if reply.get("answer").is_null() => String::new(),
                 false => reply.answer(&case.item.options).0,
             };
-            read_review(&reply, text, answer, self.mab_compat)
+            read_review(&reply, text, answer, self.settings.mab_compat)
         })
     }
 
@@ -256,7 +255,12 @@ impl MedAgents {
         round: u32,
         synthesis: &str,
     ) -> Result<Asked<Explained>, PanelError> {
-        let step = Step::new(Stage::Final, round, "decision", self.opinion_shape(case.item));
+        let step = Step::new(
+            Stage::Final,
+            round,
+            "decision",
+            Explained::shape(case.item, &self.settings.decoding),
+        );
         let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
         case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
     }
@@ -265,20 +269,13 @@ impl MedAgents {
         &self,
         case: &Case<'_>,
     ) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
-        let (mab_compat, options) = (self.mab_compat, case.item.options.clone());
+        let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
             if mab_compat {
                 return read_opinion_as_harness(text, &options);
             }
             Explained::of(&Fields::read(text, finish_reason, "answer"), &options)
         }
-    }
-
-    fn opinion_shape(&self, question: &Question) -> Shape {
-        Shape::record(vec![
-            ("explanation", self.decoding.reasons()),
-            ("answer", form::answer(question)),
-        ])
     }
 }
 

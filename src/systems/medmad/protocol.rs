@@ -5,7 +5,7 @@ use super::evidence::EvidenceTemplate;
 use super::messages::Messages;
 use super::record::{Record, parse};
 use super::schema::schema;
-use super::settings::{Evidence, Gate, Letters, Settings};
+use super::settings::{Evidence, Letters, Settings};
 use super::vote::{rationale, weights};
 use crate::data::Item;
 use crate::panel::PanelError;
@@ -38,7 +38,7 @@ impl MedMad {
 
 impl System for MedMad {
     /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees (with `always_debate` all of them), a vote.
-    /// With a [`Gate::Confidence`], the first agent's answer alone where that is sure enough.
+    /// With a `gate`, the first agent's answer alone where that is sure enough.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = match self.settings.letters {
             Letters::Item => task.question()?,
@@ -53,8 +53,8 @@ impl System for MedMad {
             self.evidence.beside(found.as_ref(), write)
         };
         let first = match self.settings.gate {
-            Gate::Disagreement => 0,
-            Gate::Confidence(_) => 1,
+            Some(_) if self.settings.samples == 1 => 1,
+            _ => 0,
         };
         let mut records = self.ask(&case, 0, &agents[..first.min(agents.len())], initial)?;
         let is_sure = records.first().is_some_and(|record| self.is_sure(record));
@@ -124,8 +124,8 @@ impl MedMad {
     /// Whether the answer stands without the others'.
     fn is_sure(&self, record: &Record) -> bool {
         let stated = record.confidence * f64::from(WHOLE);
-        matches!(self.settings.gate, Gate::Confidence(from) if stated >= f64::from(from))
-            && !record.answer.is_empty()
+        let is_enough = self.settings.gate.is_some_and(|from| stated >= f64::from(from));
+        is_enough && !record.answer.is_empty()
     }
 
     /// Asks these agents at once; in round 0, as often as `samples` says, a whole panel at a time.

@@ -135,10 +135,7 @@ impl Record {
             cot: [texts(&value["cot"]), texts(&value["reasoning"])].concat(),
             answer: letter(&text(answer)),
             confidence,
-            option_analysis: entries(&value["option_analysis"], "option")
-                .into_iter()
-                .map(|(key, entry)| option_analysis(key, entry))
-                .collect(),
+            option_analysis: entries(&value["option_analysis"], "option", option_analysis),
             structured_reasoning: structured_reasoning(&value["structured_reasoning"]),
             counterfactual_check: counterfactual_check(&value["counterfactual_check"]),
             debate_moves: debate_moves(&value["debate_moves"]),
@@ -179,10 +176,7 @@ fn structured_reasoning(value: &Value) -> StructuredReasoning {
     StructuredReasoning {
         question_focus: text(&value["question_focus"]),
         key_clues: texts(&value["key_clues"]),
-        elimination: entries(&value["elimination"], "dx_or_option")
-            .into_iter()
-            .map(|(key, entry)| elimination(key, entry))
-            .collect(),
+        elimination: entries(&value["elimination"], "dx_or_option", elimination),
         final_support: text(&value["final_support"]),
     }
 }
@@ -214,12 +208,12 @@ fn debate_moves(value: &Value) -> DebateMoves {
     }
 }
 
-/// A list's elements, or an object's values with their keys; an object with `own_key` is itself one element.
-fn entries<'a>(value: &'a Value, own_key: &str) -> Vec<(&'a str, &'a Value)> {
+/// What is read of a list's elements, or of an object's values with their keys; an object with `own_key` is itself one element.
+fn entries<T>(value: &Value, own_key: &str, read: fn(&str, &Value) -> T) -> Vec<T> {
     match value {
-        Value::Array(list) => list.iter().map(|entry| ("", entry)).collect(),
-        Value::Object(object) if object.contains_key(own_key) => vec![("", value)],
-        Value::Object(object) => object.iter().map(|(key, entry)| (key.as_str(), entry)).collect(),
+        Value::Array(list) => list.iter().map(|entry| read("", entry)).collect(),
+        Value::Object(object) if object.contains_key(own_key) => vec![read("", value)],
+        Value::Object(object) => object.iter().map(|(key, entry)| read(key, entry)).collect(),
         _ => Vec::new(),
     }
 }

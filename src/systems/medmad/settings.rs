@@ -120,16 +120,6 @@ pub enum AnswerReading {
     Paper,
 }
 
-/// When a debate takes place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Gate {
-    /// Where the panel disagrees.
-    #[default]
-    Disagreement,
-    /// The first agent is asked alone. From this confidence, in thousandths, its answer stands and nobody else is asked.
-    Confidence(u32),
-}
-
 /// Which letters an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Letters {
@@ -156,10 +146,10 @@ settings! {
     pub struct Settings {
         /// Debate rounds at most; with 0 the initial answers are voted on.
         #[serde(deserialize_with = "whole::<0, 100, _, _>")]
-        pub t_max: u32 = 3 => ["samples=1"],
+        pub t_max: u32 = 3,
         /// Whether a panel that agrees debates all the same, so that every question takes the same number of calls.
         #[serde(with = "switch")]
-        pub always_debate: bool = false => ["samples=1", "t_max!=0"],
+        pub always_debate: bool = false,
         /// Whether self-reported confidence weights the votes and is shown in the brief.
         #[serde(with = "switch")]
         pub confidence: bool = true,
@@ -167,29 +157,19 @@ settings! {
         /// How a confidence is read that is no number from 0 to 1.
         pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
         /// What a vote weighs.
-        pub weights: Weights = Weights::Paper => [
-            "confidence=on",
-            "weights!=after-check or record=full",
-            "weights!=after-check or counterfactual!=strict"
-        ],
+        pub weights: Weights = Weights::Paper,
         /// Whose records a round of debate shows.
-        pub peers: Peers = Peers::All => ["samples=1", "t_max!=0"],
-        /// `disagreement`, or a confidence from 0 to 1 from which the first agent's answer stands alone.
+        pub peers: Peers = Peers::All,
+        /// A confidence, in thousandths: the first agent is asked alone, and from this on its answer stands and nobody else is asked. `None`:
+        /// all are asked.
         #[serde(with = "gate")]
-        pub gate: Gate = Gate::Disagreement => ["samples=1"],
+        pub gate: Option<u32> = None,
         /// Where passages of the run's corpus stand, found by the question's text.
-        pub evidence: Evidence = Evidence::Off => [
-            "evidence=first or samples=1",
-            "evidence=first or t_max!=0"
-        ],
+        pub evidence: Evidence = Evidence::Off,
         /// Passages at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub passages: usize = 5 => ["evidence!=off"],
-        pub counterfactual: Counterfactual = Counterfactual::On => [
-            "record=full",
-            "counterfactual=strict or samples=1",
-            "counterfactual=strict or t_max!=0"
-        ],
+        pub passages: usize = 5,
+        pub counterfactual: Counterfactual = Counterfactual::On,
         /// What an agent writes: the paper's record, or a short one.
         pub record: RecordForm = RecordForm::Full,
         /// In panel order.
@@ -197,11 +177,11 @@ settings! {
         pub roles: [Role; AGENTS] = Role::ALL,
         /// Whether the grammar has `option_analysis` before `answer`.
         #[serde(with = "switch")]
-        pub analysis_first: bool = false => ["record=full"],
+        pub analysis_first: bool = false,
         /// Characters of a text in the brief before it is cut.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 200,
-        /// Initial answers of each agent; with more than one, all of them are voted on without a debate.
+        /// Initial answers of each agent; with more than one, all of them are voted on without a debate or a gate.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub samples: u32 = 1,
         pub letters: Letters = Letters::Item,
@@ -240,6 +220,13 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
+        let is_checked =
+            self.record == RecordForm::Full && self.counterfactual != Counterfactual::Strict;
+        if self.weights == Weights::AfterCheck && !is_checked {
+            let message = "weights=after-check weighs by a check that the record lacks here";
+            let hint = "leave `record` as it is, and `counterfactual` on or paper";
+            return Err(Failure::usage(message, hint));
+        }
         Ok(Box::new(MedMad::new(self, prompts)?))
     }
 }
@@ -250,21 +237,21 @@ mod gate {
 
     const DISAGREEMENT: &str = "disagreement";
 
-    pub fn serialize<S: Serializer>(gate: &Gate, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(gate: &Option<u32>, to: S) -> Result<S::Ok, S::Error> {
         match gate {
-            Gate::Disagreement => DISAGREEMENT.serialize(to),
-            Gate::Confidence(from) => of_whole(*from).to_string().serialize(to),
+            None => DISAGREEMENT.serialize(to),
+            Some(from) => of_whole(*from).to_string().serialize(to),
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Gate, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u32>, D::Error> {
         let spelled = spelled(value)?;
         if spelled == DISAGREEMENT {
-            return Ok(Gate::Disagreement);
+            return Ok(None);
         }
         let from = spelled.parse().ok().filter(|from| (0.0..=1.0).contains(from));
         let from = from.map(|from: f64| (from * f64::from(WHOLE)).round() as u32);
-        from.map(Gate::Confidence)
+        from.map(Some)
             .ok_or_else(|| D::Error::custom("expected disagreement or a number from 0 to 1"))
     }
 }
@@ -314,7 +301,7 @@ mod tests {
             "gate=0.85",
             "peers=noise",
         ]);
-        assert_eq!((settings.gate, settings.peers), (Gate::Confidence(850), Peers::Noise));
+        assert_eq!((settings.gate, settings.peers), (Some(850), Peers::Noise));
         let spelled = toml::Value::try_from(&settings).unwrap();
         assert_eq!(spelled["gate"].as_str(), Some("0.85"));
         assert_eq!(settings.t_max, 0);

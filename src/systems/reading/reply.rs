@@ -7,9 +7,11 @@ use super::answer::{of_field, of_text};
 use super::confidence::ConfidenceReading;
 use super::words::said_confidence;
 use super::{harness, joined, json, record, said, without_thinking};
-use crate::data::Choice;
+use crate::data::{Choice, Question};
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
+use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::form;
 
 /// An answer and the reasons for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,6 +29,11 @@ impl Explained {
     pub fn of(fields: &Fields, options: &[Choice]) -> (Explained, Parse) {
         let (answer, parse) = fields.answer(options);
         (Explained { explanation: fields.prose("explanation"), answer, written: None }, parse)
+    }
+
+    /// The grammar of a reply on a question.
+    pub fn shape(question: &Question, decoding: &Decoding) -> Shape {
+        Shape::record(vec![("explanation", decoding.reasons()), ("answer", form::answer(question))])
     }
 
     /// The answer as others are shown it.
