@@ -22,13 +22,15 @@ pub mod trail;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use serde::Serialize;
 
 pub use self::key::random_name;
 pub use self::line::{Event, Input, Line};
 pub use self::trail::Trail;
 
 /// What is kept of texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AuditContent {
     /// The texts, in files of their own that can be deleted
     Full,
@@ -36,16 +38,6 @@ pub enum AuditContent {
     Hash,
     /// Nothing: who, when, how many tokens
     None,
-}
-
-impl AuditContent {
-    pub fn name(self) -> &'static str {
-        match self {
-            AuditContent::Full => "full",
-            AuditContent::Hash => "hash",
-            AuditContent::None => "none",
-        }
-    }
 }
 
 /// Where the trail lies, and what it keeps.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::filter::Filter;
 use super::forget;
@@ -109,7 +109,7 @@ impl Trail {
             .with("version", env!("CARGO_PKG_VERSION"))
             .with("actor", actor)
             .with("identity", identity)
-            .with("keeps", options.content.name())
+            .with("keeps", json!(options.content))
             .with("sandbox", sandbox::held())
             .with("boot_id", boot.trim())
             .with("cut_bytes", Some(torn_bytes).filter(|bytes| *bytes > 0));

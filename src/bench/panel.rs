@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::environment::Environment;
 use crate::engine::{EngineStats, Work};
 use crate::experiment::plan::Plan;
-use crate::ops::{Limits, PAGE, Precision};
+use crate::ops::{Limits, Precision};
 use crate::record::Usage;
 
 #[derive(Clone, Debug, Serialize)]
@@ -34,7 +34,6 @@ pub struct PanelFigures {
     pub completion_tokens_per_second: f64,
     /// Completions, and prompts but for what was cached.
     pub computed_tokens_per_second: f64,
-    pub preemptions: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -42,7 +41,6 @@ pub struct EngineFigures {
     pub backbone: String,
     pub pages: usize,
     pub pages_peak: usize,
-    pub page_tokens: usize,
     pub preemptions: u64,
     pub drafted_tokens: u64,
     pub accepted_tokens: u64,
@@ -68,13 +66,7 @@ pub struct WorkFigures {
 
 impl PanelFigures {
     /// From the usage of every call and what every engine counted.
-    pub fn new(
-        questions: usize,
-        errors: usize,
-        wall: Duration,
-        usages: &[Usage],
-        engines: &[&EngineStats],
-    ) -> PanelFigures {
+    pub fn new(questions: usize, errors: usize, wall: Duration, usages: &[Usage]) -> PanelFigures {
         let tokens = usages.iter().copied().fold(Usage::default(), Usage::and);
         let seconds = wall.as_secs_f64().max(1e-9);
         let computed = tokens.prompt_tokens - tokens.cached_tokens + tokens.completion_tokens;
@@ -87,7 +79,6 @@ impl PanelFigures {
             tokens,
             completion_tokens_per_second: tokens.completion_tokens as f64 / seconds,
             computed_tokens_per_second: computed as f64 / seconds,
-            preemptions: engines.iter().map(|stats| stats.counts.preemptions).sum(),
         }
     }
 }
@@ -103,7 +94,6 @@ impl EngineFigures {
             backbone: backbone.to_owned(),
             pages: stats.pages,
             pages_peak: stats.pages_peak,
-            page_tokens: PAGE,
             preemptions: stats.counts.preemptions,
             drafted_tokens: stats.drafted_tokens,
             accepted_tokens: stats.accepted_tokens,
@@ -144,7 +134,6 @@ impl PanelReport {
             ("completion tokens (forced)", format!("{completion_tokens} ({forced_tokens})")),
             ("completion tokens a second", format!("{:.1}", panel.completion_tokens_per_second)),
             ("computed tokens a second", format!("{:.1}", panel.computed_tokens_per_second)),
-            ("preemptions", panel.preemptions.to_string()),
             ("peak memory", memory),
         ];
         let mut text = format!(
@@ -234,7 +223,7 @@ mod tests {
             forced_tokens: 20,
         };
         let wall = Duration::from_secs(2);
-        let panel = PanelFigures::new(3, 0, wall, &[usage; 6], &[&stats, &stats]);
+        let panel = PanelFigures::new(3, 0, wall, &[usage; 6]);
         assert_eq!((panel.calls, panel.questions_per_minute), (6, 90.0));
         assert_eq!(panel.tokens.forced_tokens, 120);
         assert_eq!(panel.completion_tokens_per_second, 150.0);

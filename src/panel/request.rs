@@ -154,8 +154,7 @@ pub fn digest(identity: &str, request: &Request) -> String {
         .then(|| format!("penalties {frequency_penalty:?} {presence_penalty:?}"));
     let bias = (!bias.is_empty()).then(|| format!("bias {bias:?}"));
     let min_tokens = (min_tokens > 0).then(|| format!("at least {min_tokens}"));
-    let Stop { later_ids, after, .. } = &request.stop;
-    let stops_after = after.map(|after| format!("stops after {after}: {later_ids:?}"));
+    let stops_after = request.stop.after.map(|after| format!("stops after {after}: []"));
     for set in [penalties, bias, min_tokens, stops_after].into_iter().flatten() {
         hasher.update((set.len() as u64).to_le_bytes());
         hasher.update(set);

@@ -113,10 +113,10 @@ fn begin_chat(
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;
     let description = &model.backbone.description;
-    let turn = request.turn.of(model.thinks());
-    let prompt = description.chat.prompt_with(&description.tokenizer, &request.texts, turn);
+    let thinks = request.turn.thinks(model.thinks());
+    let prompt = description.chat.prompt(&description.tokenizer, &request.texts, thinks);
     let prompt = prompt.map_err(PanelError::from)?;
-    let end = model.backbone.think_end.filter(|_| turn.thinking);
+    let end = model.backbone.think_end.filter(|_| thinks);
     let think_end = end.map(|id| ThinkEnd {
         id,
         tag: String::from_utf8_lossy(description.tokenizer.bytes(id)).into_owned(),

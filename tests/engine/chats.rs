@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use wardround::chat::{ChatTemplate, TurnOptions};
+use wardround::chat::ChatTemplate;
 use wardround::model::Family;
 use wardround::record::Message;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
@@ -140,7 +140,8 @@ fn with_templates_of_others_rendered_as_by_transformers() {
 /// How many templates and renderings of them were compared.
 fn check_folder(goldens: &Path) -> (usize, usize) {
     let text = std::fs::read_to_string(goldens.join("rendered.json")).unwrap();
-    let Renderings { tokens, chats, records } = serde_json::from_str(&text).unwrap();
+    let Renderings { tokens, chats, mut records } = serde_json::from_str(&text).unwrap();
+    records.retain(|record| record.opens_turn && !record.goes_on);
     let folder = tempfile::tempdir().unwrap();
     let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
     write_checkpoint(&recipe, folder.path()).unwrap();
@@ -157,13 +158,8 @@ fn check_folder(goldens: &Path) -> (usize, usize) {
             std::fs::copy(goldens.join(&record.template), path).unwrap();
             ChatTemplate::load(folder.path()).map_err(|error| error.to_string())
         });
-        let turn = TurnOptions {
-            thinking: false,
-            opens_turn: record.opens_turn,
-            continues_last: record.goes_on,
-        };
         let given = template.as_ref().map_err(Clone::clone).and_then(|template| {
-            let given = template.prompt_with(&tokenizer, &chats[&record.chat], turn);
+            let given = template.prompt(&tokenizer, &chats[&record.chat], false);
             given.map(|prompt| prompt.text).map_err(|error| error.to_string())
         });
         let is_right = match (&record.text, &given) {
@@ -176,11 +172,9 @@ fn check_folder(goldens: &Path) -> (usize, usize) {
             (None, Ok(_)) => false,
         };
         if !is_right {
-            let Rendering { template, chat, opens_turn, goes_on, text, error, .. } = record;
+            let Rendering { template, chat, text, error, .. } = record;
             let wanted = text.as_ref().or(error.as_ref()).unwrap();
-            faults.push(format!(
-                "{template}, {chat}, {opens_turn}, {goes_on}:\n{wanted:?}\n{given:?}"
-            ));
+            faults.push(format!("{template}, {chat}:\n{wanted:?}\n{given:?}"));
         }
     }
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), records.len(), faults.join("\n"));

@@ -353,14 +353,9 @@ fn stops_count_from_the_end_of_the_thinking_on() {
         stopped.tokens.len()
     };
     assert!(length(None) <= end && length(Some(*after)) > end + 1, "{letter}: {said:?}");
-    // So do ids of the request; those of the model end it anywhere.
-    let with = |stop: Stop| complete(&engine, Request { stop, ..free.clone() }).tokens.len();
-    let later =
-        Stop { later_ids: vec![said[3], said[end + 2]], after: Some(*after), ..Stop::default() };
-    let first = (end + 1..).find(|place| later.later_ids.contains(&said[*place])).unwrap();
-    assert_eq!(with(later.clone()), first + 1);
-    assert!(with(Stop { after: None, ..later.clone() }) <= 4);
-    assert!(with(Stop { ids: vec![said[3]], later_ids: Vec::new(), ..later }) <= 4);
+    // Ids end it anywhere.
+    let stop = Stop { ids: vec![said[3]], after: Some(*after), ..Stop::default() };
+    assert!(complete(&engine, Request { stop, ..free }).tokens.len() <= 4);
 }
 
 #[test]

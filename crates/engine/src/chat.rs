@@ -44,23 +44,6 @@ pub struct Prompt {
     pub tokens: Vec<u32>,
 }
 
-/// How the model's turn begins.
-#[derive(Clone, Copy, Debug)]
-pub struct TurnOptions {
-    /// What templates know as `enable_thinking`.
-    pub thinking: bool,
-    /// Whether the template opens the turn, as it does unless the caller says otherwise.
-    pub opens_turn: bool,
-    /// Whether the text ends with the last message, so that the model goes on in it.
-    pub continues_last: bool,
-}
-
-impl Default for TurnOptions {
-    fn default() -> TurnOptions {
-        TurnOptions { thinking: false, opens_turn: true, continues_last: false }
-    }
-}
-
 /// The tags of a thinking section.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
 
@@ -121,9 +104,9 @@ impl ChatTemplate {
         };
         let compiled = Compiled::compile(&source).map_err(failed)?;
         let template = ChatTemplate { compiled, tokens, path: path.clone(), source, sha256 };
-        for (messages, turn) in conversations() {
+        for (messages, thinking, opens_turn) in conversations() {
             // It may refuse a system's message, or one of an assistant.
-            match template.try_render(&messages, turn) {
+            match template.try_render(&messages, thinking, opens_turn) {
                 Err(problem) if !problem.is_of_these_messages() => return Err(failed(problem)),
                 _ => {}
             }
@@ -159,8 +142,7 @@ impl ChatTemplate {
     pub fn end_of_turn(&self, tokenizer: &Tokenizer) -> Option<u32> {
         const SAID: &str = "What the assistant says.";
         let messages = [Message::new("user", "?"), Message::new("assistant", SAID)];
-        let turn = TurnOptions { opens_turn: false, ..TurnOptions::default() };
-        let text = self.try_render(&messages, turn).ok()?;
+        let text = self.try_render(&messages, false, false).ok()?;
         let (_, behind) = text.rsplit_once(SAID)?;
         let first = tokenizer.encode(behind.trim_start()).ok()?.first().copied()?;
         Some(first).filter(|id| tokenizer.is_control(*id))
@@ -178,55 +160,39 @@ impl ChatTemplate {
         messages: &[Message],
         thinking: bool,
     ) -> Result<Prompt, ChatError> {
-        let turn = TurnOptions { thinking, ..TurnOptions::default() };
-        self.prompt_with(tokenizer, messages, turn)
-    }
-
-    /// As [`ChatTemplate::prompt`], and the model's turn begins as `turn` says.
-    ///
-    /// # Errors
-    /// See [`ChatTemplate::prompt`]; a last message to go on in that the template does not show as it is.
-    pub fn prompt_with(
-        &self,
-        tokenizer: &Tokenizer,
-        messages: &[Message],
-        turn: TurnOptions,
-    ) -> Result<Prompt, ChatError> {
         let texts = messages.iter().flat_map(|message| [&message.role, &message.content]);
         let texts = texts.chain([&self.source]).map(String::as_str);
         let mask = Mask::new(tokenizer.control_edges(), texts)
             .ok_or_else(|| self.refused("they use every character of private use"))?;
         let covered: Vec<Message> = messages.iter().map(|message| cover(message, &mask)).collect();
-        self.refuse_losses(&covered, &mask, turn)?;
-        let text = match turn.continues_last {
-            true => self.render_open(covered, &mask, turn)?,
-            false => self.render_with(&covered, turn)?,
-        };
+        self.refuse_losses(&covered, &mask, thinking)?;
+        let text = self.render(&covered, thinking)?;
         let tokens = tokenizer.encode_covered(&text, &mask)?;
         Ok(Prompt { text: mask.uncover(&text), tokens })
     }
 
     /// The text of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
     pub fn render(&self, messages: &[Message], thinking: bool) -> Result<String, ChatError> {
-        self.render_with(messages, TurnOptions { thinking, ..TurnOptions::default() })
+        self.try_render(messages, thinking, true).map_err(|problem| match problem {
+            Problem::Stopped(source) => ChatError::Stopped { path: self.path.clone(), source },
+            said => self.refused(said.to_string()),
+        })
     }
 
     fn refused(&self, problem: impl Into<String>) -> ChatError {
         ChatError::Render { path: self.path.clone(), problem: problem.into() }
     }
 
-    fn render_with(&self, messages: &[Message], turn: TurnOptions) -> Result<String, ChatError> {
-        self.try_render(messages, turn).map_err(|problem| match problem {
-            Problem::Stopped(source) => ChatError::Stopped { path: self.path.clone(), source },
-            said => self.refused(said.to_string()),
-        })
-    }
-
-    fn try_render(&self, messages: &[Message], turn: TurnOptions) -> Result<String, Problem> {
+    fn try_render(
+        &self,
+        messages: &[Message],
+        thinking: bool,
+        opens_turn: bool,
+    ) -> Result<String, Problem> {
         let given = context! {
             messages => Value::from(Serde(messages)),
-            add_generation_prompt => turn.opens_turn,
-            enable_thinking => turn.thinking,
+            add_generation_prompt => opens_turn,
+            enable_thinking => thinking,
             // As transformers gives them where there are none.
             tools => (),
             documents => (),
@@ -241,14 +207,14 @@ impl ChatTemplate {
         &self,
         messages: &[Message],
         mask: &Mask,
-        turn: TurnOptions,
+        thinking: bool,
     ) -> Result<(), ChatError> {
         let spare = mask.spare;
         let mark = |index: usize| format!("{spare}{index}{spare}");
         let marked = messages.iter().enumerate().map(|(index, message)| {
             Message::new(message.role.clone(), message.content.clone() + &mark(index))
         });
-        let text = self.render_with(&marked.collect::<Vec<_>>(), turn)?;
+        let text = self.render(&marked.collect::<Vec<_>>(), thinking)?;
         let shown = marks(&text, spare);
         match (0..messages.len()).find(|index| !shown.contains(index)) {
             None => Ok(()),
@@ -260,43 +226,16 @@ impl ChatTemplate {
             }),
         }
     }
-
-    /// The text up to the end of the last message, which is found by a mark behind it, as transformers finds it: where the
-    /// template cuts the blanks there, they are cut.
-    fn render_open(
-        &self,
-        mut messages: Vec<Message>,
-        mask: &Mask,
-        turn: TurnOptions,
-    ) -> Result<String, ChatError> {
-        let Some(last) = messages.last_mut() else {
-            return Err(self.refused("there is no message to go on in"));
-        };
-        let said = last.content.trim().to_owned();
-        last.content.extend([mask.spare, ' ']);
-        let mut text = self.render_with(&messages, turn)?;
-        if text.matches(mask.spare).count() > 1 {
-            return Err(self.refused("the last message cannot be gone on in: it is shown twice"));
-        }
-        let end = text.rfind(mask.spare).filter(|_| text.contains(&said)).ok_or_else(|| {
-            self.refused("the last message cannot be gone on in: it is not shown as it is")
-        })?;
-        let keeps_blanks = text[end + mask.spare.len_utf8()..].starts_with(' ');
-        text.truncate(if keeps_blanks { end } else { text[..end].trim_end().len() });
-        Ok(text)
-    }
 }
 
 /// Plain conversations, each with and without thinking and the model's turn.
-fn conversations() -> impl Iterator<Item = (Vec<Message>, TurnOptions)> {
+fn conversations() -> impl Iterator<Item = (Vec<Message>, bool, bool)> {
     let said = |role: &str| Message::new(role, format!("What the {role} says."));
     let whole = ["system", "user", "assistant", "user"].map(said);
     [0..4, 1..4, 1..2].into_iter().flat_map(move |range| {
         let messages = whole[range].to_vec();
-        [(false, true), (true, true), (false, false)].map(move |(thinking, opens_turn)| {
-            let turn = TurnOptions { thinking, opens_turn, continues_last: false };
-            (messages.clone(), turn)
-        })
+        let turns = [(false, true), (true, true), (false, false)];
+        turns.map(move |(thinking, opens_turn)| (messages.clone(), thinking, opens_turn))
     })
 }
 

@@ -108,9 +108,8 @@ impl PanelBench {
             .collect::<Result<Vec<(Description, EngineStats)>, PanelError>>()?;
         progress_flag.note("measuring the machine's limits");
         let environment = Environment::measure(host(), &device)?;
-        let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
-            panel: PanelFigures::new(questions, errors, wall, &usages, &stats),
+            panel: PanelFigures::new(questions, errors, wall, &usages),
             engines: counted
                 .iter()
                 .map(|(description, stats)| {

@@ -8,7 +8,6 @@ use super::decoding::{Decoding, MOST_LOGPROBS};
 use super::fields::{
     Fields, TextOrList, Whole, agreed, asks_for_nothing, names, parse, take, unknown,
 };
-use crate::chat::TurnOptions;
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
@@ -101,10 +100,9 @@ impl Turn {
         Ok(turn)
     }
 
-    /// Of a model that thinks where nobody says.
-    pub fn of(&self, thinks: bool) -> TurnOptions {
-        let thinking = self.enable_thinking.unwrap_or(thinks);
-        TurnOptions { thinking, ..TurnOptions::default() }
+    /// Whether a model thinks that does where nobody says so, or does not.
+    pub fn thinks(&self, by_default: bool) -> bool {
+        self.enable_thinking.unwrap_or(by_default)
     }
 
     /// Unknown template arguments.

@@ -66,7 +66,7 @@ pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRe
 /// `allowed` without the ids that would end a completion before its time, unless a grammar leaves nothing else.
 fn without_stops(allowed: Arc<[u32]>, stop: &Stop) -> Arc<[u32]> {
     let mut without = allowed.to_vec();
-    for id in stop.ids.iter().chain(&stop.later_ids) {
+    for id in &stop.ids {
         if let Some(word) = without.get_mut(*id as usize / 32) {
             *word &= !(1 << (id % 32));
         }

@@ -50,9 +50,7 @@ pub struct Stop {
     pub ids: Vec<u32>,
     /// Texts that end it.
     pub strings: Vec<String>,
-    /// Tokens that end it where a stop string would.
-    pub later_ids: Vec<u32>,
-    /// The token after which strings and `later_ids` begin to count, as a grammar's `after`: a model thinks before it answers.
+    /// The token after which strings begin to count, as a grammar's `after`: a model thinks before it answers.
     /// `None`: from the start.
     pub after: Option<u32>,
 }

@@ -262,8 +262,7 @@ impl Sequence {
             }
         }
         let stop = &self.request.stop;
-        let is_later_end = self.stops_from.is_some() && stop.later_ids.contains(&token);
-        let is_end = !forced && (stop.ids.contains(&token) || is_later_end);
+        let is_end = !forced && stop.ids.contains(&token);
         self.text.push(if is_end { &[] } else { tokenizer.bytes(token) });
         let may_stop = self.completion_tokens() >= self.request.min_tokens;
         let start = self.stops_from.filter(|_| may_stop);

@@ -1,8 +1,8 @@
 //! What encodes texts, alone and within a chat's template, for `crate::linear`.
 
 use super::{Mask, Tokenizer};
+use crate::chat::ChatTemplate;
 use crate::chat::Message;
-use crate::chat::{ChatTemplate, TurnOptions};
 use crate::linear::{self, keep};
 use crate::model::Family;
 use crate::synth::{Recipe, Shape, write_with_our_words};
@@ -26,13 +26,13 @@ fn what_encodes_a_text_takes_time_in_proportion_to_it() {
             ("mask::new", &|text| keep(Mask::new(&['<', '>'], [text].into_iter()))),
             ("mask::cover", &|text| keep(mask.cover(text))),
             ("mask::uncover", &|text| keep(mask.uncover(text))),
-            ("chat::prompt_with", &|text| {
+            ("chat::prompt", &|text| {
                 let messages = [Message::new("user", text)];
-                keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
+                keep(chat.prompt(&tokenizer, &messages, false));
             }),
-            ("chat::prompt_with, messages", &|text| {
+            ("chat::prompt, messages", &|text| {
                 let messages = vec![Message::new("user", "a"); text.len() / 16];
-                keep(chat.prompt_with(&tokenizer, &messages, TurnOptions::default()));
+                keep(chat.prompt(&tokenizer, &messages, false));
             }),
         ]);
     }
