@@ -104,7 +104,7 @@ fn the_array_job_of_the_documents_goes_on_where_its_time_ended() {
         let mut child = task(number).spawn().unwrap();
         let log = scratch.path(&format!("job-{number}/calls.jsonl"));
         wait_until(&mut child, || size(&log) > 0);
-        let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+        let told = Command::new("kill").args(["-USR1", &child.id().to_string()]).status();
         assert!(told.unwrap().success());
         child.wait_with_output().unwrap();
     }
