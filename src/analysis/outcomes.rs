@@ -79,13 +79,8 @@ impl<'a> Outcomes<'a> {
     pub fn option(&self, item: &str, letter: &str) -> Option<&str> {
         let mut letters = letter.chars();
         let letter = letters.next().filter(|_| letters.next().is_none())?;
-        Some(self.options(item)?.get(&letter)?)
-    }
-
-    /// The options of a question, as the run put them.
-    pub fn options(&self, item: &str) -> Option<&BTreeMap<char, String>> {
         match self.contents.texts.get(item)? {
-            ItemText::Question(question) => Some(&question.options),
+            ItemText::Question(question) => question.options.get(&letter).map(String::as_str),
             ItemText::Note(_) => None,
         }
     }

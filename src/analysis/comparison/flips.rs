@@ -84,12 +84,11 @@ pub fn flips(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Vec<Flip> {
 pub fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns> {
     let agree = |(left, right): (&Option<&ItemLine>, &Option<&ItemLine>)| {
         let (Some(left), Some(right)) = (left, right) else { return false };
-        let (item, from, to) = (left.item(), left.says(), right.says());
-        let is_same = match first.options(item) == other.options(item) {
-            true => from == to,
-            false => Said::of(first, item, from).option == Said::of(other, item, to).option,
+        let said = |run: &Outcomes<'_>, line: &ItemLine| {
+            let Said { answer, option } = Said::of(run, line.item(), line.says());
+            option.unwrap_or(answer)
         };
-        is_same && !from.is_empty()
+        !left.says().is_empty() && said(first, left) == said(other, right)
     };
     let runs = first.lines.iter().zip(&other.lines);
     let runs: Vec<Vec<bool>> =
