@@ -12,7 +12,7 @@ use crate::systems::messages::numbers;
 use crate::systems::reading::correction::{change, corrected};
 use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;
-use crate::systems::reading::{plain, record, said, text as words};
+use crate::systems::reading::{plain, record, said, sentences, text as words};
 use crate::text::{Aligner, Pattern, align};
 
 /// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
@@ -80,13 +80,13 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
     (Reading { flag, sentence_id, correction, contradiction }, parse)
 }
 
-/// Whether words are a sentence, and not one about sentences.
+/// Whether words are one whole sentence, and not one about sentences.
 fn is_sentence(words: &str) -> bool {
     const OF_TEXTS: [&str; 4] = [" sentence ", " statement ", " note ", " text "];
     let is_small = words.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
     let is_about = OF_TEXTS.iter().any(|one| plain(words).contains(one));
-    let is_ended = words.ends_with(['.', '。', '!', '?']);
-    !is_small && !is_about && word_count(words) + usize::from(is_ended) > 2
+    let is_one = words.ends_with(['.', '。', '!', '?']) && sentences(words).count() == 1;
+    !is_small && !is_about && is_one && word_count(words) > 1
 }
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
@@ -153,6 +153,8 @@ mod tests {
             "0 She went home.\n1 Beta agonists were given for the attack.\n2 She went home.",
             "1 Beta blockers were given",
             "1 The sentence does not fit the findings of the note.",
+            "1 The exam is normal 2 An ultrasound shows nothing 3 A puncture is performed",
+            "1 Her tablets are stopped. You are considering a ward. She states,",
             "1. She has asthma.",
             "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
         ] {

@@ -34,8 +34,9 @@ impl<T> Case<'_, T> {
         if let Some(own) = &self.own {
             if parse == Parse::Fallback && is_echo(text, messages, &own.borrow()) {
                 (value, parse) = (read("", finish_reason).0, Parse::Unread);
+            } else {
+                own.borrow_mut().push(text.to_owned());
             }
-            own.borrow_mut().push(text.to_owned());
         }
         let given = value.answer().cloned().unwrap_or_default();
         let letters = self.letters.as_ref().zip(given.chars().next());

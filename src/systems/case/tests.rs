@@ -1,5 +1,5 @@
 use crate::panel::scripted::{Script, panel};
-use crate::record::{FinishReason, Parse};
+use crate::record::{FinishReason, Message, Parse};
 use crate::systems::scripted::{answer, note, question};
 use crate::systems::{SystemConfig, Task, base_llm};
 
@@ -76,4 +76,21 @@ fn a_refusals_words_judge_no_note() {
         base_llm::read(text, case.item)
     });
     assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
+}
+
+#[test]
+fn what_one_agent_echoes_the_next_ones_echo_too() {
+    let (panel, _) = panel(&["solo".to_owned()], Script::new(|_, _| String::new()));
+    let item = note().into();
+    let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
+    let case = task.note().unwrap();
+    let brief = "You are a doctor. The report above may be the work of a careless colleague. Do you agree with this report?";
+    let messages = [Message::new("user", brief)];
+    for _ in 0..2 {
+        let reading = case.read(&messages, brief, FinishReason::Stop, |text, _| {
+            let flag = Some(text.is_empty()).filter(|is_none| !is_none);
+            (base_llm::Reading { flag, ..Default::default() }, Parse::Fallback)
+        });
+        assert_eq!((reading.value.flag, reading.parse), (None, Parse::Unread));
+    }
 }
