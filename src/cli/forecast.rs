@@ -1,21 +1,35 @@
 //! `--dry-run`: calls, tokens, memory and time of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
+//!
+//! Calls are the most that the systems can make. Tokens are estimates: four characters a token of the first prompts, and the usual length
+//! of a system's replies.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
+
+use humantime::format_duration;
 
 use super::options::ScorerFlags;
 use super::summary::{self, count};
 use crate::bench::environment::BUFFER_BYTES;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::data::DEMO_PATH;
 use crate::experiment::exemplars::ExemplarSets;
-use crate::experiment::forecast::{file, is_there, reply_tokens, weight_bytes};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::spec::Spec;
+use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::model::available_memory;
 use crate::ops::{Limits, Quantisation};
 use crate::panel::memory::{DEFAULT_BATCH, gibibytes};
+use crate::panel::remote::Address;
+use crate::systems::SystemConfig;
+
+const CHARS_PER_TOKEN: usize = 4;
+/// A first prompt, where the items cannot be read yet.
+const PROMPT_TOKENS: usize = 700;
 
 /// A run, and what it is called.
 pub struct Planned {
@@ -33,11 +47,12 @@ pub fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
 pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure> {
     let Recipe { title, decoding, .. } = &recipe.manifest.recipe;
     console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
-    let mut outlook = Outlook::of(&planned(recipe)?)?;
+    let outlook = Outlook::of(&planned(recipe)?)?;
     if scorers.keywords.is_none() {
-        let absent = recipe.manifest.keyword_files().into_iter().filter(|file| !file.is_file());
-        let without = "; without it KPCS takes the words that gold corrections change";
-        outlook.optional.extend(absent.map(|path| file(&path) + without));
+        for path in recipe.manifest.keyword_files().iter().filter(|path| !path.is_file()) {
+            let without = "without it KPCS takes the words that gold corrections change";
+            console::say(format!("missing    {}; {without}", file(path)))?;
+        }
     }
     // What cannot be resolved is told as it would be by the run itself.
     if outlook.is_whole() {
@@ -49,12 +64,9 @@ pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure
 
 /// What is known of one model on this machine.
 struct Model {
-    name: String,
     is_here: bool,
-    /// Bytes of its weights as published, two each.
-    weights: Option<u64>,
-    prompt_tokens: u64,
-    reply_tokens: u64,
+    /// Of its files where they are here, else by its card.
+    bytes: Option<u64>,
 }
 
 /// All runs together, which share a machine.
@@ -64,135 +76,156 @@ pub struct Outlook {
     /// Whether missing models can be fetched.
     fetches: bool,
     lines: Vec<String>,
-    models: Vec<Model>,
-    /// Besides models, each once.
+    models: BTreeMap<String, Model>,
+    /// Besides models, each once, with what brings it.
     missing: Vec<String>,
-    /// What it would start without.
-    optional: Vec<String>,
+    /// Bytes of weights that replies read token by token, and multiply-adds of all tokens, where the size of every model is known.
+    work: Option<(f64, f64)>,
 }
 
 impl Outlook {
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
-        let mut outlook = Outlook::default();
+        let mut outlook = Outlook { work: Some((0.0, 0.0)), ..Outlook::default() };
         let mut sets = ExemplarSets::default();
-        let (mut calls, mut prompt_tokens, mut replies) = (0, 0, 0);
+        let (mut all_calls, mut all_prompts, mut all_replies) = (0, 0, 0);
         for Planned { label, spec } in runs {
             outlook.hardware = spec.hardware.clone();
             outlook.fetches = spec.hub.fetch_refusal().is_none();
-            let is_readable = is_there(&spec.data)
-                && spec.exemplars.as_ref().is_none_or(|exemplars| is_there(&exemplars.notes))
-                && (spec.exemplars.is_some() || !spec.config.entry.exemplars);
-            let inputs = is_readable.then(|| spec.read_with(&mut sets)).transpose();
+            let files = missing_files(spec);
+            let inputs = files.is_empty().then(|| spec.read_with(&mut sets)).transpose();
             // Of several it says which.
             let inputs = inputs.map_err(|error| match runs {
                 [_] => error,
                 _ => error.about(label),
             })?;
-            let forecast = spec.forecast(inputs.as_ref())?;
-            let seats = spec.slot_models()?;
-            for (name, directory) in spec.local_models()? {
-                let own = seats.iter().filter(|seat| ***seat == name).count() as u64;
-                let model = outlook.model(name, directory.as_deref());
-                model.prompt_tokens += forecast.prompt_tokens * own / seats.len() as u64;
-                model.reply_tokens += forecast.reply_tokens * own / seats.len() as u64;
-            }
-            for one in spec.missing() {
-                if !outlook.missing.contains(&one) {
-                    outlook.missing.push(one);
+            let (items, prompt) = match &inputs {
+                Some(inputs) => {
+                    let (items, chars) = inputs.first_prompts(&spec.config)?;
+                    (Some(items), chars / CHARS_PER_TOKEN)
                 }
+                None => {
+                    let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
+                    (spec.subset.listed().map(share), PROMPT_TOKENS)
+                }
+            };
+            let (each, reply) = (spec.config.max_calls(), reply_tokens(&spec.config));
+            // Later prompts quote replies: of three agents, or of steps so far.
+            let quoted = if each > 1 { 2 * reply } else { 0 };
+            let calls = items.unwrap_or(1) as u64 * u64::from(spec.runs) * u64::from(each);
+            let (prompts, replies) = (calls * (prompt + quoted) as u64, calls * reply as u64);
+            let seats = spec.slot_models()?;
+            for name in &seats {
+                let of_seat = |tokens: u64| tokens as f64 / seats.len() as f64;
+                outlook.seat(name, spec, of_seat(prompts), of_seat(replies))?;
             }
-            let items = match forecast.items {
+            let missing = files.into_iter().chain(missing_corpora(spec));
+            outlook.missing.extend(missing);
+            let items = match items {
                 Some(items) => count(items, "item"),
                 None => "an unknown number of items, here as one".to_owned(),
             };
             outlook.lines.push(format!(
-                "cell       {label}: {items}, {}, at most {} calls of some {} tokens",
+                "cell       {label}: {items}, {}, at most {calls} calls of some {reply} tokens",
                 count(spec.runs as usize, "run"),
-                forecast.calls,
-                reply_tokens(&spec.config),
             ));
-            calls += forecast.calls;
-            prompt_tokens += forecast.prompt_tokens;
-            replies += forecast.reply_tokens;
+            (all_calls, all_prompts) = (all_calls + calls, all_prompts + prompts);
+            all_replies += replies;
         }
+        outlook.missing.sort();
+        outlook.missing.dedup();
         let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
-        outlook.lines.push(format!("calls      at most {calls}{shared}"));
+        let thousand = |tokens: u64| format!("{} thousand", tokens.div_ceil(1000));
+        outlook.lines.push(format!("calls      at most {all_calls}{shared}"));
         outlook.lines.push(format!(
             "tokens     some {} of prompts and {} of replies: an estimate, by four characters a token and the usual length of each system's replies",
-            millions(prompt_tokens),
-            millions(replies),
+            thousand(all_prompts),
+            thousand(all_replies),
         ));
         Ok(outlook)
     }
 
-    fn model(&mut self, name: String, directory: Option<&Path>) -> &mut Model {
-        let known = self.models.iter().position(|model| model.name == name);
-        let place = known.unwrap_or_else(|| {
-            let (weights, is_here) = (weight_bytes(&name, directory), directory.is_some());
-            self.models.push(Model { name, is_here, weights, prompt_tokens: 0, reply_tokens: 0 });
-            self.models.len() - 1
+    /// Counts the tokens of a seat, where its model would run here.
+    fn seat(&mut self, name: &str, spec: &Spec, prompts: f64, replies: f64) -> Result<(), Failure> {
+        if Address::is_meant_by(name) {
+            return Ok(());
+        }
+        if !self.models.contains_key(name) {
+            let model = match resolve(name, &spec.hub.local()) {
+                Ok(checkpoint) => {
+                    let size = |file| fs_err::metadata(file).ok().map(|data| data.len());
+                    let bytes = checkpoint.files.weights.iter().map(size).sum();
+                    Model { is_here: true, bytes }
+                }
+                Err(HubError::NotCached(_) | HubError::NoCache) => {
+                    Model { is_here: false, bytes: Card::find(name).and_then(Card::size_bytes) }
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.models.insert(name.to_owned(), model);
+        }
+        let known = self.work.zip(self.models[name].bytes);
+        self.work = known.map(|((read, multiplied), bytes)| {
+            // Published in two bytes a weight.
+            let weights = bytes as f64 / 2.0;
+            (read + replies * self.stored(bytes), multiplied + (prompts + replies) * weights)
         });
-        &mut self.models[place]
+        Ok(())
+    }
+
+    /// Of weights that were published in two bytes each.
+    fn stored(&self, bytes: u64) -> f64 {
+        let bits = match self.hardware.compute.quant {
+            Quantisation::None => 16.0,
+            Quantisation::Q8_0 | Quantisation::Int8 => 8.5,
+            // Of models of some four billion weights, whose token tables have eight bits.
+            Quantisation::Q4K => 5.1,
+        };
+        bytes as f64 * bits / 16.0
     }
 
     /// Whether everything is on this machine.
     pub fn is_whole(&self) -> bool {
-        self.missing.is_empty() && self.models.iter().all(|model| model.is_here)
-    }
-
-    fn batch(&self) -> usize {
-        self.hardware.max_batch.unwrap_or(DEFAULT_BATCH).max(1)
+        self.missing.is_empty() && self.models.values().all(|model| model.is_here)
     }
 
     /// What is told of it; `limits` are the machine's, where a model runs on it.
     fn told(&self, limits: Option<&Limits>) -> Vec<String> {
         let mut lines = self.lines.clone();
-        for Model { name, weights, .. } in &self.models {
-            let weights = weights.map_or("an unknown size".to_owned(), |bytes| {
-                gibibytes(stored(bytes, self.hardware.compute.quant))
-            });
+        for (name, model) in &self.models {
+            let bytes = model.bytes.map(|bytes| gibibytes(self.stored(bytes) as usize));
+            let bytes = bytes.unwrap_or_else(|| "an unknown size".to_owned());
             lines.push(format!(
-                "memory     {name}: {weights} of weights, and what its KV cache is given"
+                "memory     {name}: {bytes} of weights, and what its KV cache is given; {} free",
+                gibibytes(available_memory())
             ));
         }
-        if !self.models.is_empty() {
-            lines.push(format!("memory     {} free", gibibytes(available_memory())));
-        }
-        lines.push(match limits.map(|limits| self.seconds(limits)) {
-            None => "time       the endpoints' own: no model runs on this machine".to_owned(),
-            Some(None) => "time       unknown: the size of a model is not known".to_owned(),
-            Some(Some(seconds)) => format!(
-                "time       some {} for these tokens on this machine, by its measured limits, {} at once, without what prompts share",
-                spell(seconds),
-                count(self.batch(), "sequence"),
-            ),
+        let batch = self.hardware.max_batch.unwrap_or(DEFAULT_BATCH);
+        lines.push(match (limits, self.work) {
+            (None, _) => "time       the endpoints' own: no model runs on this machine".to_owned(),
+            (_, None) => "time       unknown: the size of a model is not known".to_owned(),
+            // One model after another: weights are read once for each step of a batch, and every token is multiplied with them.
+            (Some(limits), Some((read, multiplied))) => {
+                let rate = limits.bf16_multiply_adds_per_second;
+                let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
+                let seconds = read / batch as f64 / limits.bytes_per_second + multiplied / rate;
+                let minutes = Duration::from_secs(60 * (seconds / 60.0).ceil() as u64);
+                format!(
+                    "time       some {} for these tokens on this machine, by its measured limits, {batch} sequences at once, without what prompts share",
+                    format_duration(minutes)
+                )
+            }
         });
-        for Model { name, weights, .. } in self.models.iter().filter(|model| !model.is_here) {
-            let size = weights.map_or(String::new(), |bytes| {
+        for (name, model) in self.models.iter().filter(|(_, model)| !model.is_here) {
+            let bytes = model.bytes.map_or(String::new(), |bytes| {
                 let gigabytes = bytes as f64 / 1e9;
                 format!(
                     ": {gigabytes:.1} GB, fetched when it runs, or by `wardround models fetch {name}`"
                 )
             });
-            lines.push(format!("missing    the model {name}{size}"));
+            lines.push(format!("missing    the model {name}{bytes}"));
         }
-        let all = self.missing.iter().chain(&self.optional);
-        lines.extend(all.map(|one| format!("missing    {one}")));
+        lines.extend(self.missing.iter().map(|one| format!("missing    {one}")));
         lines
-    }
-
-    /// One model after another: weights are read once for each step of a batch, and every token is multiplied with them.
-    fn seconds(&self, limits: &Limits) -> Option<f64> {
-        let rate = limits.bf16_multiply_adds_per_second;
-        let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
-        let of_model = |model: &Model| {
-            let published = model.weights?;
-            let bytes = stored(published, self.hardware.compute.quant) as f64;
-            let steps = model.reply_tokens as f64 / self.batch() as f64;
-            let tokens = (model.prompt_tokens + model.reply_tokens) as f64;
-            Some(steps * bytes / limits.bytes_per_second + tokens * published as f64 / 2.0 / rate)
-        };
-        self.models.iter().map(of_model).sum()
     }
 
     /// Measures the machine, and prints all of it.
@@ -206,7 +239,7 @@ impl Outlook {
             }
         };
         self.told(limits.as_ref()).into_iter().try_for_each(console::say)?;
-        let lacking = self.models.iter().filter(|model| !model.is_here).count();
+        let lacking = self.models.values().filter(|model| !model.is_here).count();
         // Models are fetched when it runs, where they may be.
         match self.missing.len() + if self.fetches { 0 } else { lacking } {
             0 => Ok(()),
@@ -222,32 +255,55 @@ impl Outlook {
     }
 }
 
-/// Bytes of weights that were published in two bytes each.
-fn stored(bytes: u64, quantisation: Quantisation) -> usize {
-    let bits = match quantisation {
-        Quantisation::None => 16.0,
-        Quantisation::Q8_0 => 8.5,
-        Quantisation::Int8 => 8.0,
-        // Of models of some four billion weights, whose token tables have eight bits.
-        Quantisation::Q4K => 5.1,
+/// The tokens of a usual reply of the system: a record of MED-MAD has 700 to 1,500, an answer of one letter ten. The paper of MedGuards
+/// counts some 500 a detection, others were counted here on small models.
+fn reply_tokens(config: &SystemConfig) -> usize {
+    let usual = match config.entry.name {
+        "medmad" | "no-debate" => 1_100,
+        "zero-shot" | "few-shot" | "self-consistency" => 10,
+        "cot" | "cot-sc" => 350,
+        "medguards" => 450,
+        "base-llm" => 120,
+        "medreact" | "medreflex" => 350,
+        _ => 300,
     };
-    (bytes as f64 * bits / 16.0) as usize
+    config.decoding.max_tokens.set().map_or(usual, |most| usual.min(most))
 }
 
-fn millions(tokens: u64) -> String {
-    match tokens {
-        0..100_000 => tokens.to_string(),
-        _ => format!("{:.1} million", tokens as f64 / 1e6),
+/// The files of items and exemplars that a run needs and has not.
+fn missing_files(spec: &Spec) -> Vec<String> {
+    let shown = spec.exemplars.as_ref().map(|shown| &shown.notes);
+    // A file, a folder of notes, or what is built in.
+    let is_there = |path: &Path| path.exists() || path == Path::new(DEMO_PATH);
+    let files = std::iter::once(&spec.data).chain(shown).filter(|path| !is_there(path));
+    let unnamed = (shown.is_none() && spec.config.entry.exemplars)
+        .then(|| "a file of exemplars: --exemplars FILE --exemplars-format medec".to_owned());
+    files.map(|path| file(path)).chain(unnamed).collect()
+}
+
+/// The corpora that a run needs and has not.
+fn missing_corpora(spec: &Spec) -> Vec<String> {
+    match (&spec.corpus, spec.config.search()) {
+        (None, Some(_)) => vec![
+            "a corpus to search: `wardround corpus build` makes one, --corpus DIR names it"
+                .to_owned(),
+        ],
+        (corpus, _) => {
+            let named = corpus.iter().flat_map(|corpus| &corpus.directories);
+            let absent = named.filter(|folder| !folder.is_dir());
+            absent.map(|folder| format!("the corpus {}", folder.display())).collect()
+        }
     }
 }
 
-fn spell(seconds: f64) -> String {
-    match seconds {
-        ..90.0 => format!("{seconds:.0} seconds"),
-        ..5400.0 => format!("{:.0} minutes", seconds / 60.0),
-        ..172_800.0 => format!("{:.1} hours", seconds / 3600.0),
-        _ => format!("{:.1} days", seconds / 86_400.0),
-    }
+/// A file, and the dataset that it is of.
+pub fn file(path: &Path) -> String {
+    let mut cards = DatasetCard::all().iter();
+    let card = cards.find(|card| card.files().any(|(_, file)| path.ends_with(&file.path)));
+    let remedy = card.map_or(String::new(), |card| {
+        format!(": `wardround data fetch {} --to DIR` brings it", card.name)
+    });
+    format!("{}{remedy}", path.display())
 }
 
 #[cfg(test)]
@@ -256,6 +312,7 @@ mod tests {
 
     use super::super::recipe::RecipeVerb;
     use super::*;
+    use crate::data::Format;
     use crate::experiment::recipe::built_in::names;
     use crate::hub::{Environment, HubOptions};
 
@@ -325,5 +382,17 @@ mod tests {
         let runs = planned(&Only::parse_from(limited).verb.recipe().unwrap()).unwrap();
         let outlook = Outlook::of(&runs).unwrap();
         assert!(outlook.lines[0].ends_with(" calls of some 500 tokens"), "{:?}", outlook.lines);
+    }
+
+    #[test]
+    fn a_folder_of_notes_and_the_built_in_questions_are_not_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = |system: &str, data: &Path, format| {
+            let config = SystemConfig::named(system).unwrap();
+            missing_files(&Spec::new(config, data, format).unwrap()).len()
+        };
+        assert_eq!(missing("medguards", folder.path(), Format::Notes), 0);
+        assert_eq!(missing("medmad", Path::new(DEMO_PATH), Format::Mcq), 0);
+        assert_eq!(missing("medmad", &folder.path().join("none"), Format::Mcq), 1);
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
-use super::forecast::announce;
+use super::forecast::{announce, file};
 use super::options::ScorerFlags;
 use super::progress::Terminal;
 use super::sandboxed::Paths;
@@ -25,7 +25,6 @@ use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::{refuse_failed, refuse_silence};
-use crate::experiment::forecast;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::built_in::of_paper;
 use crate::experiment::recipe::cells::{Cell, refuse_unused_files};
@@ -255,7 +254,7 @@ impl RecipeOutput {
                 true => given.read(&path)?,
                 false => console::note(format!(
                     "note: KPCS takes the words that gold corrections change, for there is no {}",
-                    forecast::file(&path)
+                    file(&path)
                 )),
             }
         }

@@ -19,7 +19,6 @@ use crate::experiment::results::{ParseCounts, Results};
 use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
-use crate::panel::PanelError;
 use crate::panel::memory::{describe, gibibytes};
 use crate::record::SettledBy;
 
@@ -146,7 +145,7 @@ pub fn count(number: usize, noun: &str) -> String {
 }
 
 /// Prints what is known of a run that could begin.
-pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
+pub fn announce(run: &Run, models: &Models) -> std::io::Result<()> {
     for notice in &run.notices {
         console::say(format!("note       {notice}"))?;
     }
@@ -156,9 +155,7 @@ pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
             member.agent, member.backbone, member.family, member.dtype
         ))?;
     }
-    tell_memory(models)?;
-    let (sum, longest) = initial_prompt_tokens(run, models)?;
-    Ok(console::say(format!("prompts    round 0: {sum} tokens, the longest {longest}"))?)
+    tell_memory(models)
 }
 
 /// Prints the memory that the models need, and how much is free.
@@ -189,27 +186,4 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
         gibibytes(total),
         gibibytes(available_memory())
     ))
-}
-
-/// The number of tokens of all first prompts, and of the longest one.
-fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
-    let system = run.config.build(&run.prompts, &run.exemplars)?;
-    let (mut sum, mut longest) = (0, 0);
-    let thinking = run.config.decoding.thinking.is_on();
-    for item in &run.items {
-        for opening in system.opening(&run.plan.dataset.name, item).into_iter().flatten() {
-            // A remote member's tokens cannot be counted here.
-            if let Some(description) = models.descriptions.get(run.models[opening.member]) {
-                let of_item = |error| Failure::from(error).about(&format!("item {}", item.id()));
-                let tokens = description.tokenise(&opening.messages, thinking);
-                let (prompt, context) = (tokens.map_err(of_item)?.len(), description.context);
-                if prompt >= context {
-                    return Err(of_item(PanelError::PromptTooLong { prompt, context }));
-                }
-                sum += prompt;
-                longest = longest.max(prompt);
-            }
-        }
-    }
-    Ok((sum * run.plan.runs as usize, longest))
 }

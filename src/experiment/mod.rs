@@ -20,7 +20,6 @@ pub mod directory;
 pub mod driver;
 pub mod error;
 pub mod exemplars;
-pub mod forecast;
 pub mod hardware;
 pub mod library;
 pub mod line;

@@ -213,7 +213,6 @@ impl Spec {
             exemplars,
         };
         run.refuse_long_prompts()?;
-        run.refuse_small_pools(models)?;
         Ok(run)
     }
 
@@ -248,7 +247,7 @@ impl Inputs {
     }
 
     /// How many items there are, and the characters of a first prompt on average.
-    pub(super) fn first_prompts(&self, config: &SystemConfig) -> Result<(usize, usize), Failure> {
+    pub fn first_prompts(&self, config: &SystemConfig) -> Result<(usize, usize), Failure> {
         let system = config.build(&self.prompts, &self.exemplars)?;
         let of_item = |item: &Item| system.opening(&self.dataset.name, item).unwrap_or_default();
         let (mut prompts, mut chars) = (0, 0);

@@ -277,25 +277,10 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
         "sym        llama (llama, bf16)\n",
         "of keys and values",
         "free\n",
-        "prompts    round 0: ",
     ] {
         assert!(told.succeeded().stdout.contains(part), "no {part:?} in {told:#?}");
     }
     assert_eq!(std::fs::read_dir(scratch.path(".")).unwrap().count(), before);
-}
-
-#[test]
-fn a_dry_run_names_the_item_whose_prompt_cannot_be_put() {
-    let scratch = Scratch::new();
-    scratch.questions(2);
-    scratch.model(Family::Llama);
-    scratch
-        .run_one("out", "--context 40 --dry-run")
-        .refused(2, &["item q1: ", " tokens", "context"]);
-    let template = scratch.path("llama/chat_template.jinja");
-    assert!(template.is_file());
-    std::fs::write(&template, "{{ raise_exception('no such role') }}").unwrap();
-    scratch.run_one("out", "--dry-run").refused(3, &["item q1: ", "no such role"]);
 }
 
 #[test]
