@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use clap::Args;
 use serde_json::json;
 
-use self::log::{About, Log};
+use self::log::Log;
 use super::audit::AuditFlags;
 use super::flags::{self, CITED, ExemplarFlags, PanelFlags, by_default};
 use super::options::HubFlags;
@@ -23,13 +23,13 @@ use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
+use crate::experiment::case::Worked;
 use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::outside;
-use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
 use crate::retrieval::CorpusSpec;
 use crate::systems::table::SystemEntry;
 use crate::systems::{Task, Which};
@@ -100,7 +100,7 @@ impl Check {
         let options = self.audit.clone().options();
         let spec = self.spec(path)?;
         let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
-        let work = || -> Result<Checked, Failure> {
+        let work = || -> Result<Worked, Failure> {
             let note = read(path, self.out.is_some())?;
             let inputs = spec.read_prompts(note)?;
             let models = spec.describe_models()?;
@@ -110,25 +110,24 @@ impl Check {
                     "note: synthetic weights answer noise: this says nothing about the note",
                 );
             }
-            let about = About::of(&run, &models);
             if let Some(log) = &mut log {
-                log.loaded(&about)?;
+                log.loaded(&run, &models)?;
             }
-            let answer = match &self.out {
-                Some(out) => keep(run, models, out)?,
-                None => ask(run, models)?,
-            };
-            Ok(Checked { about, answer })
+            match &self.out {
+                Some(out) => keep(run, models, out),
+                None => ask(run, models),
+            }
         };
         let worked = work();
         if let Some(log) = log {
             log.end(&worked)?;
         }
-        let Answer { record, calls, searches } = worked?.answer;
-        if let Some(error) = record.error {
-            return Err(Failure::outcome(format!("{}: {error}", record.item), None));
+        let Worked { line, calls, searches, .. } = worked?;
+        if let Some(error) = line.error() {
+            return Err(Failure::outcome(format!("{}: {error}", line.item()), None));
         }
-        let finding = Finding::of(&record, &calls, &searches);
+        let other = || Failure::mismatch(format!("{} is a question, not a note", line.item()));
+        let finding = Finding::of(line.note().ok_or_else(other)?, &calls, &searches);
         match self.json {
             true => console::say(format!("{:#}", json!(finding)))?,
             false => console::write(&finding.text())?,
@@ -179,53 +178,22 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
     data::note(path, text).map_err(|error| error.of_needed_rows("give a note with some text"))
 }
 
-/// A finished check.
-pub struct Checked {
-    about: About,
-    answer: Answer,
-}
-
-/// The result on the note, and the calls and searches that led to it.
-pub struct Answer {
-    record: NoteLine,
-    calls: Vec<CallLine>,
-    searches: Vec<SearchLine>,
-}
-
 /// Runs the system on the note without a run directory.
-fn ask(run: Run, models: Models) -> Result<Answer, Failure> {
+fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
     let recorder = Box::new((sender, searcher));
     let started = run.start(&models.start()?, recorder, interrupt::watch())?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
-    let record = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
-    Ok(Answer {
-        record: note_record(record)?,
-        calls: calls.try_iter().collect(),
-        searches: searches.try_iter().collect(),
-    })
+    let line = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
+    Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
 }
 
 /// Runs the system on the note in a run directory.
-fn keep(run: Run, models: Models, out: &Path) -> Result<Answer, Failure> {
+fn keep(run: Run, models: Models, out: &Path) -> Result<Worked, Failure> {
     let executed = carry_out(run, models, out, Arc::new(Unobserved), interrupt::watch())?;
     summary::write(&executed)?;
     let contents = executed.contents;
-    let first = contents.outcomes().into_values().next().cloned();
-    let record = first.map(note_record).transpose()?;
+    let line = contents.outcomes().into_values().next().cloned();
     let missing = || Failure::mismatch(format!("{} holds no note", out.display()));
-    Ok(Answer {
-        record: record.ok_or_else(missing)?,
-        calls: contents.calls.records,
-        searches: contents.searches.records,
-    })
-}
-
-fn note_record(record: ItemLine) -> Result<NoteLine, Failure> {
-    match record {
-        ItemLine::Note(record) => Ok(record),
-        ItemLine::Answer(record) => {
-            Err(Failure::mismatch(format!("{} is a question, not a note", record.item)))
-        }
-    }
+    Ok(Worked::of(line.ok_or_else(missing)?, contents.calls.records, contents.searches.records))
 }

@@ -11,7 +11,7 @@ use super::{interrupt, run};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::hardware::{Hardware, MOST_DRAFT};
+use crate::experiment::hardware::MOST_DRAFT;
 use crate::experiment::plan::Plan;
 use crate::experiment::replay::{Asked, replay};
 use crate::experiment::spec::Spec;
@@ -49,18 +49,13 @@ impl Replay {
         given.run(&self.spec(&plan)?)
     }
 
-    fn hardware(&self) -> Result<Hardware, Failure> {
-        let mut hardware = self.execution.hardware.clone();
-        hardware.calls.refuse("a replay computes every call again")?;
+    fn spec(&self, plan: &Plan) -> Result<Spec, Failure> {
+        let mut execution = self.execution.clone();
+        execution.hardware.calls.refuse("a replay computes every call again")?;
         if self.by_prefill {
             // Whatever the plan drafted.
-            hardware.draft.get_or_insert(MOST_DRAFT as usize);
+            execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
         }
-        Ok(hardware)
-    }
-
-    fn spec(&self, plan: &Plan) -> Result<Spec, Failure> {
-        let execution = ExecutionFlags { hardware: self.hardware()?, ..self.execution.clone() };
         let mut spec = run::again(plan, &execution, self.panel.clone(), self.corpus.clone())?;
         spec.data = self.data.clone().unwrap_or(spec.data);
         Ok(spec)
@@ -79,14 +74,13 @@ impl Replay {
         for difference in &replayed.differences {
             console::say(difference)?;
         }
-        let items = count(replayed.items, "item");
-        let differences = count(replayed.differences.len(), "difference");
-        console::say(format!("{items}, {calls} replayed, {differences}"))?;
-        match replayed.differences.is_empty() {
-            true => Ok(()),
-            false => {
-                let run = contents.path.display();
-                Err(Failure::outcome(format!("the replay differs from {run}"), None))
+        let (items, found) = (count(replayed.items, "item"), replayed.differences.len());
+        console::say(format!("{items}, {calls} replayed, {}", count(found, "difference")))?;
+        match found {
+            0 => Ok(()),
+            _ => {
+                let message = format!("the replay differs from {}", contents.path.display());
+                Err(Failure::outcome(message, None))
             }
         }
     }

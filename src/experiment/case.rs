@@ -108,6 +108,13 @@ pub struct Worked {
     pub usage: Usage,
 }
 
+impl Worked {
+    pub fn of(line: ItemLine, calls: Vec<CallLine>, searches: Vec<SearchLine>) -> Worked {
+        let usage = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
+        Worked { line, calls, searches, usage }
+    }
+}
+
 impl Spec {
     /// The prompts of the system's cases, which are known before any model is loaded.
     ///
@@ -216,10 +223,7 @@ impl Seated {
         };
         let task = Task { panel: &panel, dataset, item, run: options.run };
         let line = self.system.answer(&task)?;
-        let calls: Vec<CallLine> = calls.try_iter().collect();
-        let usage = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
-        let searches = searches.try_iter().collect();
-        Ok(Worked { line, calls, searches, usage })
+        Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
     }
 }
 
