@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-pub use wardround_engine::synth::{MARKER, Recipe, Shape, SynthError, write_encoder};
+pub use wardround_engine::synth::{MARKER, Recipe, Shape, SynthError};
 
 use crate::prompts::PromptSet;
 

@@ -1,7 +1,5 @@
 //! `demo`: a whole run with tiny models that are made for it, or with a small real one.
 
-mod search;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,11 +33,8 @@ const SHOWN: usize = 240;
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// What to show: medmad, a debate on questions, or medreflex, notes checked with a small corpus
-    #[arg(long, default_value = "medmad", value_parser = ["medmad", "medreflex"])]
-    system: String,
     /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (271 MB) unless --models or the hub's cache has it
-    #[arg(long, conflicts_with = "system")]
+    #[arg(long)]
     real: bool,
     /// The run directory [default: wardround-demo, or the next free name]
     #[arg(long, value_name = "DIR")]
@@ -63,10 +58,8 @@ impl Demo {
     }
 
     pub fn run(self) -> Result<(), Failure> {
-        let is_search = self.system == "medreflex";
         let spec = match self.real {
             true => self.debate(vec![self.real_model()?])?,
-            false if is_search => search::spec(&self.models, self.progress)?,
             false => self.debate(self.models.panel(Shape::Tiny, self.progress)?)?,
         };
         let inputs = spec.read()?;
@@ -76,19 +69,12 @@ impl Demo {
         let out = self.out.unwrap_or_else(free_name);
         let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
-        let contents = &executed.contents;
-        match is_search {
-            true => search::print(contents)?,
-            false => print_debate(contents, self.real)?,
-        }
-        Ok(console::say(match (self.real, is_search) {
-            (true, _) => {
+        print_debate(&executed.contents, self.real)?;
+        Ok(console::say(match self.real {
+            true => {
                 "\nOne model of 135 million parameters played all three doctors: it writes as models write and knows no medicine."
             }
-            (false, true) => {
-                "\nThe model and the encoder have random weights: what they say and find is noise, how they are run is not."
-            }
-            (false, false) => {
+            false => {
                 "\nThe three models have random weights: what they say is noise, how they are run is not."
             }
         })?)

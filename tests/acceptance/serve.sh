@@ -66,7 +66,7 @@ if [ -n "${WARDROUND_MINILM:-}" ]; then
     rm -rf "$out/cross" "$out/corpus"
     cp -r "$root/tests/goldens/retrieval/tiny-cross" "$out/cross"
     printf 'output = "one-logit"\nquery_tokens = 40\ndocument_tokens = 40\n' >"$out/cross/encoder.toml"
-    python3 - "$root/src/cli/demo/passages.jsonl" >"$out/passages.jsonl" <<'END'
+    python3 - "$root/tests/common/passages.jsonl" >"$out/passages.jsonl" <<'END'
 import json, sys
 for number, line in enumerate(open(sys.argv[1])):
     print(json.dumps({"id": str(number), "text": json.loads(line)["text"][:400].strip()}))

@@ -34,7 +34,7 @@ redistribute = true
 pub fn write_corpus(scratch: &Scratch) {
     scratch.write("ward.toml", WARD);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), scratch.path("passages.jsonl"))
+    std::fs::copy(root.join("tests/common/passages.jsonl"), scratch.path("passages.jsonl"))
         .unwrap();
     let encoder = root.join("tests/goldens/encoders/tiny-mean");
     scratch

@@ -29,7 +29,7 @@ fn own(recipe: &str) -> String {
 /// A tiny model, a note, exemplars, prompts of a few words, and a corpus with its reranker.
 fn scratch() -> Scratch {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    scratch_of(&std::fs::read_to_string(root.join("src/cli/demo/passages.jsonl")).unwrap())
+    scratch_of(&std::fs::read_to_string(root.join("tests/common/passages.jsonl")).unwrap())
 }
 
 /// The same with these passages.

@@ -6,20 +6,77 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use wardround::experiment::contents::Contents;
-use wardround::experiment::plan::Plan;
+use wardround::experiment::directory::Directory;
+use wardround::experiment::log::Log;
+use wardround::experiment::plan::{CorpusPlan, Plan};
+use wardround::ops::Quantisation;
+use wardround::record::{ItemText, Passage, RetrievedChunk, SearchLine};
 
 use super::damage::{damaged, withstands};
 
 type Demo = LazyLock<(tempfile::TempDir, PathBuf)>;
 
-/// The demonstrations' runs, made once.
-static RUN: Demo = LazyLock::new(|| demo("medmad"));
-static SEARCHING: Demo = LazyLock::new(|| demo("medreflex"));
+/// The demonstration's run, and the beginning of one that searches, made once.
+static RUN: Demo = LazyLock::new(demo);
+static SEARCHING: Demo = LazyLock::new(searching);
 
-fn demo(system: &str) -> (tempfile::TempDir, PathBuf) {
+fn searching() -> (tempfile::TempDir, PathBuf) {
+    let Contents { plan, texts, .. } = Contents::read(&RUN.1).unwrap();
+    let corpus = CorpusPlan {
+        ids: vec!["77".repeat(32)],
+        paths: vec!["/corpora/ward".to_owned()],
+        sources: Vec::new(),
+        contents: Vec::new(),
+        document_tokens: None,
+        reranker: None,
+        reranker_path: None,
+        reranker_tokens: None,
+        reranker_quant: Quantisation::None,
+        device: None,
+        passage: "{title}: {text}".to_owned(),
+        no_passages: false,
+        gone: Default::default(),
+    };
+    let plan = Plan { corpus: Some(corpus), ..plan };
+    let (dataset, items) = (&plan.dataset.name, &plan.dataset.items);
+    let texts: Vec<ItemText> = items.iter().map(|id| texts[id].clone()).collect();
+    let scratch = tempfile::tempdir().unwrap();
+    let run = scratch.path().join("run");
+    let log = Log::start(Directory::create(&run, &plan, &texts).unwrap()).unwrap();
+    for (item, step) in items.iter().flat_map(|item| (0..3).map(move |step| (item, step))) {
+        let passage = Passage {
+            chunk: format!("ward/1#{step}"),
+            source: "ward".to_owned(),
+            title: "Fever".to_owned(),
+            paragraph: step,
+            score: 0.85,
+            sha256: "88".repeat(32),
+            text: Some("Fluids first.".to_owned()),
+            url: None,
+            date: None,
+            licence: None,
+        };
+        let search = SearchLine {
+            dataset: dataset.clone(),
+            run: 1,
+            item: item.clone(),
+            step,
+            query: "fever in children".to_owned(),
+            corpus: vec!["77".repeat(32)],
+            retrieved: vec![RetrievedChunk { chunk: passage.chunk.clone(), score: 0.1 }],
+            shown: vec![passage],
+            ..SearchLine::default()
+        };
+        log.search(search).unwrap();
+    }
+    log.finish().unwrap();
+    (scratch, run)
+}
+
+fn demo() -> (tempfile::TempDir, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let status = Command::new(env!("CARGO_BIN_EXE_wardround"))
-        .args(["demo", "--system", system, "--out", "demo", "--quiet"])
+        .args(["demo", "--out", "demo", "--quiet"])
         .current_dir(scratch.path())
         .env("HOME", scratch.path())
         .stdout(Stdio::null())

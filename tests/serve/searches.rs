@@ -24,7 +24,7 @@ const NOTE: &str = "A woman with asthma came with wheezing. Propranolol was give
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let passages = root.join("src/cli/demo/passages.jsonl");
+    let passages = root.join("tests/common/passages.jsonl");
     std::fs::copy(passages, folder.path().join("passages.jsonl")).unwrap();
     std::fs::write(folder.path().join("ward.toml"), DESCRIPTION).unwrap();
     write_brief_prompts(&folder.path().join("prompts/medreflex"));

@@ -130,19 +130,6 @@ fn write_files(recipe: &Recipe<'_>, texts: &[&str], directory: &Path) -> Result<
     write_json(&directory.join(MARKER), &marker)
 }
 
-/// Writes the config and the weights of an encoder: a BERT without layers, which makes of a text the mean of vectors that are drawn for
-/// its tokens.
-pub fn write_encoder(tokens: usize, seed: u64, directory: &Path) -> Result<(), SynthError> {
-    const WIDTH: usize = 32;
-    const POSITIONS: usize = 256;
-    let config = json!({
-        "model_type": "bert", "hidden_act": "gelu", "vocab_size": tokens, "hidden_size": WIDTH, "num_hidden_layers": 0,
-        "num_attention_heads": 1, "intermediate_size": 1, "max_position_embeddings": POSITIONS, "type_vocab_size": 1,
-    });
-    write_json(&directory.join("config.json"), &config)?;
-    weights::write_embeddings(tokens, POSITIONS, WIDTH, seed, &directory.join("model.safetensors"))
-}
-
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> {
     let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
     Ok(outside::write_public(path, text + "\n")?)

@@ -33,28 +33,6 @@ pub(super) fn write(config: &Config, seed: u64, path: &Path) -> Result<(), Synth
     Ok(safetensors::serialize_to_file(tensors, None, path)?)
 }
 
-/// Those of a BERT without layers, in which neither positions nor segments tell.
-pub(super) fn write_embeddings(
-    tokens: usize,
-    positions: usize,
-    width: usize,
-    seed: u64,
-    path: &Path,
-) -> Result<(), SynthError> {
-    let nothing = Kind::Matrix { deviation: 0.0 };
-    let tensors = [
-        ("word_embeddings.weight", vec![tokens, width], Kind::Matrix { deviation: 1.0 }),
-        ("position_embeddings.weight", vec![positions, width], nothing),
-        ("token_type_embeddings.weight", vec![1, width], nothing),
-        ("LayerNorm.weight", vec![width], Kind::Norm { centre: 1.0 }),
-        ("LayerNorm.bias", vec![width], nothing),
-    ];
-    let tensors = tensors.map(|(name, shape, kind)| {
-        (format!("embeddings.{name}"), Tensor { shape, kind, seed: mix(seed) })
-    });
-    Ok(safetensors::serialize_to_file(tensors, None, path)?)
-}
-
 fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
     let traits = config.family.traits();
     let tensor = |(name, shape): (String, Vec<usize>)| {
