@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::experiment::link::{Link, numbered};
+use crate::experiment::link::{Link, Place};
 
 /// Something that was done, with the text that is kept of it.
 #[derive(Clone, Debug)]
@@ -72,5 +72,7 @@ impl Link for Line {
         false
     }
 
-    numbered!();
+    fn place(&mut self) -> Place<'_> {
+        Place { seq: Some(&mut self.seq), prev: &mut self.prev, hash: &mut self.hash }
+    }
 }

@@ -82,10 +82,10 @@ impl<R: Link> Appender<R> {
         if self.settled.contains(&key) {
             return Err(RunError::AlreadyLogged { what: key.to_string() });
         }
-        let line = chain::seal(&mut record, self.lines + 1, &self.head, &self.hasher)?;
+        let (line, hash) = chain::seal(&mut record, self.lines + 1, &self.head, &self.hasher)?;
         self.pending.extend_from_slice(line.as_bytes());
         self.pending.push(b'\n');
-        self.head = record.hash().to_owned();
+        self.head = hash;
         self.lines += 1;
         if record.is_final() {
             self.settled.insert(key);

@@ -55,7 +55,7 @@ impl<R: Link> Chain<R> {
     }
 }
 
-/// Chains `record` behind `prev` as line `seq` and gives the line, without its newline.
+/// Chains `record` behind `prev` as line `seq` and gives the line, without its newline, and its hash.
 ///
 /// Errors when the record would not read back equal from that line, as a confidence of NaN would not.
 pub fn seal<R: Link>(
@@ -63,16 +63,19 @@ pub fn seal<R: Link>(
     seq: u64,
     prev: &str,
     hasher: &Hasher,
-) -> Result<String, RunError> {
-    record.set(seq, prev, "");
+) -> Result<(String, String), RunError> {
+    let place = record.place();
+    place.seq.into_iter().for_each(|own| *own = seq);
+    prev.clone_into(place.prev);
+    place.hash.clear();
     let open = serde_json::to_string(record).map_err(|e| RunError::unloggable(record.key(), e))?;
     let Some(fields) = line::without_hash(&open) else {
         return Err(RunError::unloggable(record.key(), "hash is not its last field"));
     };
     let (line, hash) = line::seal(fields, hasher);
-    record.set(seq, prev, &hash);
+    record.place().hash.clone_from(&hash);
     match line::open(line.as_bytes(), hasher).and_then(|opened| parse::<R>(&opened)) {
-        Ok(read) if read == *record => Ok(line),
+        Ok(read) if read == *record => Ok((line, hash)),
         Ok(_) => Err(RunError::unloggable(record.key(), "a value changes")),
         Err(defect) => Err(RunError::unloggable(record.key(), defect)),
     }
@@ -129,19 +132,19 @@ pub fn read_each<R: Link>(
 /// Checks one line by itself and as the next of `chain`: the record and its hash, or the first defect.
 fn check<R: Link>(line: &[u8], chain: &Chain<R>, hasher: &Hasher) -> Result<(R, String), Defect> {
     let opened = line::open(line, hasher)?;
-    let record: R = parse(&opened)?;
+    let mut record: R = parse(&opened)?;
     let spelled =
         serde_json::to_vec(&record).map_err(|error| Defect::NotARecord(error.to_string()))?;
     if spelled != opened.with_hash() {
         return Err(Defect::Spelling);
     }
-    let expected = chain.lines + 1;
-    let found = record.seq().unwrap_or(expected);
+    let (place, expected) = (record.place(), chain.lines + 1);
+    let found = place.seq.map_or(expected, |seq| *seq);
     if found != expected {
         return Err(Defect::Seq { found, expected });
     }
-    if record.prev() != chain.head {
-        return Err(Defect::Prev { found: record.prev().to_owned(), expected: chain.head.clone() });
+    if *place.prev != chain.head {
+        return Err(Defect::Prev { found: place.prev.clone(), expected: chain.head.clone() });
     }
     if chain.settled.contains(&record.key()) {
         return Err(Defect::Repeated(record.key().to_string()));
@@ -167,8 +170,9 @@ mod tests {
         let mut prev = ANCHOR.to_owned();
         let mut lines = Vec::new();
         for (mut record, seq) in records.into_iter().zip(1..) {
-            lines.push(seal(&mut record, seq, &prev, &Hasher::default()).unwrap());
-            prev = record.hash().to_owned();
+            let (line, hash) = seal(&mut record, seq, &prev, &Hasher::default()).unwrap();
+            lines.push(line);
+            prev = hash;
         }
         lines
     }
@@ -218,13 +222,11 @@ mod tests {
         let mut first = ItemLine::from(item("q1", 0));
         let mut second = ItemLine::from(item("q2", 0));
         let plain = Hasher::default();
-        let lines = [
-            seal(&mut first, 1, ANCHOR, &plain).unwrap(),
-            seal(&mut second, 2, first.hash(), &plain).unwrap(),
-        ];
-        let text = lines.join("\n") + "\n";
+        let (one, head) = seal(&mut first, 1, ANCHOR, &plain).unwrap();
+        let (two, last) = seal(&mut second, 2, &head, &plain).unwrap();
+        let text = format!("{one}\n{two}\n");
         let chain: Chain<ItemLine> = read_text(&text).unwrap();
-        assert_eq!(chain.head, second.hash());
+        assert_eq!(chain.head, last);
         assert_eq!(chain.bytes, text.len() as u64);
         assert_eq!(chain.torn_bytes, 0);
         assert_eq!(chain.records, [first, second]);

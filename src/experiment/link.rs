@@ -1,4 +1,4 @@
-//! A record that can be a line of a chained log: its key, and the three fields that chain it.
+//! A record that can be a line of a chained log: its key, and the fields that chain it.
 
 use std::fmt;
 use std::hash::Hash;
@@ -20,37 +20,16 @@ pub trait Link: PartialEq + Serialize + DeserializeOwned {
         true
     }
 
+    fn place(&mut self) -> Place<'_>;
+}
+
+/// Where a record stands in its chain.
+pub struct Place<'a> {
     /// The line's number, where the record carries one.
-    fn seq(&self) -> Option<u64>;
-    fn prev(&self) -> &str;
-    fn hash(&self) -> &str;
-    fn set(&mut self, seq: u64, prev: &str, hash: &str);
+    pub seq: Option<&'a mut u64>,
+    pub prev: &'a mut String,
+    pub hash: &'a mut String,
 }
-
-/// What lines with a number of their own have in common.
-macro_rules! numbered {
-    () => {
-        fn seq(&self) -> Option<u64> {
-            Some(self.seq)
-        }
-
-        fn prev(&self) -> &str {
-            &self.prev
-        }
-
-        fn hash(&self) -> &str {
-            &self.hash
-        }
-
-        fn set(&mut self, seq: u64, prev: &str, hash: &str) {
-            self.seq = seq;
-            self.prev = prev.to_owned();
-            self.hash = hash.to_owned();
-        }
-    };
-}
-
-pub(crate) use numbered;
 
 impl Link for CallLine {
     type Key = CallKey;
@@ -60,7 +39,9 @@ impl Link for CallLine {
         CallLine::key(self)
     }
 
-    numbered!();
+    fn place(&mut self) -> Place<'_> {
+        Place { seq: Some(&mut self.seq), prev: &mut self.prev, hash: &mut self.hash }
+    }
 }
 
 impl Link for SearchLine {
@@ -71,7 +52,9 @@ impl Link for SearchLine {
         SearchLine::key(self)
     }
 
-    numbered!();
+    fn place(&mut self) -> Place<'_> {
+        Place { seq: Some(&mut self.seq), prev: &mut self.prev, hash: &mut self.hash }
+    }
 }
 
 impl Link for ItemLine {
@@ -91,30 +74,11 @@ impl Link for ItemLine {
         self.error().is_none()
     }
 
-    fn seq(&self) -> Option<u64> {
-        None
-    }
-
-    fn prev(&self) -> &str {
-        match self {
-            ItemLine::Answer(record) => &record.prev,
-            ItemLine::Note(record) => &record.prev,
-        }
-    }
-
-    fn hash(&self) -> &str {
-        match self {
-            ItemLine::Answer(record) => &record.hash,
-            ItemLine::Note(record) => &record.hash,
-        }
-    }
-
-    fn set(&mut self, _seq: u64, prev: &str, hash: &str) {
-        let (own_prev, own_hash) = match self {
+    fn place(&mut self) -> Place<'_> {
+        let (prev, hash) = match self {
             ItemLine::Answer(record) => (&mut record.prev, &mut record.hash),
             ItemLine::Note(record) => (&mut record.prev, &mut record.hash),
         };
-        *own_prev = prev.to_owned();
-        *own_hash = hash.to_owned();
+        Place { seq: None, prev, hash }
     }
 }

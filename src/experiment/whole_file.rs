@@ -7,7 +7,6 @@ use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -41,19 +40,6 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
         fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     }
     sync_directory_of(path)
-}
-
-/// Makes a directory of this process alone among the system's temporary ones (mode 0700). A directory
-/// that exists already is an error, so that nobody can prepare one under a guessed name.
-pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let name = format!("wardround-{name}-{}-{:08x}", std::process::id(), now.subsec_nanos());
-    let path = std::env::temp_dir().join(name);
-    let made = DirBuilder::new().mode(0o700).create(&path);
-    let told = |error: io::Error| {
-        io::Error::new(error.kind(), format!("cannot make {}: {error}", path.display()))
-    };
-    made.map_err(told).map(|()| path.clone())
 }
 
 fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -98,14 +84,6 @@ mod tests {
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn temporary_directories_are_private_and_nobody_elses() {
-        let path = create_temporary("test").unwrap();
-        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
-        fs_err::remove_dir(&path).unwrap();
-        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

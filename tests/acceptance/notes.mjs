@@ -2,8 +2,8 @@
 //
 //     node tests/acceptance/notes.mjs PAGE [SHOTS]
 //
-// PAGE is the report.html of a run of medguards or base-llm, or of one that searches. Needs what page.mjs needs. Fails on any error in the console, on any request but for the file itself, on a body that scrolls
-// sideways, on a figure without marks, on filters and searches that do not filter, and on a marked sentence without its word. With
+// PAGE is the report.html of a run of medguards or base-llm, or of one that searches. Needs what page.mjs needs. Fails on any error in
+// the console, on any request but for the file itself, on a body that scrolls sideways, on a figure without marks, on filters and searches that do not filter, and on a marked sentence without its word. With
 // SHOTS, screenshots of both themes at laptop and phone width are written there, to be looked at.
 import { createRequire } from "node:module";
 import { mkdirSync } from "node:fs";
