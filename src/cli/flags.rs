@@ -84,50 +84,34 @@ impl SetPairs {
         let mut set = SetPairs::default();
         let mut keys = BTreeSet::new();
         for pair in pairs {
-            let key = pair.split_once('=').map(|(key, _)| key.trim());
-            if let Some(key) = key.filter(|key| !keys.insert(*key)) {
-                return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
-            }
-            if let Some((member, value)) = member_pair(pair) {
-                let (number, parameter) = member.split_once('.').unwrap_or((member, ""));
-                let sampling = set.sampling.entry(format!("{MEMBER}{number}")).or_default();
-                sampling.set(parameter, value).map_err(|expected| {
-                    Failure::usage(
-                        format!("--set {pair}: {expected}"),
-                        "write a member's sampling as --set panel.1.temperature=0.2",
-                    )
-                })?;
-                continue;
-            }
-            let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
-            let Some((slot, value)) = slot else {
+            let Some((key, value)) = pair.split_once('=') else {
                 set.settings.push(pair.clone());
                 continue;
             };
-            let value = value.trim();
-            match slot.trim().split_once('.') {
-                None => {
-                    set.models.insert(slot.trim().to_owned(), value.to_owned());
-                }
-                Some((agent, parameter)) => {
-                    let sampling = set.sampling.entry(agent.to_owned()).or_default();
-                    sampling.set(parameter, value).map_err(|expected| {
-                        Failure::usage(
-                            format!("--set {pair}: {expected}"),
-                            "write an agent's sampling as --set slot.AGENT.temperature=0.2",
-                        )
-                    })?;
-                }
+            let (key, value) = (key.trim(), value.trim());
+            if !keys.insert(key) {
+                return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
             }
+            let slot = key.strip_prefix("slot.");
+            if let Some(agent) = slot.filter(|slot| !slot.contains('.')) {
+                set.models.insert(agent.to_owned(), value.to_owned());
+                continue;
+            }
+            let Some(sampled) = slot.or(key.starts_with(MEMBER).then_some(key)) else {
+                set.settings.push(pair.clone());
+                continue;
+            };
+            let (name, parameter) = sampled.rsplit_once('.').unwrap_or((sampled, ""));
+            let sampling = set.sampling.entry(name.to_owned()).or_default();
+            sampling.set(parameter, value).map_err(|expected| {
+                Failure::usage(
+                    format!("--set {pair}: {expected}"),
+                    "write an agent's sampling as --set slot.AGENT.temperature=0.2, a member's as --set panel.1.temperature=0.2",
+                )
+            })?;
         }
         Ok(set)
     }
-}
-
-/// The number and parameter of a pair such as `panel.1.temperature=0.2`, and its value.
-fn member_pair(pair: &str) -> Option<(&str, &str)> {
-    let (member, value) = pair.strip_prefix(MEMBER)?.split_once('=')?;
-    Some((member.trim(), value.trim()))
 }
 
 impl PanelFlags {

@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::audit::RunTrail;
 use crate::console;
@@ -18,39 +18,28 @@ use crate::record::CallLine;
 const PAUSE: Duration = Duration::from_secs(10);
 
 pub struct Progress {
+    /// Counts where nothing is drawn too.
     bar: ProgressBar,
-    is_terminal: bool,
     quiet: bool,
-    total: u64,
-    items: AtomicU64,
     calls: AtomicU64,
     tokens: AtomicU64,
-    started: Instant,
-    /// Milliseconds after `started` when the last plain line was written.
+    /// Milliseconds after its start when the last plain line was written.
     last_line_ms: AtomicU64,
 }
 
 impl Progress {
     pub fn start(total: u64, done: u64, quiet: bool) -> Progress {
-        let is_terminal = std::io::stderr().is_terminal() && !quiet;
-        let bar = if is_terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let is_drawn = std::io::stderr().is_terminal() && !quiet;
+        let target =
+            if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(total), target);
         let template = "{bar:24} {pos}/{len} items · {msg} · {elapsed} · ETA {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_position(done);
         bar.reset_eta();
-        Progress {
-            bar,
-            is_terminal,
-            quiet,
-            total,
-            items: done.into(),
-            calls: 0.into(),
-            tokens: 0.into(),
-            started: Instant::now(),
-            last_line_ms: 0.into(),
-        }
+        Progress { bar, quiet, calls: 0.into(), tokens: 0.into(), last_line_ms: 0.into() }
     }
 
     pub fn call(&self, call: &CallLine) {
@@ -60,49 +49,34 @@ impl Progress {
     }
 
     pub fn item(&self) {
-        self.items.fetch_add(1, Ordering::Relaxed);
         self.bar.inc(1);
         self.show(false);
     }
 
-    /// Finished items, those of earlier sessions included.
-    pub fn items(&self) -> u64 {
-        self.items.load(Ordering::Relaxed)
-    }
-
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
         self.show(true);
-    }
-
-    pub fn elapsed_ms(&self) -> u64 {
-        self.started.elapsed().as_millis() as u64
+        self.bar.finish_and_clear();
     }
 
     fn show(&self, is_last: bool) {
-        let rate = self.tokens.load(Ordering::Relaxed) as f64
-            / self.started.elapsed().as_secs_f64().max(1e-3);
+        let seconds = self.bar.elapsed().as_secs_f64();
+        let rate = self.tokens.load(Ordering::Relaxed) as f64 / seconds.max(1e-3);
         let message = format!("{} calls · {rate:.0} tokens/s", self.calls.load(Ordering::Relaxed));
-        if self.is_terminal {
+        if !self.bar.is_hidden() {
             self.bar.set_message(message);
             return;
         }
-        let now = self.elapsed_ms();
+        let now = (1000.0 * seconds) as u64;
         let last = self.last_line_ms.load(Ordering::Relaxed);
         let is_due = is_last || now.saturating_sub(last) >= PAUSE.as_millis() as u64;
         // Only one thread writes this line.
         let wins = || {
-            self.last_line_ms
-                .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+            let order = Ordering::Relaxed;
+            self.last_line_ms.compare_exchange(last, now, order, order).is_ok()
         };
         if !self.quiet && is_due && wins() {
-            let items = self.items();
-            console::note(format!(
-                "{items}/{} items · {message} · {:.0} s",
-                self.total,
-                now as f64 / 1000.0
-            ));
+            let (items, total) = (self.bar.position(), self.bar.length().unwrap_or_default());
+            console::note(format!("{items}/{total} items · {message} · {seconds:.0} s"));
         }
     }
 }

@@ -184,35 +184,17 @@ impl Spec {
     }
 }
 
-/// The longest prompt that a run can have.
-pub struct LongestPrompt<'a> {
-    /// Estimated from its characters.
-    pub tokens: usize,
-    /// The item whose prompt it is.
-    pub item: &'a str,
-}
-
 impl Run {
-    /// Of a system that searches, its longest prompt; `None` of others.
-    ///
-    /// # Errors
-    /// An overridden prompt that lost what is filled in.
-    pub fn longest_prompt(&self) -> Result<Option<LongestPrompt<'_>>, Failure> {
-        let Some(library) = &self.library else { return Ok(None) };
-        let system = self.config.build(&self.prompts, &self.exemplars)?;
-        let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
-        let prompts = self.items.iter();
-        let prompts =
-            prompts.filter_map(|item| Some((system.longest_prompt(item, chars)?, item.id())));
-        let longest = prompts.max();
-        Ok(longest
-            .map(|(chars, item)| LongestPrompt { tokens: chars.div_ceil(CHARS_PER_TOKEN), item }))
-    }
-
-    /// Refuses items whose longest prompt leaves a member no room, before anything is loaded.
+    /// Refuses items of a system that searches whose longest prompt leaves a member no room, before anything is loaded.
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
-        let Some(LongestPrompt { tokens, item }) = self.longest_prompt()? else { return Ok(()) };
+        let system = self.config.build(&self.prompts, &self.exemplars)?;
+        let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
+        let items = self.items.iter();
+        let prompts =
+            items.filter_map(|item| Some((system.longest_prompt(item, chars)?, item.id())));
+        let Some((chars, item)) = prompts.max() else { return Ok(()) };
+        let tokens = chars.div_ceil(CHARS_PER_TOKEN);
         let limit = self.config.decoding.max_tokens;
         let completion = limit.map_or(COMPLETION_TOKENS, |limit| limit.min(COMPLETION_TOKENS));
         let needed = tokens + completion;
