@@ -152,7 +152,7 @@ enum Verb {
     Doctor(doctor::Doctor),
     /// Check each model's files, and that its answers are equal in every batch
     Selftest(Box<selftest::Selftest>),
-    /// Print shell completions, or write man pages
+    /// Print shell completions
     Completions(completions::Completions),
 }
 
