@@ -13,7 +13,7 @@ use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::MOST_DRAFT;
 use crate::experiment::plan::Plan;
-use crate::experiment::replay::{Asked, replay};
+use crate::experiment::replay::replay;
 use crate::experiment::spec::Spec;
 
 #[derive(Debug, Args)]
@@ -64,9 +64,9 @@ impl Replay {
     pub fn run(self) -> Result<(), Failure> {
         let contents = Contents::read(&self.directory)?;
         let spec = self.spec(&contents.plan)?;
-        let (items, allow_version, by_prefill) = (&self.items, self.allow_version, self.by_prefill);
-        let asked = Asked { items, allow_version, by_prefill };
-        let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
+        let (allow_version, by_prefill) = (self.allow_version, self.by_prefill);
+        let stop = interrupt::watch();
+        let replayed = replay(&contents, spec, &self.items, allow_version, by_prefill, stop)?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {
             calls += &format!(", {} of its searches made again", replayed.searches);

@@ -17,7 +17,6 @@ use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
 use crate::panel::SharedResponder;
 use crate::record::{CallLine, ItemKey, ItemLine};
-use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
 /// A run whose directory stands and whose calls are about to be made.
@@ -159,13 +158,7 @@ impl Driver {
         let jobs = items.flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
         let jobs = jobs.filter(|(item, run)| is_open(item.id(), *run)).collect();
         let ended = run_all(jobs, plan.engine.max_in_flight, &self.stop, |(item, run)| {
-            let dataset = &plan.dataset.name;
-            let task = Task { panel: &started.panel, dataset, item, run };
-            log.item(match started.system.answer(&task) {
-                // An error that concerns the item alone is its outcome.
-                Err(error) if error.concerns_item() => task.failure(&error),
-                answered => answered?,
-            })?;
+            log.item(started.answer(item, run)?)?;
             done.fetch_add(1, Ordering::Relaxed);
             self.observer.item();
             Ok::<_, Failure>(())

@@ -16,7 +16,6 @@ use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::panel::recorder::Expecting;
 use crate::record::{ItemLine, SearchLine};
-use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
 /// What came of a replay.
@@ -28,25 +27,18 @@ pub struct Replayed {
     pub differences: Vec<String>,
 }
 
-/// What is to be replayed.
-pub struct Asked<'a> {
-    /// Empty: every item that has an answer.
-    pub items: &'a [String],
-    /// Whether another version of wardround may have made the run.
-    pub allow_version: bool,
-    /// Whether the engines are told what was logged, to compute all positions of a completion at once: each token is drawn again all the
-    /// same.
-    pub by_prefill: bool,
-}
-
-/// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
+/// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written. Without `items` it is every one that
+/// has an answer. `by_prefill` tells the engines what was logged, to compute all positions of a completion at once: each token is drawn
+/// again all the same.
 ///
 /// # Errors
 /// A run that cannot be generated again; an item that it does not have; models or items that are not those of the plan.
 pub fn replay(
     contents: &Contents,
     spec: Spec,
-    asked: &Asked<'_>,
+    items: &[String],
+    allow_version: bool,
+    by_prefill: bool,
     stop: Arc<AtomicBool>,
 ) -> Result<Replayed, Failure> {
     if let Some(reason) = contents.plan.unrepeatable() {
@@ -55,21 +47,20 @@ pub fn replay(
             "`wardround verify` checks the log, tests/recompute.py what was made of it",
         ));
     }
-    let wanted = wanted(contents, asked.items)?;
+    let wanted = wanted(contents, items)?;
     let inputs = spec.read()?;
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
-    run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), asked.allow_version)?;
+    run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), allow_version)?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());
-    let expected = asked.by_prefill.then(|| {
+    let expected = by_prefill.then(|| {
         let calls = contents.calls.records.iter();
         calls.map(|call| (call.key(), call.tokens.clone())).collect()
     });
     let expected = Expecting { tokens: expected.unwrap_or_default(), calls: sender };
     let recorder = Box::new((expected, searcher));
     let started = run.start(&models.start()?, recorder, stop.clone())?;
-    let dataset = &contents.plan.dataset.name;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
     let mut jobs = Vec::with_capacity(wanted.len());
     for record in &wanted {
@@ -79,13 +70,8 @@ pub fn replay(
     let (answered, answers) = channel();
     let threads = contents.plan.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
-        let task = Task { panel: &started.panel, dataset, item, run: record.run() };
-        let now = match started.system.answer(&task) {
-            Err(error) if error.concerns_item() => task.failure(&error),
-            answered => answered?,
-        };
         // The receiver outlives the jobs.
-        let _ = answered.send((record.key(), now));
+        let _ = answered.send((record.key(), started.answer(item, record.run())?));
         Ok::<_, Failure>(())
     })?;
     if stop.load(Ordering::Relaxed) {

@@ -19,11 +19,11 @@ use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, SharedResponder};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, ItemText, SCHEMA};
+use crate::record::{CallKey, ItemLine, ItemText, SCHEMA};
 use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
 use crate::systems::exemplars::Exemplars;
-use crate::systems::{System, SystemConfig};
+use crate::systems::{System, SystemConfig, Task};
 
 impl Spec {
     /// Reads prompts and items. It comes first: a mistake in them should be told before any model is looked for.
@@ -282,6 +282,21 @@ pub struct Started {
     pub system: Box<dyn System>,
     pub items: Vec<Item>,
     pub panel: Panel,
+}
+
+impl Started {
+    /// The outcome of an item; an error that concerns the item alone is one.
+    ///
+    /// # Errors
+    /// What concerns more than the item.
+    pub fn answer(&self, item: &Item, run: u32) -> Result<ItemLine, Failure> {
+        let dataset = &self.plan.dataset.name;
+        let task = Task { panel: &self.panel, dataset, item, run };
+        match self.system.answer(&task) {
+            Err(error) if error.concerns_item() => Ok(task.failure(&error)),
+            answered => Ok(answered?),
+        }
+    }
 }
 
 impl Run {

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use wardround::experiment::contents::Contents;
 use wardround::experiment::hardware::{Hardware, MOST_DRAFT};
-use wardround::experiment::replay::{Asked, replay};
+use wardround::experiment::replay::replay;
 use wardround::experiment::spec::Spec;
 use wardround::hub::{Environment, HubOptions};
 use wardround::record::CallLine;
@@ -21,8 +21,7 @@ fn told(contents: &Contents) -> Result<Vec<String>, String> {
     let hardware = Hardware { draft: Some(MOST_DRAFT as usize), ..Hardware::default() };
     let hub = HubOptions::new(Environment::capture().unwrap());
     let spec = Spec::from_plan(&contents.plan, hardware, hub).map_err(|error| error.to_string())?;
-    let asked = Asked { items: &[], allow_version: false, by_prefill: true };
-    let replayed = replay(contents, spec, &asked, Arc::<AtomicBool>::default());
+    let replayed = replay(contents, spec, &[], false, true, Arc::<AtomicBool>::default());
     replayed.map(|replayed| replayed.differences).map_err(|error| error.to_string())
 }
 

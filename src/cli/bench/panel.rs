@@ -25,8 +25,8 @@ use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, PanelError};
 use crate::record::CallLine;
 use crate::synth::Shape;
+use crate::systems::Which;
 use crate::systems::in_flight::run_all;
-use crate::systems::{Task, Which};
 
 /// Models with random weights write as much as the grammar allows: this keeps records as long as those of trained models.
 const SHORT: [&str; 2] = ["record_chars", "32"];
@@ -148,16 +148,10 @@ fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> 
     let jobs = started.items.iter().collect();
     let threads = plan.engine.max_in_flight;
     run_all(jobs, threads, &AtomicBool::new(false), |item| {
-        let dataset = &plan.dataset.name;
-        match started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 }) {
-            Ok(_) => {}
-            Err(error) if error.concerns_item() => {
-                errors.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(error) => return Err(error),
-        }
+        let failed = started.answer(item, 1)?.error().is_some();
+        errors.fetch_add(usize::from(failed), Ordering::Relaxed);
         progress.item();
-        Ok(())
+        Ok::<_, Failure>(())
     })?;
     Ok(errors.into_inner())
 }
