@@ -1,29 +1,21 @@
-//! `--dry-run`: calls, tokens, memory and time of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
+//! `--dry-run`: calls, tokens and memory of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
 //!
 //! Calls are the most that the systems can make. Tokens are estimates: four characters a token of the first prompts, and the usual length
 //! of a system's replies.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
-
-use humantime::format_duration;
 
 use super::options::ScorerFlags;
 use super::summary::{self, count};
-use crate::bench::environment::BUFFER_BYTES;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::DEMO_PATH;
 use crate::experiment::exemplars::ExemplarSets;
-use crate::experiment::hardware::Hardware;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::spec::Spec;
 use crate::hub::{Card, DatasetCard, HubError, resolve};
-use crate::model::available_memory;
-use crate::ops::{Limits, Quantisation};
-use crate::panel::memory::{DEFAULT_BATCH, gibibytes};
 use crate::panel::remote::Address;
 use crate::systems::SystemConfig;
 
@@ -62,34 +54,24 @@ pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure
     outlook.tell()
 }
 
-/// What is known of one model on this machine.
-struct Model {
-    is_here: bool,
-    /// Of its files where they are here, else by its card.
-    bytes: Option<u64>,
-}
-
 /// All runs together, which share a machine.
 #[derive(Default)]
 pub struct Outlook {
-    hardware: Hardware,
-    /// Whether missing models can be fetched.
-    fetches: bool,
     lines: Vec<String>,
-    models: BTreeMap<String, Model>,
-    /// Besides models, each once, with what brings it.
-    missing: Vec<String>,
-    /// Bytes of weights that replies read token by token, and multiply-adds of all tokens, where the size of every model is known.
-    work: Option<(f64, f64)>,
+    /// Models that are not here.
+    models: BTreeSet<String>,
+    /// Whether they can be fetched.
+    fetches: bool,
+    /// What else is not, with what brings it.
+    missing: BTreeSet<String>,
 }
 
 impl Outlook {
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
-        let mut outlook = Outlook { work: Some((0.0, 0.0)), ..Outlook::default() };
+        let mut outlook = Outlook::default();
         let mut sets = ExemplarSets::default();
         let (mut all_calls, mut all_prompts, mut all_replies) = (0, 0, 0);
         for Planned { label, spec } in runs {
-            outlook.hardware = spec.hardware.clone();
             outlook.fetches = spec.hub.fetch_refusal().is_none();
             let files = missing_files(spec);
             let inputs = files.is_empty().then(|| spec.read_with(&mut sets)).transpose();
@@ -112,14 +94,17 @@ impl Outlook {
             // Later prompts quote replies: of three agents, or of steps so far.
             let quoted = if each > 1 { 2 * reply } else { 0 };
             let calls = items.unwrap_or(1) as u64 * u64::from(spec.runs) * u64::from(each);
-            let (prompts, replies) = (calls * (prompt + quoted) as u64, calls * reply as u64);
-            let seats = spec.slot_models()?;
-            for name in &seats {
-                let of_seat = |tokens: u64| tokens as f64 / seats.len() as f64;
-                outlook.seat(name, spec, of_seat(prompts), of_seat(replies))?;
+            for name in spec.slot_models()? {
+                match resolve(name, &spec.hub.local()) {
+                    _ if Address::is_meant_by(name) => {}
+                    Ok(_) => {}
+                    Err(HubError::NotCached(_) | HubError::NoCache) => {
+                        outlook.models.insert(name.clone());
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
-            let missing = files.into_iter().chain(missing_corpora(spec));
-            outlook.missing.extend(missing);
+            outlook.missing.extend(files.into_iter().chain(missing_corpora(spec)));
             let items = match items {
                 Some(items) => count(items, "item"),
                 None => "an unknown number of items, here as one".to_owned(),
@@ -128,11 +113,10 @@ impl Outlook {
                 "cell       {label}: {items}, {}, at most {calls} calls of some {reply} tokens",
                 count(spec.runs as usize, "run"),
             ));
-            (all_calls, all_prompts) = (all_calls + calls, all_prompts + prompts);
-            all_replies += replies;
+            all_calls += calls;
+            all_prompts += calls * (prompt + quoted) as u64;
+            all_replies += calls * reply as u64;
         }
-        outlook.missing.sort();
-        outlook.missing.dedup();
         let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
         let thousand = |tokens: u64| format!("{} thousand", tokens.div_ceil(1000));
         outlook.lines.push(format!("calls      at most {all_calls}{shared}"));
@@ -144,104 +128,29 @@ impl Outlook {
         Ok(outlook)
     }
 
-    /// Counts the tokens of a seat, where its model would run here.
-    fn seat(&mut self, name: &str, spec: &Spec, prompts: f64, replies: f64) -> Result<(), Failure> {
-        if Address::is_meant_by(name) {
-            return Ok(());
-        }
-        if !self.models.contains_key(name) {
-            let model = match resolve(name, &spec.hub.local()) {
-                Ok(checkpoint) => {
-                    let size = |file| fs_err::metadata(file).ok().map(|data| data.len());
-                    let bytes = checkpoint.files.weights.iter().map(size).sum();
-                    Model { is_here: true, bytes }
-                }
-                Err(HubError::NotCached(_) | HubError::NoCache) => {
-                    Model { is_here: false, bytes: Card::find(name).and_then(Card::size_bytes) }
-                }
-                Err(error) => return Err(error.into()),
-            };
-            self.models.insert(name.to_owned(), model);
-        }
-        let known = self.work.zip(self.models[name].bytes);
-        self.work = known.map(|((read, multiplied), bytes)| {
-            // Published in two bytes a weight.
-            let weights = bytes as f64 / 2.0;
-            (read + replies * self.stored(bytes), multiplied + (prompts + replies) * weights)
-        });
-        Ok(())
-    }
-
-    /// Of weights that were published in two bytes each.
-    fn stored(&self, bytes: u64) -> f64 {
-        let bits = match self.hardware.compute.quant {
-            Quantisation::None => 16.0,
-            Quantisation::Q8_0 | Quantisation::Int8 => 8.5,
-            // Of models of some four billion weights, whose token tables have eight bits.
-            Quantisation::Q4K => 5.1,
-        };
-        bytes as f64 * bits / 16.0
-    }
-
     /// Whether everything is on this machine.
     pub fn is_whole(&self) -> bool {
-        self.missing.is_empty() && self.models.values().all(|model| model.is_here)
+        self.missing.is_empty() && self.models.is_empty()
     }
 
-    /// What is told of it; `limits` are the machine's, where a model runs on it.
-    fn told(&self, limits: Option<&Limits>) -> Vec<String> {
-        let mut lines = self.lines.clone();
-        for (name, model) in &self.models {
-            let bytes = model.bytes.map(|bytes| gibibytes(self.stored(bytes) as usize));
-            let bytes = bytes.unwrap_or_else(|| "an unknown size".to_owned());
-            lines.push(format!(
-                "memory     {name}: {bytes} of weights, and what its KV cache is given; {} free",
-                gibibytes(available_memory())
-            ));
-        }
-        let batch = self.hardware.max_batch.unwrap_or(DEFAULT_BATCH);
-        lines.push(match (limits, self.work) {
-            (None, _) => "time       the endpoints' own: no model runs on this machine".to_owned(),
-            (_, None) => "time       unknown: the size of a model is not known".to_owned(),
-            // One model after another: weights are read once for each step of a batch, and every token is multiplied with them.
-            (Some(limits), Some((read, multiplied))) => {
-                let rate = limits.bf16_multiply_adds_per_second;
-                let rate = rate.unwrap_or(limits.f32_multiply_adds_per_second);
-                let seconds = read / batch as f64 / limits.bytes_per_second + multiplied / rate;
-                let minutes = Duration::from_secs(60 * (seconds / 60.0).ceil() as u64);
-                format!(
-                    "time       some {} for these tokens on this machine, by its measured limits, {batch} sequences at once, without what prompts share",
-                    format_duration(minutes)
-                )
-            }
-        });
-        for (name, model) in self.models.iter().filter(|(_, model)| !model.is_here) {
-            let bytes = model.bytes.map_or(String::new(), |bytes| {
-                let gigabytes = bytes as f64 / 1e9;
-                format!(
-                    ": {gigabytes:.1} GB, fetched when it runs, or by `wardround models fetch {name}`"
-                )
-            });
-            lines.push(format!("missing    the model {name}{bytes}"));
-        }
-        lines.extend(self.missing.iter().map(|one| format!("missing    {one}")));
-        lines
-    }
-
-    /// Measures the machine, and prints all of it.
-    pub fn tell(&self) -> Result<(), Failure> {
-        let limits = match self.models.is_empty() {
-            true => None,
-            false => {
-                let devices = self.hardware.compute.devices()?;
-                let bytes = BUFFER_BYTES.min(available_memory() / 4);
-                devices.first().map(|device| device.measure_limits(bytes)).transpose()?
-            }
+    fn told(&self) -> Vec<String> {
+        let model = |name: &String| {
+            let bytes = Card::find(name).and_then(Card::size_bytes);
+            let size =
+                bytes.map_or(String::new(), |bytes| format!(": {:.1} GB", bytes as f64 / 1e9));
+            format!(
+                "missing    the model {name}{size}, fetched when it runs, or by `wardround models fetch {name}`"
+            )
         };
-        self.told(limits.as_ref()).into_iter().try_for_each(console::say)?;
-        let lacking = self.models.values().filter(|model| !model.is_here).count();
+        let missing = self.missing.iter().map(|one| format!("missing    {one}"));
+        self.lines.iter().cloned().chain(self.models.iter().map(model)).chain(missing).collect()
+    }
+
+    /// Prints all of it.
+    pub fn tell(&self) -> Result<(), Failure> {
+        self.told().into_iter().try_for_each(console::say)?;
         // Models are fetched when it runs, where they may be.
-        match self.missing.len() + if self.fetches { 0 } else { lacking } {
+        match self.missing.len() + if self.fetches { 0 } else { self.models.len() } {
             0 => Ok(()),
             things => Err(Failure::missing(
                 format!(
@@ -326,12 +235,6 @@ mod tests {
     #[test]
     fn every_recipe_says_what_it_would_take_and_what_is_missing() {
         let empty = tempfile::tempdir().unwrap();
-        let limits = Limits {
-            bytes_per_second: 1e11,
-            f32_multiply_adds_per_second: 1e12,
-            bf16_multiply_adds_per_second: None,
-            i8_multiply_adds_per_second: None,
-        };
         let mut environment = Environment::capture().unwrap();
         environment.cache = Some(empty.path().join("hub"));
         environment.offline = None;
@@ -344,16 +247,12 @@ mod tests {
             let run = RecipeRun { hub: hub.clone(), ..verb.recipe().unwrap() };
             let runs = planned(&run).unwrap();
             let outlook = Outlook::of(&runs).unwrap();
-            let told = outlook.told(Some(&limits)).join("\n");
-            for word in ["calls      at most ", "tokens     some ", "time       "] {
+            let told = outlook.told().join("\n");
+            for word in ["calls      at most ", "tokens     some "] {
                 assert!(told.contains(word), "{name}: {told}");
             }
-            assert!(
-                !told.contains("unknown size") && !told.contains("time       unknown"),
-                "{told}"
-            );
             assert!(told.contains(": `wardround data fetch "), "{name}: {told}");
-            let fetches = told.contains("fetched when it runs") && told.contains("GiB of weights");
+            let fetches = told.contains(" GB, fetched when it runs");
             assert_eq!(fetches, !names_endpoints, "{name}: {told}");
             if name.starts_with("medreact-") {
                 assert!(told.contains("missing    a corpus to search"), "{name}: {told}");

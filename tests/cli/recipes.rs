@@ -67,8 +67,6 @@ fn a_dry_run_of_a_recipe_fetches_nothing_and_says_what_is_missing() {
     for part in [
         "50 items, 3 runs, at most 1650 calls of some 350 tokens",
         "tokens     some ",
-        "GiB of weights",
-        "on this machine",
         "missing    the model gemma3-4b: ",
         "MEDEC-Full-TrainingSet-with-ErrorType.csv: `wardround data fetch medec --to DIR`",
         "missing    a corpus to search",
@@ -267,7 +265,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
 fn what_one_recipe_of_a_paper_lacks_ends_none_of_those_after_it() {
     use wardround::experiment::recipe::built_in::{of_paper, papers};
     let scratch = Scratch::new();
-    // An endpoint that is not asked: the machine is not measured for it.
+    // An endpoint that is not asked.
     let member = "openai:model@http://127.0.0.1:9/v1";
     for paper in papers() {
         let run = format!("recipe {paper} --data-dir . --panel {member} --out {paper}");
