@@ -300,6 +300,7 @@ impl Verb {
             | Verb::Generate(_)
             | Verb::Models(Models::Verify(_))
             | Verb::Data(Data::Ls(_))
+            | Verb::Completions(_)
             | Verb::Audit(AuditVerb::Verify(_) | AuditVerb::Show(_)) => given,
             #[cfg(feature = "serve")]
             Verb::Serve(verb) => {
@@ -310,8 +311,6 @@ impl Verb {
                 verb.within = given;
                 return Ok(None);
             }
-            // What it writes is its own.
-            Verb::Completions(_) => return Ok(None),
         }))
     }
 }

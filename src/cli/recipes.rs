@@ -13,10 +13,9 @@ use super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{DEMO_TEXT, Format, ItemKind};
-use crate::experiment::recipe::built_in::{ids, names, of_paper, papers, text};
+use crate::experiment::recipe::built_in::{names, of_paper, papers, text};
 use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS, Recipe};
-use crate::systems::SystemConfig;
 
 #[derive(Debug, Args)]
 #[command(
@@ -33,7 +32,7 @@ pub struct Recipes {
 
 #[derive(Debug, Subcommand)]
 enum About {
-    /// List the built-in recipes: their paper, cells, calls at most, title
+    /// List the built-in recipes: their paper, cells, title
     Ls(List),
     /// Print a built-in recipe: its file, from which others can be made
     Show(Show),
@@ -89,31 +88,11 @@ impl List {
                 of_paper(paper).is_some_and(|mut recipes| recipes.any(|recipe| recipe == name))
             });
             let cells = count(recipe.dataset.len() * recipe.method.len(), "cell");
-            let (paper, calls, title) = (paper.unwrap_or("-"), calls(&recipe)?, &recipe.title);
-            console::say(format!("{name:22} {paper:15} {cells:>8} {calls:>18}  {title}"))?;
+            let (paper, title) = (paper.unwrap_or("-"), &recipe.title);
+            console::say(format!("{name:22} {paper:15} {cells:>8}  {title}"))?;
         }
         Ok(())
     }
-}
-
-/// The most calls that a recipe makes; of an item of each dataset where these have no list.
-fn calls(recipe: &Recipe) -> Result<String, Failure> {
-    let listed = |name: &String| {
-        let lines = ids(name).unwrap_or_default().lines();
-        lines.filter(|line| !line.starts_with('#')).count() as u64
-    };
-    let items: Option<Vec<u64>> =
-        recipe.dataset.iter().map(|dataset| dataset.ids.as_ref().map(listed)).collect();
-    let (items, unit) = match items {
-        Some(items) => (items.iter().sum(), "calls"),
-        None => (recipe.dataset.len() as u64, "calls an item"),
-    };
-    let mut each = 0;
-    for method in &recipe.method {
-        let config = SystemConfig::with(method.system.entry()?, &method.settings)?;
-        each += u64::from(config.max_calls());
-    }
-    Ok(format!("{} {unit}", items * each * u64::from(recipe.runs)))
 }
 
 impl Show {
