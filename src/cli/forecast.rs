@@ -176,7 +176,7 @@ fn reply_tokens(config: &SystemConfig) -> usize {
         "medreact" | "medreflex" => 350,
         _ => 300,
     };
-    config.decoding.max_tokens.set().map_or(usual, |most| usual.min(most))
+    config.decoding.max_tokens.map_or(usual, |most| usual.min(most))
 }
 
 /// The files of items and exemplars that a run needs and has not.
