@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "serve",
-        "analysis audit experiment panel encoder engine ops data chat tokenizer text diagnosis digest record console outside",
+        "analysis audit experiment panel encoder engine ops data tokenizer text diagnosis digest record console outside",
     ),
     ("bundle", "corpus hub data diagnosis digest console outside"),
     ("report", "analysis experiment systems data text diagnosis record"),
