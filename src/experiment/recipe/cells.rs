@@ -239,7 +239,7 @@ mod tests {
     fn sampling(manifest: RecipeManifest, method: &str) -> BTreeMap<String, SamplingChoice> {
         let (_, setup) =
             of_methods(&manifest).into_iter().find(|(name, _)| name == method).unwrap();
-        assert_eq!(setup.config.decoding.max_tokens, crate::systems::decoding::MaxTokens::Provider);
+        assert_eq!(setup.config.decoding.max_tokens, None);
         setup.slot_sampling
     }
 
