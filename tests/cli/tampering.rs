@@ -216,8 +216,8 @@ fn sealed_lines<R: Link + Clone>(records: &[R], anchor: &str) -> String {
     let mut prev = anchor.to_owned();
     let seal = |(record, seq): (&R, u64)| {
         let mut record = record.clone();
-        let line = chain::seal(&mut record, seq, &prev, &Hasher::default()).unwrap();
-        prev = record.hash().to_owned();
+        let (line, hash) = chain::seal(&mut record, seq, &prev, &Hasher::default()).unwrap();
+        prev = hash;
         line + "\n"
     };
     records.iter().zip(1..).map(seal).collect()
