@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asking::{AskFlags, Asking};
 use crate::cli::exit::Failure;
@@ -14,7 +13,7 @@ use crate::data::Format;
 use crate::experiment::whole_file;
 use crate::prompts::fill;
 use crate::record::{Parse, Stage};
-use crate::systems::case::{Record, Step};
+use crate::systems::case::Step;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::mediqa_corr::words;
@@ -23,14 +22,6 @@ use crate::systems::messages::messages;
 /// The most keywords of a note.
 const MOST: usize = 8;
 const AGENT: &str = "keywords";
-
-/// The record of a call; `keywords` is any JSON.
-#[derive(Serialize)]
-struct Reading {
-    keywords: Value,
-}
-
-impl Record for Reading {}
 
 #[derive(Debug, Args)]
 pub struct Keywords {
@@ -65,15 +56,13 @@ impl Keywords {
             let shape = Shape::record(vec![("keywords", keywords)]);
             let step = Step::new(Stage::Aside, 0, "keywords", shape);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
-            let asked = case.ask(call, |text, finish_reason| {
-                let (found, parse) = words(text, finish_reason, "keywords", MOST);
-                (Reading { keywords: found.words.into() }, parse)
-            })?;
+            let asked =
+                case.ask(call, |text, finish_reason| words(text, finish_reason, "keywords", MOST))?;
             Ok(match asked.call.parse {
                 Parse::Refused | Parse::Unread => Vec::new(),
                 // A keyword must occur in the gold correction.
                 Parse::Ok | Parse::Repaired | Parse::Fallback => {
-                    named(&asked.value.keywords, &error.correction)
+                    named(&asked.value.words, &error.correction)
                 }
             })
         })?;
@@ -89,15 +78,11 @@ impl Keywords {
 }
 
 /// The keywords that occur in the gold correction, each once.
-fn named(keywords: &Value, correction: &str) -> Vec<String> {
+fn named(keywords: &[String], correction: &str) -> Vec<String> {
     let mut named: Vec<String> = Vec::new();
-    for keyword in keywords.as_array().into_iter().flatten() {
-        let keyword = keyword.as_str().unwrap_or_default().trim();
-        if !keyword.is_empty()
-            && correction.contains(keyword)
-            && !named.iter().any(|one| one == keyword)
-        {
-            named.push(keyword.to_owned());
+    for keyword in keywords {
+        if correction.contains(keyword) && !named.contains(keyword) {
+            named.push(keyword.clone());
         }
     }
     named
@@ -109,8 +94,7 @@ mod tests {
 
     #[test]
     fn keywords_stand_in_the_gold_correction_each_once() {
-        let given = json!(["artesunate", " artesunate", "aspirin", "", 7, "IV"]);
+        let given = ["artesunate", "artesunate", "aspirin", "IV"].map(str::to_owned);
         assert_eq!(named(&given, "Give IV artesunate."), ["artesunate", "IV"]);
-        assert!(named(&json!("artesunate"), "Give artesunate.").is_empty());
     }
 }
