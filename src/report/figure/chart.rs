@@ -95,26 +95,23 @@ fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
         }
         _ => None,
     });
-    match *cell {
-        Cell::Number(value, _) => {
-            let marks = vec![Mark::Bar { value, std: None }];
-            Some(Lane { series, said: cell.shown(), marks })
-        }
-        Cell::Spread { mean, std, n, .. } => {
-            let mut lane = Lane::over_runs(series, Spread { mean, std, n });
-            lane.marks.extend(paper);
-            Some(lane)
+    let (said, marks) = match *cell {
+        Cell::Number(value, _) => (cell.shown(), vec![Mark::Bar { value, std: None }]),
+        Cell::Spread { mean: value, std, n, .. } => {
+            let std = Spread { mean: value, std, n }.deviation();
+            let said = Spread { mean: value, std, n: None }.to_string();
+            (said, [Mark::Bar { value, std }].into_iter().chain(paper).collect())
         }
         Cell::Estimate(Estimate { mean, low, high, .. }) => {
             // Without an interval a dot alone; what is said beside it tells why.
             let (low, high) = (low.unwrap_or(mean), high.unwrap_or(mean));
             let ours = Mark::Interval { mean, low, high };
             // The paper's first, so that ours is not hidden.
-            let marks = paper.into_iter().chain([ours]).collect();
-            Some(Lane { series, said: cell.shown(), marks })
+            (cell.shown(), paper.into_iter().chain([ours]).collect())
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Lane { series, said, marks })
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use super::scale::Scale;
 use super::{Drawing, circle, diamond, line, rectangle, whisker, words};
-use crate::analysis::metrics::over_runs::Spread;
 use crate::text::ellipsis;
 
 const WIDTH: f64 = 340.0;
@@ -37,16 +36,6 @@ pub struct Lane {
     pub series: usize,
     pub said: String,
     pub marks: Vec<Mark>,
-}
-
-impl Lane {
-    /// A bar to the mean over the runs, with its deviation.
-    pub fn over_runs(series: usize, figure: impl Into<Spread>) -> Lane {
-        let figure: Spread = figure.into();
-        let (value, std) = (figure.mean, figure.deviation());
-        let said = Spread { std, n: None, ..figure }.to_string();
-        Lane { series, said, marks: vec![Mark::Bar { value, std }] }
-    }
 }
 
 /// What is drawn in a lane. Deviations are to either side.
