@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::health::ParseHealth;
-use super::metrics::MetricsError;
 use super::metrics::bootstrap::{Estimate, run_means, share};
 use super::metrics::calibration::{BINS, Calibration, calibration};
 use super::metrics::cost::Cost;
@@ -27,23 +26,17 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    /// # Errors
-    /// Those of the interval.
-    pub fn of(outcomes: &Outcomes<'_>) -> Result<RunFigures, MetricsError> {
+    pub fn of(outcomes: &Outcomes<'_>) -> RunFigures {
         let verdicts = outcomes.verdicts();
-        let accuracy = OverRuns::of_shares(&verdicts);
-        let interval = match accuracy {
-            Some(_) => Some(share(&run_means(&verdicts), Some(&outcomes.units()))?),
-            None => None,
-        };
-        Ok(RunFigures {
-            accuracy,
-            interval,
+        RunFigures {
+            accuracy: OverRuns::of_shares(&verdicts),
+            // Of nothing there is none.
+            interval: share(&run_means(&verdicts), Some(&outcomes.units())).ok(),
             parse_health: ParseHealth::of(&outcomes.contents.calls.records),
             n_runs: outcomes.contents.plan.runs,
             n_errors: outcomes.n_errors(),
             calibration: calibration(&outcomes.predictions(), BINS),
             cost: outcomes.cost(),
-        })
+        }
     }
 }

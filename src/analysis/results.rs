@@ -231,7 +231,7 @@ mod tests {
         let figures = Figures::of(&contents);
         assert_eq!(figures.near_duplicates, [["q2", "q4"]]);
         assert_eq!(figures.n_units, Some(2));
-        let interval = RunFigures::of(&Outcomes::of(&contents)).unwrap().interval.unwrap();
+        let interval = RunFigures::of(&Outcomes::of(&contents)).interval.unwrap();
         assert_eq!((interval.n_questions, interval.n_units), (3, 2));
     }
 

@@ -96,9 +96,8 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
     let runs: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let rows = runs.iter().map(|run| {
         let system = run.contents.plan.system.clone();
-        Ok::<_, Failure>(ComparedRun { run: run.name(), system, figures: RunFigures::of(run)? })
+        ComparedRun { run: run.name(), system, figures: RunFigures::of(run) }
     });
-    let rows = rows.collect::<Result<_, _>>()?;
     let pairs = runs.iter().skip(1).zip(plans);
     Ok(Comparison {
         dataset,
@@ -113,31 +112,27 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
                 .map(|run| (run.name(), Conditions::of(&run.contents.plan)))
                 .collect::<Vec<_>>(),
         ),
-        runs: rows,
-        pairs: pairs.map(|(other, plan)| pair(&runs[0], other, plan)).collect::<Result<_, _>>()?,
+        runs: rows.collect(),
+        pairs: pairs.map(|(other, plan)| pair(&runs[0], other, plan)).collect(),
     })
 }
 
-fn pair(
-    first: &Outcomes<'_>,
-    other: &Outcomes<'_>,
-    plan: Vec<FieldDifference>,
-) -> Result<RunPair, Failure> {
+fn pair(first: &Outcomes<'_>, other: &Outcomes<'_>, plan: Vec<FieldDifference>) -> RunPair {
     let (left, right) = (first.verdicts(), other.verdicts());
     let is_graded = !first.items().is_empty();
     let units = first.units();
-    let difference = is_graded.then(|| paired_difference(&right, &left, Some(&units)));
     let tests = left.iter().zip(&right).filter(|_| is_graded);
-    Ok(RunPair {
+    RunPair {
         first: first.name(),
         other: other.name(),
         n_runs: left.len().min(right.len()),
-        difference: difference.transpose()?,
+        // Of nothing there is none.
+        difference: paired_difference(&right, &left, Some(&units)).ok(),
         mcnemar: tests.map(|(left, right)| mcnemar(left, right, Some(&units))).collect(),
         agreement: flips::agreement(first, other),
         flips: flips::flips(first, other),
         plan,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl CellResult {
     ) -> Result<CellResult, Failure> {
         let contents = outcomes.contents;
         let calls = &contents.calls.records;
-        let figures = RunFigures::of(outcomes)?;
+        let figures = RunFigures::of(outcomes);
         let accuracy = figures.accuracy;
         let has_notes = contents.items.records.iter().any(|record| record.note().is_some());
         let of_notes = || NoteFigures::of(outcomes, scorer);

@@ -143,7 +143,7 @@ fn calibration_is_of_answers_that_were_read() {
     let (plan, mut items, calls) = records();
     let figures = |items: &[AnswerLine]| {
         let contents = contents_of(plan.clone(), items.to_vec(), calls.clone());
-        let figure = RunFigures::of(&Outcomes::of(&contents)).unwrap().calibration.unwrap();
+        let figure = RunFigures::of(&Outcomes::of(&contents)).calibration.unwrap();
         assert!(shown(&contents).contains(&format!("confidence over {} answers", figure.n)));
         figure.n
     };
