@@ -8,7 +8,7 @@ use serde_json::json;
 use super::options::{OutputFormat, ScorerFlags};
 use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
-use crate::analysis::notes::{Prices, submission};
+use crate::analysis::notes::{CorrectionScorer, submission};
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
@@ -21,7 +21,6 @@ use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::{results, whole_file};
 use crate::record::NoteLine;
-use crate::report::Scoring;
 
 /// The page's file name in a run directory or a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -38,28 +37,11 @@ pub struct Report {
     /// search-counts, search-sources
     #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,
-    /// Prices in dollars per million prompt, completion and cached prompt tokens, for the cost of a run on notes
-    #[arg(
-        long,
-        value_name = "PROMPT,COMPLETION,CACHED",
-        default_value = "0.10,0.40,0.025",
-        value_parser = prices
-    )]
-    prices: Prices,
     #[command(flatten)]
     scorers: ScorerFlags,
     /// Write a MEDIQA-CORR 2024 submission of the first run over the notes instead of the page
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     submission: Option<PathBuf>,
-}
-
-fn prices(text: &str) -> Result<Prices, String> {
-    let is_price = |price: &f64| price.is_finite() && *price >= 0.0;
-    let prices = text.split(',').map(|price| price.trim().parse().ok().filter(is_price));
-    match prices.collect::<Option<Vec<f64>>>().as_deref() {
-        Some(&[prompt, completion, cached]) => Ok(Prices { prompt, completion, cached }),
-        _ => Err("expected three prices, such as 0.10,0.40,0.025".to_owned()),
-    }
 }
 
 impl Report {
@@ -90,15 +72,11 @@ impl Report {
             Some(begun) => self.write_recipe(&begun)?,
             None => {
                 let contents = Contents::read(&self.directory)?;
-                write_scored(&contents, &self.directory, &self.scoring(&contents)?)?;
+                let scorer = self.scorers.correction_scorer([&contents])?;
+                write_scored(&contents, &self.directory, &scorer)?;
             }
         }
         Ok(console::say(self.directory.join(FILE).display().to_string())?)
-    }
-
-    /// The scorer and the prices of a run on notes.
-    fn scoring(&self, contents: &Contents) -> Result<Scoring, Failure> {
-        Ok(Scoring { scorer: self.scorers.correction_scorer([contents])?, prices: self.prices })
     }
 
     /// Writes a run on notes as a submission to MEDIQA-CORR 2024.
@@ -172,7 +150,8 @@ impl Report {
             }
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?);
+                let mut tables =
+                    crate::report::tables(&contents, &self.scorers.correction_scorer([&contents])?);
                 say_unfinished(&contents, &mut tables);
                 tables
             }
@@ -233,12 +212,16 @@ pub(super) fn print(tables: &[Table], format: OutputFormat) -> Result<(), Failur
 
 /// Writes the page of a run, finished or not, into its directory.
 pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
-    write_scored(contents, directory, &Scoring::default())
+    write_scored(contents, directory, &CorrectionScorer::default())
 }
 
-/// As [`write`], with the scorer and the prices of a run on notes.
-fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
-    let pages = crate::report::render(contents, scoring)?;
+/// As [`write`], with the scorer of a run on notes.
+fn write_scored(
+    contents: &Contents,
+    directory: &Path,
+    scorer: &CorrectionScorer,
+) -> Result<(), Failure> {
+    let pages = crate::report::render(contents, scorer)?;
     // report.html is the first of them and written last: where it is, all are.
     for (file, page) in pages.iter().rev() {
         whole_file::write_private(&directory.join(file), page.as_bytes())?;

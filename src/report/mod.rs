@@ -19,7 +19,7 @@ mod tests;
 use thiserror::Error;
 
 pub use kit::{content_policy, environment};
-pub use run::{Scoring, file as run_page, render, tables};
+pub use run::{file as run_page, render, tables};
 
 use crate::diagnosis::{Blame, Diagnosis};
 

@@ -173,15 +173,16 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
         assert!(names.contains(&name), "{names:?}");
     }
     assert_eq!(&tables[0]["rows"][0]["share"]["mean"], detection);
-    let csv = scratch.wardround("report out --format csv --table cost --prices 0,1,0");
+    let csv = scratch.wardround("report out --format csv --table cost");
     let csv = &csv.succeeded().stdout;
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let row = reader.records().next().unwrap().unwrap();
-    let [completion, dollars] = [5, 6].map(|field| row[field].parse::<f64>().unwrap());
-    assert_eq!((&row[0], dollars), ("detection", completion / 1e6));
+    let number = |field: usize| row[field].parse::<f64>().unwrap();
+    let [prompt, cached, completion, dollars] = [3, 4, 5, 6].map(number);
+    let expected = ((prompt - cached) * 0.10 + cached * 0.025 + completion * 0.40) / 1e6;
+    assert_eq!((&row[0], dollars), ("detection", expected));
     let markdown = scratch.wardround("report out --format md --table consensus");
     assert!(markdown.succeeded().stdout.contains("| *detection* |"));
-    scratch.wardround("report out --format md --prices 1,2").refused(2, &["expected three prices"]);
     scratch
         .wardround("report out --format md --table accuracy")
         .refused(2, &["out has no table accuracy", "hint: it has detection, "]);

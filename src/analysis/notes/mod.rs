@@ -28,6 +28,6 @@ pub use keywords::{GivenKeywords, KeywordFile};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
 pub use quality::{CorrectionScorer, Measure, NeuralScores, Quality, ScoresByPair};
 pub use search::{SearchFigures, Spread};
-pub use stages::{Prices, StageCost};
+pub use stages::{CACHED_PRICE, COMPLETION_PRICE, PROMPT_PRICE, StageCost};
 pub use submission::submission;
 pub use verdict::{Verdict, verdict};

@@ -22,28 +22,18 @@ pub struct StageCost {
     pub latency_seconds: f64,
 }
 
-/// Dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prices {
-    pub prompt: f64,
-    pub completion: f64,
-    pub cached: f64,
-}
-
-impl Default for Prices {
-    /// The paper's, of Gemini 2.0 Flash.
-    fn default() -> Prices {
-        Prices { prompt: 0.10, completion: 0.40, cached: 0.025 }
-    }
-}
+/// Dollars for a million tokens, the paper's, of Gemini 2.0 Flash.
+pub const PROMPT_PRICE: f64 = 0.10;
+pub const COMPLETION_PRICE: f64 = 0.40;
+pub const CACHED_PRICE: f64 = 0.025;
 
 impl StageCost {
     /// Dollars a note.
-    pub fn price(&self, prices: &Prices) -> f64 {
+    pub fn price(&self) -> f64 {
         let fresh = self.prompt_tokens - self.cached_tokens;
-        let sum = fresh * prices.prompt
-            + self.cached_tokens * prices.cached
-            + self.completion_tokens * prices.completion;
+        let sum = fresh * PROMPT_PRICE
+            + self.cached_tokens * CACHED_PRICE
+            + self.completion_tokens * COMPLETION_PRICE;
         sum / 1e6
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use super::{columns, gains};
-use crate::analysis::notes::{KeywordFile, NoteFigures, Prices};
+use crate::analysis::notes::{KeywordFile, NoteFigures};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
 use crate::experiment::recipe::Recipe;
@@ -39,7 +39,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         health: entry.cell.parse_health,
     });
     let by_cell: Vec<notes::Entry<'_>> = by_cell.collect();
-    for mut table in notes::all(&by_cell, &Prices::default()) {
+    for mut table in notes::all(&by_cell) {
         // A recipe's cost is another table.
         if table.name == "cost" {
             table.name = "stages";

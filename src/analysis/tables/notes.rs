@@ -5,7 +5,9 @@ use super::correction::correction;
 use super::search;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{Detection, NoteFigures, Prices};
+use crate::analysis::notes::{
+    CACHED_PRICE, COMPLETION_PRICE, Detection, NoteFigures, PROMPT_PRICE,
+};
 use crate::analysis::table::{Cell, Table, TableBuilder};
 
 /// Figures, and what their rows are headed by; empty for a run alone.
@@ -24,7 +26,7 @@ pub(super) struct Of<'a, T> {
 }
 
 /// The tables for which there are figures.
-pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
+pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
     let tables = [
         detection(entries),
         confusion(entries),
@@ -34,7 +36,7 @@ pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
         consensus(entries),
         confidence(entries),
         low_confidence(entries),
-        cost(entries, prices),
+        cost(entries),
     ];
     let mut tables: Vec<Table> = tables.into_iter().flatten().collect();
     tables.extend(search::all(entries));
@@ -193,9 +195,7 @@ fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
         .unless_empty()
 }
 
-fn cost(entries: &[Entry<'_>], prices: &Prices) -> Option<Table> {
-    let whose = if *prices == Prices::default() { ", MedGuards' (Gemini 2.0 Flash)" } else { "" };
-    let Prices { prompt, completion, cached } = *prices;
+fn cost(entries: &[Entry<'_>]) -> Option<Table> {
     table("cost", "Cost per note, by stage (MedGuards, Table 10)", entries, |notes| Some(&notes.stages))
         .text("stage", |row| &row.of.stage)
         .number("calls in all", |row| row.of.calls)
@@ -204,9 +204,9 @@ fn cost(entries: &[Entry<'_>], prices: &Prices) -> Option<Table> {
         .number("prompt tokens", |row| Cell::Number(row.of.prompt_tokens, 1))
         .number("of these cached", |row| Cell::Number(row.of.cached_tokens, 1))
         .number("completion tokens", |row| Cell::Number(row.of.completion_tokens, 1))
-        .number("dollars", |row| Cell::Number(row.of.price(prices), 6))
+        .number("dollars", |row| Cell::Number(row.of.price(), 6))
         .note(format!(
-            "Means over all notes × runs, including those that a stage did not see. Of calls that run in parallel the longest counts in seconds. Prices per million tokens: ${prompt} prompt, ${completion} completion, ${cached} cached{whose}; not what this run's models cost."
+            "Means over all notes × runs, including those that a stage did not see. Of calls that run in parallel the longest counts in seconds. Prices per million tokens: ${PROMPT_PRICE} prompt, ${COMPLETION_PRICE} completion, ${CACHED_PRICE} cached, MedGuards' (Gemini 2.0 Flash); not what this run's models cost."
         ))
         .unless_empty()
 }

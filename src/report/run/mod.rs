@@ -19,7 +19,7 @@ use super::table::{Kind, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::calibration::{BINS, Calibration, Prediction, calibration};
-use crate::analysis::notes::{CorrectionScorer, Prices};
+use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::tables::{self, Labelled};
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
@@ -27,13 +27,6 @@ use crate::record::ItemText;
 
 const PAGE: kit::Page =
     kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
-
-/// What a run's records do not hold and the figures of notes need.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scoring {
-    pub scorer: CorrectionScorer,
-    pub prices: Prices,
-}
 
 /// What a run came to.
 #[derive(Default, Serialize)]
@@ -61,17 +54,17 @@ struct Results {
 /// A template that cannot be filled in.
 pub fn render(
     contents: &Contents,
-    scoring: &Scoring,
+    scorer: &CorrectionScorer,
 ) -> Result<Vec<(String, String)>, ReportError> {
-    render_parts(contents, scoring, page::CASES)
+    render_parts(contents, scorer, page::CASES)
 }
 
 pub(super) fn render_parts(
     contents: &Contents,
-    scoring: &Scoring,
+    scorer: &CorrectionScorer,
     cases_per_page: usize,
 ) -> Result<Vec<(String, String)>, ReportError> {
-    let results = results(contents, scoring);
+    let results = results(contents, scorer);
     let titled = |table: &Table| {
         context! {
             title => &table.title,
@@ -85,7 +78,7 @@ pub(super) fn render_parts(
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
     };
-    let pages = page::pages(contents, &scoring.scorer.neural, cases_per_page);
+    let pages = page::pages(contents, &scorer.neural, cases_per_page);
     let render = |(index, page): (usize, Value)| {
         let text = PAGE.render(context! { page, ..shared.clone() })?;
         Ok((page::file(index + 1), text))
@@ -94,19 +87,19 @@ pub(super) fn render_parts(
 }
 
 /// The tables of the same contents.
-pub fn tables(contents: &Contents, scoring: &Scoring) -> Vec<Table> {
-    let Results { mut tables, warning, conditions, .. } = results(contents, scoring);
+pub fn tables(contents: &Contents, scorer: &CorrectionScorer) -> Vec<Table> {
+    let Results { mut tables, warning, conditions, .. } = results(contents, scorer);
     for table in &mut tables {
         table.notes.extend(warning.iter().chain(&conditions).cloned());
     }
     tables
 }
 
-fn results(contents: &Contents, scoring: &Scoring) -> Results {
+fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let plan = &contents.plan;
     let results = match kind(contents) {
         ItemKind::Questions => questions::results(contents),
-        ItemKind::Notes => notes::results(contents, scoring),
+        ItemKind::Notes => notes::results(contents, scorer),
     };
     let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
     Results { conditions, ..results }

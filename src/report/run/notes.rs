@@ -1,10 +1,10 @@
 //! What a run on notes came to: its figures, its tables, and how it was made.
 
-use super::{Results, Scoring, confidence, method, read};
+use super::{Results, confidence, method, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::Spread;
-use crate::analysis::notes::NoteFigures;
+use crate::analysis::notes::{CorrectionScorer, NoteFigures};
 use crate::analysis::tables::correction::missing_weights;
 use crate::analysis::tables::notes::{self, Entry};
 use crate::experiment::contents::Contents;
@@ -36,15 +36,15 @@ const CHARTS: [Chart; 3] = [
     },
 ];
 
-pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
+pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let outcomes = Outcomes::of(contents);
-    let figures = NoteFigures::of(&outcomes, &scoring.scorer);
+    let figures = NoteFigures::of(&outcomes, scorer);
     let notes: Vec<&NoteLine> = contents.notes().into_values().collect();
     let (headline, about) = headline(&figures);
     let health = ParseHealth::of(&contents.calls.records);
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     let entry = Entry { heading: String::new(), notes: &figures, health };
-    let mut tables = notes::all(&[entry], &scoring.prices);
+    let mut tables = notes::all(&[entry]);
     tables.extend(confidence(&outcomes.predictions(), health).map(|(table, _)| table));
     let charts = CHARTS.iter().filter_map(|chart| {
         let table = tables.iter().find(|table| table.name == chart.table)?;

@@ -6,13 +6,13 @@ use super::fixtures::assert_asks_for_nothing;
 use super::notes::{ARABIC, called, contents, gold, located, note, plan, records};
 use super::only_page;
 use crate::analysis::Outcomes;
-use crate::analysis::notes::{CorrectionScorer, Measure, NeuralScores, NoteFigures, Prices};
+use crate::analysis::notes::{CorrectionScorer, Measure, NeuralScores, NoteFigures};
 use crate::analysis::table::Table;
 use crate::record::{Reply, SettledBy};
-use crate::report::{Scoring, tables};
+use crate::report::tables;
 
 fn page() -> String {
-    only_page(&records(), &Scoring::default()).unwrap()
+    only_page(&records(), &CorrectionScorer::default()).unwrap()
 }
 
 /// The part of the page that shows one note of one run.
@@ -35,7 +35,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
     let page = page();
     records.items.records.reverse();
     records.calls.records.reverse();
-    assert_eq!(page, only_page(&records, &Scoring::default()).unwrap());
+    assert_eq!(page, only_page(&records, &CorrectionScorer::default()).unwrap());
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn asks_for_nothing_and_says_what_it_is() {
     assert!(!page.contains("is noise"));
     let mut records = records();
     records.plan.synthetic = true;
-    let page = only_page(&records, &Scoring::default()).unwrap();
+    let page = only_page(&records, &CorrectionScorer::default()).unwrap();
     assert!(page.contains("every answer on this page is noise"));
 }
 
@@ -82,7 +82,10 @@ fn what_models_and_notes_say_stays_text() {
     let mut plan = plan();
     plan.runs = 1;
     plan.dataset.items = vec![hostile.into(), "failed".into()];
-    let page = only_page(&contents(plan, vec![victim, failed], vec![attack]), &Scoring::default());
+    let page = only_page(
+        &contents(plan, vec![victim, failed], vec![attack]),
+        &CorrectionScorer::default(),
+    );
     let page = page.unwrap();
     for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
         assert_eq!(page.matches(markup).count(), count, "{markup}");
@@ -177,7 +180,7 @@ fn other_languages_run_in_their_own_direction() {
 fn tables_equal_the_figures() {
     let records = records();
     let figures = NoteFigures::of(&Outcomes::of(&records), &CorrectionScorer::default());
-    let tables = tables(&records, &Scoring::default());
+    let tables = tables(&records, &CorrectionScorer::default());
     let detection = figures.detection.as_ref().unwrap();
     let shown = rows(&tables, "detection");
     assert_eq!(shown[0]["share"]["mean"], detection.accuracy.mean);
@@ -226,9 +229,9 @@ fn tables_equal_the_figures() {
     assert!(near("expected calibration error", 0.8 * 0.04 + 0.2 * 0.76), "{calibration}");
     let cost = rows(&tables, "cost");
     let all = figures.stages.last().unwrap();
-    assert_eq!(cost.last().unwrap()["per note: dollars"], all.price(&Prices::default()));
+    assert_eq!(cost.last().unwrap()["per note: dollars"], all.price());
     assert_eq!(cost.last().unwrap()["per note: prompt tokens"], all.prompt_tokens);
-    let page = only_page(&records, &Scoring::default()).unwrap();
+    let page = only_page(&records, &CorrectionScorer::default()).unwrap();
     for table in &tables {
         let html = table.html();
         let (cells, _) = html.split_once("</table>").unwrap();
@@ -254,7 +257,7 @@ fn of_a_sound_note_the_right_location_is_none() {
         plan.dataset.items = vec!["ms-test-sound".into()];
         plan.runs = 1;
         let records = contents(plan, vec![located_as(id)], Vec::new());
-        let rows = rows(&tables(&records, &Scoring::default()), "consensus");
+        let rows = rows(&tables(&records, &CorrectionScorer::default()), "consensus");
         assert_eq!(rows[0]["right"], right, "{rows:?}");
     }
 }
@@ -262,14 +265,14 @@ fn of_a_sound_note_the_right_location_is_none() {
 #[test]
 fn a_measure_without_weights_is_empty_and_loud() {
     let records = records();
-    let told = |scoring: &Scoring| {
-        (rows(&tables(&records, scoring), "correction"), only_page(&records, scoring).unwrap())
+    let told = |scorer: &CorrectionScorer| {
+        (rows(&tables(&records, scorer), "correction"), only_page(&records, scorer).unwrap())
     };
     let row = |rows: &[Value], measure: &str| {
         let row = rows.iter().find(|row| row["measure"] == measure);
         row.unwrap_or_else(|| panic!("{measure}")).clone()
     };
-    let (rows, page) = told(&Scoring::default());
+    let (rows, page) = told(&CorrectionScorer::default());
     assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: needs its model in --scorers DIR"));
     for measure in ["BERTScore", "BLEURT", "AggregateScore", "KPCS, Eq. 9", "KPCS, gated"] {
         let row = row(&rows, measure);
@@ -281,15 +284,15 @@ fn a_measure_without_weights_is_empty_and_loud() {
     }
     assert!(row(&rows, "ROUGE-1")["subset"]["mean"].is_f64());
 
-    let mut scoring = Scoring::default();
+    let mut scorer = CorrectionScorer::default();
     for record in records.notes().into_values() {
         let wanted = record.gold.as_ref().and_then(|gold| gold.correction.clone());
         if let Some((wanted, given)) = wanted.zip(record.correction.clone()) {
             let learned = NeuralScores::from([(Measure::BertScore, 0.5), (Measure::Bleurt, 0.25)]);
-            scoring.scorer.neural.insert((wanted, given), learned);
+            scorer.neural.insert((wanted, given), learned);
         }
     }
-    let (rows, page) = told(&scoring);
+    let (rows, page) = told(&scorer);
     assert!(!page.contains("not computed"));
     assert_eq!(row(&rows, "BERTScore")["subset"]["mean"], 0.5);
     assert!(row(&rows, "KPCS, α = 0.5, Eq. 9")["composite"]["mean"].is_f64());
@@ -300,29 +303,15 @@ fn a_measure_without_weights_is_empty_and_loud() {
     for (keyword, expected) in [("quinine", 0.0), ("", 0.5 + 0.5 * similarity)] {
         for record in records.notes().into_values() {
             let given = vec![keyword.to_owned()];
-            scoring.scorer.keywords.by_note.insert(record.item.clone(), given);
+            scorer.keywords.by_note.insert(record.item.clone(), given);
         }
-        let (rows, page) = told(&scoring);
+        let (rows, page) = told(&scorer);
         let kpcs = row(&rows, "KPCS, α = 0.5, Eq. 9")["subset"]["mean"].as_f64().unwrap();
         assert!((kpcs - expected).abs() < 1e-12, "{keyword:?}: {kpcs} against {expected}");
         assert!(
             page.contains("KPCS takes as keywords those given by the recipe or with --keywords")
         );
     }
-}
-
-#[test]
-fn prices_are_what_is_given() {
-    let records = records();
-    let prices = Prices { prompt: 0.0, completion: 2.0, cached: 0.0 };
-    let scorer = CorrectionScorer::default();
-    let tables = tables(&records, &Scoring { scorer, prices });
-    let cost = rows(&tables, "cost");
-    let all = cost.last().unwrap();
-    let completion = all["per note: completion tokens"].as_f64().unwrap();
-    assert_eq!(all["per note: dollars"], completion * 2.0 / 1e6);
-    let notes = tables.iter().find(|table| table.name == "cost").unwrap().notes.join(" ");
-    assert!(notes.contains("$2 completion") && !notes.contains("the paper's (Gemini"), "{notes}");
 }
 
 #[test]
@@ -333,9 +322,10 @@ fn without_gold_or_without_records_there_is_a_page() {
             note.gold = None;
         }
     }
-    let page = only_page(&ungraded, &Scoring::default()).unwrap();
+    let page = only_page(&ungraded, &CorrectionScorer::default()).unwrap();
     assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
-    let empty = only_page(&contents(plan(), Vec::new(), Vec::new()), &Scoring::default()).unwrap();
+    let empty =
+        only_page(&contents(plan(), Vec::new(), Vec::new()), &CorrectionScorer::default()).unwrap();
     assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
     assert!(empty.contains("so nothing is graded"));
 }

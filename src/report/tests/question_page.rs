@@ -6,14 +6,14 @@ use super::fixtures::{assert_asks_for_nothing, call, item, round};
 use super::only_page;
 use super::questions::{contents, contents_of, records};
 use crate::analysis::figures::RunFigures;
+use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::panel::DecodingMode;
 use crate::record::{AnswerLine, CallLine, Parse, Reply};
-use crate::report::Scoring;
 
 fn shown(contents: &Contents) -> String {
-    only_page(contents, &Scoring::default()).unwrap()
+    only_page(contents, &CorrectionScorer::default()).unwrap()
 }
 
 fn page() -> String {
@@ -238,7 +238,8 @@ fn a_case_shows_the_question_as_it_was_put_and_no_instructions() {
 fn cases_beyond_a_pages_fill_pages_of_their_own() {
     let contents = contents();
     let whole = page();
-    let pages = crate::report::run::render_parts(&contents, &Scoring::default(), 2).unwrap();
+    let pages =
+        crate::report::run::render_parts(&contents, &CorrectionScorer::default(), 2).unwrap();
     let count = |text: &str| text.matches("<details class=\"case\"").count();
     let cases: Vec<usize> = pages.iter().map(|(_, page)| count(page)).collect();
     assert_eq!(cases.iter().sum::<usize>(), count(&whole));

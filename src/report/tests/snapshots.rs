@@ -5,16 +5,17 @@ use serde_json::json;
 use super::fixtures::{call, item, round};
 use super::only_page;
 use super::{notes, questions};
+use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::rating::sheet::{Entry, NoteShown, Sheet, Shown};
 use crate::analysis::recipe::results::RecipeResults;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
-use crate::report::{Scoring, rating, recipe, tables};
+use crate::report::{rating, recipe, tables};
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
-    said(&only_page(contents, &Scoring::default()).unwrap())
+    said(&only_page(contents, &CorrectionScorer::default()).unwrap())
 }
 
 fn said(page: &str) -> String {
@@ -49,7 +50,7 @@ fn the_page_of_a_note() {
 #[test]
 fn the_tables_of_a_run() {
     for (kind, contents) in [("questions", questions::contents()), ("notes", notes::records())] {
-        let tables = tables(&contents, &Scoring::default());
+        let tables = tables(&contents, &CorrectionScorer::default());
         let tables: Vec<String> = tables.iter().map(|table| table.markdown()).collect();
         insta::assert_snapshot!(format!("tables of {kind}"), tables.join("\n"));
     }

@@ -5,11 +5,11 @@ use serde_json::json;
 use super::fixtures::assert_asks_for_nothing;
 use super::notes::{called, contents, note, plan};
 use super::only_page;
+use crate::analysis::notes::CorrectionScorer;
 use crate::record::{
     CallLine, EvidenceLine, Message, NoteLine, Part, Passage, Reply, RetrievedChunk, SearchLine,
     SearchPlace, Trajectory, TurnLine,
 };
-use crate::report::Scoring;
 
 /// As long as the chunks of a corpus at their longest.
 const CHUNK: usize = 1000;
@@ -102,7 +102,7 @@ fn page(note: NoteLine, calls: Vec<CallLine>, searches: Vec<SearchLine>) -> Stri
     (plan.runs, plan.dataset.items) = (1, vec!["ms-test-found".into()]);
     let mut contents = contents(plan, vec![note], calls);
     contents.searches.records = searches;
-    only_page(&contents, &Scoring::default()).unwrap()
+    only_page(&contents, &CorrectionScorer::default()).unwrap()
 }
 
 #[test]
