@@ -28,9 +28,6 @@ pub enum CorpusVerb {
 pub struct Info {
     /// Directory of a corpus
     directory: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -44,55 +41,46 @@ run_each!(CorpusVerb: Build, Info, Search, Verify);
 impl Info {
     fn run(self) -> Result<(), Failure> {
         let corpus = Corpus::open(&self.directory)?;
-        match self.json {
-            true => {
-                let value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
-                Ok(console::say(value.to_string())?)
+        let manifest = corpus.manifest();
+        console::say(format!(
+            "{:24} {:>10} {:>10} {:>9}  licence",
+            "source", "documents", "chunks", "MB"
+        ))?;
+        let line = |name: &str, source: &BuiltSource, licence: &str| {
+            let megabytes = source.text_bytes as f64 / 1e6;
+            format!(
+                "{name:24} {:>10} {:>10} {megabytes:>9.1}  {licence}",
+                source.documents, source.chunks
+            )
+        };
+        for source in &manifest.sources {
+            let shared =
+                if source.description.redistribute { "" } else { " (not to be handed on)" };
+            let licence = format!("{}{shared}", source.description.licence);
+            console::say(line(&source.description.label, source, &licence))?;
+            if source.empty > 0 {
+                console::note(format!(
+                    "note: {}: {} documents without text were left out; build.jsonl lists them",
+                    source.description.label, source.empty
+                ));
             }
-            false => table(&corpus),
         }
+        let bytes: u64 = manifest.files.iter().map(|file| file.size_bytes).sum();
+        let total = format!(
+            "{:24} {:>10} {:>10} {:>9.1}",
+            "all",
+            manifest.documents,
+            manifest.chunks,
+            bytes as f64 / 1e6
+        );
+        console::say(format!("{total}  with vectors"))?;
+        let name = manifest.encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
+        let form = manifest.vectors;
+        let dtype = serde_json::to_value(form.dtype).unwrap_or_default();
+        let dtype = dtype.as_str().unwrap_or_default();
+        console::say(format!("encoder {name}, {} dimensions in {dtype}", form.dims))?;
+        Ok(console::say(format!("id {}", corpus.id()))?)
     }
-}
-
-fn table(corpus: &Corpus) -> Result<(), Failure> {
-    let manifest = corpus.manifest();
-    console::say(format!(
-        "{:24} {:>10} {:>10} {:>9}  licence",
-        "source", "documents", "chunks", "MB"
-    ))?;
-    let line = |name: &str, source: &BuiltSource, licence: &str| {
-        let megabytes = source.text_bytes as f64 / 1e6;
-        format!(
-            "{name:24} {:>10} {:>10} {megabytes:>9.1}  {licence}",
-            source.documents, source.chunks
-        )
-    };
-    for source in &manifest.sources {
-        let shared = if source.description.redistribute { "" } else { " (not to be handed on)" };
-        let licence = format!("{}{shared}", source.description.licence);
-        console::say(line(&source.description.label, source, &licence))?;
-        if source.empty > 0 {
-            console::note(format!(
-                "note: {}: {} documents without text were left out; build.jsonl lists them",
-                source.description.label, source.empty
-            ));
-        }
-    }
-    let bytes: u64 = manifest.files.iter().map(|file| file.size_bytes).sum();
-    let total = format!(
-        "{:24} {:>10} {:>10} {:>9.1}",
-        "all",
-        manifest.documents,
-        manifest.chunks,
-        bytes as f64 / 1e6
-    );
-    console::say(format!("{total}  with vectors"))?;
-    let name = manifest.encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
-    let form = manifest.vectors;
-    let dtype = serde_json::to_value(form.dtype).unwrap_or_default();
-    let dtype = dtype.as_str().unwrap_or_default();
-    console::say(format!("encoder {name}, {} dimensions in {dtype}", form.dims))?;
-    Ok(console::say(format!("id {}", corpus.id()))?)
 }
 
 impl Verify {

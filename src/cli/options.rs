@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
-use crate::hub::{self, DatasetCard, Environment, HubOptions, OfflineReason};
+use crate::hub::{self, Environment, HubOptions, OfflineReason};
 use crate::panel::sampling;
 
 /// How models are found.
@@ -27,35 +27,6 @@ impl HubFlags {
         options.offline = self.offline.then_some(OfflineReason::Flag);
         options.quiet = quiet;
         Ok(options)
-    }
-}
-
-/// The flags of the command that downloads datasets.
-#[derive(Clone, Debug, Args)]
-pub struct FetchFlags {
-    /// Directory to write to; existing files with the right checksum are kept
-    #[arg(long, value_name = "DIR")]
-    pub to: PathBuf,
-    /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
-    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
-    endpoint: Option<String>,
-    #[command(flatten)]
-    progress: QuietFlag,
-    #[command(flatten)]
-    hub: HubFlags,
-}
-
-impl FetchFlags {
-    pub fn options(&self) -> Result<HubOptions, Failure> {
-        self.hub.options(self.progress.quiet)
-    }
-
-    /// Downloads the files of a dataset, and prints their paths.
-    pub fn fetch(&self, card: &DatasetCard, options: &HubOptions) -> Result<(), Failure> {
-        for path in hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), options)? {
-            console::say(path.display().to_string())?;
-        }
-        Ok(())
     }
 }
 
@@ -209,8 +180,7 @@ impl SubsetFlags {
     pub fn subset(self) -> Subset {
         match (self.ids, self.limit, self.sample_seed) {
             (Some(path), _, _) => Subset::IdsFile { path },
-            (None, Some(limit), Some(seed)) => Subset::Sample { limit, seed },
-            (None, Some(limit), None) => Subset::First { limit },
+            (None, Some(limit), seed) => Subset::Limit { limit, seed },
             (None, None, _) => Subset::All,
         }
     }

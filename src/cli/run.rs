@@ -34,7 +34,7 @@ use crate::systems::table::SystemEntry;
 use crate::systems::{SYSTEMS, Which};
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 17] = [
+const SETTLED: [&str; 16] = [
     "system",
     "data",
     "format",
@@ -50,7 +50,6 @@ const SETTLED: [&str; 17] = [
     "ExemplarFiles",
     "sources",
     "reranker_tokens",
-    "reranker_quant",
     "no_passages",
 ];
 

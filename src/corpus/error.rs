@@ -28,7 +28,7 @@ faults! {
         ChangedInput { path: PathBuf, expected: String, found: String } => Artefact,
             "put the input back as it was, or build into a new directory";
         #[error("{} {problem}", path.display())]
-        Input { path: PathBuf, problem: String, hint: Option<String> } => Usage, hint.clone();
+        Input { path: PathBuf, problem: String, hint: Option<&'static str> } => Usage, hint.map(str::to_owned);
         #[error("source `{label}` has two documents with the id `{id}`")]
         RepeatedId { label: String, id: String } => Usage;
         #[error("a corpus holds {} chunks at most", u32::MAX)]
@@ -37,7 +37,7 @@ faults! {
         Vector { chunk: String, problem: String } => Usage;
         #[error("{} exists and is not empty", path.display())]
         Taken { path: PathBuf } => Usage,
-            "name a new directory, or go on with --resume where a build was killed";
+            "name a new directory; a build that was killed goes on by the very command that began it";
         #[error("{} is being written by another process", path.display())]
         Busy { path: PathBuf } => Usage;
         #[error("there is no corpus at {}: it has no corpus.toml", path.display())]
@@ -45,7 +45,7 @@ faults! {
             "name a directory that `wardround corpus build` wrote";
         #[error("the corpus at {} was not built to its end", path.display())]
         Unfinished { path: PathBuf } => Artefact,
-            "`wardround corpus build --resume --out DIR` goes on";
+            "the `corpus build` that began it goes on when it is given again";
         #[error("{} is of schema {found}; this program reads up to {known}", path.display())]
         Newer { path: PathBuf, found: i64, known: u32 } => Artefact,
             "take the version of wardround that built it, or a newer one";

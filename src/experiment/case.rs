@@ -11,7 +11,6 @@ use std::sync::mpsc::channel;
 use serde_json::{Map, Value, json};
 
 use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
-use super::library::Library;
 use super::plan::{MemberChoice, MemberPlan};
 use super::spec::Spec;
 use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
@@ -21,7 +20,7 @@ use crate::panel::backbone::Backbone;
 use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
-use crate::retrieval::Retrieve;
+use crate::retrieval::{Retrieve, Retriever};
 use crate::systems::{Opening, Parts, System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
@@ -132,12 +131,12 @@ impl Spec {
     pub fn seat(
         &self,
         model: impl Fn(&str) -> Option<Arc<Backbone>>,
-        library: Option<&Library>,
+        library: Option<&Arc<Retriever>>,
         sets: &mut ExemplarSets,
     ) -> Result<Seated, Failure> {
         let prompts = self.case_prompts()?;
         let Shown { exemplars, plan } = self.read_exemplars(sets, None)?;
-        let searched = library.iter().flat_map(|library| library.searched.corpus.iter().cloned());
+        let searched = library.iter().flat_map(|library| library.searched().corpus.iter().cloned());
         let shown = plan.iter().flat_map(ExemplarPlan::sums);
         let thinking = self.config.decoding.thinking.told();
         let slots = self.config.slots();
@@ -158,7 +157,7 @@ impl Spec {
             files: searched.chain(shown).collect(),
             settings: self.config.call_settings(self.decoding),
             system: self.config.build(&prompts, &exemplars)?,
-            retriever: library.map(Library::open).transpose()?,
+            retriever: library.map(Retriever::loaded).transpose()?,
             config: self.config.clone(),
         })
     }

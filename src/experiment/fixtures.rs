@@ -13,7 +13,6 @@ use super::log::Log;
 use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::results::Results;
 use super::texts;
-use crate::ops::Quantisation;
 use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText, Reply,
@@ -108,7 +107,6 @@ pub fn searching_plan() -> Plan {
         reranker: None,
         reranker_path: None,
         reranker_tokens: None,
-        reranker_quant: Quantisation::None,
         device: None,
         passage: "{title}: {text}".to_owned(),
         no_passages: false,

@@ -1,7 +1,7 @@
-//! What a run searches: described before anything is loaded, opened once for all runs that search the same.
+//! What a run searches: opened before anything is loaded, once for all runs that search the same.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::models::Models;
 use super::plan::CorpusPlan;
@@ -9,8 +9,8 @@ use super::run::{Run, absolute};
 use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
-use crate::ops::{Device, Quantisation};
-use crate::retrieval::{self, CorpusSpec, Gone, Retrieve, RetrieverOptions, Searched};
+use crate::ops::Device;
+use crate::retrieval::{CorpusSpec, Gone, Retrieve, Retriever, RetrieverOptions, Searched};
 use crate::systems::SystemConfig;
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
@@ -21,22 +21,15 @@ const PASSAGE_FRAME: usize = 100;
 /// Tokens that a completion needs at most in the published release.
 const COMPLETION_TOKENS: usize = 1200;
 
-/// The corpora of a run with what searches them.
-pub struct Library {
-    options: RetrieverOptions,
-    pub searched: Searched,
-    opened: Mutex<Option<Arc<dyn Retrieve>>>,
-}
-
-/// The libraries of several runs, each once.
+/// What several runs search, each once.
 #[derive(Default)]
-pub struct Libraries(Vec<Arc<Library>>);
+pub struct Libraries(Vec<Arc<Retriever>>);
 
 impl CorpusSpec {
     /// The plan's entry.
-    pub(super) fn plan(&self, library: &Library, passage: String) -> Result<CorpusPlan, Failure> {
+    pub(super) fn plan(&self, library: &Retriever, passage: String) -> Result<CorpusPlan, Failure> {
         let Searched { corpus, sources, contents, reranker, document_tokens, .. } =
-            &library.searched;
+            library.searched();
         Ok(CorpusPlan {
             ids: corpus.clone(),
             paths: self.directories.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
@@ -46,10 +39,6 @@ impl CorpusSpec {
             reranker: reranker.clone(),
             reranker_path: self.reranker.as_deref().map(absolute).transpose()?,
             reranker_tokens: self.reranker_tokens.filter(|_| reranker.is_some()),
-            reranker_quant: match reranker {
-                Some(_) => self.reranker_quant,
-                None => Quantisation::None,
-            },
             device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
@@ -65,7 +54,6 @@ impl From<&CorpusPlan> for CorpusSpec {
             sources: plan.sources.clone(),
             reranker: plan.reranker_path.as_ref().map(PathBuf::from),
             reranker_tokens: plan.reranker_tokens,
-            reranker_quant: plan.reranker_quant,
             device: plan.device.clone(),
             no_passages: plan.no_passages,
             gone: plan.gone.clone(),
@@ -79,29 +67,14 @@ pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool
 }
 
 impl Libraries {
-    /// The library of these options; an equal one of another run, where there is one.
-    fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Library>, Failure> {
-        if let Some(known) = self.0.iter().find(|library| is_equal(&library.options, &options)) {
+    /// What searches by these options; that of another run, where it is equal.
+    fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Retriever>, Failure> {
+        if let Some(known) = self.0.iter().find(|one| is_equal(one.options(), &options)) {
             return Ok(known.clone());
         }
-        let searched = retrieval::describe(&options)?;
-        let library = Arc::new(Library { options, searched, opened: Mutex::new(None) });
-        self.0.push(library.clone());
-        Ok(library)
-    }
-}
-
-impl Library {
-    /// The retriever, which is opened on first use.
-    ///
-    /// # Errors
-    /// A corpus or a model that cannot be opened.
-    pub fn open(&self) -> Result<Arc<dyn Retrieve>, Failure> {
-        let mut opened = self.opened.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match &*opened {
-            Some(retriever) => Ok(retriever.clone()),
-            None => Ok(opened.insert(retrieval::open(&self.options, &self.searched)?).clone()),
-        }
+        let retriever = Arc::new(Retriever::open(options)?);
+        self.0.push(retriever.clone());
+        Ok(retriever)
     }
 }
 
@@ -114,7 +87,7 @@ impl Spec {
         &self,
         models: &Models,
         libraries: &mut Libraries,
-    ) -> Result<Option<Arc<Library>>, Failure> {
+    ) -> Result<Option<Arc<Retriever>>, Failure> {
         let Some(options) = self.retriever_options(&models.devices)? else { return Ok(None) };
         let (is_on_cpu, known) = (self.encodes_on_cpu(&models.devices), libraries.0.len());
         let library = libraries.find(options)?;
@@ -157,7 +130,7 @@ impl Spec {
         };
         if spec.gone != Gone::default() {
             return Err(Failure::usage(
-                "the run's plan has `hybrid`, `dedup` or `newer_than`: this version of wardround does not search so",
+                "the run's plan has `hybrid`, `dedup`, `newer_than` or `reranker_quant`: this version of wardround does not search so",
                 "run it anew without, or repeat it with the version that made it",
             ));
         }
@@ -189,7 +162,7 @@ impl Run {
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
         let system = self.config.build(&self.prompts, &self.exemplars)?;
-        let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
+        let chars = library.searched().longest_chunk_chars + PASSAGE_FRAME;
         let items = self.items.iter();
         let prompts =
             items.filter_map(|item| Some((system.longest_prompt(item, chars)?, item.id())));
@@ -207,7 +180,9 @@ impl Run {
             format!(
                 "the longest prompt of {item} can come to {needed} tokens, its completion among them, and {} has a context of {} \
                  (passages of at most {} characters, {CHARS_PER_TOKEN} characters a token)",
-                member.backbone, member.context, library.searched.longest_chunk_chars
+                member.backbone,
+                member.context,
+                library.searched().longest_chunk_chars
             ),
             &format!(
                 "quote less: --set rerank_top_k=5 or --set results_kept=last; or give more room: --context {needed}, where the model takes it"

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::clock;
 use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
-use super::library::{Libraries, Library};
+use super::library::Libraries;
 use super::models::Models;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberChoice, MemberPlan, Plan};
 use super::spec::Spec;
@@ -20,6 +20,7 @@ use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, SharedResponder};
 use crate::prompts::PromptSet;
 use crate::record::{CallKey, ItemLine, ItemText, SCHEMA};
+use crate::retrieval::Retriever;
 use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
 use crate::systems::exemplars::Exemplars;
@@ -271,7 +272,7 @@ pub struct Run {
     /// Which of the described models every seat has.
     pub models: Vec<usize>,
     /// What the system searches, where it searches.
-    pub library: Option<Arc<Library>>,
+    pub library: Option<Arc<Retriever>>,
     /// What the system shows as exemplars; empty where it shows none.
     pub exemplars: Arc<Exemplars>,
 }
@@ -322,7 +323,7 @@ impl Run {
             settings: self.config.call_settings(self.plan.decoding),
             salt: None,
             stop,
-            retriever: self.library.as_ref().map(|library| library.open()).transpose()?,
+            retriever: self.library.as_ref().map(Retriever::loaded).transpose()?,
         };
         Ok(Started {
             plan: self.plan,

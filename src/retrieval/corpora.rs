@@ -23,8 +23,7 @@ pub struct Shelf {
 }
 
 impl Corpora {
-    /// `known` is what an earlier opening of the same options found: the reranker's files are not summed again.
-    pub fn open(options: &RetrieverOptions, known: Option<&Searched>) -> Result<Corpora, Failure> {
+    pub fn open(options: &RetrieverOptions) -> Result<Corpora, Failure> {
         let CorpusSpec { directories, sources: labels, .. } = &options.corpus;
         let corpora = directories.iter().map(|directory| Corpus::open(directory));
         let corpora = corpora.collect::<Result<Vec<_>, _>>()?;
@@ -69,11 +68,8 @@ impl Corpora {
                 }),
             }
         }
-        let summed = known.and_then(|known| known.reranker.clone());
         let reranker = match (options.rerank, &options.corpus.reranker) {
-            (Rerank::CrossEncoder, Some(directory)) => {
-                Some(summed.map_or_else(|| folder_sum(directory), Ok)?)
-            }
+            (Rerank::CrossEncoder, Some(directory)) => Some(folder_sum(directory)?),
             (Rerank::CrossEncoder, None) => {
                 return Err(Failure::usage(
                     "reranking by a cross-encoder needs one",

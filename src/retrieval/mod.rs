@@ -12,7 +12,6 @@ mod spec;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -106,22 +105,7 @@ impl RetrieverOptions {
         let (Rerank::CrossEncoder, Some(folder)) = (self.rerank, &self.corpus.reranker) else {
             return Ok(None);
         };
-        let CorpusSpec { reranker_tokens: max_tokens, reranker_quant: quantisation, .. } =
-            self.corpus;
         let options = encoder_options(folder, self.device.clone())?;
-        Ok(Some(EncoderOptions { max_tokens, quantisation, ..options }))
+        Ok(Some(EncoderOptions { max_tokens: self.corpus.reranker_tokens, ..options }))
     }
-}
-
-/// What a retriever of these options would search, from the corpora's descriptions alone: no vector is read, no model loaded.
-///
-/// # Errors
-/// A directory that is no corpus; corpora of several encoders; a source that none of them has; no reranker where one is needed.
-pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
-    Ok(corpora::Corpora::open(options, None)?.searched)
-}
-
-/// Opens the corpora, loads the models and starts what answers, of options that were described as `known`.
-pub fn open(options: &RetrieverOptions, known: &Searched) -> Result<Arc<dyn Retrieve>, Failure> {
-    Ok(Arc::new(Retriever::open(options, Some(known))?))
 }

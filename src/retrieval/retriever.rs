@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::corpora::Corpora;
 use super::search::Searcher;
@@ -16,10 +16,18 @@ use crate::record::SearchTimes;
 /// Results that are remembered, of some ten kilobytes each: those of a long run's items at work, and no more of a server's.
 const MOST_KNOWN: usize = 4096;
 
-/// Searches, each on all threads.
+/// The corpora of runs and what searches them, each time on all threads.
 pub struct Retriever {
-    searched: Searched,
-    turn: Mutex<(Searcher, Known)>,
+    options: RetrieverOptions,
+    corpora: Arc<Corpora>,
+    turn: Mutex<Turn>,
+}
+
+/// What the search at hand works with: the models, which are loaded on first use, and what was found before.
+#[derive(Default)]
+struct Turn {
+    searcher: Option<Searcher>,
+    known: Known,
 }
 
 /// Results of the last searches, so that equal ones are not made again.
@@ -30,16 +38,44 @@ struct Known {
 }
 
 impl Retriever {
-    /// As what was described as `known`, whose sums are not computed again.
+    /// Opens the corpora: no vector is read, no model loaded.
     ///
     /// # Errors
-    /// A corpus or a model that cannot be opened.
-    pub fn open(
-        options: &RetrieverOptions,
-        known: Option<&Searched>,
-    ) -> Result<Retriever, Failure> {
-        let corpora = Corpora::open(options, known)?;
-        let file = corpora.shelves[0].corpus.file();
+    /// A directory that is no corpus; corpora of several encoders; a source that none of them has; no reranker where one is needed.
+    pub fn open(options: RetrieverOptions) -> Result<Retriever, Failure> {
+        let corpora = Arc::new(Corpora::open(&options)?);
+        Ok(Retriever { options, corpora, turn: Mutex::default() })
+    }
+
+    pub fn options(&self) -> &RetrieverOptions {
+        &self.options
+    }
+
+    /// The same with its models loaded.
+    ///
+    /// # Errors
+    /// A model that cannot be loaded, or is another than the corpora's.
+    pub fn loaded(self: &Arc<Self>) -> Result<Arc<dyn Retrieve>, Failure> {
+        self.searcher(&mut self.turn())?;
+        Ok(self.clone())
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn searcher<'a>(&self, turn: &'a mut Turn) -> Result<(&'a Searcher, &'a mut Known), Failure> {
+        let searcher = match turn.searcher.take() {
+            Some(searcher) => searcher,
+            None => self.load()?,
+        };
+        let searcher: &Searcher = turn.searcher.insert(searcher);
+        Ok((searcher, &mut turn.known))
+    }
+
+    fn load(&self) -> Result<Searcher, Failure> {
+        let options = &self.options;
+        let file = self.corpora.shelves[0].corpus.file();
         let directory = options.encoder.as_deref();
         let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone())?)?;
         // Another kind of device gives the same vectors up to rounding, which is enough for queries.
@@ -54,32 +90,33 @@ impl Retriever {
             Device::Cpu(cpu) => cpu.clone(),
             other => Cpu::new(other.threads())?,
         };
-        Ok(Retriever::new(Searcher {
-            corpora,
-            encoder: Box::new(encoder),
-            reranker,
-            rerank: options.rerank,
-            cpu,
-        }))
+        let (corpora, rerank) = (self.corpora.clone(), options.rerank);
+        Ok(Searcher { corpora, encoder: Box::new(encoder), reranker, rerank, cpu })
     }
 
-    pub(super) fn new(searcher: Searcher) -> Retriever {
-        let searched = searcher.corpora.searched.clone();
-        Retriever { searched, turn: Mutex::new((searcher, Known::default())) }
+    /// With this encoder in the place of the corpora's.
+    #[cfg(test)]
+    pub(super) fn with(options: RetrieverOptions, encoder: Box<dyn Embed + Send>) -> Retriever {
+        let retriever = Retriever::open(options).unwrap();
+        let (corpora, rerank) = (retriever.corpora.clone(), retriever.options.rerank);
+        let cpu = Cpu::new(2).unwrap();
+        let searcher = Searcher { corpora, encoder, reranker: None, rerank, cpu };
+        retriever.turn().searcher = Some(searcher);
+        retriever
     }
 }
 
 impl Retrieve for Retriever {
     fn searched(&self) -> &Searched {
-        &self.searched
+        &self.corpora.searched
     }
 
     fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
         if request.query.trim().is_empty() {
             return Ok(SearchResult::default());
         }
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let (searcher, known) = &mut *turn;
+        let mut turn = self.turn();
+        let (searcher, known) = self.searcher(&mut turn)?;
         if let Some(result) = known.results.get(request) {
             let took = SearchTimes::default();
             return Ok(SearchResult { took, is_cached: true, ..result.clone() });

@@ -1,5 +1,6 @@
 //! A search: the query is encoded, each corpus scanned, and all pairs are reranked at once.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -21,7 +22,7 @@ const IN_URL: &AsciiSet =
 
 /// Everything that answers.
 pub struct Searcher {
-    pub corpora: Corpora,
+    pub corpora: Arc<Corpora>,
     pub encoder: Box<dyn Embed + Send>,
     pub reranker: Option<Reranker>,
     pub rerank: Rerank,

@@ -31,15 +31,6 @@ pub struct CorpusSpec {
     /// Tokens that the reranker reads of query and passage [default: its card's]
     #[arg(long, help_heading = "Retrieval", value_name = "N", requires = "corpus", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
     pub reranker_tokens: Option<usize>,
-    /// Quantisation of the reranker's weights
-    #[arg(
-        long,
-        help_heading = "Retrieval",
-        default_value = "none",
-        value_name = "FORMAT",
-        requires = "corpus"
-    )]
-    pub reranker_quant: Quantisation,
     /// Device that retrieval computes on [default: the panel's first]
     #[arg(
         id = "retrieval_device",
@@ -57,8 +48,8 @@ pub struct CorpusSpec {
     pub gone: Gone,
 }
 
-/// What searches of earlier versions did beside: by words too, without passages that overlap a better one, or without older documents. There
-/// is no such search: a run that had one is read and not repeated.
+/// What searches of earlier versions did beside: by words too, without passages that overlap a better one, without older documents, or with
+/// a reranker of smaller weights. There is no such search: a run that had one is read and not repeated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gone {
@@ -68,4 +59,6 @@ pub struct Gone {
     pub dedup: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newer_than: Option<String>,
+    #[serde(skip_serializing_if = "Quantisation::is_none")]
+    pub reranker_quant: Quantisation,
 }

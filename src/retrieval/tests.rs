@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use super::corpora::Corpora;
-use super::retriever::Retriever;
-use super::search::Searcher;
 use super::*;
 use crate::corpus::CorpusError;
 use crate::corpus::build::tests::Sources;
@@ -30,13 +27,7 @@ fn with(sources: &Sources, change: impl FnOnce(&mut CorpusSpec)) -> RetrieverOpt
 }
 
 fn start(options: &RetrieverOptions) -> Retriever {
-    Retriever::new(Searcher {
-        corpora: Corpora::open(options, None).unwrap(),
-        encoder: Box::new(FakeEncoder::new()),
-        reranker: None,
-        rerank: options.rerank,
-        cpu: Cpu::new(2).unwrap(),
-    })
+    Retriever::with(options.clone(), Box::new(FakeEncoder::new()))
 }
 
 fn request(query: &str) -> SearchRequest {
@@ -132,7 +123,8 @@ fn reranking_by_embedding_takes_the_longer_vectors() {
 #[test]
 fn options_that_cannot_be_are_refused() {
     let sources = sources();
-    let refused = |options: RetrieverOptions| describe(&options).unwrap_err().to_string();
+    let describe = |options| Ok::<_, Failure>(Retriever::open(options)?.searched().clone());
+    let refused = |options: RetrieverOptions| describe(options).unwrap_err().to_string();
     let bad = with(&sources, |corpus| corpus.sources = vec!["wards".to_owned()]);
     assert_eq!(refused(bad), "no source is called `wards`; known: rows, ward");
     let bad = RetrieverOptions { rerank: Rerank::CrossEncoder, ..options(&sources) };
@@ -154,7 +146,7 @@ fn options_that_cannot_be_are_refused() {
         let text = ManifestFile::new(manifest, local).unwrap().text().unwrap();
         fs_err::write(other.join("corpus.toml"), text).unwrap();
         let corpora = vec![sources.path("out"), other];
-        describe(&with(&sources, |corpus| corpus.directories = corpora))
+        describe(with(&sources, |corpus| corpus.directories = corpora))
             .map_err(|error| error.to_string())
     };
     assert_eq!(beside(&|_| {}).unwrap().corpus.len(), 2);
@@ -172,7 +164,7 @@ fn options_that_cannot_be_are_refused() {
         refused(with(&sources, |corpus| corpus.directories = corpora)),
         "the width of vectors differs: 8 here, 4 there"
     );
-    let searched = describe(&options(&sources)).unwrap();
+    let searched = describe(options(&sources)).unwrap();
     assert_eq!((searched.corpus.len(), searched.reranker), (1, None));
     assert!(searched.longest_chunk_chars > 20);
 }
@@ -221,13 +213,7 @@ impl Embed for Fragile {
 #[test]
 fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
     let sources = sources();
-    let retriever = Retriever::new(Searcher {
-        corpora: Corpora::open(&options(&sources), None).unwrap(),
-        encoder: Box::new(Fragile(FakeEncoder::new())),
-        reranker: None,
-        rerank: Rerank::Off,
-        cpu: Cpu::new(1).unwrap(),
-    });
+    let retriever = Retriever::with(options(&sources), Box::new(Fragile(FakeEncoder::new())));
     for _ in 0..2 {
         let error = retriever.search(&request("snake bite")).unwrap_err();
         assert!(error.to_string().contains("index out of bounds"), "{error}");
@@ -236,7 +222,7 @@ fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
 }
 
 #[test]
-fn a_rerankers_files_are_summed_once_for_what_is_described_and_opened() {
+fn a_rerankers_files_are_summed_and_not_loaded() {
     let sources = sources();
     let folder = sources.path("reranker");
     fs_err::create_dir(&folder).unwrap();
@@ -245,9 +231,7 @@ fn a_rerankers_files_are_summed_once_for_what_is_described_and_opened() {
         rerank: Rerank::CrossEncoder,
         ..with(&sources, |corpus| corpus.reranker = Some(folder.clone()))
     };
-    let described = describe(&options).unwrap();
-    // Were it read again, it would not be found.
-    fs_err::remove_dir_all(&folder).unwrap();
-    let opened = Corpora::open(&options, Some(&described)).unwrap();
-    assert_eq!(opened.searched, described);
+    let retriever = Arc::new(Retriever::open(options).unwrap());
+    assert!(retriever.searched().reranker.is_some());
+    assert!(retriever.loaded().is_err());
 }

@@ -27,12 +27,7 @@ while [ "$kills" -lt 20 ] && [ ! -e "$out/killed/corpus.toml" ]; do
     kill -9 "$pid" 2>/dev/null || break
     wait "$pid" 2>/dev/null || true
     kills=$((kills + 1))
-    # Before its plan was written a build has nothing to go on with, and is begun again.
-    if [ -e "$out/killed/plan.toml" ]; then
-        "$wardround" corpus build --resume --out "$out/killed" --threads 1 --quiet > "$out/killed.log" & pid=$!
-    else
-        "$wardround" "${build[@]}" --threads 1 --out "$out/killed" > "$out/killed.log" & pid=$!
-    fi
+    "$wardround" "${build[@]}" --threads 1 --out "$out/killed" > "$out/killed.log" & pid=$!
 done
 wait "$pid"
 echo "killed $kills times"

@@ -299,7 +299,7 @@ fn every_verb_does_its_work_inside() {
         "audit verify trail",
         "systems ls",
         "recipe new own.toml",
-        "data ls .",
+        "data ls",
         "data verify question.jsonl --format mcq",
         "models ls",
         "models synth llama made --seed 5 --tokenizer llama",

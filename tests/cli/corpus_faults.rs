@@ -47,7 +47,7 @@ fn a_segment_that_the_disk_does_not_hold_is_not_counted() {
     outcome(&mut limited).refused(70, &["out/texts.bin", "File too large"]);
     assert_eq!(size(&scratch.path("out/build.jsonl")), 0);
     scratch.wardround("corpus info out").refused(3, &["was not built to its end"]);
-    scratch.wardround("corpus build --resume --out out").succeeded();
+    scratch.wardround(BUILD).succeeded();
     assert!(files(&scratch.path("out")) == files(&scratch.path("whole")));
 }
 

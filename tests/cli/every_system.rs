@@ -1,9 +1,11 @@
 //! Every entry of the table of systems, whole: items of the demonstration, run, verified, reported. The page shows what was
 //! asked and hides how.
 
+use std::path::Path;
+
 use regex::Regex;
 use serde_json::Value;
-use wardround::data::{self, DEMO_PATH, ItemKind};
+use wardround::data::{self, DEMO_PATH, Format, ItemKind};
 use wardround::model::Family;
 use wardround::systems::{SYSTEMS, SystemConfig};
 
@@ -16,7 +18,7 @@ const NOTES: &str = r#"{"id": "a", "text": "0 Fever & chills for two days.\n1 Ma
 /// What the page must show of each item.
 fn asked(takes: ItemKind) -> Vec<String> {
     match takes {
-        ItemKind::Questions => data::demo()
+        ItemKind::Questions => data::load(Path::new(DEMO_PATH), Format::Mcq)
             .unwrap()
             .questions()
             .iter()
@@ -86,8 +88,12 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
     scratch.write("notes.jsonl", NOTES);
     scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
     crate::corpus::write_corpus(&scratch);
-    let questions: String =
-        data::demo().unwrap().questions().iter().map(|question| &*question.question).collect();
+    let questions: String = data::load(Path::new(DEMO_PATH), Format::Mcq)
+        .unwrap()
+        .questions()
+        .iter()
+        .map(|question| &*question.question)
+        .collect();
     for system in SYSTEMS.iter() {
         let name = system.name;
         let config = SystemConfig::named(name).unwrap();

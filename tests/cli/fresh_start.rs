@@ -196,7 +196,7 @@ fn an_unknown_or_absent_model_is_named() {
             "hint: cards of language models: gemma3-1b, gemma3-270m, gemma3-4b, llama3.2-3b, medgemma1.5-4b, ",
         ],
     );
-    run("./nowhere").refused(2, &["there is no model directory at ./nowhere"]);
+    run("./nowhere").refused(2, &["no model is called `./nowhere`: it is not a directory here"]);
     run("qwen3-4b").refused(
         3,
         &[

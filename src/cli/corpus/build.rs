@@ -12,8 +12,7 @@ use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::{self as builder, BATCH, BuildOptions};
-use crate::corpus::embed::{Embed, encoder_of, encoder_options};
-use crate::corpus::store::manifest::{ManifestFile, PLAN};
+use crate::corpus::embed::{Embed, encoder_options};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::Compute;
@@ -22,20 +21,17 @@ use crate::ops::vectors::VectorType;
 #[derive(Debug, Args)]
 pub struct Build {
     /// Description: medquad, clinicalcorp-open or another name, or a file
-    #[arg(value_name = "NAME", required_unless_present = "resume")]
-    description: Option<String>,
-    /// New or empty directory to write to
+    #[arg(value_name = "NAME")]
+    description: String,
+    /// New or empty directory to write to; a build that was interrupted there goes on
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Resume a build that was interrupted
-    #[arg(long, conflicts_with_all = ["description", "limit", "dims", "document_tokens", "search_dims", "dtype"])]
-    resume: bool,
     /// Directory of the sources' files [default: that of the description's file]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// The sentence encoder: its directory, or its card's name
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR|CARD")]
-    encoder: Option<PathBuf>,
+    encoder: PathBuf,
     /// Maximum number of tokens the encoder reads of a text [default: what its card says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
     document_tokens: Option<u32>,
@@ -70,34 +66,19 @@ fn vector_types() -> impl TypedValueParser<Value = VectorType> {
 }
 
 impl Build {
-    /// The inputs, where the arguments or the plan of a build that was killed say; the encoder, and where it is built.
+    /// The inputs, and where it is built.
     pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
         let paths = self.data().iter().fold(given, |paths, data| paths.read_model(data));
-        let mut paths = paths.write_public(&self.out)?;
-        // A damaged plan is reported when it is opened.
-        if let Ok(ManifestFile { manifest, local, .. }) = ManifestFile::read(&self.out.join(PLAN)) {
-            let sources = manifest.sources.iter().map(|built| &built.description.path);
-            paths = paths.read(sources.map(|path| local.data.join(path)));
-            paths = paths.read_named_encoder(&local.encoder);
-        }
-        Ok(paths)
+        paths.write_public(&self.out)
     }
 
     /// Where the inputs are: by default beside the description.
     fn data(&self) -> Option<PathBuf> {
-        let own = self.description.as_deref().map(Path::new).filter(|file| file.is_file());
+        let own = Some(Path::new(&self.description)).filter(|file| file.is_file());
         self.data_dir.clone().or(own.map(folder_of))
     }
 
     pub fn run(self) -> Result<(), Failure> {
-        if self.resume {
-            let build = builder::Build::resume(&self.out)?;
-            let device = self.compute.one_device()?;
-            let folder = self.encoder.as_deref().map(model_folder).transpose()?;
-            let options = encoder_of(build.file(), folder.as_deref(), device)?;
-            return run(build, &Encoder::open(&options)?, self.progress);
-        }
-        let name = self.description.as_deref().unwrap_or_default();
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
         let data = self.data().ok_or_else(|| {
@@ -107,7 +88,7 @@ impl Build {
             )
         })?;
         let options = BuildOptions {
-            description: Description::open(name)?,
+            description: Description::open(&self.description)?,
             data,
             out: self.out.clone(),
             encoder: encoder_options.directory,
@@ -119,13 +100,8 @@ impl Build {
     }
 
     fn encoder_options(&self) -> Result<EncoderOptions, Failure> {
-        let named = self.encoder.as_deref().ok_or_else(|| {
-            Failure::usage(
-                "an encoder makes the vectors, and none is named",
-                "name its directory or its card with --encoder DIR|CARD; `wardround models fetch pubmedbert-matryoshka --to DIR` downloads one",
-            )
-        })?;
-        let mut options = encoder_options(&model_folder(named)?, self.compute.one_device()?)?;
+        let folder = model_folder(&self.encoder)?;
+        let mut options = encoder_options(&folder, self.compute.one_device()?)?;
         options.dims = self.dims;
         options.max_tokens = self.document_tokens.map(|tokens| tokens as usize);
         options.dtype = self.compute.dtype;

@@ -10,10 +10,9 @@ use crate::cli::exit::Failure;
 use crate::cli::list;
 use crate::console;
 use crate::experiment::hardware::DeviceChoice;
-use crate::ops::Quantisation;
 use crate::outside;
 use crate::retrieval::{
-    self, CorpusSpec, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
+    CorpusSpec, Rerank, Retrieve, Retriever, RetrieverOptions, SearchRequest, SearchResult,
 };
 use crate::text::ellipsis;
 
@@ -43,9 +42,6 @@ pub struct Search {
     /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
     #[arg(long, value_name = "N", requires = "reranker", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
     reranker_tokens: Option<usize>,
-    /// Weight quantisation of the reranker on load, as --quant
-    #[arg(long, default_value = "none", value_name = "FORMAT", requires = "reranker")]
-    reranker_quant: Quantisation,
     /// Labels of the sources to search [default: all]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     sources: Vec<String>,
@@ -77,14 +73,13 @@ impl Search {
                 sources: self.sources,
                 reranker: self.reranker.as_deref().map(model_folder).transpose()?,
                 reranker_tokens: self.reranker_tokens,
-                reranker_quant: self.reranker_quant,
                 ..CorpusSpec::default()
             },
             rerank,
             encoder: self.encoder,
             device: self.device.one_device()?,
         };
-        let retriever = retrieval::Retriever::open(&options, None)?;
+        let retriever = Retriever::open(options)?;
         let request = |query: &str| SearchRequest {
             query: query.to_owned(),
             retrieve_top_k: self.top_k,

@@ -230,7 +230,7 @@ impl Sources {
             Some(model.backbone.clone())
         };
         let systems = specs.iter().zip(searched).map(|(spec, library)| {
-            let seated = spec.seat(backbone, library.as_deref(), &mut exemplars)?;
+            let seated = spec.seat(backbone, library.as_ref(), &mut exemplars)?;
             let names = spec.slot_models()?.into_iter().cloned().collect();
             Ok(Arc::new(ServedSystem::new(seated, names, &models)?))
         });

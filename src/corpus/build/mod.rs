@@ -9,6 +9,7 @@ mod writer;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use fs_err::File;
 
@@ -60,13 +61,18 @@ pub struct Build {
 }
 
 impl Build {
-    /// Checks the inputs and writes the plan into a new directory.
+    /// Checks the inputs and writes the plan into a new directory. Where a build of the same plan was killed it goes on.
     ///
     /// # Errors
-    /// An input that is not there; a directory that is taken; the encoder's vectors are shorter than asked.
+    /// An input that is not there, or has changed; a directory that is taken, or that another process builds in; the encoder's vectors are
+    /// shorter than asked.
     pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, CorpusError> {
         let BuildOptions { description, data, out, dtype, limit, .. } = options;
-        expect_free(out)?;
+        let path = out.join(PLAN);
+        let is_begun = path.is_file();
+        if !is_begun {
+            expect_free(out)?;
+        }
         let width = encoder.width();
         let dims = options.search_dims.unwrap_or(width);
         if dims == 0 || dims > width {
@@ -81,6 +87,10 @@ impl Build {
         for source in &description.sources {
             inputs.extend(input_files(source, data)?);
         }
+        let built = |description: &Source| BuiltSource {
+            description: description.clone(),
+            ..BuiltSource::default()
+        };
         let manifest = Manifest {
             schema: SCHEMA,
             name: description.name.clone(),
@@ -96,43 +106,46 @@ impl Build {
                 normalised: encoder.is_normalised(),
             },
             encoder: encoder.identity()?,
-            sources: description.sources.iter().cloned().map(BuiltSource::new).collect(),
+            sources: description.sources.iter().map(built).collect(),
             inputs,
             files: Vec::new(),
         };
-        let file = ManifestFile::new(manifest, Local::now(data, &options.encoder)?)?;
-        fs_err::create_dir_all(out)?;
-        replace(&out.join(PLAN), &file.text()?)?;
-        Ok(Build { _lock: lock(out)?, out: out.to_owned(), file })
-    }
-
-    /// Reads the plan of a build that was killed.
-    ///
-    /// # Errors
-    /// There is none; another process is building; an input has changed.
-    pub fn resume(out: &Path) -> Result<Build, CorpusError> {
-        let path = out.join(PLAN);
-        if !path.is_file() {
-            return Err(CorpusError::Lacks {
-                path: out.to_owned(),
-                what: "build to go on with",
-                hint: "name the directory of a build that was killed; `wardround corpus info DIR` shows a finished one",
-            });
+        let local = Local {
+            built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            data: std::path::absolute(data)?,
+            encoder: std::path::absolute(&options.encoder)?,
+        };
+        let file = ManifestFile::new(manifest, local)?;
+        if !is_begun {
+            fs_err::create_dir_all(out)?;
+            replace(&path, &file.text()?)?;
         }
-        let build =
-            Build { _lock: lock(out)?, file: ManifestFile::read(&path)?, out: out.to_owned() };
-        for input in &build.file.manifest.inputs {
-            let path = build.file.local.data.join(&input.path);
-            if !path.is_file() {
-                return Err(CorpusError::NoInput { label: input.source.clone(), path });
-            }
-            let found = sha256_file(&path)?;
-            if found != input.sha256 {
-                let expected = input.sha256.clone();
-                return Err(CorpusError::ChangedInput { path, expected, found });
-            }
+        let build = Build { _lock: lock(out)?, out: out.to_owned(), file };
+        if is_begun {
+            build.expect_begun(&ManifestFile::read(&path)?.manifest)?;
         }
         Ok(build)
+    }
+
+    /// An error where a build that was killed was begun with another plan.
+    fn expect_begun(&self, begun: &Manifest) -> Result<(), CorpusError> {
+        let ManifestFile { manifest, local, .. } = &self.file;
+        expect_encoder(&begun.encoder, &manifest.encoder)?;
+        let mut inputs = begun.inputs.iter().zip(&manifest.inputs);
+        let is_other = |(begun, now): &(&InputFile, &InputFile)| {
+            begun.path == now.path && begun.sha256 != now.sha256
+        };
+        if let Some((begun, now)) = inputs.find(is_other) {
+            return Err(CorpusError::ChangedInput {
+                path: local.data.join(&now.path),
+                expected: begun.sha256.clone(),
+                found: now.sha256.clone(),
+            });
+        }
+        match begun == manifest {
+            true => Ok(()),
+            false => Err(CorpusError::Taken { path: self.out.clone() }),
+        }
     }
 
     /// Where the corpus is going to be.
@@ -140,15 +153,10 @@ impl Build {
         &self.out
     }
 
-    /// What the build was begun with.
-    pub fn file(&self) -> &ManifestFile {
-        &self.file
-    }
-
     /// Goes on to the end. `tell` is told the chunks that are done, and its error ends the build as a kill would.
     ///
     /// # Errors
-    /// Another encoder or device than the plan's; an input that is none; a vector that cannot be kept; a full disk.
+    /// An input that is none; a vector that cannot be kept; a full disk.
     pub fn run(
         self,
         encoder: &dyn Embed,
@@ -156,7 +164,6 @@ impl Build {
         tell: &mut dyn FnMut(u64) -> Result<(), CorpusError>,
     ) -> Result<(), CorpusError> {
         let Build { out, file: ManifestFile { mut manifest, local, .. }, _lock } = self;
-        expect_encoder(&manifest.encoder, &encoder.identity()?)?;
         if out.join(MANIFEST).is_file() {
             // Killed between its last two steps.
             return remove_plan(&out);
@@ -190,7 +197,14 @@ impl Build {
 fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
     let mut paths = formats::inputs(source, data)?;
     paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
-    let input = |path: &PathBuf| InputFile::of(&source.label, path, formats::relative(path, data));
+    let input = |path: &PathBuf| {
+        Ok(InputFile {
+            source: source.label.clone(),
+            path: formats::relative(path, data),
+            size_bytes: fs_err::metadata(path)?.len(),
+            sha256: sha256_file(path)?,
+        })
+    };
     paths.iter().map(input).collect()
 }
 

@@ -172,7 +172,7 @@ fn bytes_depend_on_neither_batches_nor_kills() {
             // Half a character, and bytes that had not arrived.
             torn.extend(b"{\"segment\": 9, \"empty\": [\"\xc3\0\0");
             fs_err::write(&path, torn).unwrap();
-            build = Build::resume(&options.out).unwrap();
+            build = Build::begin(&options, &encoder).unwrap();
         }
         assert!(bytes(&options.out) == expected, "{out}");
     }
@@ -264,12 +264,6 @@ fn bad_input_is_refused_by_name() {
     assert!(
         sources.refusal(&options, &encoder).to_string().ends_with("out exists and is not empty")
     );
-    assert!(
-        Build::resume(&options.out)
-            .unwrap_err()
-            .to_string()
-            .ends_with("has no build to go on with")
-    );
 }
 
 #[test]
@@ -277,14 +271,20 @@ fn a_changed_input_and_a_second_process_are_refused() {
     let sources = Sources::new(20);
     let options = sources.options("out");
     let build = Build::begin(&options, &FakeEncoder::new()).unwrap();
-    let error = Build::resume(&options.out).unwrap_err();
+    let error = Build::begin(&options, &FakeEncoder::new()).unwrap_err();
     assert!(error.to_string().ends_with("is being written by another process"), "{error}");
     drop(build);
     assert!(
         Corpus::open(&options.out).unwrap_err().to_string().ends_with("was not built to its end")
     );
+    let other = BuildOptions { search_dims: None, ..options.clone() };
+    let error = sources.refusal(&other, &FakeEncoder::new()).to_string();
+    assert!(error.ends_with("exists and is not empty"), "{error}");
+    let encoder = FakeEncoder { name: "other", broken: None };
+    let error = sources.refusal(&options, &encoder).to_string();
+    assert!(error.contains("`weights_sha256` differs: \"fake\" here, \"other\" there"), "{error}");
     fs_err::write(sources.path("rows.jsonl"), "{\"text\": \"other\"}").unwrap();
-    let error = Build::resume(&options.out).unwrap_err();
+    let error = sources.refusal(&options, &FakeEncoder::new());
     assert!(error.to_string().contains("rows.jsonl has changed: its sha256 is "), "{error}");
     assert_eq!(error.blame().exit_code(), 3);
 }

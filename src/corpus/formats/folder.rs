@@ -45,11 +45,7 @@ fn parts_of(id: String, parts: Vec<(String, String)>, are_chunks: bool) -> Recor
 /// # Errors
 /// It is too large, is not UTF-8 or has NUL bytes.
 pub fn read(path: &Path) -> Result<String, CorpusError> {
-    let wrong = |problem: String, hint: Option<&str>| CorpusError::Input {
-        path: path.to_owned(),
-        problem,
-        hint: hint.map(str::to_owned),
-    };
+    let wrong = |problem, hint| CorpusError::Input { path: path.to_owned(), problem, hint };
     let bytes = outside::within(open(path)?, LARGEST).map_err(|error| {
         std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
     })?;

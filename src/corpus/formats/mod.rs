@@ -68,7 +68,7 @@ pub struct Record {
     pub paragraph: Option<u32>,
 }
 
-/// Records of one file; after an error nothing more comes.
+/// Records of one file; what comes after an error is none.
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, CorpusError>> + 'a>;
 
 /// The files of a source in the data directory, in the order in which they are read.
@@ -77,29 +77,20 @@ pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, CorpusError>> + 'a
 /// None is there; one that cannot be read as text; a link inside the source's folder.
 pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError> {
     let root = data.join(&source.path);
-    let none = || CorpusError::NoInput { label: source.label.clone(), path: root.clone() };
+    let mut named: Vec<(String, PathBuf)> = Vec::new();
     if root.is_file() {
-        refuse(&root)?;
-        return Ok(vec![root]);
+        named.push((String::new(), root.clone()));
+    } else if root.is_dir() {
+        let mut files = Vec::new();
+        list(&root, &mut files)?;
+        named.extend(files.into_iter().map(|path| (relative(&path, &root), path)));
+        named.retain(|(name, _)| is_wanted(source, name));
+        named.sort();
     }
-    if !root.is_dir() {
-        return Err(none());
+    if named.is_empty() {
+        return Err(CorpusError::NoInput { label: source.label.clone(), path: root });
     }
-    let mut files = Vec::new();
-    list(&root, &mut files)?;
-    let mut named: Vec<(String, PathBuf)> = files
-        .into_iter()
-        .map(|path| (relative(&path, &root), path))
-        .filter(|(name, _)| is_wanted(source, name))
-        .collect();
-    named.sort();
-    for (_, path) in &named {
-        refuse(path)?;
-    }
-    match named.is_empty() {
-        true => Err(none()),
-        false => Ok(named.into_iter().map(|(_, path)| path).collect()),
-    }
+    named.into_iter().map(|(_, path)| refuse(&path).map(|()| path)).collect()
 }
 
 /// The records of one input. `root` is the source's path in the data directory, `data` that directory.
@@ -131,10 +122,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
 
 /// A text whose lines end with `\n` alone: blank lines are where paragraphs end.
 fn plain_line_ends(text: String) -> String {
-    match text.contains('\r') {
-        true => text.replace("\r\n", "\n").replace('\r', "\n"),
-        false => text,
-    }
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// What a document in a folder is called: its path inside, or its name where the folder is a file.
@@ -188,7 +176,7 @@ fn refuse(path: &Path) -> Result<(), CorpusError> {
         Some((ending, hint)) => Err(CorpusError::Input {
             path: path.to_owned(),
             problem: format!("cannot be read: text is not extracted from .{ending} files"),
-            hint: Some((*hint).to_owned()),
+            hint: Some(hint),
         }),
         None => Ok(()),
     }
@@ -214,8 +202,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
                 ),
                 false => ("is neither a file nor a folder", "take it out of the source's folder"),
             };
-            let (problem, hint) = (problem.to_owned(), Some(hint.to_owned()));
-            return Err(CorpusError::Input { path, problem, hint });
+            return Err(CorpusError::Input { path, problem: problem.to_owned(), hint: Some(hint) });
         }
     }
     Ok(())

@@ -46,7 +46,6 @@ pub fn records<'a>(
     let wanted = source.filter.as_ref().map(|filter| wiki_ids(&data.join(filter)));
     let mut reader =
         Reader { source, wanted: wanted.transpose()?, document: None, names: BTreeMap::new() };
-    let mut is_over = false;
     let mut next = move || {
         while let Some(row) = rows.next_row()? {
             if let Some(record) = reader.record(&row)? {
@@ -55,11 +54,7 @@ pub fn records<'a>(
         }
         Ok(None)
     };
-    Ok(Box::new(std::iter::from_fn(move || {
-        let record = if is_over { None } else { next().transpose() };
-        is_over = !matches!(record, Some(Ok(_)));
-        record
-    })))
+    Ok(Box::new(std::iter::from_fn(move || next().transpose())))
 }
 
 /// A CSV file with this column.

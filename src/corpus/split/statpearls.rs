@@ -145,6 +145,7 @@ impl Element {
 /// The root element.
 fn parse(text: &str) -> Result<Element, String> {
     let mut reader = Reader::from_str(text);
+    reader.config_mut().expand_empty_elements = true;
     // The document itself, around the root.
     let mut open = vec![Element::default()];
     loop {
@@ -160,17 +161,11 @@ fn parse(text: &str) -> Result<Element, String> {
                 let name = tag.local_name().into_inner().to_owned();
                 open.push(Element { name, ..Element::default() });
             }
-            Event::Empty(tag) => {
-                let name = tag.local_name().into_inner().to_owned();
-                if let Some(parent) = open.last_mut() {
-                    parent.children.push(Element { name, ..Element::default() });
-                }
-            }
+            // The reader holds its name against the tag that it ends.
             Event::End(_) => {
                 let done = open.pop();
-                match (open.last_mut(), done) {
-                    (Some(parent), Some(done)) => parent.children.push(done),
-                    _ => return Err("ends an element that never began".to_owned()),
+                if let Some(parent) = open.last_mut() {
+                    parent.children.extend(done);
                 }
             }
             Event::Text(text) => push(&mut open, &text),
@@ -183,7 +178,11 @@ fn parse(text: &str) -> Result<Element, String> {
                 },
             },
             Event::Eof => break,
-            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            Event::Empty(_)
+            | Event::Comment(_)
+            | Event::Decl(_)
+            | Event::PI(_)
+            | Event::DocType(_) => {}
         }
     }
     let mut document = open.pop().unwrap_or_default();

@@ -1,14 +1,12 @@
 //! `corpus.toml`: what a corpus is made of and how. Its id is the SHA-256 of all but the table `[local]`.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
 use crate::digest::sha256;
-use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
 use crate::outside;
 
@@ -63,7 +61,7 @@ pub struct VectorForm {
     pub normalised: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuiltSource {
     #[serde(default)]
@@ -83,11 +81,6 @@ pub struct BuiltSource {
 }
 
 impl BuiltSource {
-    /// A source of which nothing was read yet.
-    pub fn new(description: Source) -> BuiltSource {
-        BuiltSource { documents: 0, empty: 0, chunks: 0, text_bytes: 0, range: [0, 0], description }
-    }
-
     /// Whether the label is its own or its group's.
     pub fn is_named(&self, label: &str) -> bool {
         self.description.label == label || self.description.group.as_deref() == Some(label)
@@ -110,18 +103,6 @@ pub struct InputFile {
     pub sha256: String,
 }
 
-impl InputFile {
-    /// The file at `path`, which `name` says where to find.
-    pub fn of(label: &str, path: &Path, name: String) -> Result<InputFile, CorpusError> {
-        Ok(InputFile {
-            source: label.to_owned(),
-            path: name,
-            size_bytes: fs_err::metadata(path)?.len(),
-            sha256: sha256_file(path)?,
-        })
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredFile {
@@ -139,17 +120,6 @@ pub struct Local {
     pub data: PathBuf,
     /// The encoder's folder.
     pub encoder: PathBuf,
-}
-
-impl Local {
-    /// Of a corpus that is built now.
-    pub fn now(data: &Path, encoder: &Path) -> Result<Local, CorpusError> {
-        Ok(Local {
-            built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-            data: std::path::absolute(data)?,
-            encoder: std::path::absolute(encoder)?,
-        })
-    }
 }
 
 /// A manifest with what stands beside it.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ExemplarPlan, Plan};
-use crate::ops::Quantisation;
 use crate::record::SourceCounts;
 use crate::retrieval::Gone;
 
@@ -30,9 +29,6 @@ pub struct CorpusPlan {
     /// Where the reranker cuts pairs; absent: where its card says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker_tokens: Option<usize>,
-    /// How the reranker's weights are kept; absent: as they are stored.
-    #[serde(default, skip_serializing_if = "Quantisation::is_none")]
-    pub reranker_quant: Quantisation,
     /// Where queries are encoded and passages reranked; absent: on the panel's first device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,

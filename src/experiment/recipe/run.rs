@@ -117,7 +117,7 @@ impl RecipeRun {
                         .map(str::to_owned)
                         .collect(),
                 },
-                (None, Some(limit)) => Subset::First { limit },
+                (None, Some(limit)) => Subset::Limit { limit, seed: None },
                 (None, None) => Subset::All,
             },
             shard: manifest.shard,
