@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 
 use super::keywords::Keywords;
 use super::models::tell_checks;
-use super::options::FetchFlags;
+use super::options::{HubFlags, QuietFlag};
 use super::reasons::Reasons;
 use super::sandboxed::folder_of;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, Question};
-use crate::hub::{self, DatasetCard, HubError};
+use crate::hub::{self, DatasetCard};
 
 /// The name for all datasets that have a card.
 const ALL: &str = "all";
@@ -22,7 +22,7 @@ const ALL: &str = "all";
 pub enum Data {
     /// Download datasets into a directory, in the layout that --data-dir of recipes expects
     Fetch(Fetch),
-    /// List the known datasets and whether their files are in a directory
+    /// List the known datasets
     Ls(List),
     /// Check a directory's datasets against their checksums, and say what is odd in them
     Verify(Verify),
@@ -37,15 +37,20 @@ pub struct Fetch {
     /// Datasets by their cards, as `data ls` lists them, or all; or files of cards
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
+    /// Directory to write to; existing files with the right checksum are kept
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
+    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
+    endpoint: Option<String>,
     #[command(flatten)]
-    from: FetchFlags,
+    progress: QuietFlag,
+    #[command(flatten)]
+    hub: HubFlags,
 }
 
 #[derive(Debug, Args)]
-pub struct List {
-    /// Directory to look in
-    directory: Option<PathBuf>,
-}
+pub struct List {}
 
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -60,7 +65,7 @@ run_each!(Data: Fetch, Ls, Verify, Keywords, Reasons);
 
 impl Fetch {
     fn run(self) -> Result<(), Failure> {
-        let options = self.from.options()?;
+        let options = self.hub.options(self.progress.quiet)?;
         // A mistake in a name is reported before anything is fetched.
         let mut cards = Vec::new();
         for name in &self.names {
@@ -72,12 +77,19 @@ impl Fetch {
         // One publisher that cannot be reached keeps back no other's files.
         let mut failed: Option<Failure> = None;
         for card in &cards {
-            if let Err(error) = self.from.fetch(card, &options) {
-                match &failed {
-                    None => failed = Some(error),
-                    Some(_) => console::note(format!("{}: {error}", card.name)),
+            match hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), &options) {
+                Ok(paths) => {
+                    for path in paths {
+                        console::say(path.display().to_string())?;
+                    }
                 }
-                continue;
+                Err(error) => {
+                    match &failed {
+                        None => failed = Some(error.into()),
+                        Some(_) => console::note(format!("{}: {error}", card.name)),
+                    }
+                    continue;
+                }
             }
             console::note(format!("{}: licence {}", card.name, card.licence.name));
             if let Some(note) = &card.note {
@@ -90,24 +102,12 @@ impl Fetch {
 
 impl List {
     fn run(self) -> Result<(), Failure> {
-        if let Some(path) = self.directory.as_ref().filter(|path| !path.is_dir()) {
-            return Err(HubError::NoDataDirectory { path: path.clone() }.into());
-        }
         for card in DatasetCard::all() {
-            let files = card.files().count();
-            let state = match &self.directory {
-                None => String::new(),
-                Some(directory) => match card.here(directory) {
-                    0 => "not here".to_owned(),
-                    here if here == files => format!("all {files} here"),
-                    here => format!("{here} of {files} here"),
-                },
-            };
             let size = card.size_bytes();
             let size =
                 size.map_or("unknown".into(), |bytes| format!("{:5.1} MB", bytes as f64 / 1e6));
             let line = format!(
-                "{:20} {size:8}  {state:12} {}: {}; licence: {}",
+                "{:20} {size:8}  {}: {}; licence: {}",
                 card.name, card.title, card.records, card.licence.name
             );
             console::say(line)?;

@@ -232,7 +232,7 @@ Environment variables:
   HF_HUB_OFFLINE                open no network connection, as --offline
   HF_TOKEN, HF_TOKEN_PATH       token for the hub
   HF_ENDPOINT                   mirror of the hub
-  HF_HUB_DOWNLOAD_TIMEOUT, HF_HUB_ETAG_TIMEOUT, HF_HUB_DISABLE_PROGRESS_BARS
+  HF_HUB_DOWNLOAD_TIMEOUT, HF_HUB_ETAG_TIMEOUT
   NO_COLOR                      no colours";
 
 fn after_help() -> String {

@@ -197,14 +197,7 @@ fn describe(status: &Status) -> String {
 impl Import {
     fn run(self) -> Result<(), Failure> {
         let Import { import, progress } = self;
-        let mut tenths = 0;
-        import.run(&mut |done, total| {
-            if 10 * done / total > tenths {
-                tenths = 10 * done / total;
-                let megabytes = total / 1_000_000;
-                progress.note(format!("{} % of {megabytes} MB of weights written", 10 * tenths));
-            }
-        })?;
+        import.run()?;
         if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&import.directory) {
             let remedy = "put a chat_template.jinja there";
             progress.note(format!(

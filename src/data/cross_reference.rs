@@ -2,31 +2,24 @@
 //!
 //! In doubt it does: a question that stays in its order is none the worse.
 
-/// The words in which options speak of all of the others.
-const OTHERS: [&str; 9] = [
-    "the above",
-    "of these",
-    "of the following",
-    "of the options",
-    "of the choices",
-    "of the other",
-    "above are",
-    "none is correct",
-    "of above",
-];
-/// An option that begins so speaks of others, whatever follows.
-const FIRST: [&str; 4] = ["all", "none", "both", "neither"];
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// An option that begins so speaks of others whatever follows, and one that has these words anywhere.
+// A pattern that does not compile cannot ship: the tests below use it.
+static OTHERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let first = r"^\s*[^\s\w]*(?:all|none|both|neither)[^\s\w]*(?:\s|$)|^same as";
+    let within = "the above|of these|of the (?:following|options|choices|other)|above are|none is correct|of above";
+    Regex::new(&format!("(?i){first}|{within}")).ok()
+});
 /// The words between letters or numbers where an option names others.
 const JOINING: &str = "and or both neither nor either only option options are is correct incorrect true false right wrong statement statements choice choices answer answers not but";
 
 pub(super) fn speaks_of_others(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let first = lower.split_whitespace().next().unwrap_or_default();
-    FIRST.contains(&first.trim_matches(|c: char| !c.is_alphanumeric()))
-        || lower.starts_with("same as")
-        || OTHERS.iter().any(|words| lower.contains(words))
+    OTHERS.as_ref().is_some_and(|others| others.is_match(text))
         || names_letters(text)
-        || names_places(&lower)
+        || names_places(&text.to_lowercase())
 }
 
 /// A letter from A to J by itself, such as `(b)`, `Vitamin D`. Not an article, and no part of a unit, a genus or a compound (`5 g`, `E. coli`,

@@ -163,11 +163,6 @@ pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
     mcq::question(&Row::new(place, line.clone())?, 1)
 }
 
-/// The eight built-in questions.
-pub fn demo() -> Result<Dataset, DataError> {
-    load(Path::new(DEMO_PATH), Format::Mcq)
-}
-
 #[cfg(test)]
 fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
     let draft = format.read(&source)?;

@@ -11,16 +11,12 @@ use crate::random::sample;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subset {
     All,
-    /// The first `limit` items, or all if there are fewer.
-    First {
+    /// `limit` items in the file's order, or all if there are fewer: the first, or with a seed a random sample without replacement. It
+    /// depends only on the seed and the number of items, on every machine and in every version; the sample of a smaller limit is a subset
+    /// of that of a larger one.
+    Limit {
         limit: usize,
-    },
-    /// A random sample of `limit` items without replacement, in the file's order, or all if there are fewer. It depends only on
-    /// the seed and the number of items, on every machine and in every version; the sample of a smaller limit is a subset of that of a
-    /// larger one.
-    Sample {
-        limit: usize,
-        seed: u64,
+        seed: Option<u64>,
     },
     /// The ids of a text file, one per line, in its order; blank lines and lines that begin with `#` are ignored.
     IdsFile {
@@ -38,7 +34,7 @@ impl Subset {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Subset::IdsFile { path } | Subset::Ids { path, .. } => Some(path),
-            Subset::All | Subset::First { .. } | Subset::Sample { .. } => None,
+            Subset::All | Subset::Limit { .. } => None,
         }
     }
 
@@ -57,8 +53,8 @@ impl Subset {
     pub fn choose(&self, items: Vec<Item>) -> Result<Vec<Item>, DataError> {
         let chosen = match self {
             Subset::All => items,
-            Subset::First { limit } => items.into_iter().take(*limit).collect(),
-            Subset::Sample { limit, seed } => {
+            Subset::Limit { limit, seed: None } => items.into_iter().take(*limit).collect(),
+            Subset::Limit { limit, seed: Some(seed) } => {
                 let mut indices = sample(items.len(), *limit, *seed);
                 indices.sort_unstable();
                 indices.into_iter().map(|index| items[index].clone()).collect()
@@ -154,7 +150,7 @@ mod tests {
         let mut in_order = small.clone();
         in_order.sort_unstable();
         let expected: Vec<String> = in_order.iter().map(|index| format!("q{index}")).collect();
-        assert_eq!(ids(&Subset::Sample { limit: 50, seed: 7 }, 500), expected);
+        assert_eq!(ids(&Subset::Limit { limit: 50, seed: Some(7) }, 500), expected);
     }
 
     #[test]
@@ -172,10 +168,10 @@ mod tests {
     #[test]
     fn limits_beyond_the_dataset_take_all() {
         assert_eq!(ids(&Subset::All, 3), ["q0", "q1", "q2"]);
-        assert_eq!(ids(&Subset::First { limit: 2 }, 3), ["q0", "q1"]);
-        assert_eq!(ids(&Subset::First { limit: 9 }, 3), ["q0", "q1", "q2"]);
-        assert_eq!(ids(&Subset::Sample { limit: 9, seed: 1 }, 3), ["q0", "q1", "q2"]);
-        let error = Subset::First { limit: 0 }.choose(items(3)).unwrap_err();
+        assert_eq!(ids(&Subset::Limit { limit: 2, seed: None }, 3), ["q0", "q1"]);
+        assert_eq!(ids(&Subset::Limit { limit: 9, seed: None }, 3), ["q0", "q1", "q2"]);
+        assert_eq!(ids(&Subset::Limit { limit: 9, seed: Some(1) }, 3), ["q0", "q1", "q2"]);
+        let error = Subset::Limit { limit: 0, seed: None }.choose(items(3)).unwrap_err();
         assert_eq!(error.to_string(), "no item is chosen");
     }
 

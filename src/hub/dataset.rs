@@ -140,11 +140,6 @@ impl DatasetCard {
         self.sources.iter().flat_map(|source| source.files.iter().map(move |file| (source, file)))
     }
 
-    /// How many of its files a directory has.
-    pub fn here(&self, directory: &Path) -> usize {
-        self.files().filter(|(_, file)| directory.join(&file.path).is_file()).count()
-    }
-
     /// All published files together; `None` where the size of one is not known.
     pub fn size_bytes(&self) -> Option<u64> {
         self.files().map(|(_, file)| file.size_bytes).sum()

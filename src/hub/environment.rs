@@ -27,7 +27,6 @@ pub struct Environment {
     pub login: Option<Token>,
     /// The variable that forbids connections, where one does.
     pub offline: Option<&'static str>,
-    pub progress_bars: bool,
     pub metadata_timeout: Duration,
     pub download_timeout: Duration,
     pub proxies: Proxies,
@@ -111,7 +110,6 @@ impl Environment {
             endpoint,
             login,
             offline,
-            progress_bars: !is_true("HF_HUB_DISABLE_PROGRESS_BARS")?,
             metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
             download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
             proxies: Proxies::from_lookup(&lookup),
@@ -239,7 +237,6 @@ mod tests {
             let error = try_environment(&[(name, "enabled")]).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{name} is `enabled`, not 1, true")), "{error}");
         }
-        assert!(environment(&[("HF_HUB_DISABLE_PROGRESS_BARS", "off")]).progress_bars);
         let transformers = environment(&[("HF_HUB_OFFLINE", "0"), ("TRANSFORMERS_OFFLINE", "1")]);
         assert_eq!(transformers.offline, Some("TRANSFORMERS_OFFLINE"));
     }

@@ -1,6 +1,5 @@
 //! Why a model cannot be found, fetched or used, and what to do about it.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -20,11 +19,7 @@ faults! {
             "no model is called `{member}`: it is not a directory here, a card's name or a hub id (org/name)"
         )]
         UnknownModel { member: String } => Usage,
-            format!("cards of language models: {}; of encoders: {}; a path begins with ./ or /", cards(Kind::Decoder), cards(Kind::Encoder));
-        #[error("there is no model directory at {}", path.display())]
-        NoDirectory { path: PathBuf } => Usage;
-        #[error("{} is a file; a model is a directory", path.display())]
-        NotADirectory { path: PathBuf } => Usage;
+            format!("cards of language models: {}; of encoders: {}", cards(Kind::Decoder), cards(Kind::Encoder));
         #[error("`{revision}` is not the name of a branch, tag or commit")]
         Revision { revision: String } => Usage,
             "a revision of a model of the hub is written org/name@revision";
@@ -55,12 +50,8 @@ faults! {
             message: Option<String>,
             /// The page on which access is asked for.
             page: String,
-            with_token: bool,
         } => Artefact,
-            match with_token {
-                false => format!("accept the licence on {page}, then set HF_TOKEN to a read token of that account"),
-                true => format!("ask for access on {page} with the account of the token in use; HF_TOKEN overrides the stored token"),
-            };
+            format!("accept the licence on {page}, then set HF_TOKEN to a read token of that account");
         #[error("the hub has no {what}{}", said(message))]
         NotFound { what: String, message: Option<String> } => Artefact,
             "check the spelling; a private repository needs a token (HF_TOKEN)";
@@ -79,15 +70,9 @@ faults! {
         )]
         WrongSum { file: String, expected: String, actual: String, authority: Authority } => Artefact,
             "fetch it again; if that fails too, do not trust the source";
-        #[error(
-            "{file} has {actual} bytes on the hub, but the card says {expected}; nothing of it was downloaded"
-        )]
-        WrongSize { file: String, expected: u64, actual: u64 } => Artefact,
-            "fetch it again; if that fails too, do not trust the source";
-        /// A dataset's file.
-        #[error("{file} {problem}; the download was deleted")]
+        #[error("{file} {problem}; nothing of it is kept")]
         Changed { file: String, problem: String } => Artefact,
-            "fetch it again; if that fails too, the source has changed";
+            "fetch it again; if that fails too, do not trust the source";
         #[error("no dataset is called `{name}`, and there is no card at that path")]
         UnknownDataset { name: String } => Usage,
             format!("the datasets are {}", joined(DatasetCard::all().iter().map(|card| card.name.as_str())));
@@ -122,29 +107,18 @@ pub struct NotCached {
 }
 
 /// Why nothing may be fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OfflineReason {
-    /// `--offline` was given.
+    #[error("--offline forbids connections")]
     Flag,
     /// This environment variable is set.
+    #[error("{0} is set and forbids connections")]
     Variable(&'static str),
     /// The command looks at what is there.
+    #[error("this command downloads nothing")]
     Command,
-    /// The build has no HTTP client.
+    #[error("this build cannot connect (it lacks the feature `hub`)")]
     Build,
-}
-
-impl fmt::Display for OfflineReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag => formatter.write_str("--offline forbids connections"),
-            Self::Variable(name) => write!(formatter, "{name} is set and forbids connections"),
-            Self::Command => formatter.write_str("this command downloads nothing"),
-            Self::Build => {
-                formatter.write_str("this build cannot connect (it lacks the feature `hub`)")
-            }
-        }
-    }
 }
 
 fn said(message: &Option<String>) -> String {

@@ -49,9 +49,10 @@ pub fn fetch_repository(
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
     options.allow_fetch("models", &repository.spelling())?;
-    let client = Client::of_model(&options.environment, repository)?;
+    let (environment, model) = (&options.environment, Some(repository.clone()));
+    let client = Client::new(environment, environment.token()?, environment.login.as_ref(), model);
     let Repository { id, revision, .. } = repository;
-    let (root, escaped) = (&options.environment.endpoint, revision.replace('/', "%2F"));
+    let (root, escaped) = (&environment.endpoint, revision.replace('/', "%2F"));
     let url = format!("{root}/api/models/{id}/revision/{escaped}");
     let listing = client.list(&url, &format!("{id} at revision {revision}"))?;
     let (cache, directory) = match to {
@@ -119,8 +120,9 @@ impl Fetch<'_> {
         let card = self.repository.card_file(commit, name);
         let size = card.and_then(|card| card.size_bytes);
         if let Some(expected) = size.filter(|size| *size != remote.size_bytes) {
-            let actual = remote.size_bytes;
-            return Err(HubError::WrongSize { file: name.to_owned(), expected, actual });
+            let found = remote.size_bytes;
+            let problem = format!("has {found} bytes on the hub, but its card says {expected}");
+            return Err(HubError::Changed { file: name.to_owned(), problem });
         }
         let of_card = card.and_then(|card| card.sha256.as_deref());
         // It may be neither sum: of another kind of server, a word of its own.

@@ -60,10 +60,7 @@ pub fn fetch(
     to: Option<&Path>,
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
-    match Repository::parse(member)? {
-        Some(repository) => hub_fetch::fetch_repository(&repository, to, options),
-        None => Err(HubError::UnknownModel { member: member.to_owned() }),
-    }
+    hub_fetch::fetch_repository(&repository(member)?, to, options)
 }
 
 /// The folder of an encoder or reranker: a directory, or that of a card's files, fetched into the cache where they are not there.
@@ -79,25 +76,12 @@ pub fn folder(named: &Path, options: &HubOptions) -> Result<PathBuf, HubError> {
 
 /// The repository that a user means; `None` is the directory of that name.
 fn identify(member: &str) -> Result<Option<Repository>, HubError> {
-    let path = Path::new(member);
-    if path.is_dir() {
-        return Ok(None);
-    }
-    if path.is_file() {
-        return Err(HubError::NotADirectory { path: path.to_owned() });
-    }
-    if let Some(repository) = Repository::parse(member)? {
-        return Ok(Some(repository));
-    }
-    let looks_like_path = path.is_absolute()
-        || member.starts_with(['.', '~'])
-        || member.ends_with('/')
-        || member.contains('\\')
-        || path.components().count() > 2;
-    Err(match looks_like_path {
-        true => HubError::NoDirectory { path: path.to_owned() },
-        false => HubError::UnknownModel { member: member.to_owned() },
-    })
+    if Path::new(member).is_dir() { Ok(None) } else { repository(member).map(Some) }
+}
+
+fn repository(member: &str) -> Result<Repository, HubError> {
+    let unknown = || HubError::UnknownModel { member: member.to_owned() };
+    Repository::parse(member)?.ok_or_else(unknown)
 }
 
 fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {

@@ -103,7 +103,8 @@ pub fn verify_datasets(directory: &Path) -> Result<Vec<FileCheck>, HubError> {
     }
     let Record { files } = Record::read(directory)?;
     let is_fetched = |card: &&DatasetCard| {
-        card.here(directory) > 0 || card.files().any(|(_, file)| files.contains_key(&file.path))
+        let mut own = card.files().map(|(_, file)| &file.path);
+        own.any(|path| directory.join(path).is_file() || files.contains_key(path))
     };
     let cards: Vec<_> = DatasetCard::all().iter().filter(is_fetched).collect();
     let mut known = of_provenance(files.into_iter().map(|(path, file)| (path, file.sha256)));
@@ -132,13 +133,10 @@ fn expect(known: &mut Known, name: &str, sum: Option<&str>) {
     }
 }
 
-fn compare(known: Known, files: &[(String, PathBuf)]) -> Result<Vec<FileCheck>, HubError> {
-    let missing =
-        |name: &String| FileCheck { name: name.clone(), status: Status::Missing, sha256: None };
-    let mut checks: BTreeMap<_, _> =
-        known.keys().map(|name| (name.clone(), missing(name))).collect();
+fn compare(mut known: Known, files: &[(String, PathBuf)]) -> Result<Vec<FileCheck>, HubError> {
+    let mut checks = Vec::new();
     for (FileDigest { name, sha256 }, (_, path)) in digest_files(files)?.into_iter().zip(files) {
-        let expected = known.get(&name).cloned().flatten();
+        let expected = known.remove(&name).flatten();
         let status = match expected.or_else(|| Some((Authority::Hub, blob_sum(path)?))) {
             None => Status::Unknown,
             Some((authority, expected)) => match sum_like(&expected, path, &sha256)? == expected {
@@ -146,9 +144,13 @@ fn compare(known: Known, files: &[(String, PathBuf)]) -> Result<Vec<FileCheck>, 
                 false => Status::Mismatch { authority, expected },
             },
         };
-        checks.insert(name.clone(), FileCheck { name, status, sha256: Some(sha256) });
+        checks.push(FileCheck { name, status, sha256: Some(sha256) });
     }
-    Ok(checks.into_values().collect())
+    let missing =
+        known.into_keys().map(|name| FileCheck { name, status: Status::Missing, sha256: None });
+    checks.extend(missing);
+    checks.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(checks)
 }
 
 /// The sum of a file with this sha256 by the rule that made `expected`: sha256's or git's.

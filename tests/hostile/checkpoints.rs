@@ -250,7 +250,7 @@ fn gguf_files() {
         let dtype = WantedType::Auto;
         let (file, directory) = (path.clone(), directory.clone());
         let import = Import { file, directory, dtype };
-        match import.run(&mut |_, _| ()) {
+        match import.run() {
             Ok(()) => std::fs::remove_dir_all(&import.directory).unwrap(),
             Err(_) => assert!(!import.directory.exists()),
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::{Dataset, Format, demo, read};
+use super::super::{DEMO_PATH, Dataset, Format, load, read};
 use super::*;
 
 fn parse(text: &str) -> Result<Dataset, DataError> {
@@ -112,7 +112,7 @@ fn refuses_a_file_without_questions() {
 
 #[test]
 fn reads_the_built_in_questions() {
-    let dataset = demo().unwrap();
+    let dataset = load(Path::new(DEMO_PATH), Format::Mcq).unwrap();
     assert_eq!((dataset.name.as_str(), dataset.questions().len()), ("demo", 8));
     assert!(dataset.notices.is_empty());
     for (number, question) in (1..).zip(dataset.questions()) {

@@ -26,7 +26,6 @@ pub struct Client {
     metadata_timeout: Duration,
     /// The pause after the first attempt that brings nothing.
     pub pause: Duration,
-    has_token: bool,
     /// The model whose files are asked for; of a dataset none.
     model: Option<Repository>,
 }
@@ -59,15 +58,14 @@ impl Listing {
 }
 
 impl Client {
-    /// A client of the hub, for the files of a model.
-    pub fn of_model(environment: &Environment, repository: &Repository) -> Result<Self, HubError> {
-        let client = Self::new(environment, environment.token()?, environment.login.as_ref());
-        Ok(Self { model: Some(repository.clone()), ..client })
-    }
-
     /// A client that waits as long as the environment says, and says who asks by the token, else by name and password.
     #[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
-    pub fn new(environment: &Environment, token: Option<Token>, login: Option<&Token>) -> Self {
+    pub fn new(
+        environment: &Environment,
+        token: Option<Token>,
+        login: Option<&Token>,
+        model: Option<Repository>,
+    ) -> Self {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             // Each request says which way it goes, and follows its redirects itself: another host may be asked another way.
@@ -82,7 +80,6 @@ impl Client {
             .timeout_per_read(Some(environment.download_timeout))
             .build()
             .new_agent();
-        let has_token = token.is_some();
         let bearer = token.map(|token| format!("Bearer {}", token.secret()));
         let basic = login.map(|login| {
             let (name, password) = login.secret().split_once(':').unwrap_or((login.secret(), ""));
@@ -94,8 +91,7 @@ impl Client {
             authorization: bearer.or(basic).map(Token),
             metadata_timeout: environment.metadata_timeout,
             pause: environment.download_timeout / 10,
-            has_token,
-            model: None,
+            model,
         }
     }
 
@@ -214,7 +210,6 @@ impl Client {
                 status,
                 message,
                 page: model.access_page(),
-                with_token: self.has_token,
             },
             (Some(_), 401 | 403 | 404) => HubError::NotFound { what: what.to_owned(), message },
             _ => HubError::Status { url: url.to_owned(), status },

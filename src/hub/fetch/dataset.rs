@@ -1,9 +1,6 @@
 //! Fetching a dataset's published files, each verified, and where needed converted, before it is put in its place.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-
-use serde::de::IgnoredAny;
 
 use super::client::{Client, RemoteFile};
 use super::convert::convert;
@@ -46,7 +43,7 @@ pub fn fetch_dataset(
             }
             (None, Host::Github) => (GITHUB, None, None),
         };
-        let client = Client::new(environment, token, login);
+        let client = Client::new(environment, token, login, None);
         for file in &source.files {
             let (url, path) = (source.url(root, file), outside::below(&to, &file.path)?);
             let wanted = Wanted { card: &card.name, source, file, url, path: &path };
@@ -158,13 +155,12 @@ impl Wanted<'_> {
     }
 }
 
-/// Records of a CSV file after its header, elements of a JSON array; of any other, lines that are not blank.
+/// Records of a CSV file after its header; of any other, lines that are not blank.
 fn rows(file: &DatasetFile, path: &Path) -> Result<u64, HubError> {
     let text = outside::text(path)?;
-    let elements = || serde_json::from_str::<Vec<IgnoredAny>>(&text);
-    Ok(match Path::new(&file.source).extension().and_then(OsStr::to_str) {
-        Some("csv") => csv::Reader::from_reader(text.as_bytes()).records().count() as u64,
-        Some("json") => elements().map_or(0, |elements| elements.len() as u64),
-        _ => text.lines().filter(|line| !line.trim().is_empty()).count() as u64,
-    })
+    let count = match file.source.ends_with(".csv") {
+        true => csv::Reader::from_reader(text.as_bytes()).records().count(),
+        false => text.lines().filter(|line| !line.trim().is_empty()).count(),
+    };
+    Ok(count as u64)
 }

@@ -1,49 +1,43 @@
-//! The progress of a file's download on stderr: a bar on a terminal, plain lines elsewhere, nothing with --quiet.
+//! The progress of a file's download on stderr, in lines; nothing with --quiet.
 
-use std::io::{IsTerminal, stderr};
+use std::cell::Cell;
 
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 
 use super::super::HubOptions;
 use crate::console;
 
-const TEMPLATE: &str = "{msg:40!} {wide_bar} {binary_bytes:>10}/{binary_total_bytes:10} {binary_bytes_per_sec:>12} {eta:>5}";
-
 /// One file's progress.
 pub struct Progress {
-    bar: ProgressBar,
-    /// What lines say in place of a bar.
-    line: Option<String>,
+    file: String,
+    size_bytes: u64,
+    tenths: Cell<u64>,
+    is_quiet: bool,
 }
 
 impl Progress {
     pub fn start(options: &HubOptions, file: &str, size_bytes: u64) -> Self {
-        let is_bar = options.environment.progress_bars && stderr().is_terminal();
-        let bar = match is_bar && !options.quiet {
-            true => ProgressBar::new(size_bytes),
-            false => ProgressBar::hidden(),
-        };
-        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style);
-        }
-        bar.set_message(console::plain(file));
-        let line = format!("{file} ({})", HumanBytes(size_bytes));
-        let line = Some(line).filter(|_| !is_bar && !options.quiet);
-        if let Some(line) = &line {
-            console::note(format!("fetching {line}"));
-        }
-        Self { bar, line }
+        let (file, is_quiet) = (console::plain(file), options.quiet);
+        let progress = Self { file, size_bytes, tenths: Cell::new(0), is_quiet };
+        progress.tell("fetching");
+        progress
     }
 
     /// How many bytes of the file are here, earlier downloads included.
     pub fn position(&self, bytes: u64) {
-        self.bar.set_position(bytes);
+        let tenths = 10 * bytes / self.size_bytes.max(1);
+        if tenths > self.tenths.replace(tenths) && tenths < 10 {
+            self.tell(&format!("{tenths}0 % of"));
+        }
     }
 
     pub fn finish(self) {
-        self.bar.finish();
-        if let Some(line) = self.line {
-            console::note(format!("fetched {line}"));
+        self.tell("fetched");
+    }
+
+    fn tell(&self, what: &str) {
+        if !self.is_quiet {
+            console::note(format!("{what} {} ({})", self.file, HumanBytes(self.size_bytes)));
         }
     }
 }

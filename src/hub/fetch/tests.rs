@@ -154,7 +154,7 @@ fn a_proxy_that_fails_is_named_and_a_host_inside_is_asked_directly() {
 fn a_gated_model_is_explained() {
     for status in [401, 403] {
         let error = refusal(Fault::Deny(status, "GatedRepo"), "config.json");
-        assert!(matches!(error, HubError::Refused { with_token: true, .. }), "{error}");
+        assert!(matches!(error, HubError::Refused { .. }), "{error}");
         assert!(error.to_string().contains(REPOSITORY), "{error}");
     }
 
@@ -330,7 +330,7 @@ files = [{{ name = "tokenizer.json", size_bytes = {size} }}]
             assert!(is_right);
             continue;
         };
-        assert!(matches!(&error, HubError::WrongSize { expected: 99, actual: 100, .. }), "{error}");
+        assert!(error.to_string().contains("has 100 bytes on the hub, but its card says 99"));
         assert_eq!(error.blame(), Blame::Artefact);
         assert!(error.hint().unwrap().contains("do not trust the source"));
     }

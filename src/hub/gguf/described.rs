@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::Gguf;
-use crate::console;
 use crate::diagnosis::Failure;
 use crate::model::Config;
 use crate::model::config::{RopeConfig, RopeScaling};
@@ -40,8 +39,14 @@ const ENDS: &str =
 
 /// The tensor that divides the frequencies of a Llama 3.1.
 pub const FREQUENCIES: &str = "rope_freqs.weight";
-/// How the makers draw, by names of its own.
-const SAMPLING: &str = "general.sampling.";
+/// How the makers draw: what the format calls it, and what generation_config.json does.
+const SAMPLING: [(&str, &str); 5] = [
+    ("temp", "temperature"),
+    ("penalty_repeat", "repetition_penalty"),
+    ("top_k", "top_k"),
+    ("top_p", "top_p"),
+    ("min_p", "min_p"),
+];
 /// Wider ones are nobody's.
 const WIDEST_HEAD: usize = 1 << 10;
 
@@ -133,21 +138,10 @@ pub fn generation(gguf: &Gguf, tokens: &Tokens<'_>) -> Result<Value, Failure> {
         return Err(gguf.refused("it names no token that ends a text"));
     }
     let mut generation = Map::new();
-    let metadata: BTreeMap<_, _> = gguf.content.metadata.iter().collect();
-    for (key, value) in metadata {
-        let Some(name) = key.strip_prefix(SAMPLING) else { continue };
-        let own = match name {
-            "temp" => "temperature",
-            "penalty_repeat" => "repetition_penalty",
-            "top_k" | "top_p" | "min_p" => name,
-            _ => {
-                let key: String = key.chars().take(80).collect();
-                console::note(format!("note: {key} has no counterpart here and is left out"));
-                continue;
-            }
-        };
+    for (there, own) in SAMPLING {
         // A field that is null is off, and one that is not there has a default.
-        if let Some(value) = Some(super::as_json(value)).filter(|value| !value.is_null()) {
+        let value = gguf.json(&format!("general.sampling.{there}"));
+        if !value.is_null() {
             generation.insert(own.to_owned(), value);
         }
     }

@@ -48,11 +48,11 @@ pub struct Import {
 }
 
 impl Import {
-    /// Writes the directory. `tell` hears how many bytes of weights of how many are written.
+    /// Writes the directory.
     ///
     /// # Errors
     /// What cannot be read or run here, by its name; nothing is left behind then.
-    pub fn run(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<(), Failure> {
+    pub fn run(&self) -> Result<(), Failure> {
         if is_occupied(&self.directory) {
             let problem =
                 format!("{} exists and is not an empty directory", self.directory.display());
@@ -78,7 +78,7 @@ impl Import {
                 Ok(_) | Err(ChatError::Missing { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
-            write_weights(&gguf, &config, self.dtype, &building.join(SINGLE), tell)?;
+            write_weights(&gguf, &config, self.dtype, &building.join(SINGLE))?;
             self.record(building)
         })
     }
@@ -242,13 +242,12 @@ fn targets(gguf: &Gguf, config: &Config, wanted: WantedType) -> Result<Vec<Targe
     unknown.first().map_or(Ok(targets), |name| Err(gguf.refused(problem(name))))
 }
 
-/// Writes the weights. `tell` hears after every part how many bytes of how many are written.
+/// Writes the weights.
 fn write_weights(
     gguf: &Gguf,
     config: &Config,
     wanted: WantedType,
     path: &Path,
-    tell: &mut dyn FnMut(u64, u64),
 ) -> Result<(), Failure> {
     let mut targets = targets(gguf, config, wanted)?;
     // Longer numbers first, so that none lies astride.
@@ -267,13 +266,10 @@ fn write_weights(
     let mut out = BufWriter::new(outside::create_public(path)?);
     out.write_all(&(text.len() as u64).to_le_bytes())?;
     out.write_all(text.as_bytes())?;
-    let mut done = 0;
-    for Target { name, source, shape, dtype } in &targets {
+    for Target { name, source, dtype, .. } in &targets {
         let numbers = as_trained(config, name, gguf.numbers(source)?);
         let written = numbers.and_then(|numbers| numbers.to_dtype(*dtype)?.write_bytes(&mut out));
         written.map_err(|error| gguf.refused(error.to_string()))?;
-        done += (shape.iter().product::<usize>() * dtype.size_in_bytes()) as u64;
-        tell(done, total);
     }
     Ok(out.flush()?)
 }

@@ -108,7 +108,7 @@ fn import(bytes: &[u8], directory: &Path) -> Result<(), Failure> {
     let file = directory.with_file_name("model.gguf");
     fs_err::write(&file, bytes).unwrap();
     let import = Import { file, directory: directory.to_owned(), dtype: WantedType::Auto };
-    import.run(&mut |_, _| ())
+    import.run()
 }
 
 /// What is said of the bytes; nothing is left beside them.

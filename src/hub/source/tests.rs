@@ -183,7 +183,7 @@ fn a_directory_is_used_as_it_is() {
 
     let file = snapshot.join("config.json");
     let error = resolve(file.to_str().unwrap(), &offline(folder.path())).unwrap_err();
-    assert!(matches!(error, HubError::NotADirectory { .. }), "{error}");
+    assert!(matches!(error, HubError::UnknownModel { .. }), "{error}");
     fs_err::write(snapshot.join("provenance.toml"), "repository = 1").unwrap();
     let error = resolve(snapshot.to_str().unwrap(), &offline(folder.path())).unwrap_err();
     assert!(matches!(error, HubError::Malformed { .. }), "{error}");
@@ -197,14 +197,14 @@ fn a_name_that_is_none_is_refused_before_the_cache_is_touched() {
         ["gemma3", "", "@main", "a/..", "../x/y", "org/--", "org/a b", "org/näme", "gemma3-4b "]
     {
         let error = resolve(member, &options).unwrap_err();
-        let is_name = matches!(error, HubError::UnknownModel { .. } | HubError::NoDirectory { .. });
+        let is_name = matches!(error, HubError::UnknownModel { .. });
         assert!(is_name && error.blame() == Blame::Usage, "{member}: {error}");
     }
     let hint = resolve("gemma", &options).unwrap_err().hint().unwrap();
     assert!(Card::all().iter().all(|card| hint.contains(&card.name)), "{hint}");
     for path in ["./models/gemma", "/absent", "a/b/c"] {
         let error = resolve(path, &options).unwrap_err();
-        assert!(matches!(error, HubError::NoDirectory { .. }), "{path}: {error}");
+        assert!(matches!(error, HubError::UnknownModel { .. }), "{path}: {error}");
     }
 }
 
