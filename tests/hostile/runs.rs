@@ -9,7 +9,6 @@ use wardround::experiment::contents::Contents;
 use wardround::experiment::directory::Directory;
 use wardround::experiment::log::Log;
 use wardround::experiment::plan::{CorpusPlan, Plan};
-use wardround::ops::Quantisation;
 use wardround::record::{ItemText, Passage, RetrievedChunk, SearchLine};
 
 use super::damage::{damaged, withstands};
@@ -31,7 +30,6 @@ fn searching() -> (tempfile::TempDir, PathBuf) {
         reranker: None,
         reranker_path: None,
         reranker_tokens: None,
-        reranker_quant: Quantisation::None,
         device: None,
         passage: "{title}: {text}".to_owned(),
         no_passages: false,
