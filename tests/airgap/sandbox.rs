@@ -312,7 +312,6 @@ fn every_verb_does_its_work_inside() {
         "corpus verify corpus",
         "keys add keys ward",
         "keys ls keys",
-        "completions man pages",
     ] {
         done(wardround(path, &format!("{line} --sandbox require")));
     }

@@ -21,7 +21,7 @@ pub mod tokenizer; // text to token ids and back
 
 /// Raised whenever any device of a kind gives other bits to a request than it did before: what is kept under this number may be used
 /// again. `tests/engine/bits.rs` notices what changes on a CPU, for weights that are not bf16; on a GPU nothing does.
-pub const BITS: u32 = 2;
+pub const BITS: u32 = 3;
 
 pub use local_model::LocalModel;
 /// What every error says, and whom it blames.
