@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
+from health import SENTENCE
+
 try:
     import jieba
 
@@ -173,7 +175,10 @@ def base_in(text, sentences, compat):
         said = corrected(said)
         is_like = aligned([sentences[int(number)]], said, "english", "sequence-matcher", 0.4) is not None
         is_small = said[:1].islower() or said[:1].isdigit()
-        is_sentence = is_like or len(lines) == 1 and not is_small and len(said.split()) >= 3
+        is_ended, is_own = (one.rstrip().endswith((".", "。", "!", "?")) for one in (said, sentences[int(number)]))
+        units = [one for one in SENTENCE.findall(said) if any(map(str.isalnum, one))]
+        is_one = (is_ended or not is_own) and len(units) == 1 and len(said.split()) >= 2
+        is_sentence = is_like or len(lines) == 1 and not is_small and is_one
         if is_sentence and all(words_of(one) != words_of(said) for one in sentences):
             changes.append((int(number), said))
     return (True, *changes[0]) if len(set(changes)) == 1 else (None,)

@@ -52,7 +52,7 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
         let found = align(&[sentence], &correction, note.language, Aligner::default());
         let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
         // In the very form that was asked for a sentence may be quite another, but not about the note.
-        let is_asked = text == format!("{id} {words}") && is_sentence(&correction);
+        let is_asked = text == format!("{id} {words}") && is_sentence(&correction, sentence);
         (is_like || is_asked).then_some((id, correction))
     });
     let mut changes: Vec<(usize, String)> = numbered.collect();
@@ -80,12 +80,14 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
     (Reading { flag, sentence_id, correction, contradiction }, parse)
 }
 
-/// Whether words are one whole sentence, and not one about sentences.
-fn is_sentence(words: &str) -> bool {
+/// Whether words are one sentence, whole where the note's own has a mark at its end, and not one about sentences.
+fn is_sentence(words: &str, own: &str) -> bool {
     const OF_TEXTS: [&str; 4] = [" sentence ", " statement ", " note ", " text "];
     let is_small = words.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
     let is_about = OF_TEXTS.iter().any(|one| plain(words).contains(one));
-    let is_one = words.ends_with(['.', '。', '!', '?']) && sentences(words).count() == 1;
+    let [is_ended, is_own] =
+        [words, own].map(|one| one.trim_end().ends_with(['.', '。', '!', '?']));
+    let is_one = (is_ended || !is_own) && sentences(words).count() == 1;
     !is_small && !is_about && is_one && word_count(words) > 1
 }
 
