@@ -33,7 +33,6 @@ pub fn drawing(title: &str, calibration: &Calibration) -> Drawing {
         reach: [vec![0.0, 1.0], vec![0.0, 1.0]],
         diagonal: true,
         lines: lines.collect(),
-        ..Plane::default()
     }
     .draw()
 }

@@ -49,8 +49,8 @@ impl<A: Answering> Started<A> {
 
 /// What a chat is answered by.
 enum Chat {
-    Model(Started<Answer>),
-    System(Started<SystemAnswer>),
+    Model(Box<Started<Answer>>),
+    System(Box<Started<SystemAnswer>>),
 }
 
 pub async fn chat(
@@ -63,14 +63,16 @@ pub async fn chat(
         let (request, served) = (ChatRequest::read(body)?, app.served()?);
         let system = request.model.as_deref().and_then(|name| served.system(name)).cloned();
         Ok(match system {
-            Some(system) => Chat::System(case::begin(app, request, system, caller, reader)?),
-            None => Chat::Model(begin_chat(app, request, caller)?),
+            Some(system) => {
+                Chat::System(Box::new(case::begin(app, request, system, caller, reader)?))
+            }
+            None => Chat::Model(Box::new(begin_chat(app, request, caller)?)),
         })
     };
     match sent.read(&app, caller, begin).await? {
         (Chat::System(started), ..) => started.respond(&app).await,
         (Chat::Model(started), input, reserved) => {
-            answered(&app, started, (who, CHAT, input), reserved).await
+            answered(&app, *started, (who, CHAT, input), reserved).await
         }
     }
 }

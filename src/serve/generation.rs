@@ -178,7 +178,7 @@ impl Wanted {
                 .format
                 .clone()
                 .map(|format| Constraint { grammar: format.grammar, after: self.constrain_after }),
-            stop: Stop { ids, strings, after, ..Stop::default() },
+            stop: Stop { ids, strings, after },
             max_tokens: asked.min(room),
             logit_bias,
             logprobs: self.logprobs,

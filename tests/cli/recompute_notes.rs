@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::json;
 use wardround::experiment::contents::Contents;
 use wardround::model::Family;
-use wardround::record::{ItemLine, NoteLine};
+use wardround::record::{ItemLine, NoteLine, Parse};
 
 use crate::binary::{Scratch, size};
 use crate::determinism::wait_until;
@@ -67,7 +68,7 @@ fn with_data_tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     }
 }
 
-/// Of a model alone, makes every correction of a wrong note the gold one with its last words lost and one put before, and seals all anew.
+/// Of a model alone, makes what it says of every wrong note the gold one with its last words lost and one put before, and seals all anew.
 /// Says how many it made.
 fn nearly_right(out: &Path) -> usize {
     let mut contents = Contents::read(out).unwrap();
@@ -76,16 +77,29 @@ fn nearly_right(out: &Path) -> usize {
         let ItemLine::Note(note) = item else {
             panic!("{item:?}");
         };
-        let gold = note.gold.as_ref().unwrap().correction.clone();
-        let (Some(gold), Some(id)) = (gold, note.sentence_id) else {
+        let gold = note.gold.clone().unwrap();
+        let (Some(id), Some(right)) = (gold.sentence_id, gold.correction) else {
             continue;
         };
-        let kept = gold.chars().count() * 3 / 4;
-        let correction: String = "Once ".chars().chain(gold.chars().take(kept)).collect();
+        let kept = right.chars().count() * 3 / 4;
+        let correction: String = "Once ".chars().chain(right.chars().take(kept)).collect();
         let correction = correction.trim().to_owned();
         let mut calls = contents.calls.records.iter_mut();
         let call = calls.rfind(|call| call.item == note.item).unwrap();
         call.text = format!("{id} {correction}");
+        // Noise is often no sentence, so that nothing was read.
+        call.parse = Parse::Ok;
+        let mut said = serde_json::to_value(&*note).unwrap();
+        said["flag"] = true.into();
+        said["detection"]["flags"] = json!([true]);
+        let (agents, opinion) = (&said["detection"]["agents"], id.to_string());
+        said["localisation"] = json!({"source": "single", "agents": agents, "opinions": [opinion], "sentence_ids": [id], "confidences": [null]});
+        *note = serde_json::from_value(said).unwrap();
+        let lines = call.messages.iter().flat_map(|message| message.content.lines());
+        let place = format!("{id} ");
+        note.sentence =
+            lines.filter_map(|line| line.strip_prefix(&place)).next_back().unwrap().to_owned();
+        (note.sentence_id, note.exact_sentence_id) = (Some(id), Some(id));
         note.correction = Some(correction);
         changed += 1;
     }

@@ -105,7 +105,8 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             row.label.clone() + &against.unwrap_or_default()
         })
         .interval("difference by note", |row| row.difference);
-    let gains: [(&str, fn(&Row<'_>) -> Option<Gain>); 2] =
+    type OfRow = fn(&Row<'_>) -> Option<Gain>;
+    let gains: [(&str, OfRow); 2] =
         [("pairs", |row| row.pairs.clone()), ("composites", |row| row.composites.clone())];
     for (over, gain) in gains {
         table = table

@@ -95,7 +95,7 @@ impl Answer {
             Event::Done(completion) => {
                 let completion = completion?;
                 metrics.finished(&completion, at - generation.begun_at);
-                refuse_broken(&completion, &generation.format_field)?;
+                refuse_broken(&completion, generation.format_field)?;
                 choice.done = Some(completion);
                 choice.text.finish()
             }
