@@ -74,7 +74,7 @@ fn walk(
 }
 
 fn show(value: Option<&Value>) -> String {
-    value.filter(|value| !value.is_null()).map_or_else(|| "absent".to_owned(), Value::to_string)
+    value.map_or_else(|| "absent".to_owned(), Value::to_string)
 }
 
 /// Both texts cut to `SHOWN` characters around their first difference.

@@ -161,7 +161,7 @@ settings = { t_max = 1, record_chars = 8 }
     assert!(one.succeeded().stderr.contains("shard 1/3: 2 cells run"), "{one:#?}");
     assert!(!one.stdout.contains("| One round |"), "no table of a part: {one:#?}");
     run("one", "--calls calls")
-        .refused(2, &["one holds another run of recipes: shard is \"1/3\" against absent"]);
+        .refused(2, &["one holds another run of recipes: shard is \"1/3\" against null"]);
     run("one", "--shard 1/3 --calls calls").succeeded();
     scratch.wardround("resume one").succeeded();
     scratch.wardround("report one").refused(2, &["one is shard 1/3 of a recipe"]);
