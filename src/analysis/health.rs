@@ -109,7 +109,7 @@ pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<St
     }
     if !hollow.is_empty() {
         warnings.push(format!(
-            "Warning: more than {:.0} % of the replies say hardly a word, loop, are cut off or contradict themselves, of {}. What was read of them may be well-formed and mean nothing.",
+            "Warning: more than {:.0} % of the replies have hardly a word, loop, are cut or contradict themselves of {}. What was read of them may be well-formed and mean nothing.",
             100.0 * HOLLOW_LIMIT,
             hollow.join(", ")
         ));
