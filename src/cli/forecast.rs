@@ -1,7 +1,6 @@
 //! `--dry-run`: calls, tokens and memory of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
 //!
-//! Calls are the most that the systems can make. Tokens are estimates: four characters a token of the first prompts, and the usual length
-//! of a system's replies.
+//! Calls are the most that the systems can make, tokens of replies those of their usual ones.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,14 +13,11 @@ use crate::data::DEMO_PATH;
 use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::run::RecipeRun;
+use crate::experiment::run::Inputs;
 use crate::experiment::spec::Spec;
 use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::panel::remote::Address;
 use crate::systems::SystemConfig;
-
-const CHARS_PER_TOKEN: usize = 4;
-/// A first prompt, where the items cannot be read yet.
-const PROMPT_TOKENS: usize = 700;
 
 /// A run, and what it is called.
 pub struct Planned {
@@ -70,7 +66,7 @@ impl Outlook {
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
         let mut outlook = Outlook::default();
         let mut sets = ExemplarSets::default();
-        let (mut all_calls, mut all_prompts, mut all_replies) = (0, 0, 0);
+        let mut all_calls = 0;
         for Planned { label, spec } in runs {
             outlook.fetches = spec.hub.fetch_refusal().is_none();
             let files = missing_files(spec);
@@ -80,19 +76,10 @@ impl Outlook {
                 [_] => error,
                 _ => error.about(label),
             })?;
-            let (items, prompt) = match &inputs {
-                Some(inputs) => {
-                    let (items, chars) = inputs.first_prompts(&spec.config)?;
-                    (Some(items), chars / CHARS_PER_TOKEN)
-                }
-                None => {
-                    let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
-                    (spec.subset.listed().map(share), PROMPT_TOKENS)
-                }
-            };
+            let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
+            let listed = || spec.subset.listed().map(share);
+            let items = inputs.as_ref().map(Inputs::items).or_else(listed);
             let (each, reply) = (spec.config.max_calls(), reply_tokens(&spec.config));
-            // Later prompts quote replies: of three agents, or of steps so far.
-            let quoted = if each > 1 { 2 * reply } else { 0 };
             let calls = items.unwrap_or(1) as u64 * u64::from(spec.runs) * u64::from(each);
             for name in spec.slot_models()? {
                 match resolve(name, &spec.hub.local()) {
@@ -114,17 +101,9 @@ impl Outlook {
                 count(spec.runs as usize, "run"),
             ));
             all_calls += calls;
-            all_prompts += calls * (prompt + quoted) as u64;
-            all_replies += calls * reply as u64;
         }
         let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
-        let thousand = |tokens: u64| format!("{} thousand", tokens.div_ceil(1000));
         outlook.lines.push(format!("calls      at most {all_calls}{shared}"));
-        outlook.lines.push(format!(
-            "tokens     some {} of prompts and {} of replies: an estimate, by four characters a token and the usual length of each system's replies",
-            thousand(all_prompts),
-            thousand(all_replies),
-        ));
         Ok(outlook)
     }
 
@@ -248,9 +227,7 @@ mod tests {
             let runs = planned(&run).unwrap();
             let outlook = Outlook::of(&runs).unwrap();
             let told = outlook.told().join("\n");
-            for word in ["calls      at most ", "tokens     some "] {
-                assert!(told.contains(word), "{name}: {told}");
-            }
+            assert!(told.contains("calls      at most "), "{name}: {told}");
             assert!(told.contains(": `wardround data fetch "), "{name}: {told}");
             let fetches = told.contains(" GB, fetched when it runs");
             assert_eq!(fetches, !names_endpoints, "{name}: {told}");

@@ -121,7 +121,7 @@ impl Run {
             outlook = Some(told);
         }
         let inputs = spec.read()?;
-        if let (Some(shard), true) = (shard, inputs.is_empty()) {
+        if let (Some(shard), true) = (shard, inputs.items() == 0) {
             console::note(format!("shard {shard} has none of the items: there is nothing to run"));
             return Ok(());
         }

@@ -21,7 +21,7 @@ use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
 use crate::retrieval::{Retrieve, Retriever};
-use crate::systems::{Opening, Parts, System, SystemConfig, Task};
+use crate::systems::{Parts, System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
 pub const DATASET: &str = "serve";
@@ -164,24 +164,6 @@ impl Spec {
 }
 
 impl Seated {
-    /// The seat and the tokens of each first prompt, about the smallest of items: what more a context has is for an item.
-    ///
-    /// # Errors
-    /// A prompt that the template of the seat's model refuses.
-    pub fn smallest_prompts(&self) -> Result<Vec<(usize, usize)>, Failure> {
-        let item = match self.config.entry.takes {
-            ItemKind::Notes => note(".", None),
-            ItemKind::Questions => question("?", &json!(["a", "b"])),
-        };
-        let thinks = self.settings.thinking.unwrap_or(false);
-        let openings = self.system.opening(DATASET, &item.map_err(Failure::from)?);
-        let tokens = |opening: Opening| {
-            let description = &self.seats[opening.member].backbone.description;
-            Ok((opening.member, description.tokenise(&opening.messages, thinks)?.len()))
-        };
-        openings.into_iter().flatten().map(tokens).collect()
-    }
-
     /// With models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
     pub fn fingerprint(&self, models: &[&str]) -> String {
         let (prompts_sha256, files) = (&self.prompts_sha256, &self.files);

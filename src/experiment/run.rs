@@ -242,21 +242,9 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Whether no item was chosen, as in a shard of more than there are.
-    pub fn is_empty(&self) -> bool {
-        self.dataset.items.is_empty()
-    }
-
-    /// How many items there are, and the characters of a first prompt on average.
-    pub fn first_prompts(&self, config: &SystemConfig) -> Result<(usize, usize), Failure> {
-        let system = config.build(&self.prompts, &self.exemplars)?;
-        let of_item = |item: &Item| system.opening(&self.dataset.name, item).unwrap_or_default();
-        let (mut prompts, mut chars) = (0, 0);
-        for opening in self.dataset.items.iter().flat_map(of_item) {
-            prompts += 1;
-            chars += opening.messages.iter().map(|one| one.content.chars().count()).sum::<usize>();
-        }
-        Ok((self.dataset.items.len(), chars / prompts.max(1)))
+    /// How many items were chosen; none in a shard of more than there are.
+    pub fn items(&self) -> usize {
+        self.dataset.items.len()
     }
 }
 

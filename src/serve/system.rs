@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::models::{Kind, ModelEntry, Served, ServedModel, refuse_length};
 use crate::data::ItemKind;
-use crate::diagnosis::Failure;
 use crate::experiment::case::Seated;
 use crate::serve::error::ApiError;
 
@@ -23,39 +22,20 @@ pub struct ServedSystem {
 
 impl ServedSystem {
     /// `models` are the names of each seat's model in the API, which `served` has.
-    ///
-    /// # Errors
-    /// A model whose context holds no item beside the system's own prompt.
-    pub fn new(
-        seated: Seated,
-        models: Vec<String>,
-        served: &[Arc<ServedModel>],
-    ) -> Result<ServedSystem, Failure> {
+    pub fn new(seated: Seated, models: Vec<String>, served: &[Arc<ServedModel>]) -> ServedSystem {
         let named = |name: &String| served.iter().find(|model| model.id == *name);
         let own = || models.iter().filter_map(named);
-        for (seat, tokens) in seated.smallest_prompts()? {
-            let Some(model) = models.get(seat).and_then(named) else { continue };
-            let context = model.context();
-            if tokens >= context {
-                let (system, model) = (seated.config.entry.name, &model.id);
-                let message = format!(
-                    "{system} can answer nothing: its prompt alone has {tokens} tokens, and {model} has a context of {context}"
-                );
-                let hint = "give the model a larger --context and the --kv-tokens to hold it, or the system another model";
-                return Err(Failure::usage(message, hint));
-            }
-        }
         let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
         let context = own().map(|model| model.context()).min();
         let mut seats = seated.seats.iter();
-        Ok(ServedSystem {
+        ServedSystem {
             id: seated.config.entry.name.to_owned(),
             fingerprint: seated.fingerprint(&fingerprints),
             is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
             seated,
             models,
             context,
-        })
+        }
     }
 
     /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.

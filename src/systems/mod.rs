@@ -35,6 +35,6 @@ pub mod which;
 
 pub use case::Task;
 pub use config::{Parts, SearchSettings, Slot, SystemConfig};
-pub use system::{Opening, System};
+pub use system::System;
 pub use table::SYSTEMS;
 pub use which::Which;

@@ -17,6 +17,7 @@ use crate::panel::responder::{Responder, Waiting};
 use crate::panel::scripted::{Script, panel};
 use crate::panel::{Call, Panel, PanelError};
 use crate::prompts::PromptSet;
+use crate::record::Message;
 
 /// Scripts of replies that each system is run with.
 const SCRIPTS: u32 = 40;
@@ -61,7 +62,7 @@ const AGREED: [&str; 4] = [
 ];
 
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 21] = [
+const SETTINGS: [&str; 20] = [
     "shots=0",
     "shots=1",
     "shots=5",
@@ -73,7 +74,6 @@ const SETTINGS: [&str; 21] = [
     "temperatures=model",
     "samples=1",
     "samples=4",
-    "members=3",
     "mab_compat=on",
     "examples=medqa",
     "examples=pubmedqa",
@@ -86,12 +86,15 @@ const SETTINGS: [&str; 21] = [
 ];
 
 /// Settings without effect that systems had when their hashes were made, beside `reask`, which every one had.
-const GONE: [(&str, &str, &str); 6] = [
+const GONE: [(&str, &str, &str); 9] = [
     ("zero-shot", "examples", "\"by-options\""),
     ("cot", "examples", "\"by-options\""),
     ("self-consistency", "examples", "\"by-options\""),
     ("cot-sc", "examples", "\"by-options\""),
     ("ikim", "clusters", "\"off\""),
+    ("knowlab-reason", "members", "1"),
+    ("medifact", "members", "1"),
+    ("medprompt", "members", "1"),
     ("base-llm", "release_compat", "\"off\""),
 ];
 
@@ -99,6 +102,16 @@ const GONE: [(&str, &str, &str); 6] = [
 struct Recording {
     script: Arc<Script>,
     seen: Mutex<String>,
+    /// The first call's member and messages.
+    first: Mutex<Option<Opening>>,
+}
+
+/// As it was written when the hashes were made.
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is printed")]
+struct Opening {
+    member: usize,
+    messages: Vec<Message>,
 }
 
 impl Responder for Recording {
@@ -115,6 +128,8 @@ impl Responder for Recording {
             "{member} {key:?} {stage:?} {temperature:?} {max_tokens:?} {is_json} {seed}\n{messages:#?}\n{grammar:?}\n"
         );
         self.seen.lock().unwrap().push_str(&told);
+        let opening = || Opening { member: *member, messages: messages.clone() };
+        self.first.lock().unwrap().get_or_insert_with(opening);
         self.script.clone().begin(call, panel)
     }
 }
@@ -164,7 +179,8 @@ fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: 
         let drawn = sha256(format!("{number} {id} {} {} {}", key.agent, key.purpose, key.sample));
         said[usize::from_str_radix(&drawn[..8], 16).unwrap() % said.len()].to_owned()
     });
-    let recording = Arc::new(Recording { script: Arc::new(script), seen: Mutex::default() });
+    let (seen, first) = (Mutex::default(), Mutex::default());
+    let recording = Arc::new(Recording { script: Arc::new(script), seen, first });
     let silent = Script::new(|_, _| String::new());
     let (mut panel, calls) = panel(&agents, silent);
     for member in &mut panel.members {
@@ -177,7 +193,7 @@ fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: 
         writeln!(text, "{}", serde_json::to_string(&call).unwrap()).unwrap();
     }
     writeln!(text, "{}", serde_json::to_string(&line).unwrap()).unwrap();
-    writeln!(text, "{:?}", system.opening("d", item)).unwrap();
+    writeln!(text, "{:?}", recording.first.lock().unwrap()).unwrap();
     writeln!(text, "{:?}", system.longest_prompt(item, 100)).unwrap();
     text
 }

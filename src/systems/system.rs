@@ -1,9 +1,9 @@
-//! The interface of every system: works on an item of its kind, and gives its first prompts.
+//! The interface of every system.
 
 use super::case::Task;
 use crate::data::Item;
 use crate::panel::PanelError;
-use crate::record::{ItemLine, Message};
+use crate::record::ItemLine;
 
 /// A system with its settings and prompts, ready to work on items.
 pub trait System: Send + Sync {
@@ -17,15 +17,4 @@ pub trait System: Send + Sync {
     fn longest_prompt(&self, _item: &Item, _passage_chars: usize) -> Option<usize> {
         None
     }
-
-    /// The prompts on an item of this dataset that do not depend on any reply; `None` for an item of another kind.
-    fn opening(&self, dataset: &str, item: &Item) -> Option<Vec<Opening>>;
-}
-
-/// A prompt that does not depend on any reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opening {
-    /// Index into the panel's members.
-    pub member: usize,
-    pub messages: Vec<Message>,
 }

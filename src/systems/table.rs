@@ -161,7 +161,7 @@ mod tests {
     use crate::panel::scripted::Script;
     use crate::prompts::PromptSet;
     use crate::record::ItemLine;
-    use crate::systems::scripted::{exemplars, note, question, work};
+    use crate::systems::scripted::{note, question, work};
 
     /// What suits every call: a letter, a level, a yes; for notes a label, a sentence, a correction.
     const SAID: &str = "<think>so</think>\nINCORRECT\n<result>She went home.</result>\n<confidence>80</confidence>\nAnswer: B";
@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(files.count(), SystemFile::embedded().count(), "a file is no system");
         for entry in SYSTEMS.iter() {
             let config = SystemConfig::named(entry.name).unwrap();
-            let (item, words, other): (Item, &str, Item) = match entry.takes {
-                ItemKind::Questions => (question(5).into(), "Which one", note().into()),
-                ItemKind::Notes => (note().into(), "Beta blockers", question(5).into()),
+            let (item, words): (Item, &str) = match entry.takes {
+                ItemKind::Questions => (question(5).into(), "Which one"),
+                ItemKind::Notes => (note().into(), "Beta blockers"),
             };
             let (line, calls) = work(&config, &item, Script::new(|_, _| SAID.to_owned()));
             let is_kind = match line {
@@ -186,14 +186,8 @@ mod tests {
             assert!((1..=config.max_calls() as usize).contains(&calls.len()));
             assert!(calls.iter().all(|call| call.text == SAID));
 
-            let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
-            assert_eq!(system.opening("medqa", &other), None);
-            for opening in system.opening("medqa", &item).unwrap() {
-                let asked = calls.iter().any(|call| call.messages == opening.messages);
-                assert!(asked, "{}", entry.name);
-                let user = &opening.messages.last().unwrap().content;
-                assert!(user.contains(words), "{}: {user}", entry.name);
-            }
+            let user = &calls[0].messages.last().unwrap().content;
+            assert!(user.contains(words), "{}: {user}", entry.name);
             let prompts = PromptSet::embedded();
             assert!(prompts.texts(entry.prompts).next().is_some(), "{}", entry.name);
         }

@@ -1,7 +1,6 @@
 //! Systems that answer as models do.
 
 use serde_json::{Value, json};
-use wardround::model::Family;
 
 use crate::client::{Ask, Server, wardround};
 
@@ -181,21 +180,4 @@ fn cases_are_kept_in_a_store_of_calls_that_was_not_there_and_answered_from_it() 
         assert_eq!(first["wardround"][field], again["wardround"][field]);
     }
     assert_eq!(lines(), kept);
-}
-
-/// It would be ready, and refuse every note.
-#[test]
-fn a_system_whose_own_prompt_fills_the_context_is_not_served() {
-    let folder = Server::one(Family::Qwen3, "").kill();
-    let arguments = "serve qwen3 --port 0 --context 128 --kv-tokens 512 --offline --system";
-    for system in ["medguards", "medmad"] {
-        let refused = wardround(folder.path())
-            .args(format!("{arguments} {system}").split_whitespace())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("{system} can answer nothing")), "{said}");
-        assert!(said.contains("qwen3 has a context of 128"), "{said}");
-    }
 }

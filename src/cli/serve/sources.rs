@@ -232,7 +232,7 @@ impl Sources {
         let systems = specs.iter().zip(searched).map(|(spec, library)| {
             let seated = spec.seat(backbone, library.as_ref(), &mut exemplars)?;
             let names = spec.slot_models()?.into_iter().cloned().collect();
-            Ok(Arc::new(ServedSystem::new(seated, names, &models)?))
+            Ok(Arc::new(ServedSystem::new(seated, names, &models)))
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
         Ok(Served { models, systems, encoders, sandbox: None })

@@ -87,7 +87,7 @@ impl RecipeRun {
         })?;
         let mut libraries = Libraries::default();
         // A shard may have none of a cell's items.
-        let own = |inputs: &Inputs| self.manifest.shard.is_none() || !inputs.is_empty();
+        let own = |inputs: &Inputs| self.manifest.shard.is_none() || inputs.items() > 0;
         let runs = cells().zip(specs.into_iter().zip(inputs));
         let runs = runs.filter(|(_, (_, inputs))| own(inputs));
         let runs = runs.map(|(cell, (spec, inputs))| {

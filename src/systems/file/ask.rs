@@ -21,7 +21,7 @@ use crate::systems::exemplars::{Choice, Exemplars, Ranking};
 use crate::systems::mediqa_corr::note_line;
 use crate::systems::messages::{fill_question, messages};
 use crate::systems::quote::{Found, PASSAGES, quote};
-use crate::systems::{Opening, System, Task};
+use crate::systems::{System, Task};
 
 /// The folder of the prompt that shows a passage, where a file names no folder.
 const PASSAGE_FOLDER: &str = "mediqa_corr";
@@ -125,10 +125,6 @@ impl Staged {
     /// The stages that the settings have.
     fn there(&self) -> impl Iterator<Item = &Stage> {
         self.file.stages.iter().filter(move |stage| stage.is_there(&self.settings))
-    }
-
-    pub(super) fn searches(&self, stage: &Stage) -> bool {
-        stage.search && self.settings.word("evidence") != "off"
     }
 
     fn ask<T>(
@@ -273,7 +269,7 @@ impl System for Staged {
 
     /// With the longest sentence as the suspected one.
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
-        let stage = self.there().find(|stage| self.searches(stage))?;
+        let stage = self.there().find(|stage| stage.search)?;
         let (_, agent) = self.agents(stage).into_iter().next()?;
         let mut transcript = self.begin(item);
         if let Item::Note(note) = item {
@@ -284,13 +280,5 @@ impl System for Staged {
         let messages = self.messages(stage, item, agent, &transcript).ok()?;
         let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
         Some(chars + passage_chars)
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let is_own = item.question().is_some() == (self.file.takes == ItemKind::Questions);
-        let first = self.there().next().filter(|_| is_own)?;
-        let (member, agent) = self.agents(first).into_iter().next()?;
-        let messages = self.messages(first, item, agent, &self.begin(item)).ok()?;
-        Some(vec![Opening { member, messages: quote(messages, None) }])
     }
 }

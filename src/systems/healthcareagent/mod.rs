@@ -17,8 +17,8 @@ use super::reading::reply::Explained;
 use super::reading::said;
 use super::settings::{settings, switch};
 use super::vote::round_line;
-use super::{Opening, System, Task};
-use crate::data::{Item, Question};
+use super::{System, Task};
+use crate::data::Question;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptSet, fill};
@@ -128,11 +128,6 @@ impl System for HealthcareAgent {
             tie: false,
         };
         Ok(case.close(rounds, verdict).into())
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.about(item.question()?, &self.texts.planner, &[]);
-        Some(vec![Opening { member: 0, messages }])
     }
 }
 

@@ -25,8 +25,7 @@ use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
 use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
-use super::{Opening, System, Task};
-use crate::data::Item;
+use super::{System, Task};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptSet, fill};
@@ -108,11 +107,6 @@ impl System for MdAgents {
             tie: false,
         };
         Ok(case.close(vec![round], verdict).into())
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.messages.complexity.fill_question(item.question()?, &[]);
-        Some(vec![Opening { member: MODERATOR, messages }])
     }
 }
 

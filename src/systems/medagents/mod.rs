@@ -21,8 +21,8 @@ use super::reading::words::consents;
 use super::reading::{harness, text as text_of, without_thinking};
 use super::settings::{settings, switch, whole};
 use super::vote::{round_line, support};
-use super::{Opening, System, Task};
-use crate::data::{Choice, Item};
+use super::{System, Task};
+use crate::data::Choice;
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptSet, fill};
@@ -124,11 +124,6 @@ impl System for MedAgents {
             tie: false,
         };
         Ok(case.close(rounds, verdict).into())
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.texts.gatherer.fill_question(item.question()?, &[]);
-        Some(vec![Opening { member: GATHERER, messages }])
     }
 }
 

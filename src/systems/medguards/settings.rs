@@ -101,6 +101,11 @@ impl Settings {
         found.map_or([0; 3], |(_, counts)| counts)
     }
 
+    /// How many agents have this task.
+    pub fn count(&self, role: NoteStage) -> usize {
+        self.counts()[role as usize]
+    }
+
     /// An agent's index into the panel's members.
     pub fn member(&self, agent: Agent) -> usize {
         self.counts()[..agent.role as usize].iter().sum::<usize>() + agent.number

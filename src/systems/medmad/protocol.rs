@@ -14,8 +14,9 @@ use crate::record::{ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
 use crate::systems::decoding::Shape;
 use crate::systems::permutation::permutation;
+use crate::systems::quote::Found;
 use crate::systems::vote::{Vote, WHOLE, consensus, of_whole, round_line, vote};
-use crate::systems::{Opening, System, Task};
+use crate::systems::{System, Task};
 
 /// The debate, with the prompts of a run.
 pub struct MedMad {
@@ -25,73 +26,21 @@ pub struct MedMad {
     evidence: EvidenceTemplate,
 }
 
-impl MedMad {
-    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedMad, PromptError> {
-        Ok(MedMad {
-            settings: settings.clone(),
-            messages: Messages::new(prompts, settings)?,
-            brief: BriefTemplate::new(prompts, settings)?,
-            evidence: EvidenceTemplate::new(prompts, settings)?,
-        })
-    }
-}
-
 impl System for MedMad {
-    /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees (with `always_debate` all of them), a vote.
-    /// With a `gate`, the first agent's answer alone where that is sure enough.
+    /// Algorithm 1: independent first answers, rounds of debate while the panel disagrees, a vote.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = match self.settings.letters {
-            Letters::Item => task.question()?,
-            Letters::AToJ => task.question()?.with_any_letter(),
-        };
-        let question = case.item;
-        let agents: Vec<(usize, &str)> = case.agents().collect();
-        let found = self.evidence.find(&case, Evidence::First)?;
-        let initial = |agent: usize| {
-            let role = self.settings.roles[agent];
-            let write = |below: &str| self.messages.initial(role, question, below);
-            self.evidence.beside(found.as_ref(), write)
-        };
-        let first = match self.settings.gate {
-            Some(_) if self.settings.samples == 1 => 1,
-            _ => 0,
-        };
-        let mut records = self.ask(&case, 0, &agents[..first.min(agents.len())], initial)?;
-        let is_sure = records.first().is_some_and(|record| self.is_sure(record));
-        if !is_sure {
-            records.extend(self.ask(&case, 0, &agents[first.min(agents.len())..], initial)?);
-        }
-        let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
-        let mut found = None;
-        let last = if self.settings.samples > 1 || is_sure { 0 } else { self.settings.t_max };
-        for round in 1..=last {
-            if !self.settings.always_debate && consensus(&answers(&records)) {
+        let mut debate = Debate::open(self, task)?;
+        let mut records = debate.first_answers()?;
+        let mut rounds = vec![debate.line(0, &records, Shown::default())];
+        for round in 1..=self.settings.rounds() {
+            if debate.is_over(&records) {
                 break;
             }
-            // A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
-            let order = permutation(case.seed("labels", round), agents.len());
-            let briefs = self.brief.shown(&records, &order);
-            if round == 1 {
-                found = self.evidence.find(&case, Evidence::Brief)?;
-            }
-            records = self.ask(&case, round, &agents, |agent| {
-                let role = self.settings.roles[agent];
-                let write = |below: &str| {
-                    let brief = [&briefs[agent], below].concat();
-                    self.messages.debate(role, question, round, &brief)
-                };
-                self.evidence.beside(found.as_ref(), write)
-            })?;
-            rounds.push(self.round_line(&case, round, &records, &order, together(briefs)));
+            let shown = debate.show(round, &records)?;
+            records = debate.answers(round, &shown)?;
+            rounds.push(debate.line(round, &records, shown));
         }
-        let (_, vote) = self.vote(&records);
-        let verdict = Verdict {
-            rationale: rationale(&records, &vote.answer, self.settings.truncate_chars),
-            answer: vote.answer,
-            team_confidence: vote.team_confidence,
-            tie: vote.tie,
-        };
-        Ok(case.close(rounds, verdict).into())
+        Ok(debate.vote(rounds, &records))
     }
 
     /// As long as the texts of all records in a brief, and passages below it.
@@ -110,78 +59,142 @@ impl System for MedMad {
         };
         Some(role.map(chars).max()? + evidence)
     }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let question = item.question()?;
-        let roles = self.settings.roles.iter().enumerate();
-        let messages = |role| self.messages.initial(role, question, "");
-        let opening = |(member, role): (usize, &_)| Opening { member, messages: messages(*role) };
-        Some(roles.map(opening).collect())
-    }
 }
 
 impl MedMad {
-    /// Whether the answer stands without the others'.
-    fn is_sure(&self, record: &Record) -> bool {
-        let stated = record.confidence * f64::from(WHOLE);
-        let is_enough = self.settings.gate.is_some_and(|from| stated >= f64::from(from));
-        is_enough && !record.answer.is_empty()
+    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedMad, PromptError> {
+        Ok(MedMad {
+            settings: settings.clone(),
+            messages: Messages::new(prompts, settings)?,
+            brief: BriefTemplate::new(prompts, settings)?,
+            evidence: EvidenceTemplate::new(prompts, settings)?,
+        })
+    }
+}
+
+/// The debate on one question.
+struct Debate<'a> {
+    system: &'a MedMad,
+    settings: &'a Settings,
+    case: Case<'a>,
+    agents: Vec<(usize, &'a str)>,
+    /// What the prompts of now quote of a corpus.
+    found: Option<Found>,
+}
+
+/// What a round shows: doctor A is the agent `order[0]`, and each agent has a brief of its own.
+#[derive(Default)]
+struct Shown {
+    order: Vec<usize>,
+    briefs: Vec<String>,
+}
+
+impl<'a> Debate<'a> {
+    fn open(system: &'a MedMad, task: &'a Task<'_>) -> Result<Debate<'a>, PanelError> {
+        let settings = &system.settings;
+        let case = match settings.letters {
+            Letters::Item => task.question()?,
+            Letters::AToJ => task.question()?.with_any_letter(),
+        };
+        let agents = case.agents().collect();
+        let found = system.evidence.find(&case, Evidence::First)?;
+        Ok(Debate { system, settings, case, agents, found })
+    }
+
+    /// All agents' answers; with a gate the first one's alone, where that is sure enough.
+    fn first_answers(&self) -> Result<Vec<Record>, PanelError> {
+        let write = |agent: usize, below: &str| {
+            let role = self.settings.roles[agent];
+            self.system.messages.initial(role, self.case.item, below)
+        };
+        let Some(gate) = self.settings.gate() else { return self.ask(0, &self.agents, write) };
+        let (first, others) = self.agents.split_at(1);
+        let mut records = self.ask(0, first, write)?;
+        let is_sure = |record: &Record| {
+            record.confidence * f64::from(WHOLE) >= f64::from(gate) && !record.answer.is_empty()
+        };
+        if !records.iter().all(is_sure) {
+            records.extend(self.ask(0, others, write)?);
+        }
+        Ok(records)
+    }
+
+    /// Whether all agree, or the first agent's answer stands without the others'.
+    fn is_over(&self, records: &[Record]) -> bool {
+        let is_alone = records.len() < self.agents.len();
+        is_alone || !self.settings.always_debate && consensus(&answers(records))
+    }
+
+    /// A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
+    fn show(&mut self, round: u32, records: &[Record]) -> Result<Shown, PanelError> {
+        if round == 1 {
+            self.found = self.system.evidence.find(&self.case, Evidence::Brief)?;
+        }
+        let order = permutation(self.case.seed("labels", round), self.agents.len());
+        let briefs = self.system.brief.shown(records, &order);
+        Ok(Shown { order, briefs })
+    }
+
+    fn answers(&self, round: u32, shown: &Shown) -> Result<Vec<Record>, PanelError> {
+        self.ask(round, &self.agents, |agent, below| {
+            let (role, brief) = (self.settings.roles[agent], &shown.briefs[agent]);
+            self.system.messages.debate(role, self.case.item, round, &[brief, below].concat())
+        })
     }
 
     /// Asks these agents at once; in round 0, as often as `samples` says, a whole panel at a time.
     fn ask(
         &self,
-        case: &Case<'_>,
         round: u32,
         agents: &[(usize, &str)],
-        messages: impl Fn(usize) -> Vec<Message>,
+        write: impl Fn(usize, &str) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
-        let options = self.settings.letters.of(case.item);
-        let (stage, purpose, samples) = match round {
-            0 => (Stage::Initial, "initial", self.settings.samples),
-            _ => (Stage::Round, "debate", 1),
-        };
-        let step =
-            Step::new(stage, round, purpose, Shape::under(&schema(case.item, &self.settings)));
+        let (case, settings) = (&self.case, self.settings);
+        let options = settings.letters.of(case.item);
+        let (purpose, samples) =
+            if round == 0 { ("initial", settings.samples) } else { ("debate", 1) };
+        let shape = Shape::under(&schema(case.item, settings));
+        let step = Step::new(stage(round), round, purpose, shape);
         let draws = (0..samples).flat_map(|sample| agents.iter().map(move |agent| (sample, agent)));
         let calls = draws.map(|(sample, &(member, agent))| {
-            let mut call = case.call(&step, member, agent, messages(member));
+            let write = |below: &str| write(member, below);
+            let messages = self.system.evidence.beside(self.found.as_ref(), write);
+            let mut call = case.call(&step, member, agent, messages);
             call.key.sample = sample;
             call
         });
-        let asked = case.ask_all(calls, |text, finish_reason| {
-            parse(text, finish_reason, &options, &self.settings)
-        })?;
+        let asked = case
+            .ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options, settings))?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
-    fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {
-        let weights = weights(records, &self.settings);
-        let vote = vote(&answers(records), &weights);
-        (weights, vote)
-    }
-
-    fn round_line(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        records: &[Record],
-        order: &[usize],
-        brief: String,
-    ) -> RoundLine {
-        let (weights, vote) = self.vote(records);
-        let agents: Vec<&str> = case.agents().map(|(_, agent)| agent).collect();
-        let stage = if round == 0 { Stage::Initial } else { Stage::Round };
-        let gave = (0..records.len()).map(|index| agents[index % agents.len()].to_owned());
-        let answers = records.iter().map(|record| record.answer.clone());
+    /// A round as the log has it, with the vote that would end it.
+    fn line(&self, round: u32, records: &[Record], shown: Shown) -> RoundLine {
+        let weights = weights(records, self.settings);
+        let gave =
+            self.agents.iter().cycle().take(records.len()).map(|(_, name)| (*name).to_owned());
+        let label = |agent: usize| self.agents[agent].1.to_owned();
+        let letters = records.iter().map(|record| record.answer.clone());
+        let brief = together(shown.briefs);
         RoundLine {
-            labels: order.iter().map(|&agent| agents[agent].to_owned()).collect(),
+            labels: shown.order.into_iter().map(label).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
+            aggregate: vote(&answers(records), &weights).answer,
             weights: weights.into_iter().map(of_whole).collect(),
-            aggregate: vote.answer,
-            ..round_line(round, stage, gave.collect(), answers.collect(), brief)
+            ..round_line(round, stage(round), gave.collect(), letters.collect(), brief)
         }
     }
+
+    fn vote(self, rounds: Vec<RoundLine>, records: &[Record]) -> ItemLine {
+        let Vote { answer, tie, team_confidence } =
+            vote(&answers(records), &weights(records, self.settings));
+        let rationale = rationale(records, &answer, self.settings.truncate_chars);
+        self.case.close(rounds, Verdict { answer, team_confidence, rationale, tie }).into()
+    }
+}
+
+fn stage(round: u32) -> Stage {
+    if round == 0 { Stage::Initial } else { Stage::Round }
 }
 
 /// What a round showed: the one brief of all, or in panel order each agent's own, a line between two.

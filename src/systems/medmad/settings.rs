@@ -189,6 +189,16 @@ settings! {
 }
 
 impl Settings {
+    /// Rounds of debate at most: several first answers of each agent are voted on without one.
+    pub fn rounds(&self) -> u32 {
+        if self.samples > 1 { 0 } else { self.t_max }
+    }
+
+    /// The confidence from which on the first agent's answer stands alone.
+    pub fn gate(&self) -> Option<u32> {
+        self.gate.filter(|_| self.samples == 1)
+    }
+
     /// The agents' names in panel order: their roles, numbered where several have the same.
     pub fn agents(&self) -> [String; AGENTS] {
         let count = |roles: &[Role], role| roles.iter().filter(|other| **other == role).count();
@@ -208,10 +218,7 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
-        match self.samples {
-            1 => AGENTS as u32 * (1 + self.t_max),
-            samples => AGENTS as u32 * samples,
-        }
+        AGENTS as u32 * (self.samples + self.rounds())
     }
 
     fn search(&self) -> Option<SearchSettings> {

@@ -1,17 +1,17 @@
 //! The log line of a note from its answer: flag, sentence, correction, and the passages that support it.
 
 use super::evidence::{leaks, missing, new_words};
-use super::protocol::{MedReflex, NoteState, Outcome};
+use super::protocol::{Outcome, Work};
 use super::step::Action;
 use super::texts::HistoryStep;
 use crate::prompts::label;
 use crate::record::{DetectionLine, EvidenceLine, Flag, LocalisationLine, NoteLine, SettledBy};
 
-impl MedReflex {
-    /// Fills in the line from the outcome.
-    pub(super) fn conclude(&self, state: NoteState<'_>, line: &mut NoteLine, outcome: Outcome) {
-        let NoteState { case, mut trajectory, searched, .. } = state;
-        let note = case.item;
+impl Work<'_> {
+    /// The line of the outcome.
+    pub(super) fn conclude(self, outcome: Outcome) -> NoteLine {
+        let Work { system, case, mut trajectory, searched, .. } = self;
+        let (note, mut line) = (case.item, case.open());
         let Outcome { answer, basis, turn } = outcome;
         line.flag = Flag::on(basis, answer.is_error);
         line.sentence_id = answer.sentence_id;
@@ -20,7 +20,7 @@ impl MedReflex {
         line.correction = answer.correction.clone();
         let decided = trajectory.turns.last().filter(|turn| turn.accepted);
         let mean = decided.and_then(|turn| turn.mean_hundredths);
-        let agent = if self.protocol.reviewing.is_some() { "eval" } else { "parser" };
+        let agent = if system.protocol.reviewing.is_some() { "eval" } else { "parser" };
         line.detection = Some(DetectionLine {
             source: SettledBy::Single,
             agents: vec![agent.to_owned()],
@@ -51,6 +51,7 @@ impl MedReflex {
         }
         line.search = Some(trajectory);
         line.calls = case.calls();
+        line
     }
 }
 

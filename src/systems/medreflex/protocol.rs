@@ -14,7 +14,7 @@ use crate::record::{
 };
 use crate::systems::case::{Case, Step};
 use crate::systems::reading::reply::Passage;
-use crate::systems::{Opening, System, Task};
+use crate::systems::{System, Task};
 
 /// MedReAct'N'MedReFlex, or without reviews MedReAct.
 pub struct MedReflex {
@@ -37,7 +37,8 @@ const REFLEX: Published = Published { agent: "reflex", temperature: 0.1, max_tok
 const PARSER: Published = Published { agent: "parser", temperature: 0.0, max_tokens: 512 };
 
 /// The work on a note so far.
-pub(super) struct NoteState<'a> {
+pub(super) struct Work<'a> {
+    pub(super) system: &'a MedReflex,
     pub(super) case: Case<'a, Note>,
     memory: Vec<String>,
     pub(super) trajectory: Trajectory,
@@ -45,11 +46,14 @@ pub(super) struct NoteState<'a> {
     pub(super) searched: Vec<SearchLine>,
 }
 
-/// A turn's steps, with its answer where it gave one.
+/// A turn's steps, with its answer where it gave one, and the reviews of that.
+#[derive(Default)]
 pub(super) struct Turn {
     line: TurnLine,
     pub(super) history: Vec<HistoryStep>,
     pub(super) action: Option<Action>,
+    /// Those that could be read.
+    reviews: Option<Vec<Review>>,
     /// Of a step that could be read.
     basis: Option<Basis>,
     /// Of a review that could be read.
@@ -65,55 +69,24 @@ pub(super) struct Outcome {
     pub(super) turn: Option<Turn>,
 }
 
-/// What the turns had that could be read, for a note of which no answer is accepted.
-#[derive(Default)]
-struct Heard {
-    is_answered: bool,
-    step: Option<Basis>,
-    review: Option<Basis>,
-}
-
-impl Heard {
-    fn take(&mut self, turn: &Turn) {
-        self.is_answered |= turn.action.is_some();
-        self.step = self.step.or(turn.basis);
-        self.review = self.review.or(turn.reviewed);
-    }
-
-    /// By the paper a note has no error where no answer is accepted: one was rejected by a review, or none was given by steps that could
-    /// be read.
-    fn no_error(self) -> Outcome {
-        let basis = if self.is_answered { self.review } else { self.step };
-        let answer = Answer { is_error: Some(false), ..Answer::default() };
-        Outcome { answer, basis, turn: None }
-    }
-}
-
 impl System for MedReflex {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.note()?;
-        let mut line = case.open();
-        let mut state = NoteState {
-            case,
+        let mut work = Work {
+            system: self,
+            case: task.note()?,
             memory: Vec::new(),
             trajectory: Trajectory::default(),
             searched: Vec::new(),
         };
         let outcome = match &self.protocol.reviewing {
             None => {
-                let turn = self.turn(&mut state, 0)?;
-                self.parsed(&state, turn)?
+                let turn = work.turn(0)?;
+                work.trajectory.turns.push(turn.line.clone());
+                work.parse(turn)?
             }
-            Some(reviewing) => self.review_until_accepted(&mut state, reviewing)?,
+            Some(reviewing) => work.review_until_accepted(reviewing)?,
         };
-        self.conclude(state, &mut line, outcome);
-        Ok(line.into())
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let view = View { note: item.note()?, memory: &[], history: &[], as_objects: false };
-        let messages = self.texts.react(view, 0, self.protocol.steps);
-        Some(vec![Opening { member: 0, messages }])
+        Ok(work.conclude(outcome).into())
     }
 
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
@@ -141,56 +114,53 @@ impl MedReflex {
     pub fn new(protocol: Protocol, prompts: &PromptSet) -> Result<MedReflex, PromptError> {
         Ok(MedReflex { texts: Texts::new(&protocol, prompts)?, protocol })
     }
+}
 
-    /// The accepted answer, or the outcome that the setting `on_exhaustion` says.
-    fn review_until_accepted(
-        &self,
-        state: &mut NoteState<'_>,
-        reviewing: &Reviewing,
-    ) -> Result<Outcome, PanelError> {
-        let mut heard = Heard::default();
-        // The last turn with an answer, else the last turn.
-        let mut last: Option<Turn> = None;
+impl Work<'_> {
+    /// Figure 1: turns until the reviews accept an answer, a reflexion between two.
+    fn review_until_accepted(&mut self, reviewing: &Reviewing) -> Result<Outcome, PanelError> {
+        let mut turns: Vec<Turn> = Vec::new();
         for round in 0..reviewing.turns {
-            let mut turn = self.turn(state, round)?;
-            let reviews = match turn.action {
-                Some(_) => Some(self.review(state, reviewing, &mut turn)?),
-                None => None,
-            };
-            state.trajectory.turns.push(turn.line.clone());
-            heard.take(&turn);
+            let mut turn = self.turn(round)?;
+            if turn.action.is_some() {
+                self.review(reviewing, &mut turn)?;
+            }
+            self.trajectory.turns.push(turn.line.clone());
             if turn.line.accepted {
-                return self.parsed(state, turn);
+                return self.parse(turn);
             }
             if round + 1 < reviewing.turns {
-                self.reflect(state, &turn, reviews.as_deref())?;
+                self.reflect(&turn)?;
             }
-            if turn.action.is_some() || last.as_ref().is_none_or(|turn| turn.action.is_none()) {
-                last = Some(turn);
-            }
+            turns.push(turn);
         }
-        state.trajectory.exhausted = true;
-        match (reviewing.on_exhaustion, last) {
-            (OnExhaustion::LastAnswer, Some(turn)) => self.parsed(state, turn),
-            _ => Ok(heard.no_error()),
+        self.trajectory.exhausted = true;
+        let answered = turns.iter().rposition(|turn| turn.action.is_some());
+        match reviewing.on_exhaustion {
+            OnExhaustion::LastAnswer => {
+                let last = answered.unwrap_or(turns.len() - 1);
+                self.parse(turns.swap_remove(last))
+            }
+            // By the paper a note has no error where no answer is accepted: one was rejected by a review, or none was given by steps that
+            // could be read.
+            OnExhaustion::NoError => {
+                let basis = |turn: &Turn| answered.map_or(turn.basis, |_| turn.reviewed);
+                let basis = turns.iter().find_map(basis);
+                let answer = Answer { is_error: Some(false), ..Answer::default() };
+                Ok(Outcome { answer, basis, turn: None })
+            }
         }
     }
 
     /// Steps until an answer, or until they are used up. Of earlier turns the prompt has the reflexions only.
-    fn turn(&self, state: &mut NoteState<'_>, round: u32) -> Result<Turn, PanelError> {
-        let mut turn = Turn {
-            line: TurnLine { round, ..TurnLine::default() },
-            history: Vec::new(),
-            action: None,
-            basis: None,
-            reviewed: None,
-        };
-        for number in 0..self.protocol.steps {
+    fn turn(&mut self, round: u32) -> Result<Turn, PanelError> {
+        let mut turn = Turn { line: TurnLine { round, ..TurnLine::default() }, ..Turn::default() };
+        for number in 0..self.system.protocol.steps {
             turn.line.steps += 1;
-            let Asked { call, value: record } = self.step(state, &turn, number)?;
+            let Asked { call, value: record } = self.step(&turn, number)?;
             turn.basis = call.basis().or(turn.basis);
             let found = match &record.action {
-                Some(Action::Search { query }) => Some(self.search(state, round, number, query)?),
+                Some(Action::Search { query }) => Some(self.search(round, number, query)?),
                 Some(answer @ Action::FinalMistake { .. }) => {
                     turn.line.is_final = true;
                     turn.action = Some(answer.clone());
@@ -206,56 +176,36 @@ impl MedReflex {
                 break;
             }
         }
-        if self.protocol.reviewing.is_none() {
-            state.trajectory.turns.push(turn.line.clone());
-        }
         Ok(turn)
     }
 
-    fn step(
-        &self,
-        state: &NoteState<'_>,
-        turn: &Turn,
-        number: u32,
-    ) -> Result<Asked<StepRecord>, PanelError> {
-        let view = self.view(state, &turn.history);
-        let messages = self.texts.react(view, number, self.protocol.steps);
-        let labels = if self.protocol.searching.cite { labels(&turn.history) } else { Vec::new() };
-        let shape = shapes::step(&self.protocol.decoding, state.case.item, &labels);
+    fn step(&self, turn: &Turn, number: u32) -> Result<Asked<StepRecord>, PanelError> {
+        let Protocol { steps, searching, decoding, reviewing } = &self.system.protocol;
+        let messages = self.system.texts.react(self.view(turn), number, *steps);
+        let labels = if searching.cite { labels(&turn.history) } else { Vec::new() };
+        let shape = shapes::step(decoding, self.case.item, &labels);
+        let react = if reviewing.is_some() { REACT } else { ALONE };
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
-        let react = if self.protocol.reviewing.is_some() { REACT } else { ALONE };
-        let call = self.call(state, &step, react, number, messages);
-        state.case.ask(call, step::read)
+        self.case.ask(self.call(&step, react, number, messages), step::read)
     }
 
-    fn search(
-        &self,
-        state: &mut NoteState<'_>,
-        round: u32,
-        step: u32,
-        query: &str,
-    ) -> Result<SearchLine, PanelError> {
+    fn search(&mut self, round: u32, step: u32, query: &str) -> Result<SearchLine, PanelError> {
         let place = SearchPlace { round, step };
-        let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
-        let found = state.case.search(place, query, retrieve_top_k, rerank_top_k)?;
-        state.trajectory.searches.push(place);
-        state.searched.push(found.clone());
+        let Searching { retrieve_top_k, rerank_top_k, .. } = self.system.protocol.searching;
+        let found = self.case.search(place, query, retrieve_top_k, rerank_top_k)?;
+        self.trajectory.searches.push(place);
+        self.searched.push(found.clone());
         Ok(found)
     }
 
-    /// Reviews the answer of a turn; returns the reviews that could be parsed.
-    fn review(
-        &self,
-        state: &NoteState<'_>,
-        reviewing: &Reviewing,
-        turn: &mut Turn,
-    ) -> Result<Vec<Review>, PanelError> {
-        let messages = self.texts.review(self.view(state, &turn.history));
-        let shape = shapes::review(&self.protocol.decoding);
+    /// Reviews the answer of a turn.
+    fn review(&self, reviewing: &Reviewing, turn: &mut Turn) -> Result<(), PanelError> {
+        let messages = self.system.texts.review(self.view(turn));
+        let shape = shapes::review(&self.system.protocol.decoding);
         let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
         let calls = (0..reviewing.reviewers)
-            .map(|reviewer| self.call(state, &step, EVAL, reviewer, messages.clone()));
-        let asked = state.case.ask_all(calls, review::read)?;
+            .map(|reviewer| self.call(&step, EVAL, reviewer, messages.clone()));
+        let asked = self.case.ask_all(calls, review::read)?;
         let all = asked.len();
         turn.reviewed = asked.iter().find_map(|asked| asked.call.basis());
         let reviews = asked.into_iter().map(|asked| asked.value);
@@ -263,74 +213,54 @@ impl MedReflex {
         turn.line.unread_reviews = (all - reviews.len()) as u32;
         let scores = reviews.iter().filter_map(Review::final_score).collect();
         decide(reviewing, scores, &mut turn.line);
-        Ok(reviews)
+        turn.reviews = Some(reviews);
+        Ok(())
     }
 
-    fn reflect(
-        &self,
-        state: &mut NoteState<'_>,
-        turn: &Turn,
-        reviews: Option<&[Review]>,
-    ) -> Result<(), PanelError> {
-        let messages = self.texts.reflex(self.view(state, &turn.history), reviews);
-        let shape = self.protocol.decoding.passage();
+    fn reflect(&mut self, turn: &Turn) -> Result<(), PanelError> {
+        let messages = self.system.texts.reflex(self.view(turn), turn.reviews.as_deref());
+        let shape = self.system.protocol.decoding.passage();
         let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
-        let call = self.call(state, &step, REFLEX, 0, messages);
-        let Passage { text } = state.case.ask(call, |text, _| Passage::said(text))?.value;
+        let call = self.call(&step, REFLEX, 0, messages);
+        let Passage { text } = self.case.ask(call, |text, _| Passage::said(text))?.value;
         if !text.is_empty() {
-            state.trajectory.reflexions += 1;
-            state.memory.push(text);
+            self.trajectory.reflexions += 1;
+            self.memory.push(text);
         }
         Ok(())
     }
 
-    fn parsed(&self, state: &NoteState<'_>, turn: Turn) -> Result<Outcome, PanelError> {
-        let parsed = self.parse(state, &turn)?;
-        Ok(turn.outcome(parsed))
-    }
-
-    fn parse(&self, state: &NoteState<'_>, turn: &Turn) -> Result<Asked<Answer>, PanelError> {
-        let note = state.case.item;
-        let messages = self.texts.parse(self.view(state, &turn.history));
-        let shape = shapes::answer(&self.protocol.decoding, note);
+    /// What the parser says of a turn. Where it could not be read, its answer is made of the turn's action.
+    fn parse(&self, turn: Turn) -> Result<Outcome, PanelError> {
+        let note = self.case.item;
+        let messages = self.system.texts.parse(self.view(&turn));
+        let shape = shapes::answer(&self.system.protocol.decoding, note);
         let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
-        let call = self.call(state, &step, PARSER, 0, messages);
+        let call = self.call(&step, PARSER, 0, messages);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
-        state.case.ask(call, read)
+        let Asked { call, value: answer } = self.case.ask(call, read)?;
+        Ok(Outcome { answer, basis: call.basis().or(turn.basis), turn: Some(turn) })
     }
 
-    fn view<'a>(&self, state: &'a NoteState<'_>, history: &'a [HistoryStep]) -> View<'a> {
-        let as_objects = state.case.task.panel.settings.decoding != DecodingMode::Text;
-        View { note: state.case.item, memory: &state.memory, history, as_objects }
+    fn view<'a>(&'a self, turn: &'a Turn) -> View<'a> {
+        let as_objects = self.case.task.panel.settings.decoding != DecodingMode::Text;
+        let (note, memory, history) = (self.case.item, &self.memory, &turn.history);
+        View { note, memory, history, as_objects }
     }
 
     /// Sample number `sample` of an agent.
-    fn call(
-        &self,
-        state: &NoteState<'_>,
-        step: &Step,
-        published: Published,
-        sample: u32,
-        messages: Vec<Message>,
-    ) -> Call {
+    fn call(&self, step: &Step, published: Published, sample: u32, messages: Vec<Message>) -> Call {
         let Published { agent, temperature, max_tokens } = published;
-        let mut members = state.case.task.panel.members.iter();
+        let mut members = self.case.task.panel.members.iter();
         let member = members.position(|member| member.agent == agent).unwrap_or_default();
-        let mut call = state.case.call(step, member, agent, messages);
+        let mut call = self.case.call(step, member, agent, messages);
         call.key.sample = sample;
         // Else as the member and the run have it.
-        let is_paper = self.protocol.searching.temperatures == Temperatures::Paper;
+        let is_paper = self.system.protocol.searching.temperatures == Temperatures::Paper;
         call.temperature = is_paper.then_some(temperature);
         call.max_tokens = is_paper.then_some(max_tokens);
         call
-    }
-}
-
-impl Turn {
-    /// The outcome of what the parser said. Where it could not be read, its answer is made of the turn's action.
-    fn outcome(self, Asked { call, value }: Asked<Answer>) -> Outcome {
-        Outcome { answer: value, basis: call.basis().or(self.basis), turn: Some(self) }
     }
 }
 

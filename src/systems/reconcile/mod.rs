@@ -18,8 +18,8 @@ use super::reading::harness;
 use super::reading::reply::Fields;
 use super::settings::{settings, switch, whole};
 use super::vote::{Vote, consensus, of_whole, round_line, vote};
-use super::{Opening, System, Task};
-use crate::data::{Choice, Item};
+use super::{System, Task};
+use crate::data::Choice;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
@@ -125,12 +125,6 @@ impl System for Reconcile {
             tie: vote.tie,
         };
         Ok(case.close(rounds, verdict).into())
-    }
-
-    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
-        let messages = self.initial.fill_question(item.question()?, &[]);
-        let opening = |member| Opening { member, messages: messages.clone() };
-        Some((0..AGENTS).map(opening).collect())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::data::Question;
 use crate::panel::scripted::Script;
-use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallLine, Parse, Stage};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer, question};
@@ -108,27 +107,14 @@ fn the_harness_lets_empty_answers_vote() {
     assert_eq!(vote("cot-sc", &["mab_compat=on"], &["x", "y"]), ("".into(), false));
 }
 
-#[test]
-fn few_shot_shows_its_examples_in_the_opening_too() {
-    let (_, calls) = run("few-shot", &[], &["B"]);
-    assert!(calls[0].messages[1].content.contains("Nitrofurantoin"));
-    let config = SystemConfig::named("few-shot").unwrap();
-    let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
-    // The name of the file changes nothing.
-    let opening = |dataset| system.opening(dataset, &question(5).into()).unwrap().remove(0);
-    assert_eq!(opening("medqa").member, 0);
-    assert_eq!(opening("medqa").messages, calls[0].messages);
-    assert_eq!(opening("pubmedqa"), opening("medqa"));
-}
-
 fn user(name: &str) -> String {
     user_of(name, &[], &question(3))
 }
 
 fn user_of(name: &str, pairs: &[&str], question: &Question) -> String {
     let config = SystemConfig::parse(name, pairs).unwrap();
-    let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
-    let sent = system.opening("medqa", &question.clone().into()).unwrap().remove(0).messages;
+    let (_, calls) = answer(&config, question, Script::new(|_, _| "B".into()));
+    let sent = &calls[0].messages;
     let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();
     assert_eq!(roles, ["system", "user"]);
     sent[1].content.clone()
