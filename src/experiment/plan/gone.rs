@@ -14,9 +14,12 @@ const PROMPTS: [(&str, &str); 5] = [
 ];
 
 /// Settings by the systems that had them, [`EVERY`] one or one, each with the value that left it without effect.
-const SETTINGS: [(&str, &str, &str); 12] = [
+const SETTINGS: [(&str, &str, &str); 15] = [
     (EVERY, "reask", "off"),
     ("ikim", "clusters", "off"),
+    ("knowlab-reason", "members", "1"),
+    ("medifact", "members", "1"),
+    ("medprompt", "members", "1"),
     ("medagents", "form", "harness"),
     ("mdagents", "form", "harness"),
     ("mdagents", "max_rounds", "5"),

@@ -31,7 +31,7 @@ const OTHERS: [(&str, &str); 18] = [
         "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on deadline=off temperatures=model",
     ),
     ("knowlab", "shots=2 choice=tfidf temperatures=model"),
-    ("medprompt", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
+    ("medprompt", "samples=2 shots=2 choice=tfidf temperatures=model"),
     ("em-mixers", "evidence=off shots=2 choice=tfidf temperatures=model"),
     ("ikim", "candidate=asked shots=1 choice=tfidf temperatures=model"),
     ("mac", ""),

@@ -119,9 +119,7 @@ impl SystemFile {
     fn check_stage(&self, stage: &Stage) -> Checked {
         let is_note = self.takes == ItemKind::Notes;
         self.refuse_name("name", &stage.name)?;
-        // Members have numbers behind their names.
-        let has_members = self.settings.contains_key("members");
-        let is_unknown = |agent: &String| has_members || !self.agents.contains(agent);
+        let is_unknown = |agent: &String| !self.agents.contains(agent);
         refuse(stage.agents.iter().any(is_unknown), "agents", "there is no such agent")?;
         let other = format!("it is not of {}", self.takes);
         let is_other = stage.when != When::Always && is_note == (stage.when == When::Disagree);

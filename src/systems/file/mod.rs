@@ -38,7 +38,7 @@ const PAGE: &str = "your-own-system.md";
 /// Bytes of a system's file, and of a prompt beside it, at most.
 const LONGEST: u64 = 1 << 20;
 /// Models of a panel that names none, at most.
-const PANEL: i64 = 3;
+const PANEL: usize = 3;
 
 impl SystemFile {
     /// Every built-in file, by the system's name.
@@ -82,8 +82,7 @@ impl SystemFile {
 
     /// Its line in the table of systems.
     pub fn entry(&'static self) -> SystemEntry {
-        let members = self.settings.get("members").and_then(toml::Value::as_integer);
-        let agents = self.agents.len() as i64 * members.unwrap_or(1);
+        let agents = self.agents.len();
         let name = self.source.name.as_str();
         // What a copy of a built-in file says is not its own name.
         let plan_name = self.plan_name.as_deref().filter(|_| !self.is_outside());

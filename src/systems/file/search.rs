@@ -25,7 +25,7 @@ impl Staged {
         transcript: &mut Transcript,
     ) -> Result<Option<Found>, PanelError> {
         let Item::Note(note) = case.task.item else { return Ok(None) };
-        if !self.searches(stage) {
+        if !stage.search {
             return Ok(None);
         }
         let sentence = transcript.finding.opinion.sentence_id.map(|id| &note.sentences[id]);

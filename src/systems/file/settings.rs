@@ -16,8 +16,8 @@ use crate::systems::exemplars::{Exemplars, Ranking};
 use crate::systems::settings::{SettingsError, replace, spelling, switched};
 use crate::systems::table::SystemEntry;
 
-/// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call, models of which each is every agent.
-const NUMBERS: [(&str, i64, i64); 3] = [("shots", 0, 64), ("samples", 1, 100), ("members", 1, 3)];
+/// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call.
+const NUMBERS: [(&str, i64, i64); 2] = [("shots", 0, 64), ("samples", 1, 100)];
 /// The choices that it may list beside its own.
 const CHOICES: [(&str, &[&str]); 3] = [
     // How exemplars are ranked.
@@ -134,15 +134,7 @@ struct Filed {
 
 impl config::Settings for Filed {
     fn slots(&self) -> Vec<Slot> {
-        let agents = self.file.agents.iter();
-        match self.settings.number("members").unwrap_or(1) {
-            1 => Slot::in_order(agents.cloned(), &[]),
-            members => {
-                let named = agents
-                    .flat_map(|agent| (1..=members).map(move |member| format!("{agent}-{member}")));
-                Slot::in_order(named, &[])
-            }
-        }
+        Slot::in_order(self.file.agents.iter().cloned(), &[])
     }
 
     fn max_calls(&self) -> u32 {
@@ -162,9 +154,8 @@ impl config::Settings for Filed {
 
     fn search(&self) -> Option<SearchSettings> {
         let mut stages = self.file.stages.iter();
-        let is_on = self.settings.word("evidence") != "off";
-        let searches = stages.any(|stage| stage.search);
-        (is_on && searches).then_some(SearchSettings { rerank: Rerank::Off, labels: false })
+        let searches = stages.any(|stage| stage.search && stage.is_there(&self.settings));
+        searches.then_some(SearchSettings { rerank: Rerank::Off, labels: false })
     }
 
     fn build(
