@@ -1,4 +1,4 @@
-//! `generate`: prints one completion of one model, or under it log-probabilities and token ids.
+//! `generate`: prints one completion of one model, or under it log-probabilities.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::inspect::{ModelFlags, read_messages, read_text};
 use super::logprobs::Logprobs;
-use super::tokenize::Tokenize;
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -37,11 +36,9 @@ pub enum Generate {
 pub enum Other {
     /// Print next-token log-probabilities for a token sequence
     Logprobs(Logprobs),
-    /// Print the token ids of texts (one JSON string per line on stdin) or of a chat
-    Tokenize(Tokenize),
 }
 
-run_each!(Other: Logprobs, Tokenize);
+run_each!(Other: Logprobs);
 
 impl Args for Generate {
     fn augment_args(command: Command) -> Command {

@@ -34,7 +34,6 @@ mod interrupt;
 #[cfg(feature = "serve")]
 mod keys;
 mod keywords;
-mod list;
 mod logprobs;
 mod models;
 mod options;
@@ -58,7 +57,6 @@ mod synthetic;
 mod systems;
 #[cfg(test)]
 mod tests;
-mod tokenize;
 mod verify;
 
 use std::fmt::Write;
@@ -144,7 +142,7 @@ enum Verb {
     /// Check or show an audit trail, or delete texts that it keeps
     #[command(subcommand)]
     Audit(AuditVerb),
-    /// Generate one completion; print log-probabilities, or token ids
+    /// Generate one completion, or print log-probabilities
     Generate(Generate),
     /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),
@@ -276,7 +274,7 @@ impl Verb {
             Verb::Data(Data::Reasons(verb)) => verb.ask.within(given)?,
             Verb::Corpus(verb) => match &**verb {
                 CorpusVerb::Build(verb) => verb.within(given)?,
-                CorpusVerb::Search(verb) => given.corpora(&verb.directories()?),
+                CorpusVerb::Search(verb) => given.corpora(&verb.directories()),
                 CorpusVerb::Info(_) | CorpusVerb::Verify(_) => given,
             },
             Verb::Models(Models::Import(verb)) => given.write_beside(&verb.import.directory)?,

@@ -164,9 +164,9 @@ fn mistakes() {
     let lines = [
         "wardround runn",
         "wardround run --limit few",
-        "wardround generate tokenize --model no-such-model",
-        "wardround generate tokenize --model ./no-such-folder",
-        "wardround generate tokenize --model src",
+        "wardround generate logprobs --tokens 1 --model no-such-model",
+        "wardround generate logprobs --tokens 1 --model ./no-such-folder",
+        "wardround generate logprobs --tokens 1 --model src",
         "wardround generate --model src",
         "wardround generate --model src --prompt Hello --temperature hot",
         "wardround generate logprobs --model src --tokens 1 --device tpu",

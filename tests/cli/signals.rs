@@ -44,7 +44,6 @@ fn a_reader_that_goes_away_is_no_failure() {
         "run medmad --data questions.jsonl --format mcq --panel llama --out again --set t_max=0 --quiet",
         "verify out",
         "doctor",
-        "generate tokenize --model llama",
         "generate --model llama --prompt hello --max-tokens 9",
     ] {
         let texts = std::fs::File::open(scratch.path("texts")).unwrap();

@@ -147,50 +147,25 @@ fn a_form_is_kept_to_and_broken_ones_are_refused() {
 }
 
 #[test]
-fn texts_become_ids_a_line_each_and_a_chat_shows_its_text() {
+fn a_prompt_is_a_chat_of_one_message() {
     let scratch = Scratch::new();
-    let messages =
-        r#"[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]"#;
-    scratch.write("chat.json", messages);
+    scratch.write("chat.json", r#"[{"role": "user", "content": "hello"}]"#);
     for family in FAMILIES {
         scratch.model(family);
-        let model = family.name();
-        let tokenize = format!("generate tokenize --model {model}");
-        let told = scratch.wardround_reading("\"hello\"\n\"two\\nlines\"\n\"\"\n", &tokenize);
-        let lists: Vec<Vec<u32>> = told
-            .succeeded()
-            .stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        assert_eq!(lists.len(), 3);
-        assert!(!lists[0].is_empty() && lists[2].is_empty(), "{lists:?}");
-        let chat = value(&scratch.wardround(format!("{tokenize} --messages chat.json")));
-        let text = chat["text"].as_str().unwrap();
-        assert!(text.contains("Be brief.") && text.contains("hello"), "{text}");
-        let again = scratch.wardround_reading(&format!("{}\n", chat["text"]), &tokenize);
-        assert_eq!(value(&again), chat["tokens"], "the chat's text has other ids");
-
-        let generate = format!("generate --model {model} --max-tokens 4 --json");
-        let tokens: Vec<u64> = serde_json::from_value(chat["tokens"].clone()).unwrap();
-        let by_tokens = scratch.wardround(format!("{generate} --tokens {}", list(&tokens)));
+        let generate = format!("generate --model {} --max-tokens 4 --json", family.name());
+        let by_prompt = scratch.wardround(format!("{generate} --prompt hello"));
         let by_messages = scratch.wardround(format!("{generate} --messages chat.json"));
-        assert_eq!(value(&by_messages), value(&by_tokens));
+        assert_eq!(value(&by_messages), value(&by_prompt));
     }
 }
 
 #[test]
-fn what_is_no_text_or_chat_is_refused() {
+fn what_is_no_chat_is_refused() {
     let scratch = Scratch::new();
     scratch.model(Family::Llama);
-    let lines = "\"fine\"\nno quotes\n";
-    scratch.wardround_reading(lines, "generate tokenize --model llama").refused(
-        2,
-        &["line 2 of stdin is not a JSON string", "hint: write one quoted JSON string per line"],
-    );
     scratch.write("one.json", r#"{"role": "user"}"#);
     scratch
-        .wardround("generate tokenize --model llama --messages one.json")
+        .wardround("generate --model llama --messages one.json")
         .refused(2, &["one.json is not a list of messages", "hint: write ["]);
     scratch
         .wardround("generate --model llama")
