@@ -18,7 +18,6 @@ use super::audit::RunTrail;
 use super::options::{HubFlags, PromptFlags, QuietFlag};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
-use crate::cli::list;
 use crate::data::Format;
 use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
 use crate::experiment::hardware::Hardware;
@@ -51,7 +50,7 @@ impl DecodingFlags {
 #[derive(Clone, Debug, Default, Args)]
 pub struct PanelFlags {
     /// Models by the system's roles, or one for all: cards, hub ids, directories, endpoints [default: gemma3-4b,llama3.2-3b,qwen3-4b, or the first]
-    #[arg(long, value_name = "A,B,C")]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub panel: Vec<String>,
     /// Change a setting (t_max=2), an agent's model (slot.sym=qwen3-4b) or sampling (slot.sym.temperature=0.2), or that of all with the
     /// panel's first model (panel.1.temperature=0.2)
@@ -127,7 +126,7 @@ impl PanelFlags {
         let mut spec = Spec::new(config, data, format)?;
         (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         if !self.panel.is_empty() {
-            spec.panel = list::models(&self.panel)?;
+            spec.panel = self.panel;
         }
         spec.sampling = self.sampling;
         spec.seed = self.seed.unwrap_or(spec.seed);
@@ -208,7 +207,7 @@ pub fn by_default(
 #[derive(Clone, Debug, Default, Args)]
 pub struct MovedCorpusFlags {
     /// The corpora, where they have moved
-    #[arg(long, help_heading = "Retrieval", value_name = "DIR,DIR")]
+    #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
     pub corpus: Vec<PathBuf>,
     /// The reranker, where it has moved
     #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
@@ -220,15 +219,14 @@ pub struct MovedCorpusFlags {
 
 impl MovedCorpusFlags {
     /// Replaces the paths in the spec of a plan.
-    pub fn apply(self, spec: &mut Option<CorpusSpec>) -> Result<(), Failure> {
+    pub fn apply(self, spec: &mut Option<CorpusSpec>) {
         if let Some(spec) = spec {
             if !self.corpus.is_empty() {
-                spec.directories = list::paths(&self.corpus)?;
+                spec.directories = self.corpus;
             }
             spec.reranker = self.reranker.or(spec.reranker.take());
             spec.device = self.retrieval_device.or(spec.device.take());
         }
-        Ok(())
     }
 }
 

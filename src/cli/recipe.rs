@@ -12,7 +12,7 @@ use super::options::ScorerFlags;
 use super::progress::Terminal;
 use super::sandboxed::Paths;
 use super::summary::{self, count};
-use super::{interrupt, list, report};
+use super::{interrupt, report};
 use crate::analysis::notes::GivenKeywords;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables::markdown;
@@ -143,7 +143,7 @@ impl RecipeVerb {
             false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
         if !self.start.panel.panel.is_empty() {
-            recipe.panel = list::models(&self.start.panel.panel)?;
+            recipe.panel = self.start.panel.panel.clone();
         } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
             && !Recipe::is_built_in(self.name())
         {

@@ -32,7 +32,7 @@ pub struct Replay {
     #[arg(long)]
     allow_version: bool,
     /// The models, where they have moved
-    #[arg(long, value_name = "A,B,C")]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     panel: Vec<String>,
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]

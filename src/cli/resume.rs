@@ -20,7 +20,7 @@ pub struct Resume {
     /// The directory that `run` or `recipe` wrote
     directory: PathBuf,
     /// The models, where they have moved
-    #[arg(long, value_name = "A,B,C")]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     panel: Vec<String>,
     #[command(flatten)]
     corpus: MovedCorpusFlags,

@@ -15,7 +15,7 @@ use super::forecast::{Outlook, Planned};
 use super::options::SubsetFlags;
 use super::recipe::Execution;
 use super::sandboxed::Paths;
-use super::{interrupt, list, summary};
+use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
@@ -219,10 +219,10 @@ pub fn again(
     let hub = execution.hub_options()?;
     let mut spec = Spec::from_plan(plan, execution.hardware.clone(), hub)?;
     if !panel.is_empty() {
-        spec.panel = list::models(&panel)?;
+        spec.panel = panel;
         spec.slots.clear();
     }
-    corpus.apply(&mut spec.corpus)?;
+    corpus.apply(&mut spec.corpus);
     spec.max_in_flight = execution.max_in_flight().or(spec.max_in_flight);
     Ok(spec)
 }

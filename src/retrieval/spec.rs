@@ -13,7 +13,13 @@ use crate::ops::Quantisation;
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusSpec {
     /// Corpora to search, as `corpus build` wrote them, of one encoder
-    #[arg(id = "corpus", long = "corpus", help_heading = "Retrieval", value_name = "DIR,DIR")]
+    #[arg(
+        id = "corpus",
+        long = "corpus",
+        help_heading = "Retrieval",
+        value_delimiter = ',',
+        value_name = "DIR,DIR"
+    )]
     #[serde(alias = "corpus")]
     pub directories: Vec<PathBuf>,
     /// Search only these sources, by their labels [default: all]

@@ -7,7 +7,6 @@ use clap::builder::TypedValueParser;
 
 use super::super::options::model_folder;
 use crate::cli::exit::Failure;
-use crate::cli::list;
 use crate::console;
 use crate::experiment::hardware::DeviceChoice;
 use crate::outside;
@@ -60,8 +59,8 @@ fn from_one() -> impl TypedValueParser<Value = usize> {
 }
 
 impl Search {
-    pub fn directories(&self) -> Result<Vec<PathBuf>, Failure> {
-        list::paths(&[PathBuf::from(&self.directories)])
+    pub fn directories(&self) -> Vec<PathBuf> {
+        self.directories.split(',').map(PathBuf::from).collect()
     }
 
     pub fn run(self) -> Result<(), Failure> {
@@ -69,7 +68,7 @@ impl Search {
         let rerank = self.rerank.unwrap_or(without_flag);
         let options = RetrieverOptions {
             corpus: CorpusSpec {
-                directories: self.directories()?,
+                directories: self.directories(),
                 sources: self.sources,
                 reranker: self.reranker.as_deref().map(model_folder).transpose()?,
                 reranker_tokens: self.reranker_tokens,

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::cli::exit::Failure;
-use crate::cli::list;
 use crate::cli::options::model_folder;
 use crate::experiment::spec::Spec;
 use crate::retrieval::{CorpusSpec, Rerank};
@@ -26,8 +25,8 @@ pub fn corpus(given: &CorpusSpec) -> Result<Option<CorpusSpec>, Failure> {
             )),
         };
     }
-    let directories = list::paths(&given.directories)?;
-    let directories = directories.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
+    let directories =
+        given.directories.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
     Ok(Some(CorpusSpec { directories, reranker: reranker(given)?, ..given.clone() }))
 }
 

@@ -3,7 +3,6 @@
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
 use crate::cli::flags::{self, CITED, SetPairs, SystemFlags, by_default};
-use crate::cli::list;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
@@ -15,12 +14,11 @@ use crate::systems::{SystemConfig, Which};
 impl SystemFlags {
     /// Allows reading the files of the systems.
     pub fn within(&self, paths: Paths) -> Paths {
-        // What is missing, or can be read two ways, is reported when it is opened.
+        // What is missing is reported when it is opened.
         let reranker = flags::reranker(&self.corpus).ok().flatten();
-        let corpora = list::paths(&self.corpus.directories).unwrap_or_default();
         paths
             .read(&self.prompts.prompts)
-            .corpora(&corpora)
+            .corpora(&self.corpus.directories)
             .read(reranker)
             .read(self.exemplars.paths())
     }
