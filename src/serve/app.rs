@@ -7,9 +7,7 @@ use tokio::sync::watch;
 
 use super::audit::Audit;
 use super::budget::Budget;
-use super::case::Cases;
 use super::error::{ApiError, Code};
-use super::guard::Caller;
 use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
@@ -54,7 +52,8 @@ pub struct App {
     /// Of bodies in flight.
     pub budget: Budget,
     pub readers: Arc<Pool>,
-    pub cases: Cases,
+    /// What works on cases of systems.
+    pub cases: Arc<Pool>,
     /// When the process started, in seconds since 1970.
     pub created: u64,
     served: OnceLock<(Served, Arc<Queue>)>,
@@ -73,7 +72,7 @@ impl App {
         Ok(App {
             budget: Budget::new(options.limits.bodies_bytes),
             readers: Pool::start("serve", READERS, give_way)?,
-            cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
+            cases: Pool::start("serve-case", options.limits.cases, || {})?,
             options,
             phase,
             keys,
@@ -120,11 +119,6 @@ impl App {
     /// The seed of a request: the one that it asks for, else the server's default, else a random one.
     pub fn seed(&self, asked: Option<u64>) -> Result<u64, ApiError> {
         asked.or(self.options.default_seed).map_or_else(random_seed, Ok)
-    }
-
-    /// The salt of a caller's prefix cache, unless callers share it.
-    pub fn salt(&self, caller: Option<&Caller>) -> Option<[u8; 16]> {
-        caller.filter(|_| !self.options.share_prefixes).map(Caller::salt)
     }
 }
 

@@ -12,26 +12,21 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::encoders::{Asked, Encoding, MOST_TEXTS, Reader};
+use super::encoders::{Asked, Encoding, Reader, refuse_count};
 use super::error::ApiError;
-use super::guard::{Asking, Caller};
+use super::guard::Caller;
 use super::models::Kind;
-use super::request::completions::{TextPrompt, Texts};
 use super::request::fields::{self, Fields, MOST, Whole};
 use crate::digest::Sum;
 use crate::encoder::{Encoder, Side};
 
-pub const PATH: &str = "/v1/embeddings";
-
-/// The most numbers of a response.
-const MOST_NUMBERS: usize = 1 << 22;
 /// What a number takes until it is sent: itself, and its digits.
 const NUMBER_BYTES: usize = 4 + 21;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EmbeddingRequest {
     model: Option<String>,
-    input: Texts,
+    input: Inputs,
     #[serde(default)]
     input_type: InputType,
     /// The numbers of a vector, if they are not all of the model's.
@@ -43,6 +38,16 @@ pub struct EmbeddingRequest {
     truncate: bool,
     #[serde(flatten)]
     rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "is of another type; expected a string or an array of strings; token ids are not taken (LangChain: check_embedding_ctx_length=False)"
+)]
+enum Inputs {
+    Text(String),
+    List(Vec<String>),
 }
 
 /// Which side of a search the texts are on, as the clients of several services write it.
@@ -98,15 +103,12 @@ fn exactly<S: Serializer>(numbers: &[f32], serializer: S) -> Result<S::Ok, S::Er
     serializer.collect_seq(numbers.iter().map(|number| f64::from(*number)))
 }
 
-pub async fn embed(
-    State(app): State<Arc<App>>,
-    Asking { caller, who }: Asking,
-    sent: Sent,
-) -> Result<Response, ApiError> {
-    let (begun, input, mut reserved) = sent.read(&app, caller, begin).await?;
+pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+    let (begun, mut received) = sent.read(&app, begin).await?;
     let Begun { encoding, is_base64, numbers, ignored } = begun;
-    reserved.grow(numbers * NUMBER_BYTES)?;
-    let vectors = encoding.told(&app, (who, PATH, input), output).await?;
+    let mut reserved = received.reserved.take();
+    reserved.iter_mut().try_for_each(|reserved| reserved.grow(numbers * NUMBER_BYTES))?;
+    let vectors = encoding.told(&app, received, output).await?;
     let caller = encoding.caller;
     let write = move || {
         let data = vectors.into_iter().enumerate().map(|(index, vector)| {
@@ -129,29 +131,20 @@ fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiEr
     let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
     let Reader::Encoder(encoder) = &*model.reader else { return Err(ApiError::failed()) };
     let dims = dims_of(encoder, &model.id, request.dimensions.map(Whole::count))?;
-    let inputs = request.input.list("input", MOST_TEXTS)?;
-    let numbers = inputs.len() * dims;
-    if numbers > MOST_NUMBERS {
-        let message = format!(
-            "the response would have {numbers} numbers; at most {MOST_NUMBERS} are sent: ask for fewer inputs or dimensions at a time"
-        );
-        return Err(ApiError::invalid("input", message));
-    }
+    let inputs = match request.input {
+        Inputs::Text(text) => vec![text],
+        Inputs::List(texts) => texts,
+    };
+    refuse_count("input", inputs.len())?;
     let side = match request.input_type {
         InputType::Document => Side::Document,
         InputType::Query => Side::Query,
     };
     let mut encoding = Encoding::new(model, Asked { side, dims }, "input", request.truncate);
-    for input in inputs {
-        match input {
-            TextPrompt::Text(text) => {
-                let bytes = if text.trim().is_empty() { 0 } else { text.len() };
-                encoding.add(bytes, || encoder.sequence(side, &text))?;
-            }
-            TextPrompt::Ids(ids) => {
-                encoding.add(ids.len(), || encoder.sequence_of_ids(side, ids))?;
-            }
-        }
+    let numbers = inputs.len() * dims;
+    for text in inputs {
+        let bytes = if text.trim().is_empty() { 0 } else { text.len() };
+        encoding.add(bytes, || encoder.sequence(side, &text))?;
     }
     Ok(Begun {
         encoding: encoding.admit(app, caller)?,

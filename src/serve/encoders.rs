@@ -11,16 +11,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::audit::{About, Pending, Who};
-use super::completion::with_ignored;
+use super::audit::{About, Pending, Received};
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
 use super::models::{Kind, LONGEST_TOKEN, ModelEntry, name_of};
 use super::pool::Pool;
 use super::queue::Place;
-use super::request::fields::listed;
+use super::request::fields::{listed, with_ignored};
 use super::response::events::cut;
-use crate::audit::Input;
 use crate::diagnosis::Failure;
 use crate::digest::{Sum, sha256};
 use crate::encoder::{
@@ -28,10 +26,21 @@ use crate::encoder::{
 };
 
 /// The most texts of a request, and the most tokens of all of them: OpenAI's limits.
-pub const MOST_TEXTS: usize = 2048;
+const MOST_TEXTS: usize = 2048;
 pub const MOST_TOKENS: usize = 300_000;
 /// The most bytes that are tokenised for a request: a query is, for each of its documents.
 const MOST_BYTES: usize = MOST_TOKENS * LONGEST_TOKEN;
+
+/// Refuses a request without texts, or with too many.
+pub fn refuse_count(field: &str, count: usize) -> Result<(), ApiError> {
+    match (1..=MOST_TEXTS).contains(&count) {
+        true => Ok(()),
+        false => {
+            let message = format!("{field} has {count} entries; expected 1 to {MOST_TEXTS}");
+            Err(ApiError::invalid(field, message))
+        }
+    }
+}
 
 /// What turns texts into numbers.
 pub enum Reader {
@@ -250,49 +259,37 @@ impl Encoding {
         let too_long = |has: String, limit: usize| {
             let id = &self.model.id;
             let message = format!("{place} has {has}; {id} reads {limit} tokens: send it in parts");
-            ApiError::of(Code::ContextLengthExceeded, &place, message)
+            Err(ApiError::of(Code::ContextLengthExceeded, &place, message))
         };
-        let too_many = |what: String| {
-            let message =
-                format!("{} has more than {what} up to {place}; send fewer at a time", self.field);
-            Err(ApiError::invalid(self.field, message))
-        };
+        let limit = self.model.reader.max_tokens();
         if bytes == 0 {
             return Err(ApiError::invalid(&place, format!("{place} is empty")));
         }
-        let limit = self.model.reader.max_tokens();
         if bytes > longest_text(limit) {
-            return Err(too_long(format!("{bytes} bytes"), limit));
+            return too_long(format!("{bytes} bytes"), limit);
         }
         self.bytes += bytes;
-        if self.bytes > MOST_BYTES {
-            return too_many(format!("{MOST_BYTES} bytes"));
-        }
-        let text = read().map_err(|error| match error {
-            EncoderError::Ids { .. } => ApiError::invalid(
-                &place,
-                format!(
-                    "{place}: {error}. Token ids are of the model's own tokenizer; texts are taken too (LangChain: check_embedding_ctx_length=False)"
-                ),
-            ),
-            EncoderError::Text { .. } => ApiError::invalid(&place, format!("{place}: {error}")),
-            other => ApiError::new(Code::Internal, other.to_string()),
-        })?;
-        if text.left_out() > 0 {
-            if !self.truncates {
-                let limit = text.tokens().len();
-                let mut error = too_long(format!("{} tokens", limit + text.left_out()), limit);
-                error.message += ", or say \"truncate\": true";
-                return Err(error);
+        if self.bytes <= MOST_BYTES {
+            let text = read().map_err(|error| match error {
+                EncoderError::Text { .. } => ApiError::invalid(&place, format!("{place}: {error}")),
+                other => ApiError::new(Code::Internal, other.to_string()),
+            })?;
+            if text.left_out() > 0 {
+                if !self.truncates {
+                    let limit = text.tokens().len();
+                    return too_long(format!("{} tokens", limit + text.left_out()), limit);
+                }
+                self.cut.push(self.texts.len());
             }
-            self.cut.push(self.texts.len());
+            self.tokens += text.tokens().len();
+            self.sum.update(format!("{:?}{:?}", text.tokens(), text.segments()).as_bytes());
+            self.texts.push(text);
         }
-        self.tokens += text.tokens().len();
-        if self.tokens > MOST_TOKENS {
-            return too_many(format!("{MOST_TOKENS} tokens"));
+        if self.bytes > MOST_BYTES || self.tokens > MOST_TOKENS {
+            let most = format!("{MOST_TOKENS} tokens or {MOST_BYTES} bytes");
+            let message = format!("{} has more than {most}; send fewer at a time", self.field);
+            return Err(ApiError::invalid(self.field, message));
         }
-        self.sum.update(format!("{:?}{:?}", text.tokens(), text.segments()).as_bytes());
-        self.texts.push(text);
         Ok(())
     }
 
@@ -310,7 +307,7 @@ impl Encoding {
     pub async fn told(
         &self,
         app: &App,
-        (who, path, input): (Who, &str, Input),
+        received: Received,
         output: impl FnOnce(&[Vec<f32>]) -> Value,
     ) -> Result<Vec<Vec<f32>>, ApiError> {
         let about = || About {
@@ -320,11 +317,11 @@ impl Encoding {
             usage: json!(self.used()),
             ..About::default()
         };
-        let mut pending = Pending::begin(&app.audit, who, path, input, &about()).await?;
+        let mut pending = Pending::begin(&app.audit, received, &about()).await?;
         let computed = self.compute(app).await;
         match &computed {
             Ok(numbers) => pending.done(About { output: output(numbers), ..about() }).await?,
-            Err(error) => pending.failed(error, about()),
+            Err(error) => pending.failed(error.code.name(), about()),
         }
         computed
     }

@@ -63,7 +63,6 @@ codes! {
     BodyTimeout = REQUEST_TIMEOUT "timeout_error" "body_timeout",
     BodyTooLarge = PAYLOAD_TOO_LARGE "invalid_request_error" "body_too_large",
     UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_media_type",
-    UnsupportedEncoding = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_encoding",
     QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
     BudgetFull = TOO_MANY_REQUESTS "rate_limit_error" "budget_full",
     Internal = INTERNAL_SERVER_ERROR "server_error" "internal",
@@ -169,9 +168,6 @@ impl IntoResponse for ApiError {
         }
         if self.code == Code::InvalidApiKey {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        if self.code == Code::UnsupportedEncoding {
-            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         // SDKs retry after every 5xx: an internal error would fail again.
         if self.code == Code::Internal {

@@ -1,36 +1,48 @@
 //! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Who asks is decided here alone.
 
-use std::convert::Infallible;
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use axum::Router;
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use self::origin::refuse_other_sites;
 use super::app::App;
-use super::audit::Who;
 use super::budget::hold;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::{Key, Role};
-use super::route::Access;
+use super::request::fields::quoted;
+use super::router::Access;
 use crate::digest;
-
-mod origin;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
+/// What browsers say of the page that a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The client's address; or of a Unix socket its user.
+/// Whose a connection is.
 #[derive(Clone, Copy, Debug)]
-pub struct Peer(pub Option<IpAddr>, pub Option<u32>);
+pub enum Peer {
+    Address(IpAddr),
+    /// Of a Unix socket.
+    User(Option<u32>),
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Address(address) => address.fmt(f),
+            Peer::User(Some(user)) => write!(f, "unix:{user}"),
+            Peer::User(None) => f.write_str("unix"),
+        }
+    }
+}
 
 /// Routes of one access behind its checks. The layer that is added last runs first.
 pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Arc<App>> {
@@ -48,31 +60,17 @@ pub fn around(router: Router, app: &Arc<App>) -> Router {
 
 /// Adds headers to every response, and counts errors.
 async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let id = request_id(request.headers());
-    let is_head = request.method() == Method::HEAD;
+    let given = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= MOST_ID_BYTES);
+    let id = given.cloned().unwrap_or_else(|| new_request_id().into());
     let mut response = next.run(request).await;
     if let Some(Rejected(code)) = response.extensions().get() {
         app.metrics.rejected(*code);
     }
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    let is_over = *app.phase.borrow() != super::app::Phase::Serving;
-    if is_over && !is_head {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
     response
-}
-
-/// The client's own id if it may be used in a header, else a number.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    let is_id = |id: &&HeaderValue| {
-        (1..=MOST_ID_BYTES).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
-    };
-    let given = headers.get(&REQUEST_ID).filter(is_id);
-    given.cloned().unwrap_or_else(|| HeaderValue::from(new_request_id()))
 }
 
 /// A number that no other request has.
@@ -100,6 +98,54 @@ async fn check(
     }
 }
 
+/// Refuses unknown host names, against DNS rebinding, and web pages of other origins: a page of another site can reach a server on this
+/// machine, which no proxy stands before.
+fn refuse_other_sites(app: &App, request: &Request) -> Result<(), ApiError> {
+    let headers = request.headers();
+    if headers.get_all(header::HOST).iter().count() > 1 {
+        return Err(ApiError::invalid("host", "the request has more than one Host header"));
+    }
+    // A header that is not text is an unknown name.
+    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    // Browsers cannot connect to Unix sockets.
+    let is_tcp = matches!(request.extensions().get::<Peer>(), Some(Peer::Address(_)));
+    let listen = &app.options.listen;
+    if let Some(host) = host.filter(|host| is_tcp && !is_allowed_host(host, &listen.allow_host)) {
+        let host = quoted(host);
+        let message = format!("the server is not asked as {host}; --allow-host adds a name");
+        return Err(ApiError::new(Code::HostNotAllowed, message));
+    }
+    let is_own = |origin: &str| {
+        origin.split_once("://").is_some_and(|(scheme, authority)| {
+            Some(authority) == host && (scheme == "https" || !listen.has_tls())
+        })
+    };
+    let origin = headers.get(header::ORIGIN);
+    let is_foreign = origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_own));
+    let mut sites = headers.get_all(FETCH_SITE).into_iter();
+    let is_of_another = sites.any(|site| site != "same-origin" && site != "none");
+    if is_foreign || (request.method() == Method::POST && is_of_another) {
+        let message = "a page of another site sent this; a proxy may let it, and take off Origin and Sec-Fetch-Site";
+        return Err(ApiError::new(Code::OriginNotAllowed, message));
+    }
+    Ok(())
+}
+
+/// IP addresses, `localhost` and the names in `allowed`, with or without a port: DNS rebinding needs another name.
+fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit());
+    let split = host.rsplit_once(':').filter(|(_, port)| is_port(port));
+    let name = split.map_or(host, |(name, _)| name);
+    match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => {
+            name.parse::<Ipv4Addr>().is_ok()
+                || name == "localhost"
+                || allowed.iter().any(|other| other.eq_ignore_ascii_case(name))
+        }
+    }
+}
+
 /// Who asks; `None` where nobody needs a key.
 fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Caller>, ApiError> {
     let given = given_key(request.headers())?;
@@ -108,7 +154,7 @@ fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Calle
     }
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
     let refuse = |why, message| {
-        app.audit.refused(&Who::of(request.extensions()), why);
+        app.audit.refused(request.extensions(), why);
         Err(ApiError::new(Code::InvalidApiKey, message))
     };
     let Some(given) = given else {
@@ -126,10 +172,9 @@ fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Calle
 
 fn may(role: Role, access: Access) -> bool {
     match role {
-        _ if access == Access::Public => true,
         Role::Admin => true,
-        Role::Api => access == Access::Api,
-        Role::Metrics => access == Access::Metrics,
+        Role::Api => access != Access::Metrics,
+        Role::Metrics => access != Access::Api,
     }
 }
 
@@ -192,21 +237,6 @@ fn given_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     Ok(key.filter(|key| !key.is_empty()))
 }
 
-/// The caller of a request, for handlers; and how the audit trail names it.
-pub struct Asking {
-    pub caller: Option<Caller>,
-    pub who: Who,
-}
-
-impl<S: Sync> FromRequestParts<S> for Asking {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asking, Infallible> {
-        let caller = parts.extensions.get::<Caller>().cloned();
-        Ok(Asking { who: Who::of(&parts.extensions), caller })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,5 +271,34 @@ mod tests {
         assert_eq!(key("bearer wr_a").as_deref(), Some("wr_a"));
         assert_eq!(key("Bearer "), None);
         assert_eq!(key("Basic wr_a"), None);
+    }
+
+    #[test]
+    fn addresses_and_localhost_are_names_of_the_server_and_others_only_if_allowed() {
+        let allowed = ["ward.example".to_owned()];
+        for host in [
+            "localhost",
+            "localhost:8000",
+            "127.0.0.1:80",
+            "[::1]:8000",
+            "10.0.0.7",
+            "Ward.Example:1",
+            "[::1]",
+        ] {
+            assert!(is_allowed_host(host, &allowed), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example:8000",
+            "",
+            "[evil]",
+            "[::1].evil.example",
+            "[::1]evil.example:80",
+            "[127.0.0.1]",
+            "127.0.0.1:80.evil.example",
+            "localhost:evil.example",
+        ] {
+            assert!(!is_allowed_host(host, &allowed), "{host}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener as BoundUnix;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,14 +32,13 @@ const SOCKET_MODE: u32 = 0o660;
 /// A socket that is bound, and that nobody is accepted on yet.
 pub enum Bound {
     Tcp(std::net::TcpListener),
-    Unix(BoundUnix, Option<PathBuf>),
+    Unix(BoundUnix),
 }
 
 /// A socket that takes connections.
 pub enum Listener {
     Tcp(TcpListener),
-    /// With the file that goes with it.
-    Unix(UnixListener, Option<PathBuf>),
+    Unix(UnixListener),
 }
 
 /// What is spoken over.
@@ -58,38 +57,29 @@ impl Bound {
             return Ok(Bound::Tcp(listener));
         }
         if let Ok(Some(listener)) = handed.take_unix_listener(0) {
-            return Ok(Bound::Unix(listener, None));
+            return Ok(Bound::Unix(listener));
         }
-        let (address, hint) = match &listen.unix {
-            None => {
-                let address = SocketAddr::new(listen.host, listen.port).to_string();
-                (address, "choose another --port, or 0 for any that is free")
-            }
+        let tcp = SocketAddr::new(listen.host, listen.port);
+        let (bound, address, hint) = match &listen.unix {
+            None => (
+                std::net::TcpListener::bind(tcp).map(Bound::Tcp),
+                tcp.to_string(),
+                "choose another --port, or 0 for any that is free",
+            ),
             Some(path) => (
+                bind_unix(path).map(Bound::Unix),
                 path.display().to_string(),
                 "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there",
             ),
         };
-        let bound = match &listen.unix {
-            None => std::net::TcpListener::bind(&address).map(Bound::Tcp),
-            Some(path) => bind_unix(path).map(|bound| Bound::Unix(bound, Some(path.clone()))),
-        };
         bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}"), hint))
     }
-}
 
-impl Listener {
-    /// Takes connections of a bound socket.
-    pub fn of(bound: Bound) -> io::Result<Listener> {
-        match bound {
-            Bound::Tcp(listener) => {
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Tcp(TcpListener::from_std(listener)?))
-            }
-            Bound::Unix(listener, path) => {
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Unix(UnixListener::from_std(listener)?, path))
-            }
+    /// The IP address of the socket; `None` for a Unix socket.
+    pub fn host(&self) -> io::Result<Option<IpAddr>> {
+        match self {
+            Bound::Tcp(listener) => Ok(Some(listener.local_addr()?.ip())),
+            Bound::Unix(_) => Ok(None),
         }
     }
 
@@ -97,20 +87,31 @@ impl Listener {
     pub fn address(&self, is_tls: bool) -> io::Result<String> {
         let scheme = if is_tls { "https" } else { "http" };
         Ok(match self {
-            Listener::Tcp(listener) => format!("{scheme}://{}", listener.local_addr()?),
-            Listener::Unix(_, Some(path)) => format!("{scheme}+unix://{}", path.display()),
-            Listener::Unix(_, None) => format!("{scheme}+unix: a socket that was handed over"),
+            Bound::Tcp(listener) => format!("{scheme}://{}", listener.local_addr()?),
+            Bound::Unix(listener) => {
+                let address = listener.local_addr()?;
+                let path = address.as_pathname().unwrap_or(Path::new("?"));
+                format!("{scheme}+unix://{}", path.display())
+            }
         })
     }
 
-    /// The IP address of the socket; `None` for a Unix socket.
-    pub fn host(&self) -> io::Result<Option<IpAddr>> {
+    /// Takes connections.
+    pub fn listen(self) -> io::Result<Listener> {
         match self {
-            Listener::Tcp(listener) => Ok(Some(listener.local_addr()?.ip())),
-            Listener::Unix(..) => Ok(None),
+            Bound::Tcp(listener) => {
+                listener.set_nonblocking(true)?;
+                TcpListener::from_std(listener).map(Listener::Tcp)
+            }
+            Bound::Unix(listener) => {
+                listener.set_nonblocking(true)?;
+                UnixListener::from_std(listener).map(Listener::Unix)
+            }
         }
     }
+}
 
+impl Listener {
     /// The next connection, and whose it is. Cancel-safe.
     pub async fn accept(&self) -> io::Result<(Stream, Peer)> {
         match self {
@@ -121,22 +122,13 @@ impl Listener {
                 let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
                 let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
                 // A socket of both IP versions gives IPv4 addresses as IPv6.
-                Ok((Box::pin(stream), Peer(Some(peer.ip().to_canonical()), None)))
+                Ok((Box::pin(stream), Peer::Address(peer.ip().to_canonical())))
             }
-            Listener::Unix(listener, _) => {
+            Listener::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred().ok().map(|peer| peer.uid());
-                Ok((Box::pin(stream), Peer(None, user)))
+                Ok((Box::pin(stream), Peer::User(user)))
             }
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Listener::Unix(_, Some(path)) = self {
-            // In a sandbox it remains; the next server replaces it.
-            let _ = fs_err::remove_file(path);
         }
     }
 }
@@ -188,19 +180,18 @@ mod tests {
     use super::*;
     use crate::serve::options::tests::unsaid;
 
-    #[tokio::test]
-    async fn a_socket_file_is_replaced_only_if_nobody_listens_on_it() {
+    #[test]
+    fn a_socket_file_is_replaced_only_if_nobody_listens_on_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = &folder.path().join("socket");
         let listen = Listen { unix: Some(path.clone()), ..unsaid().listen };
         // What a killed server leaves.
         drop(BoundUnix::bind(path).unwrap());
-        let running = Listener::of(Bound::new(&listen).unwrap()).unwrap();
+        let running = Bound::new(&listen).unwrap();
         let refused = Bound::new(&listen).err().unwrap().to_string();
         assert!(refused.ends_with("another server listens on it"), "{refused}");
-        assert!(path.exists());
         drop(running);
-        assert!(!path.exists());
+        assert!(Bound::new(&listen).is_ok());
     }
 
     #[test]
@@ -216,11 +207,10 @@ mod tests {
     async fn a_client_has_its_ipv4_address_on_a_socket_of_both_versions() {
         let socket = std::net::TcpListener::bind("[::]:0").unwrap();
         let port = socket.local_addr().unwrap().port();
-        let listener = Listener::of(Bound::Tcp(socket)).unwrap();
+        let listener = Bound::Tcp(socket).listen().unwrap();
         #[expect(clippy::disallowed_methods, reason = "the test is the client")]
         let connecting = tokio::net::TcpStream::connect(("127.0.0.1", port));
         let (accepted, _client) = tokio::join!(listener.accept(), connecting);
-        let Peer(address, _) = accepted.unwrap().1;
-        assert_eq!(address.unwrap().to_string(), "127.0.0.1");
+        assert_eq!(accepted.unwrap().1.to_string(), "127.0.0.1");
     }
 }

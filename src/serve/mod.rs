@@ -3,8 +3,8 @@
 //! The path of a request:
 //!
 //! ```text
-//! listener → server → guard → router → completion → request → generation → engine
-//! and back: events → response → server
+//! listener → server → guard → router → body → completion → request → response/answer → engine
+//! and back: answer → events → server
 //! ```
 //!
 //! tokio is used only here; an engine is a thread that reports the events of a request through a callback.
@@ -14,12 +14,10 @@ pub mod audit;
 mod body;
 mod budget;
 mod case;
-mod check;
 mod completion;
 mod embeddings;
 mod encoders;
 mod error;
-mod generation;
 mod guard;
 pub mod keys;
 #[cfg(test)]
@@ -33,7 +31,6 @@ mod queue;
 mod request;
 mod rerank;
 mod response;
-mod route;
 mod router;
 mod server;
 mod status;

@@ -16,9 +16,6 @@ pub struct ServeOptions {
     /// Random seed of requests that send none [default: a random one for each]
     #[arg(long, value_name = "S")]
     pub default_seed: Option<u64>,
-    /// Let all callers share the prefix cache: faster, and each can tell what others asked
-    #[arg(long)]
-    pub share_prefixes: bool,
     /// Prefix of the metrics' names; with `vllm:` dashboards for vLLM work
     #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix)]
     pub metrics_prefix: String,

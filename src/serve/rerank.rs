@@ -11,15 +11,13 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::encoders::{Asked, Encoding, MOST_TEXTS, Reader};
+use super::encoders::{Asked, Encoding, Reader, refuse_count};
 use super::error::ApiError;
-use super::guard::{Asking, Caller};
+use super::guard::Caller;
 use super::models::Kind;
 use super::request::fields::{self, Fields, MOST, Whole};
 use super::response::reply::new_id;
 use crate::encoder::{Pair, Side, between_0_and_1};
-
-pub const PATH: &str = "/v1/rerank";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RerankRequest {
@@ -61,11 +59,7 @@ impl RerankRequest {
         if request.query.trim().is_empty() {
             return Err(ApiError::invalid("query", "query is empty"));
         }
-        let count = request.documents.len();
-        if !(1..=MOST_TEXTS).contains(&count) {
-            let message = format!("documents has {count} entries; expected 1 to {MOST_TEXTS}");
-            return Err(ApiError::invalid("documents", message));
-        }
+        refuse_count("documents", request.documents.len())?;
         Ok(request)
     }
 
@@ -103,13 +97,10 @@ struct DocumentText {
     text: String,
 }
 
-pub async fn rerank(
-    State(app): State<Arc<App>>,
-    Asking { caller, who }: Asking,
-    sent: Sent,
-) -> Result<Response, ApiError> {
-    let ((encoding, request), input, reserved) = sent.read(&app, caller, begin).await?;
-    let ranked = ranked(&encoding.told(&app, (who, PATH, input), output).await?);
+pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+    let ((encoding, request), mut received) = sent.read(&app, begin).await?;
+    let reserved = received.reserved.take();
+    let ranked = ranked(&encoding.told(&app, received, output).await?);
     let wanted = ranked.into_iter().take(request.top_n.map_or(usize::MAX, Whole::count));
     let shown = |index: usize| DocumentText { text: request.documents[index].text().to_owned() };
     let returns = request.return_documents != Some(false);

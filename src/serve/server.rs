@@ -20,7 +20,7 @@ use tower::ServiceExt;
 use super::app::{App, Keys, Phase, give_way};
 use super::guard::Peer;
 use super::keys;
-use super::listener::{self, Bound, Listener, Stream};
+use super::listener::{self, Bound, Stream};
 use super::models::Served;
 use super::options::{ServeOptions, refuse_open};
 use super::router::router;
@@ -39,8 +39,8 @@ const MOST_HEADERS: usize = 100;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time to send final errors to aborted connections.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often running cases are checked while draining.
-const CASES_WATCH: Duration = Duration::from_millis(50);
+/// How often it is seen whether they are closed.
+const CLOSING: Duration = Duration::from_millis(50);
 /// How often engines are checked.
 const WATCH: Duration = Duration::from_millis(500);
 
@@ -86,11 +86,11 @@ async fn run(
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-    let listener = Listener::of(bound)?;
-    if let Some(host) = listener.host()? {
+    if let Some(host) = bound.host()? {
         refuse_open(host, options.listen.is_guarded())?;
     }
-    console::say(format!("listening on {}", listener.address(options.listen.has_tls())?))?;
+    console::say(format!("listening on {}", bound.address(options.listen.has_tls())?))?;
+    let listener = bound.listen()?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
     let mut loaded = load_beside(&app, load)?;
     let router = router(&app);
@@ -154,14 +154,14 @@ async fn run(
     match (outcome, cut) {
         (Ok(()), 0) => Ok(()),
         (Ok(()), cut) => {
-            let message = format!("{cut} connections or cases were cut off after --drain");
+            let message = format!("{cut} connections were cut off after --drain");
             Err(Failure::outcome(message, None))
         }
         (Err(failure), _) => Err(failure),
     }
 }
 
-/// Lets running requests finish, then aborts them. Returns the number of aborted connections and cases.
+/// Lets running requests finish, then aborts them. Returns the number of aborted connections.
 async fn drain(
     app: &App,
     phase: &watch::Sender<Phase>,
@@ -171,24 +171,17 @@ async fn drain(
     let connections = || app.metrics.connections.get() as usize;
     let _ = phase.send(Phase::Draining);
     console::note(format!("draining: {} connections", connections()));
-    let all = async {
-        open.shutdown().await;
-        // What clients have left has its end in the audit trail too.
-        while app.cases.open() > 0 {
-            sleep(CASES_WATCH).await;
-        }
-    };
     tokio::select! {
-        done = timeout(app.options.limits.drain_timeout, all) => if done.is_ok() {
+        done = timeout(app.options.limits.drain_timeout, open.shutdown()) => if done.is_ok() {
             return Ok(0);
         },
         () = ended(ending) => return Err(InterruptedTwice.into()),
     }
-    let cut = connections() + app.cases.open();
+    let cut = connections();
     let _ = phase.send(Phase::Cut);
     let all = async {
         while connections() > 0 {
-            sleep(CASES_WATCH).await;
+            sleep(CLOSING).await;
         }
     };
     let _ = timeout(FAREWELL, all).await;
@@ -231,7 +224,7 @@ async fn answer(
     watcher: Watcher,
 ) {
     let limits = &app.options.limits;
-    let stream: Stream = match acceptor.filter(|_| peer.0.is_some()) {
+    let stream: Stream = match acceptor.filter(|_| matches!(peer, Peer::Address(_))) {
         None => stream,
         Some(acceptor) => match timeout(limits.header_timeout, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => Box::pin(stream),

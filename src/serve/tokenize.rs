@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::app::App;
 use super::body::Sent;
-use super::completion::with_ignored;
 use super::error::{ApiError, Code};
-use super::guard::{Asking, Caller};
+use super::guard::Caller;
 use super::models::refuse_length;
-use super::request::fields::{Fields, names, request};
+use super::request::fields::{Fields, names, request, with_ignored};
 use crate::panel::PanelError;
 
 #[derive(Deserialize, JsonSchema)]
@@ -60,12 +59,8 @@ pub struct TokenizerInfo {
     model_max_length: usize,
 }
 
-pub async fn tokenize(
-    State(app): State<Arc<App>>,
-    Asking { caller, .. }: Asking,
-    sent: Sent,
-) -> Result<Response, ApiError> {
-    Ok(sent.read(&app, caller, tokenized).await?.0)
+pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+    Ok(sent.read(&app, tokenized).await?.0)
 }
 
 fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, ApiError> {
@@ -82,12 +77,8 @@ fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, Api
     Ok(with_ignored(Json(made).into_response(), &names(&asked.rest)))
 }
 
-pub async fn detokenize(
-    State(app): State<Arc<App>>,
-    Asking { caller, .. }: Asking,
-    sent: Sent,
-) -> Result<Response, ApiError> {
-    Ok(sent.read(&app, caller, detokenized).await?.0)
+pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+    Ok(sent.read(&app, detokenized).await?.0)
 }
 
 fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, ApiError> {

@@ -51,10 +51,10 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     assert_eq!(server.post("/v1/chat/completions", &asked()).status, 200);
     let log = lines(&server);
     let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["start", "config", "begun", "case", "begun", "case"]);
-    let cases = of(&log, "case");
+    assert_eq!(events, ["start", "config", "begun", "request", "begun", "request"]);
+    let cases = of(&log, "request");
     for (begun, case) in of(&log, "begun").into_iter().zip(&cases) {
-        for name in ["call", "input", "request", "system", "actor"] {
+        for name in ["call", "input", "request", "model", "actor"] {
             assert_eq!(begun[name], case[name], "{name}");
         }
         assert!(begun.get("output").is_none());
@@ -62,7 +62,7 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     assert_eq!(cases[0]["input"], cases[1]["input"]);
     assert_eq!(cases[0]["output"], cases[1]["output"]);
     assert_eq!(
-        (&cases[0]["system"], &cases[0]["seed"], &cases[0]["status"], &cases[0]["from"]),
+        (&cases[0]["model"], &cases[0]["seed"], &cases[0]["status"], &cases[0]["from"]),
         (&json!("cot-sc"), &json!(9), &json!("done"), &json!("127.0.0.1"))
     );
     let folder = server.folder.path().join("audit");
@@ -105,7 +105,8 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     let id = log[9]["content"].as_str().unwrap();
     let path = server.folder.path().join("audit/content").join(format!("{id}.json"));
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!(kept["input"]["question"], QUESTION);
+    let asked = kept["input"]["messages"][0]["content"].as_str().unwrap();
+    assert!(asked.starts_with(QUESTION) && kept["output"][0].is_string(), "{kept}");
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn the_line_of_a_case_is_found_by_its_response() {
     let digest = answer["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(server.folder.path(), &format!("audit show audit --request {digest}"));
     assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
-    assert!(said.contains(" begun ") && said.contains(" case "), "{said}");
+    assert!(said.contains(" begun ") && said.contains(" request "), "{said}");
 }
 
 #[test]
@@ -269,13 +270,14 @@ fn who_leaves_the_stream_of_a_system_leaves_a_line_of_what_was_sent() {
     drop(pending);
     let began = std::time::Instant::now();
     let left = loop {
-        if let [left] = of(&lines(&server), "left")[..] {
+        if let [left] = of(&lines(&server), "request")[..] {
             break left.clone();
         }
         assert!(began.elapsed().as_secs() < 60, "the line does not come");
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
-    assert_eq!(left["path"], "/v1/chat/completions");
+    let told = (&left["path"], &left["status"]);
+    assert_eq!(told, (&json!("/v1/chat/completions"), &json!("cancelled")));
     assert!(left["sent_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{left}");
     let sums = [&left["sent"], &left["request"]].map(|sum| sum.as_str().map(str::len));
     assert_eq!(sums, [Some(64); 2]);
@@ -442,7 +444,7 @@ fn a_file_is_served_without_it() {
         json!({"model": "own=1", "messages": [{"role": "user", "content": content}], "seed": 5});
     let answer = server.post("/v1/chat/completions", &body);
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(of(&lines(&server), "case").len(), 1);
+    assert_eq!(of(&lines(&server), "request").len(), 1);
 }
 
 /// No text of a prompt, a note or a key is in what the process leaves behind, whatever goes wrong.
@@ -491,7 +493,7 @@ fn a_canary_is_found_nowhere() {
     let metrics = server.ask(&Ask { method: "GET", path: "/metrics", headers: &headers, body: "" });
     assert_eq!(metrics.status, 200);
     let log = lines(&server);
-    assert_eq!((of(&log, "refused").len(), of(&log, "request").len()), (1, 10));
+    assert_eq!((of(&log, "refused").len(), of(&log, "request").len()), (1, 11));
     let trail = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
     server.signal("-SEGV");
     let said = server.said();

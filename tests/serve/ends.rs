@@ -157,7 +157,7 @@ fn a_killed_server_leaves_cut_streams_and_a_log_that_goes_on() {
     let again = server.post(CHAT, &asked);
     assert_eq!(again.json()["choices"], first.json()["choices"]);
     let trail = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
-    let cases = trail.lines().filter(|line| line.contains("\"event\":\"case\""));
+    let cases = trail.lines().filter(|line| line.contains("\"event\":\"request\""));
     assert_eq!(cases.count(), 2, "{trail}");
 }
 

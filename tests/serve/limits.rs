@@ -33,12 +33,6 @@ fn errors_name_place_and_reason() {
         ),
         (post(&user(&"a ".repeat(1500))), 413, "body_too_large"),
         (server.post_text(CHAT, "text/plain", "{}"), 415, "unsupported_media_type"),
-        (
-            server.post_text(CHAT, "application/json; charset=utf-16", "{}"),
-            415,
-            "unsupported_media_type",
-        ),
-        (with("content-encoding", "x-custom"), 415, "unsupported_encoding"),
         (server.post_text(CHAT, "application/json", "{"), 400, "invalid_json"),
         (with("origin", "http://evil.example"), 403, "origin_not_allowed"),
         (with("host", "localhost"), 400, "invalid_value"),
@@ -57,7 +51,6 @@ fn errors_name_place_and_reason() {
         assert_eq!(reply.code(), (status, code.to_owned()), "{reply:?}");
         assert!(!reply.header("x-request-id").is_empty(), "{reply:?}");
     }
-    assert_eq!(with("content-encoding", "gzip").header("accept-encoding"), "identity");
     for host in ["evil.example", "localhost.evil.example", "é", "[::1].evil.example"] {
         let mut stream = server.connect();
         let head = format!("GET /health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");

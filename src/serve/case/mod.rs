@@ -1,5 +1,5 @@
-//! Chat completions of systems: the last message is the item, and the calls of the agents are the reasoning. A case is one run of an item,
-//! worked on by one system on a thread of a pool.
+//! Systems that answer as models do: the last message is the item, and the calls of the agents are the reasoning. And `POST /v1/check`: one
+//! note, checked by a system. A case is one run of an item, worked on by one system on a thread of a pool.
 //!
 //! [`question`] parses items, and [`words`] puts outcomes into words.
 
@@ -10,52 +10,53 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use axum::Json;
+use axum::extract::State;
 use prometheus_client::metrics::gauge::Gauge;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::app::App;
-use super::audit::{Audit, Pending, Sent, Who};
-use super::completion::Started;
+use super::body::Sent;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
-use super::pool::Pool;
 use super::queue::Place;
 use super::request::chat::ChatRequest;
-use super::request::fields::listed;
-use super::response::events::Answering;
+use super::request::fields::{Seed, listed, request};
+use super::response::events::{Answering, Started, Work};
 use super::response::reply::{Choice, Delta, Head, Own, Usage};
 use super::system::ServedSystem;
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, DATASET, Worked};
 use crate::panel::PanelError;
-use crate::record::{self, CallLine, ItemText};
+use crate::record::{self, CallLine, ItemText, Language};
 
 /// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
 
 /// What a client asks of a system: runs of one item.
-pub struct Ask {
-    pub system: Arc<ServedSystem>,
-    pub item: Item,
-    pub seed: u64,
+struct Ask {
+    system: Arc<ServedSystem>,
+    item: Item,
+    seed: u64,
     /// The number of runs.
-    pub n: u32,
+    n: u32,
     /// The field that has its text.
-    pub param: &'static str,
-    pub who: Who,
+    param: &'static str,
 }
 
 impl Ask {
     /// The digest of everything that determines the bytes of the response.
-    pub fn digest(&self) -> String {
+    fn digest(&self) -> String {
         let Ask { system, item, seed, n, .. } = self;
         sha256(json!([system.fingerprint, ItemText::from(item), seed, n]).to_string())
     }
 }
 
-pub enum CaseEvent {
+enum CaseEvent {
     /// A thread has begun with it.
     Begun,
     Call(CallLine),
@@ -64,51 +65,17 @@ pub enum CaseEvent {
 }
 
 /// One run, which waits for a thread.
-pub struct Case {
-    pub ask: Arc<Ask>,
+struct Case {
+    ask: Arc<Ask>,
     /// Counted from 1.
-    pub run: u32,
-    pub stop: Arc<AtomicBool>,
+    run: u32,
+    stop: Arc<AtomicBool>,
     /// Told of the place of its choice too.
-    pub events: UnboundedSender<(usize, CaseEvent)>,
-    /// The salt of its prefix cache, unless callers share it.
-    pub salt: Option<[u8; 16]>,
+    events: UnboundedSender<(usize, CaseEvent)>,
+    /// The salt of its prefix cache.
+    salt: Option<[u8; 16]>,
     /// Its request's place in the server's queue.
-    pub _place: Arc<Place>,
-}
-
-/// The cases that wait or run.
-pub struct Cases {
-    pool: Arc<Pool>,
-    running: Gauge,
-    audit: Audit,
-    /// Shared by all of them.
-    open: Arc<()>,
-}
-
-impl Cases {
-    pub fn start(threads: usize, running: &Gauge, audit: &Audit) -> std::io::Result<Cases> {
-        let pool = Pool::start("serve-case", threads, || {})?;
-        let (running, audit) = (running.clone(), audit.clone());
-        Ok(Cases { pool, running, audit, open: Arc::default() })
-    }
-
-    /// Has a case worked on when it is its caller's turn.
-    pub fn submit(&self, caller: u64, case: Case) {
-        let (running, audit, open) = (self.running.clone(), self.audit.clone(), self.open.clone());
-        self.pool.add(caller, move || {
-            // Else the client is gone.
-            if !case.stop.load(Relaxed) {
-                case.work(&running, &audit);
-            }
-            drop(open);
-        });
-    }
-
-    /// The number of cases that wait or run.
-    pub fn open(&self) -> usize {
-        Arc::strong_count(&self.open) - 1
-    }
+    _place: Arc<Place>,
 }
 
 impl Case {
@@ -117,22 +84,16 @@ impl Case {
         let _ = self.events.send((self.run as usize - 1, event));
     }
 
-    fn work(&self, running: &Gauge, audit: &Audit) {
-        let pending = match Pending::of_case(audit, &self.ask, self.run) {
-            Ok(pending) => pending,
-            Err(error) => return self.tell(CaseEvent::Ended(Err(error))),
-        };
+    fn work(&self, running: &Gauge) {
+        // Else the client is gone.
+        if self.stop.load(Relaxed) {
+            return;
+        }
         running.inc();
         self.tell(CaseEvent::Begun);
         let worked = catch_unwind(AssertUnwindSafe(|| self.worked()));
-        let failed = |_| Err(ApiError::new(Code::Internal, "the case failed; the server goes on"));
-        let mut outcome = worked.unwrap_or_else(failed);
-        // Nothing is sent that is not in the audit trail.
-        if let Err(error) = pending.case(&self.ask, &outcome) {
-            outcome = Err(error);
-        }
         running.dec();
-        self.tell(CaseEvent::Ended(outcome));
+        self.tell(CaseEvent::Ended(worked.unwrap_or_else(|_| Err(ApiError::failed()))));
     }
 
     fn worked(&self) -> Result<Worked, ApiError> {
@@ -161,17 +122,14 @@ impl Case {
 
 /// The runs of an item, a choice each. Dropping them stops the work. Whoever does not read keeps a place in the queue until then.
 pub struct SystemAnswer {
-    pub ask: Arc<Ask>,
+    ask: Arc<Ask>,
     head: Head,
-    digest: String,
     ignored: Vec<String>,
     events: UnboundedReceiver<(usize, CaseEvent)>,
     stop: Arc<AtomicBool>,
-    place: Arc<Place>,
+    _place: Arc<Place>,
     /// By choice; `None` while its case runs.
-    pub outcomes: Vec<Option<Worked>>,
-    /// What the audit trail is told if the client leaves.
-    told: (Audit, Sent),
+    outcomes: Vec<Option<Worked>>,
 }
 
 /// Begins with the cases of a chat.
@@ -183,7 +141,6 @@ pub fn begin(
     chat: ChatRequest,
     system: Arc<ServedSystem>,
     caller: Option<&Caller>,
-    who: Who,
 ) -> Result<Started<SystemAnswer>, ApiError> {
     let decoding = &chat.decoding;
     let format = decoding.format.as_ref().map(|format| format.field);
@@ -201,10 +158,52 @@ pub fn begin(
     system.refuse_length(&last.content, "messages")?;
     let item = question::item(system.takes(), &last.content)?;
     let (seed, n, param) = (app.seed(decoding.seed())?, decoding.n() as u32, "messages");
-    let ask = Ask { system, item, seed, n, param, who };
-    let stream = decoding.streaming();
+    let ask = Ask { system, item, seed, n, param };
     let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
-    Ok(Started { answering, stream, ignored })
+    Ok(Started { answering, stream: decoding.streaming(), ignored })
+}
+
+/// Unknown fields are mistakes at an endpoint of our own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckRequest {
+    text: String,
+    system: Option<String>,
+    seed: Option<Seed>,
+    language: Option<String>,
+}
+
+pub async fn check(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {
+    let (answering, received) = sent.read(&app, begin_check).await?;
+    let mut work = Work::begin(&app, answering, received).await?;
+    work.finish().await?;
+    let SystemAnswer { ask, outcomes, .. } = &work.answering;
+    let Some(Some(worked)) = outcomes.first() else { return Err(ApiError::failed()) };
+    let mut value = words::outcome(&ask.item, worked);
+    value["wardround"] = json!({
+        "system": ask.system.id,
+        "system_fingerprint": ask.system.fingerprint,
+        "synthetic": ask.system.is_synthetic,
+        // As it was asked for: the field takes negative numbers too.
+        "seed": ask.seed as i64,
+        "request": ask.digest(),
+        "item": ask.item.id(),
+        "usage": Usage::of(worked.usage, 0),
+        "record": words::record(&worked.line),
+    });
+    Ok(Json(value))
+}
+
+fn begin_check(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<SystemAnswer, ApiError> {
+    let CheckRequest { text, system, seed, language } = request(body)?;
+    let language = language.map(|name| name.parse::<Language>()).transpose().map_err(|_| {
+        ApiError::invalid("language", format!("language is not one of {}", Language::names()))
+    })?;
+    let system = app.served()?.note_system(system.as_deref())?.clone();
+    system.refuse_length(&text, "text")?;
+    let item = question::note(&text, language, "text")?;
+    let seed = app.seed(seed.map(|seed| seed.0 as u64))?;
+    SystemAnswer::begin(app, Ask { system, item, seed, n: 1, param: "text" }, &[], caller)
 }
 
 impl SystemAnswer {
@@ -212,30 +211,30 @@ impl SystemAnswer {
     ///
     /// # Errors
     /// A full queue.
-    pub fn begin(
+    fn begin(
         app: &App,
         ask: Ask,
         ignored: &[String],
         caller: Option<&Caller>,
     ) -> Result<SystemAnswer, ApiError> {
         let place = Arc::new(app.queue()?.enter(ask.n as usize, 0, caller)?);
-        let (salt, turn) = (app.salt(caller), turn(caller));
+        let (salt, turn) = (caller.map(Caller::salt), turn(caller));
         let (sender, events) = unbounded_channel();
         let answering = SystemAnswer {
             head: Head::new(true, &ask.system.id, &ask.system.fingerprint),
-            digest: ask.digest(),
             ignored: listed(ignored),
             events,
             stop: Arc::default(),
-            place,
+            _place: place.clone(),
             outcomes: vec![None; ask.n as usize],
-            told: (app.audit.clone(), Sent::default()),
             ask: Arc::new(ask),
         };
         for run in 1..=answering.ask.n {
             let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
-            let (events, _place) = (sender.clone(), answering.place.clone());
-            app.cases.submit(turn, Case { ask, run, stop, events, salt, _place });
+            let (events, _place) = (sender.clone(), place.clone());
+            let case = Case { ask, run, stop, events, salt, _place };
+            let running = app.metrics.cases.clone();
+            app.cases.add(turn, move || case.work(&running));
         }
         Ok(answering)
     }
@@ -249,8 +248,7 @@ impl Drop for SystemAnswer {
 
 impl Answering for SystemAnswer {
     async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let lost = || ApiError::new(Code::Internal, "the case was lost");
-        let (index, event) = self.events.recv().await.ok_or_else(lost)?;
+        let (index, event) = self.events.recv().await.ok_or_else(ApiError::failed)?;
         let delta = match event {
             CaseEvent::Begun => return Ok(vec![Choice::begun(index)]),
             CaseEvent::Call(call) => {
@@ -291,7 +289,7 @@ impl Answering for SystemAnswer {
         let record = if records.len() == 1 { records.pop() } else { None };
         Own {
             seed: self.ask.seed as i64,
-            request: self.digest.clone(),
+            request: self.ask.digest(),
             ignored: self.ignored.clone(),
             item: Some(self.ask.item.id().to_owned()),
             records: record.is_none().then_some(records),
@@ -299,20 +297,10 @@ impl Answering for SystemAnswer {
         }
     }
 
-    /// Its cases are in the audit trail, each by itself.
-    async fn end(&mut self) -> Result<(), ApiError> {
-        Ok(())
-    }
-
-    fn failed(&mut self, _: &ApiError) {}
-
-    fn sent(&mut self, text: &str) {
-        self.told.1.add(text);
-    }
-
-    fn left(&mut self) {
-        let (audit, sent) = &mut self.told;
-        audit.left(&self.ask.who, &self.digest, std::mem::take(sent));
+    fn output(&self) -> (Value, Value) {
+        let outcome = |worked: &Worked| words::outcome(&self.ask.item, worked);
+        let outcomes = self.outcomes.iter().map(|worked| worked.as_ref().map(outcome));
+        (outcomes.collect(), Value::Null)
     }
 
     /// The calls in the order of their keys, however they ended.

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use axum::http::HeaderValue;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error, Unexpected};
@@ -208,8 +209,19 @@ pub fn listed(ignored: &[String]) -> Vec<String> {
 /// What no header can carry, and what divides names there.
 const NOT_IN_HEADER: &AsciiSet = &CONTROLS.add(b'%').add(b',');
 
-/// The same list as a header; `None` if there is nothing to list.
-pub fn listed_in_header(ignored: &[String]) -> Option<HeaderValue> {
+/// The response header that lists fields of the request without effect.
+const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
+
+/// Lists the fields that had no effect in a header.
+pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
+    if let Some(value) = listed_in_header(ignored) {
+        response.headers_mut().insert(IGNORED, value);
+    }
+    response
+}
+
+/// The list as a header; `None` if there is nothing to list.
+fn listed_in_header(ignored: &[String]) -> Option<HeaderValue> {
     let names = listed(ignored);
     // A hundred bytes of each.
     let names = names.iter().map(|name| utf8_percent_encode(name, NOT_IN_HEADER).to_string());

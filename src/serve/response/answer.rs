@@ -1,36 +1,85 @@
-//! What a model answers: the engine's events of each choice as chunks.
+//! What a model answers: submits the requests of all choices to the engine, and makes chunks of its events.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
-use super::events::Answering;
+use super::events::{Answering, Started};
 use super::logprobs::{self, ListWriter, Lists, Offset};
 use super::reply::{self, Choice, Head, Logprobs, Own};
-use crate::engine::{Completion, Event};
+use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop};
+use crate::panel::request::digest;
 use crate::record::{FinishReason, Usage};
-use crate::serve::audit::{About, Pending};
-use crate::serve::budget::Reserved;
-use crate::serve::error::{ApiError, Code};
-use crate::serve::generation::{ChoiceEvent, Generation};
+use crate::serve::app::App;
+use crate::serve::error::{ApiError, too_long};
+use crate::serve::guard::{Caller, turn};
+use crate::serve::metrics::ModelMetrics;
+use crate::serve::models::ServedModel;
+use crate::serve::queue::Place;
+use crate::serve::request::decoding::Decoding;
+use crate::serve::request::fields::listed;
+
+/// The most log-probabilities of a response.
+const MOST_LOGPROB_ENTRIES: usize = 1 << 17;
 
 /// The endpoint of a response.
 pub enum Form {
-    Chat { think_end: Option<ThinkEnd> },
-    Text { echoed: Option<Vec<String>> },
+    /// A grammar applies, and stops count, after the end of the thinking.
+    Chat {
+        think_end: Option<ThinkEnd>,
+    },
+    Text {
+        echoed: Option<Vec<String>>,
+    },
 }
 
-/// A response and its choices.
+impl Form {
+    fn think_end(&self) -> Option<&ThinkEnd> {
+        match self {
+            Form::Chat { think_end } => think_end.as_ref(),
+            Form::Text { .. } => None,
+        }
+    }
+}
+
+/// The completions to generate, with tokenised prompts.
+pub struct Wanted {
+    pub model: Arc<ServedModel>,
+    /// Each gets `decoding.n` completions.
+    pub prompts: Vec<Vec<u32>>,
+    pub decoding: Decoding,
+    pub form: Form,
+    /// The number of top log-probabilities for each token of the completion.
+    pub logprobs: Option<usize>,
+    /// The number of top log-probabilities for each token of a prompt that is echoed.
+    pub prompt_logprobs: Option<usize>,
+}
+
+/// A response and its choices. Requests of choices that have not ended are cancelled on drop.
 pub struct Answer {
     head: Head,
-    form: Form,
+    wanted: Wanted,
     /// Fields of the request that had no effect.
     ignored: Vec<String>,
-    generation: Generation,
+    seed: u64,
+    /// The digest of the requests of all choices: equal digests mean equal completions.
+    digest: String,
+    /// Ordered by prompt, then by sample.
     choices: Vec<ChoiceState>,
-    /// Its lines of the audit trail, and what its body takes of the budget while the trail keeps it.
-    told: Option<(Pending, Option<Reserved>)>,
+    begun_at: Instant,
+    metrics: ModelMetrics,
+    events: UnboundedReceiver<ChoiceEvent>,
+    _place: Place,
+    _handles: Vec<RequestHandle>,
+}
+
+struct ChoiceEvent {
+    choice: usize,
+    at: Instant,
+    event: Event,
 }
 
 struct ChoiceState {
@@ -45,41 +94,155 @@ struct ChoiceState {
     last_at: Option<Instant>,
 }
 
-impl Answer {
-    pub fn new(head: Head, form: Form, ignored: Vec<String>, generation: Generation) -> Answer {
-        let think_end = match &form {
-            Form::Chat { think_end } => think_end.clone(),
-            Form::Text { .. } => None,
+impl Wanted {
+    /// Submits all requests to the model's engine. Blocks while the grammar is compiled.
+    ///
+    /// # Errors
+    /// A prompt that leaves no room, a grammar that does not compile, a full queue, an engine that died.
+    pub fn begin(
+        self,
+        app: &App,
+        mut ignored: Vec<String>,
+        caller: Option<&Caller>,
+    ) -> Result<Started<Answer>, ApiError> {
+        let Wanted { model, prompts, decoding, .. } = &self;
+        let samples = decoding.n();
+        let tokens: usize = prompts.iter().map(Vec::len).sum::<usize>() * samples;
+        self.refuse_many_logprobs()?;
+        let seed = app.seed(decoding.seed())?;
+        let (engine, identity) = (&model.backbone.engine, &model.backbone.identity);
+        if let Some(format) = &decoding.format {
+            // The grammar is compiled before a place in the queue is taken.
+            let compiled = engine.compile(&format.grammar);
+            compiled.map_err(|error| ApiError::from(error).at(format.field))?;
+        }
+        // Before anything is made for each of them.
+        let place = app.queue()?.enter(prompts.len() * samples, tokens, caller)?;
+        let (salt, turn) = (caller.map(Caller::salt), turn(caller));
+        let mut requests = Vec::with_capacity(prompts.len() * samples);
+        for prompt in prompts {
+            for sample in 0..samples {
+                let mut request = self.request(prompt, Decoding::seed_of_choice(seed, sample))?;
+                (request.salt, request.caller) = (salt, turn);
+                requests.push(request);
+            }
+        }
+        let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
+        let metrics = app.metrics.of_model(&model.id);
+        metrics.asked(samples, most);
+        let digests: Vec<String> =
+            requests.iter().map(|request| digest(identity, request)).collect();
+        let digest = match digests.as_slice() {
+            [one] => one.clone(),
+            several => crate::digest::sha256(several.join(" ")),
         };
-        let choice = |_| ChoiceState {
-            text: ChoiceText::new(think_end.clone()),
+        let choice = |_: &Request| ChoiceState {
+            text: ChoiceText::new(self.form.think_end().cloned()),
             kept: Delta::default(),
             offset: Offset::default(),
             is_echoed: false,
             done: None,
             last_at: None,
         };
-        let count = generation.prompts.len() * generation.samples;
-        Answer {
-            head,
-            form,
-            ignored,
-            generation,
-            choices: (0..count).map(choice).collect(),
-            told: None,
+        let choices = requests.iter().map(choice).collect();
+        let (sender, events) = unbounded_channel();
+        let mut handles = Vec::with_capacity(requests.len());
+        for (choice, request) in requests.into_iter().enumerate() {
+            let sender = sender.clone();
+            let on_event = move |event: Event| {
+                // If the receiver is gone, so is the handle, and the engine cancels the request.
+                let _ = sender.send(ChoiceEvent { choice, at: Instant::now(), event });
+            };
+            handles.push(engine.submit_with(request, Box::new(on_event))?);
+        }
+        ignored.extend(decoding.without_effect.iter().map(ToString::to_string));
+        let stream = decoding.streaming();
+        let is_chat = matches!(self.form, Form::Chat { .. });
+        let answering = Answer {
+            head: Head::new(is_chat, &model.id, &model.fingerprint),
+            ignored: listed(&ignored),
+            seed,
+            digest,
+            choices,
+            begun_at: Instant::now(),
+            metrics,
+            events,
+            _place: place,
+            _handles: handles,
+            wanted: self,
+        };
+        Ok(Started { answering, stream, ignored })
+    }
+
+    /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.
+    fn refuse_many_logprobs(&self) -> Result<(), ApiError> {
+        let Wanted { model, prompts, decoding, .. } = self;
+        let count = |prompt: &Vec<u32>| {
+            let room = model.context().saturating_sub(prompt.len());
+            let generated = decoding.max_tokens().unwrap_or(room).min(room);
+            let of_completion = self.logprobs.map_or(0, |top| generated * (top + 1));
+            let of_prompt = self.prompt_logprobs.map_or(0, |top| prompt.len() * (top + 1));
+            decoding.n() * (of_completion + of_prompt)
+        };
+        let entries: usize = prompts.iter().map(count).sum();
+        match entries <= MOST_LOGPROB_ENTRIES {
+            true => Ok(()),
+            false => {
+                let message = format!(
+                    "the response would have up to {entries} log-probabilities; at most {MOST_LOGPROB_ENTRIES} are sent: ask for fewer \
+                     tokens, choices, prompts or top log-probabilities at a time"
+                );
+                Err(ApiError::invalid("logprobs", message))
+            }
         }
     }
 
-    /// With its lines in the audit trail.
-    pub fn told(self, pending: Pending, reserved: Option<Reserved>) -> Answer {
-        Answer { told: Some((pending, reserved)), ..self }
+    fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
+        let Wanted { model, decoding, .. } = self;
+        let vocabulary = model.backbone.description.config.vocab_size;
+        let logit_bias = decoding.biases();
+        if let Some((id, _)) = logit_bias.iter().find(|(id, _)| *id as usize >= vocabulary) {
+            let most = vocabulary - 1;
+            let message = format!("logit_bias has token {id}; the model's tokens end at {most}");
+            return Err(ApiError::invalid("logit_bias", message));
+        }
+        let context = model.context();
+        let room = context.saturating_sub(prompt.len());
+        if room == 0 && decoding.max_tokens() != Some(0) {
+            return Err(too_long(prompt.len(), decoding.max_tokens().unwrap_or(1), context));
+        }
+        let asked = decoding.max_tokens().unwrap_or(room);
+        let generation = &model.backbone.description.generation;
+        let strings = decoding.stops().to_vec();
+        // Where a model thinks first, what the request names ends the answer; the model's own tokens end the whole.
+        let constrain_after = self.form.think_end().map(|end| end.id);
+        let after = constrain_after.filter(|_| !strings.is_empty());
+        let ids = if decoding.ignore_eos { Vec::new() } else { generation.eos_ids.clone() };
+        Ok(Request {
+            tokens: prompt.to_vec(),
+            sampling: decoding.sampling(generation.sampling),
+            seed,
+            constraint: decoding
+                .format
+                .clone()
+                .map(|format| Constraint { grammar: format.grammar, after: constrain_after }),
+            stop: Stop { ids, strings, after },
+            max_tokens: asked.min(room),
+            logit_bias,
+            logprobs: self.logprobs,
+            forced_logprobs: self.logprobs.is_some(),
+            prompt_logprobs: self.prompt_logprobs,
+            pieces: true,
+            ..Request::default()
+        })
     }
+}
 
+impl Answer {
     /// The chunk of an event, if it brings one.
     fn take(&mut self, told: ChoiceEvent) -> Result<Option<Choice>, ApiError> {
         let ChoiceEvent { choice: index, at, event } = told;
-        let generation = &self.generation;
-        let metrics = &generation.metrics;
+        let metrics = &self.metrics;
         let choice = &mut self.choices[index];
         let mut delta = match event {
             Event::Admitted { .. } => {
@@ -88,22 +251,23 @@ impl Answer {
             Event::Piece { text, tokens, logprobs } => {
                 match choice.last_at.replace(at) {
                     Some(last) => metrics.inter_token(at - last, tokens.len()),
-                    None => metrics.first_token(at - generation.begun_at),
+                    None => metrics.first_token(at - self.begun_at),
                 }
                 choice.text.take(&text, &tokens, logprobs)
             }
             Event::Done(completion) => {
                 let completion = completion?;
-                metrics.finished(&completion, at - generation.begun_at);
-                refuse_broken(&completion, generation.format_field)?;
+                metrics.finished(&completion, at - self.begun_at);
+                let format = self.wanted.decoding.format.as_ref().map_or("", |format| format.field);
+                refuse_broken(&completion, format)?;
                 choice.done = Some(completion);
                 choice.text.finish()
             }
         };
         let is_done = choice.done.is_some();
         // The log-probabilities of an echoed prompt come last.
-        let echoes = matches!(self.form, Form::Text { echoed: Some(_) });
-        if echoes && generation.logprobs.is_some() {
+        let echoes = matches!(self.wanted.form, Form::Text { echoed: Some(_) });
+        if echoes && self.wanted.logprobs.is_some() {
             choice.kept.add(delta);
             if !is_done {
                 return Ok(None);
@@ -120,18 +284,18 @@ impl Answer {
 
     fn chunk(&mut self, index: usize, delta: Delta) -> Choice {
         let Delta { reasoning, content, entries } = delta;
-        let generation = &self.generation;
-        let tokenizer = &generation.model.backbone.description.tokenizer;
-        match &self.form {
+        let Wanted { model, prompts, decoding, form, logprobs, .. } = &self.wanted;
+        let tokenizer = &model.backbone.description.tokenizer;
+        match form {
             Form::Chat { .. } => {
                 let said = |text: String| Some(text).filter(|text| !text.is_empty());
                 let (content, reasoning_content) = (said(content), said(reasoning));
                 let delta = reply::Delta { role: None, content, reasoning_content };
-                let logprobs = generation.logprobs.map(|_| logprobs::chat(tokenizer, &entries));
+                let logprobs = logprobs.map(|_| logprobs::chat(tokenizer, &entries));
                 Choice { logprobs, ..Choice::of_chat(index, delta) }
             }
             Form::Text { echoed } => {
-                let prompt = index / generation.samples;
+                let prompt = index / decoding.n();
                 let choice = &mut self.choices[index];
                 let echo = echoed
                     .as_ref()
@@ -140,11 +304,11 @@ impl Answer {
                 let mut lists = Lists::default();
                 let mut writer = ListWriter {
                     tokenizer,
-                    top: generation.logprobs.unwrap_or(0),
+                    top: logprobs.unwrap_or(0),
                     offset: std::mem::take(&mut choice.offset),
                 };
                 if let Some(text) = echo {
-                    let ids = &generation.prompts[prompt];
+                    let ids = &prompts[prompt];
                     writer.offset = Offset::of_prompt(text, &tokenizer.decode_shown(ids));
                     let done = choice.done.as_ref();
                     let found = done.map_or(&[][..], |done| &done.prompt_logprobs);
@@ -161,26 +325,10 @@ impl Answer {
                 Choice {
                     index,
                     text: Some(format!("{}{content}", echo.unwrap_or_default())),
-                    logprobs: generation.logprobs.map(|_| Logprobs::Text(lists)),
+                    logprobs: logprobs.map(|_| Logprobs::Text(lists)),
                     ..Choice::default()
                 }
             }
-        }
-    }
-
-    /// What the audit trail has of it: the text and tokens of every choice, whether streamed or not.
-    pub fn about(&self) -> About {
-        let done = self.choices.iter().map(|choice| choice.done.as_ref());
-        let said =
-            done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})));
-        About {
-            model: self.head.model.clone(),
-            fingerprint: self.head.fingerprint.clone(),
-            seed: Some(self.generation.seed),
-            request: self.generation.digest.clone(),
-            output: said.collect(),
-            usage: json!(self.used()),
-            finish: (0..self.choices.len()).map(|index| self.finish_reason(index)).collect(),
         }
     }
 
@@ -192,13 +340,12 @@ impl Answer {
 
 impl Answering for Answer {
     async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let lost = || ApiError::new(Code::Internal, "the completion was lost");
-        let mut told = Some(self.generation.events.recv().await.ok_or_else(lost)?);
+        let mut told = Some(self.events.recv().await.ok_or_else(ApiError::failed)?);
         let mut chunks = Vec::new();
         // Events that have arrived meanwhile are sent together.
         while let Some(event) = told {
             chunks.extend(self.take(event)?);
-            told = self.generation.events.try_recv().ok();
+            told = self.events.try_recv().ok();
         }
         Ok(chunks)
     }
@@ -219,7 +366,7 @@ impl Answering for Answer {
             let used = choice.done.as_ref().map(|done| done.usage).unwrap_or_default();
             reasoning += choice.text.reasoning_tokens;
             sum.completion_tokens += used.completion_tokens;
-            if index % self.generation.samples == 0 {
+            if index % self.wanted.decoding.n() == 0 {
                 sum.prompt_tokens += used.prompt_tokens;
                 sum.cached_tokens += used.cached_tokens;
             }
@@ -229,8 +376,8 @@ impl Answering for Answer {
 
     fn own(&self) -> Own {
         Own {
-            seed: self.generation.seed as i64,
-            request: self.generation.digest.clone(),
+            seed: self.seed as i64,
+            request: self.digest.clone(),
             ignored: self.ignored.clone(),
             item: None,
             record: None,
@@ -238,22 +385,12 @@ impl Answering for Answer {
         }
     }
 
-    async fn end(&mut self) -> Result<(), ApiError> {
-        match self.told.take() {
-            Some((mut pending, _reserved)) => pending.done(self.about()).await,
-            None => Ok(()),
-        }
-    }
-
-    fn failed(&mut self, error: &ApiError) {
-        if let Some((mut pending, _reserved)) = self.told.take() {
-            pending.failed(error, self.about());
-        }
-    }
-
-    fn sent(&mut self, text: &str) {
-        if let Some((pending, _)) = &mut self.told {
-            pending.sent(text);
-        }
+    /// The text and tokens of every choice.
+    fn output(&self) -> (Value, Value) {
+        let done = self.choices.iter().map(|choice| choice.done.as_ref());
+        let said =
+            done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})));
+        let finish = (0..self.choices.len()).map(|index| self.finish_reason(index));
+        (said.collect(), finish.collect())
     }
 }

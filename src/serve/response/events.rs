@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::reply::{Choice, Head, Own, Reply, Usage};
 use crate::serve::app::{App, Phase};
+use crate::serve::audit::{About, Pending, Received};
 use crate::serve::error::ApiError;
 use crate::serve::request::decoding::Streaming;
+use crate::serve::request::fields::with_ignored;
 
 /// The interval of keep-alive comments; proxies close connections that are silent for long.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -39,79 +41,122 @@ pub trait Answering: Send + 'static {
 
     fn own(&self) -> Own;
 
-    /// The last chunk is about to be sent.
-    fn end(&mut self) -> impl Future<Output = Result<(), ApiError>> + Send;
-
-    fn failed(&mut self, error: &ApiError);
-
-    /// This is about to be sent of a stream.
-    fn sent(&mut self, text: &str);
-
-    /// The client of a stream is gone before its end.
-    fn left(&mut self) {}
+    /// What came out so far, for the audit trail; and how each choice finished.
+    fn output(&self) -> (Value, Value);
 
     /// What the choice of a whole response says otherwise than the sum of its chunks.
     fn settle(&self, _choice: &mut Choice) {}
 }
 
-/// The response, whole or as a stream.
-pub async fn respond(
-    app: &Arc<App>,
-    mut answering: impl Answering,
-    stream: Option<Streaming>,
-) -> Result<Response, ApiError> {
-    let Some(options) = stream else {
-        let choices = finish(app, &mut answering).await?;
-        let mut reply = answering.head().reply(false, choices);
-        (reply.usage, reply.wardround) = (Some(answering.used()), Some(answering.own()));
-        return Ok(Json(reply).into_response());
-    };
-    let streamed = Streamed {
-        app: app.clone(),
-        answering,
-        options,
-        has_begun: false,
-        is_over: false,
-        writes: 0,
-        last: Instant::now(),
-    };
-    let events = stream::unfold(streamed, |mut streamed| async move {
-        let event = streamed.event().await?;
-        Some((Ok::<Bytes, Infallible>(Bytes::from(event)), streamed))
-    });
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8")),
-        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(events)).into_response())
+/// A request that is read and has its place in the queue, and how its answer is sent.
+pub struct Started<A> {
+    pub answering: A,
+    pub stream: Option<Streaming>,
+    /// Fields that had no effect.
+    pub ignored: Vec<String>,
 }
 
-/// Waits until every choice has ended.
-pub async fn finish(app: &App, answering: &mut impl Answering) -> Result<Vec<Choice>, ApiError> {
-    let mut choices: BTreeMap<usize, Choice> = BTreeMap::new();
-    while !answering.is_done() {
-        let next = tokio::select! {
-            next = answering.next() => next,
-            () = cut(app) => Err(ApiError::draining()),
+impl<A: Answering> Started<A> {
+    /// The response, whole or as a stream.
+    pub async fn respond(self, app: &Arc<App>, received: Received) -> Result<Response, ApiError> {
+        let mut work = Work::begin(app, self.answering, received).await?;
+        let response = match self.stream {
+            Some(options) => work.streamed(options),
+            None => {
+                let choices = work.finish().await?;
+                let mut reply = work.answering.head().reply(false, choices);
+                reply.usage = Some(work.answering.used());
+                reply.wardround = Some(work.answering.own());
+                Json(reply).into_response()
+            }
         };
-        for choice in next.inspect_err(|error| answering.failed(error))? {
-            match choices.get_mut(&choice.index) {
-                Some(before) => Choice::add(before, choice),
-                None => drop(choices.insert(choice.index, choice)),
+        Ok(with_ignored(response, &self.ignored))
+    }
+}
+
+/// An answer that is worked on, with its lines in the audit trail.
+pub struct Work<A> {
+    app: Arc<App>,
+    pub answering: A,
+    pending: Pending,
+}
+
+impl<A: Answering> Work<A> {
+    pub async fn begin(
+        app: &Arc<App>,
+        answering: A,
+        received: Received,
+    ) -> Result<Work<A>, ApiError> {
+        let pending = Pending::begin(&app.audit, received, &about(&answering)).await?;
+        Ok(Work { app: app.clone(), answering, pending })
+    }
+
+    /// Waits until every choice has ended.
+    pub async fn finish(&mut self) -> Result<Vec<Choice>, ApiError> {
+        let mut choices: BTreeMap<usize, Choice> = BTreeMap::new();
+        while !self.answering.is_done() {
+            let next = tokio::select! {
+                next = self.answering.next() => next,
+                () = cut(&self.app) => Err(ApiError::draining()),
+            };
+            for choice in self.told(next).await? {
+                match choices.get_mut(&choice.index) {
+                    Some(before) => before.add(choice),
+                    None => drop(choices.insert(choice.index, choice)),
+                }
             }
         }
+        let settled = choices.into_values().map(|mut choice| {
+            self.answering.settle(&mut choice);
+            choice.whole()
+        });
+        Ok(settled.collect())
     }
-    answering.end().await?;
-    let mut choices: Vec<Choice> = choices.into_values().collect();
-    choices.iter_mut().for_each(|choice| answering.settle(choice));
-    Ok(choices.into_iter().map(Choice::whole).collect())
+
+    /// The same, once the audit trail has the end, where these are the last ones.
+    async fn told(&mut self, next: Result<Vec<Choice>, ApiError>) -> Result<Vec<Choice>, ApiError> {
+        let told = match &next {
+            Ok(_) if self.answering.is_done() => self.pending.done(about(&self.answering)).await,
+            _ => Ok(()),
+        };
+        told.and(next).inspect_err(|error| {
+            self.pending.failed(error.code.name(), about(&self.answering));
+        })
+    }
+
+    fn streamed(self, options: Streaming) -> Response {
+        let streamed =
+            Streamed { work: self, options, is_over: false, writes: 0, last: Instant::now() };
+        let events = stream::unfold(streamed, |mut streamed| async move {
+            let event = streamed.event().await?;
+            streamed.work.pending.sent(&event);
+            Some((Ok::<Bytes, Infallible>(Bytes::from(event)), streamed))
+        });
+        let headers = [
+            (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+            (HeaderName::from_static("x-accel-buffering"), "no"),
+        ];
+        (headers, Body::from_stream(events)).into_response()
+    }
 }
 
-struct Streamed<A: Answering> {
-    app: Arc<App>,
-    answering: A,
+fn about(answering: &impl Answering) -> About {
+    let (head, own) = (answering.head(), answering.own());
+    let (output, finish) = answering.output();
+    About {
+        model: head.model.clone(),
+        fingerprint: head.fingerprint.clone(),
+        seed: Some(own.seed as u64),
+        request: own.request,
+        output,
+        usage: json!(answering.used()),
+        finish,
+    }
+}
+
+struct Streamed<A> {
+    work: Work<A>,
     options: Streaming,
-    has_begun: bool,
     is_over: bool,
     writes: usize,
     last: Instant,
@@ -125,29 +170,20 @@ impl<A: Answering> Streamed<A> {
             let next = tokio::select! {
                 next = async {
                     sleep_until(due).await;
-                    self.answering.next().await
+                    self.work.answering.next().await
                 } => next,
-                () = cut(&self.app) => Err(ApiError::draining()),
+                () = cut(&self.work.app) => Err(ApiError::draining()),
                 // So that nobody takes a silent stream for a dead one.
-                () = sleep(SILENCE) => {
-                    let sign = if self.has_begun { ": working\n\n" } else { ": queued\n\n" };
-                    self.answering.sent(sign);
-                    return Some(sign.to_owned());
-                }
-            };
-            let events = match next {
-                Ok(choices) => self.chunks(choices).await,
-                Err(error) => Err(error),
+                () = sleep(SILENCE) => return Some(": working\n\n".to_owned()),
             };
             // After an error no `[DONE]` follows.
+            let events = self.work.told(next).await.map(|choices| self.chunks(choices));
             let events = events.unwrap_or_else(|error| {
                 self.is_over = true;
-                self.answering.failed(&error);
-                self.app.metrics.rejected(error.code);
+                self.work.app.metrics.rejected(error.code);
                 format!("data: {}\n\n", error.json())
             });
             if !events.is_empty() {
-                self.answering.sent(&events);
                 (self.writes, self.last) = (self.writes + 1, Instant::now());
                 return Some(events);
             }
@@ -155,37 +191,21 @@ impl<A: Answering> Streamed<A> {
         None
     }
 
-    async fn chunks(&mut self, choices: Vec<Choice>) -> Result<String, ApiError> {
-        self.has_begun = true;
-        let is_done = self.answering.is_done();
-        if is_done {
-            self.answering.end().await?;
-        }
-        let head = self.answering.head();
+    fn chunks(&mut self, choices: Vec<Choice>) -> String {
+        let answering = &self.work.answering;
+        let (head, is_done) = (answering.head(), answering.is_done());
         let chunks = choices.into_iter().map(|choice| head.reply(true, vec![choice]));
         let mut chunks: Vec<Reply> = chunks.collect();
         if is_done && self.options.include_usage == Some(true) {
-            chunks
-                .push(Reply { usage: Some(self.answering.used()), ..head.reply(true, Vec::new()) });
+            chunks.push(Reply { usage: Some(answering.used()), ..head.reply(true, Vec::new()) });
         }
         if let Some(last) = chunks.last_mut().filter(|_| is_done) {
-            last.wardround = Some(self.answering.own());
+            last.wardround = Some(answering.own());
         }
         self.is_over = is_done;
-        let mut events: String =
-            chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk))).collect();
-        if is_done {
-            events.push_str("data: [DONE]\n\n");
-        }
-        Ok(events)
-    }
-}
-
-impl<A: Answering> Drop for Streamed<A> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.answering.left();
-        }
+        let chunks = chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk)));
+        let end = is_done.then(|| "data: [DONE]\n\n".to_owned());
+        chunks.chain(end).collect()
     }
 }
 

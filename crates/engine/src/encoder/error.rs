@@ -25,8 +25,6 @@ pub enum EncoderError {
     Read(#[from] io::Error),
     #[error("cannot tokenise {length} bytes of text: {problem}")]
     Text { length: usize, problem: String },
-    #[error("the token ids {problem}")]
-    Ids { problem: String },
     #[error("the encoder's arithmetic failed: {}", message(.0))]
     Compute(#[from] candle_core::Error),
     #[error(transparent)]
@@ -47,9 +45,7 @@ impl Diagnosis for EncoderError {
             EncoderError::Read(error) => error.blame(),
             EncoderError::Compute(_) => Blame::Machine,
             EncoderError::Machine(error) => error.blame(),
-            EncoderError::Device { .. } | EncoderError::Width { .. } | EncoderError::Ids { .. } => {
-                Blame::Usage
-            }
+            EncoderError::Device { .. } | EncoderError::Width { .. } => Blame::Usage,
             EncoderError::Checkpoint { .. }
             | EncoderError::Text { .. }
             | EncoderError::NotFinite { .. } => Blame::Artefact,

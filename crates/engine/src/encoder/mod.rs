@@ -155,21 +155,6 @@ impl Encoder {
         }
     }
 
-    /// The same of the token ids of a whole text, the special ones and what else the model reads around it included.
-    ///
-    /// # Errors
-    /// Ids that this model's tokenizer does not make of a text; a model that reads pairs.
-    pub fn sequence_of_ids(&self, side: Side, ids: Vec<u32>) -> Result<Sequence, EncoderError> {
-        match side {
-            Side::Document if self.card.pair => {
-                let problem = "are of one text, and the model reads a title and a text";
-                Err(EncoderError::Ids { problem: problem.to_owned() })
-            }
-            Side::Document => self.documents.tokens.ids(ids),
-            Side::Query => self.queries.tokens.ids(ids),
-        }
-    }
-
     /// `[texts][dims]`; `dims` is one of [`Encoder::widths`]. Vectors that are cut have length 1.
     ///
     /// # Errors

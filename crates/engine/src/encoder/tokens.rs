@@ -39,7 +39,6 @@ impl Sequence {
 pub(super) struct Tokens {
     tokenizer: Library,
     max_tokens: usize,
-    vocabulary: usize,
 }
 
 impl Tokens {
@@ -51,10 +50,9 @@ impl Tokens {
         options: &EncoderOptions,
     ) -> Result<Self, EncoderError> {
         let tokenizer = folder.tokenizer()?;
-        let vocabulary = model.vocab_size;
-        folder.check_vocabulary(TOKENIZER, &tokenizer, vocabulary)?;
+        folder.check_vocabulary(TOKENIZER, &tokenizer, model.vocab_size)?;
         let max_tokens = Form::cut_at(limit, options.max_tokens, model.max_position_embeddings);
-        Ok(Self { tokenizer: Library::new(tokenizer), max_tokens, vocabulary })
+        Ok(Self { tokenizer: Library::new(tokenizer), max_tokens })
     }
 
     /// An error where a text may have no token: an encoder's tokenizer adds one at least.
@@ -83,36 +81,6 @@ impl Tokens {
         let [first_room, second_room] = shares(one.len(), two.len(), room);
         let left_out = cut(&mut one, first_room) + cut(&mut two, second_room);
         self.finish(first.len() + second.len(), left_out, one, Some(two))
-    }
-
-    /// A text that was tokenised elsewhere.
-    ///
-    /// # Errors
-    /// Ids that are not what this tokenizer makes of a text: another tokenizer's ids are numbers too, and their vector is noise.
-    pub(super) fn ids(&self, mut tokens: Vec<u32>) -> Result<Sequence, EncoderError> {
-        if let Some(id) = tokens.iter().find(|id| **id as usize >= self.vocabulary) {
-            let problem = format!("have {id}; the model's end at {}", self.vocabulary - 1);
-            return Err(EncoderError::Ids { problem });
-        }
-        let sample = self.tokenizer.post_process(self.encode("a")?, None, true);
-        let sample = sample.map_err(|error| failed(1, error.to_string()))?;
-        let (ids, mask) = (sample.get_ids(), sample.get_special_tokens_mask());
-        let before = mask.iter().take_while(|special| **special == 1).count();
-        let behind = mask[before..].iter().rev().take_while(|special| **special == 1).count();
-        let (before, behind) = (&ids[..before], &ids[ids.len() - behind..]);
-        let is_framed = tokens.starts_with(before) && tokens.ends_with(behind);
-        if tokens.len() <= before.len() + behind.len() || !is_framed {
-            let problem = format!(
-                "are not a text between the special tokens that the model's tokenizer puts there, {before:?} before and {behind:?} behind"
-            );
-            return Err(EncoderError::Ids { problem });
-        }
-        let left_out = tokens.len().saturating_sub(self.max_tokens);
-        if left_out > 0 {
-            tokens.truncate(self.max_tokens.saturating_sub(behind.len()));
-            tokens.extend(behind);
-        }
-        Ok(Sequence { segments: vec![0; tokens.len()], tokens, left_out })
     }
 
     /// The tokens of the text alone.
