@@ -12,13 +12,13 @@ pub struct Verdict {
     pub contradicts: bool,
 }
 
-/// A sentence that is a verdict, in canonical words; the second group is a verdict of an error.
+/// A sentence that is a verdict, in canonical words; the second group is a verdict of an error, and the third tells where or of what.
 static WHOLE: Pattern = Pattern::new(concat!(
     r"\A (?:(?:\w+ )*(?:so|therefore|thus|hence) )?(?:(?:overall|in conclusion|final|my|label|verdict|answer|assessment|conclusion|correctness|classification|output|result|boxed|is|i (?:(?:would|will|can|must) )?(?:return|label|answer|classify)(?: (?:note|it|as))*|结论|判断|答案|结果|الحكم|النتيجة|الإجابة) )*?",
     r"(?:((?:(?:and |with |and it )?(?:correct|(?:note|it) (?:is|appears to be) (?:correct|error free|free of error)|free of error",
     r"|(?:(?:note|it) )?(?:has no|does not has(?: a| any)?) error|(?:there is |(?:i|we) (?:find|found|see) )?no error(?: is)?(?: found)?(?: in (?:it|note))?",
     r"|error(?: flag)? (?:no|none|false|0)|nothing (?:is )?incorrect(?: (?:in|with) (?:it|note))?|all (?:statements|sentences) is correct) ?)+)",
-    r"|(incorrect|not correct|(?:(?:note|sentence|statement)(?: \d+)?) is (?:not correct|incorrect)|(?:there is|(?:note|sentence|statement)(?: \d+)? has) a error(?: related to \w+)?(?: in (?:note|sentence \d+))?",
+    r"|(incorrect|not correct|(?:(?:note|sentence|statement)(?: \d+)?) is (?:not correct|incorrect)|(?:there is|(?:note|sentence|statement)(?: \d+)? has) a error(?: (?:related to|with|in|of) (\w+(?: \w+){0,3}))?",
     r"|error(?: flag)? (?:yes|true|1)))(?: ?(?:label|answer|output|result|classification|verdict|confidence(?: score)? \d+))* ?\z",
 ));
 
@@ -90,7 +90,8 @@ pub fn verdict(text: &str) -> Verdict {
     said.contradicts |= match said.flag {
         Some(true) => is_right_in_part,
         Some(false) => names_one || names_error(text),
-        None => false,
+        // «The text is correct, and the error is …» is no verdict, and yet says both.
+        None => clauses(text).any(|one| is_right(&one)) && (names_error(text) || turns(text)),
     };
     said.flag = said.flag.filter(|_| !said.contradicts);
     said
@@ -109,7 +110,8 @@ fn of_sentence(sentence: &str, is_alone: bool, label: Option<bool>) -> Option<bo
         return None;
     }
     if let Some(found) = WHOLE.captures(&words) {
-        return Some(found.get(1).is_none());
+        let is_hedged = found.get(3).is_some_and(|of| has(of.as_str(), HEDGES));
+        return Some(found.get(1).is_none()).filter(|_| !is_hedged);
     }
     // The word that was asked for, wherever the sentence has it.
     let (before, behind) = sentence.split_once("INCORRECT")?;
@@ -121,12 +123,25 @@ fn of_sentence(sentence: &str, is_alone: bool, label: Option<bool>) -> Option<bo
 
 /// Whether a text says anywhere that something in a note is wrong.
 pub fn names_error(text: &str) -> bool {
+    clauses(text).any(|one| FAULT.captures_iter(&one).any(|fault| fault.get(1).is_none()))
+}
+
+/// The clauses of what a text states, in canonical words.
+fn clauses(text: &str) -> impl Iterator<Item = String> {
     let stated = sentences(text).filter(|sentence| !sentence.ends_with('?'));
-    let mut clauses =
-        stated.flat_map(|one| one.split([',', ';', ':', '：', '(', ')', '–', '—', '，']));
-    clauses.any(|clause| {
-        FAULT.captures_iter(&in_canonical_words(clause)).any(|fault| fault.get(1).is_none())
-    })
+    let clauses = stated.flat_map(|one| one.split([',', ';', ':', '：', '(', ')', '–', '—', '，']));
+    clauses.map(in_canonical_words)
+}
+
+/// Whether a clause is a verdict that the note is right.
+fn is_right(clause: &str) -> bool {
+    has(clause, "note") && WHOLE.captures(clause).is_some_and(|found| found.get(1).is_some())
+}
+
+/// Whether a clause takes something back, or goes on to what the error is.
+fn turns(text: &str) -> bool {
+    const TURNS: [&str; 3] = [" but ", " error is ", " and error is "];
+    clauses(text).any(|one| TURNS.iter().any(|turn| one.starts_with(turn)))
 }
 
 /// Whether a sentence behind a verdict that all is right takes a part of it back.
@@ -168,6 +183,8 @@ mod tests {
             "The note has one error.",
             "The note is not correct.",
             "There is an error in the text.",
+            "There is a mistake in the treatment.",
+            "The text has a medical error with a surgical procedure.",
             "This note is incorrect.",
             "error: yes",
             "Verdict: INCORRECT (diagnosis)",
@@ -225,6 +242,10 @@ mod tests {
             "CORRECT\nThe drug was incorrectly stopped.",
             "CORRECT\nHe was given the wrong drug.",
             "INCORRECT. The note is correct.",
+            "The text is correct, and the error is the wrong use of a word.",
+            "The text is correct, and the error is in the dose.",
+            "The note is correct, but the dose is ten times too high.",
+            "There is no error in the note; the drug is wrong.",
         ] {
             assert_eq!(verdict(said), Verdict { flag: None, contradicts: true }, "{said}");
         }
@@ -236,6 +257,13 @@ mod tests {
             "The text is correct and contains no medical errors.",
         ] {
             assert_eq!(verdict(said), Verdict { flag: Some(false), contradicts: false }, "{said}");
+        }
+        for said in [
+            "The text is correct, and it tells of a patient.",
+            "Wrong: He was given penicillin. Correct: He was given azithromycin, not the wrong drug.",
+            "If the text is correct, return CORRECT. Is it correct, or is it wrong?",
+        ] {
+            assert_eq!(verdict(said), Verdict::default(), "{said}");
         }
         let corrected =
             "INCORRECT\nWrong: He was given penicillin.\nCorrect: He was given azithromycin.";
@@ -263,6 +291,7 @@ mod tests {
             "I am not sure that the note is correct.",
             "I would not say that there is no error.",
             "There may be an error.",
+            "There is an error in no sentence.",
             "The text is not incorrect.",
             "If the text is correct return one word CORRECT.",
             "The text is CORRECT except for the dose.",
