@@ -10,7 +10,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::reply::{Explained, Fields};
 use crate::systems::reading::words::{list_items, one_of};
-use crate::systems::reading::{harness, plain, said, sentences, text, without_thinking};
+use crate::systems::reading::{harness, json, plain, said, sentences, text, without_thinking};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -124,11 +124,14 @@ pub fn critique(
     (Critique { feedback }, parse)
 }
 
-/// Whether nine tenths of a text are sentences of another.
-fn repeats(text: &str, other: &str) -> bool {
-    let known: HashSet<String> = sentences(other).map(plain).collect();
+/// Whether nine tenths of a critique are sentences of what it reviews, or of the fields of a record there.
+fn repeats(feedback: &str, reviewed: &str) -> bool {
+    let fields = json::objects(reviewed).into_iter().flat_map(|found| found.object.into_values());
+    let fields: Vec<String> = fields.map(|field| text(&field)).collect();
+    let told = sentences(reviewed).chain(fields.iter().flat_map(|field| sentences(field)));
+    let known: HashSet<String> = told.map(plain).collect();
     let (mut all, mut new) = (0, 0);
-    for sentence in sentences(text).map(plain) {
+    for sentence in sentences(feedback).map(plain) {
         all += sentence.len();
         new += if known.contains(&sentence) { 0 } else { sentence.len() };
     }
@@ -260,5 +263,10 @@ mod tests {
         let (read, parse) =
             critique("It is B: heparin", STOP, "So it is **B**: heparin. It stops the clot.");
         assert_eq!((read.feedback.as_str(), parse), ("", Parse::Unread));
+        // A draft that is a record says its sentences in a field.
+        let draft = r#"{"explanation": "It is B: heparin.\nIt stops the clot.", "answer": "B"}"#;
+        let (read, parse) = critique("1. It stops the clot.\nIt is B: heparin.", STOP, draft);
+        assert_eq!((read.feedback.as_str(), parse), ("", Parse::Unread));
+        assert_eq!(critique("It stops the clot. Mind the dose.", STOP, draft).1, Parse::Ok);
     }
 }
