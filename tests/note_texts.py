@@ -179,7 +179,8 @@ def base_in(text, sentences, compat):
         units = [one for one in SENTENCE.findall(said) if any(map(str.isalnum, one))]
         is_one = (is_ended or not is_own) and len(units) == 1 and len(said.split()) >= 2
         is_sentence = is_like or len(lines) == 1 and not is_small and is_one
-        if is_sentence and all(words_of(one) != words_of(said) for one in sentences):
+        is_there = aligned(sentences, said, "english", "sequence-matcher", 0.6) in (None, int(number))
+        if is_sentence and is_there and all(words_of(one) != words_of(said) for one in sentences):
             changes.append((int(number), said))
     return (True, *changes[0]) if len(set(changes)) == 1 else (None,)
 

@@ -7,7 +7,7 @@ use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
-use crate::systems::file::form::CHANGED;
+use crate::systems::file::form::{CHANGED, most_similar};
 use crate::systems::messages::numbers;
 use crate::systems::reading::correction::{change, corrected};
 use crate::systems::reading::quotation::word_count;
@@ -38,7 +38,7 @@ pub fn shape(note: &Note, decoding: &Decoding) -> Shape {
 }
 
 /// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A number before
-/// words that are not like its sentence is none of a sentence, and a reply that says both has no flag.
+/// words that are not like its sentence, or more like another, is none of a sentence, and a reply that says both has no flag.
 pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
     static LINE: Pattern =
         Pattern::new(r"(?m)^[ \t>#*_`-]*(?:[Ss]entence )?(\d{1,3})[.:)*_]*[ \t]+(\S.*)$");
@@ -53,7 +53,8 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
         let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
         // In the very form that was asked for a sentence may be quite another, but not about the note.
         let is_asked = text == format!("{id} {words}") && is_sentence(&correction, sentence);
-        (is_like || is_asked).then_some((id, correction))
+        let is_other = most_similar(note, &correction).is_some_and(|like| like != id);
+        ((is_like || is_asked) && !is_other).then_some((id, correction))
     });
     let mut changes: Vec<(usize, String)> = numbered.collect();
     changes.extend(labelled(text, note));
@@ -158,6 +159,8 @@ mod tests {
             "1 The exam is normal 2 An ultrasound shows nothing 3 A puncture is performed",
             "1 Her tablets are stopped. You are considering a ward. She states,",
             "1. She has asthma.",
+            "1 She went to her home.",
+            "1 A 30-year-old woman came in with some wheezing.",
             "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
         ] {
             assert_eq!(says(unreadable), Reading::default(), "{unreadable}");
