@@ -181,7 +181,7 @@ class Checked:
     def correct(self, second):
         if self.outcome["sentence_id"] is None:
             return
-        read = lambda text: (texts.correction_in(text, "result", self.compat), texts.confidence_in(text))
+        read = lambda text: (self.corrected(text, "result"), texts.confidence_in(text))
         found = read(self.text("corr1"))
         if second and found[0] is not None:
             again = read(self.text("corr2"))
@@ -190,10 +190,14 @@ class Checked:
         if found[0] and not self.compat and self.sentences and found[0].split() == self.outcome["sentence"].split():
             self.outcome["correction"] = None
 
+    def corrected(self, text, tag):
+        found = texts.correction_in(text, tag, self.compat)
+        return found if self.compat else texts.whole(found, self.sentences)
+
     def correct_in_tags(self, text):
         if self.outcome["sentence_id"] is not None:
             has_tag = texts.section(text, "correction") is not None
-            self.outcome["correction"] = texts.correction_in(text, "correction", self.compat) if has_tag else None
+            self.outcome["correction"] = self.corrected(text, "correction") if has_tag else None
             self.outcome["confidence"] = texts.confidence_in(text)
 
     def medguards(self):
@@ -231,6 +235,7 @@ class Checked:
             # Without sampling it is not asked again.
             if read == (None,) and (sample == 0 or self.calls["solo", 0]["sampling"]["temperature"] != 0):
                 read = texts.base_in(self.text("solo", sample), self.sentences, self.compat)
+                call = self.calls["solo", sample]
         self.outcome["flag"] = read[0]
         nothing = [None]
         self.outcome["detection"] = {"source": "single", "agents": ["solo"], "flags": [read[0]], "confidences": nothing}
@@ -238,5 +243,5 @@ class Checked:
             _, sentence_id, correction = read
             place = {"source": "single", "agents": ["solo"], "opinions": [str(sentence_id)], "sentence_ids": [sentence_id]}
             self.outcome["localisation"] = place | {"confidences": nothing}
-            self.outcome |= {"sentence_id": sentence_id, "exact_sentence_id": sentence_id, "correction": correction or None}
+            self.outcome |= {"sentence_id": sentence_id, "exact_sentence_id": sentence_id, "correction": texts.whole(correction, self.sentences, call) or None}
             self.outcome["sentence"] = self.sentences[sentence_id]

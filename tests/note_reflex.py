@@ -216,7 +216,7 @@ class Course:
         correction = corrected if corrected and not is_none(corrected) else None
         unchanged = correction is not None and place is not None and plain(correction) == plain(self.sentences[place])
         # A sentence as it stands corrects nothing.
-        return True, place, None if unchanged else correction, mismatch, unchanged
+        return True, place, None if unchanged else texts.whole(correction, self.sentences, call), mismatch, unchanged
 
     def outcome(self):
         """The note's line as it should be."""

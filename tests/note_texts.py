@@ -155,6 +155,14 @@ def correction_in(text, tag, compat):
     return found if found and not is_nan(found) else None
 
 
+def whole(correction, sentences, call=None):
+    """A correction that neither the limit of tokens nor a grammar's bound cut off."""
+    is_long = len(correction or "") > max(map(len, sentences), default=0) + 100
+    is_bound = is_long and not correction.rstrip(WHITE).endswith(tuple('.!?。！？"”'))
+    is_last = correction and call and call["finish_reason"] == "length" and call["text"].rstrip(WHITE).endswith(correction)
+    return None if is_bound or is_last else correction
+
+
 def base_in(text, sentences, compat):
     """(False,), (True, sentence id, correction) or (None,)."""
     text = text.lstrip(WHITE)

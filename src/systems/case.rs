@@ -65,6 +65,11 @@ pub trait Record: Serialize {
     fn answer(&mut self) -> Option<&mut String> {
         None
     }
+
+    /// The correction of a sentence of the note, where the reply gave one.
+    fn correction(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
 }
 
 /// A system's answer to a question.

@@ -4,6 +4,7 @@ use super::{Case, Record};
 use crate::data::Item;
 use crate::record::{FinishReason, Message, Parse, Reply};
 use crate::systems::reading::answer::contradicts_itself;
+use crate::systems::reading::correction::is_cut_off;
 use crate::systems::reading::echo::is_echo;
 use crate::systems::reading::refuses;
 
@@ -17,7 +18,8 @@ pub(super) struct Reading<T> {
 
 impl<T> Case<'_, T> {
     /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps. A
-    /// refusal to work on a note, and what is no record and repeats its prompt, are parsed as empty replies, so that their words judge nothing.
+    /// refusal to work on a note, and what is no record and repeats its prompt, are parsed as empty replies, so that their words judge nothing. A
+    /// correction that was cut off is none.
     pub(super) fn read<R: Record>(
         &self,
         messages: &[Message],
@@ -37,6 +39,10 @@ impl<T> Case<'_, T> {
             } else {
                 own.borrow_mut().push(text.to_owned());
             }
+        }
+        if let (Item::Note(note), Some(correction)) = (self.task.item, value.correction()) {
+            let is_last = |said: &str| is_cut && text.trim_end().ends_with(said);
+            correction.take_if(|said| is_last(said) || is_cut_off(said, note));
         }
         let given = value.answer().cloned().unwrap_or_default();
         let letters = self.letters.as_ref().zip(given.chars().next());

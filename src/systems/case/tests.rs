@@ -1,7 +1,7 @@
 use crate::panel::scripted::{Script, panel};
 use crate::record::{FinishReason, Message, Parse};
 use crate::systems::scripted::{answer, note, question};
-use crate::systems::{SystemConfig, Task, base_llm};
+use crate::systems::{SystemConfig, Task, base_llm, medreflex};
 
 fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
     let config = SystemConfig::parse("medmad", pairs).unwrap();
@@ -76,6 +76,28 @@ fn a_refusals_words_judge_no_note() {
         base_llm::read(text, case.item)
     });
     assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
+}
+
+#[test]
+fn a_correction_that_was_cut_off_is_none() {
+    let (panel, _) = panel(&["solo".to_owned()], Script::new(|_, _| String::new()));
+    let item = note().into();
+    let task = Task { panel: &panel, dataset: "d", item: &item, run: 0 };
+    let case = task.note().unwrap();
+    let correction = |rest: &str, finish_reason| {
+        let fields = r#""is_error": true, "sentence_id": 1, "corrected_sentence""#;
+        let text = format!("{{{fields}: \"Beta agonists {rest}");
+        let read = |text: &str, reason| medreflex::answer::read(text, reason, case.item, None);
+        case.read(&[], &text, finish_reason, read).value.correction
+    };
+    assert_eq!(correction("were given for the", FinishReason::Length), None);
+    // At a grammar's bound, which the reply does not tell.
+    let bound = format!("{}\"}}", "were given and ".repeat(12).trim_end());
+    assert_eq!(correction(&bound, FinishReason::Stop), None);
+    for reason in [FinishReason::Stop, FinishReason::Length] {
+        let whole = correction("were given.\"}", reason);
+        assert_eq!(whole.as_deref(), Some("Beta agonists were given."));
+    }
 }
 
 #[test]

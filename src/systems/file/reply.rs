@@ -38,6 +38,14 @@ impl Record for ParsedReply {
             _ => None,
         }
     }
+
+    fn correction(&mut self) -> Option<&mut Option<String>> {
+        match self {
+            ParsedReply::Judgement(said) => Some(&mut said.correction),
+            ParsedReply::Medec(said) => Some(&mut said.correction),
+            _ => None,
+        }
+    }
 }
 
 impl ParsedReply {

@@ -6,7 +6,7 @@ use super::tags::tagged;
 use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::file::form::CHANGED;
-use crate::systems::reading::correction::change;
+use crate::systems::reading::correction::{change, is_cut_off};
 use crate::systems::reading::quotation::quoted;
 use crate::text::align;
 
@@ -86,6 +86,7 @@ pub fn read_correction(settings: &Settings, note: &Note, id: usize, text: &str) 
             found.is_some_and(|found| found.ratio >= CHANGED)
         };
         change(correction, Some(id), note).is_some()
+            && !is_cut_off(correction, note)
             && (tagged(text, "result").is_some() || is_like())
     };
     if said.correction.as_ref().is_none_or(is_correction) {

@@ -13,7 +13,7 @@ use crate::record::{
     SettledBy, Stage,
 };
 use crate::systems::case::{Case, Step};
-use crate::systems::reading::correction::change;
+use crate::systems::reading::correction::{change, is_cut_off};
 use crate::systems::{System, Task};
 
 /// The protocol, with the prompts of a run.
@@ -181,7 +181,9 @@ impl MedGuards {
         let [Asked { call, value }, ..] = said else { return };
         if wanted != Wanted::Place && line.sentence_id.is_some() {
             let is_tagged = section(&call.text, "correction").is_some();
-            let is_change = |text: &String| change(text, line.sentence_id, note).is_some();
+            let is_change = |text: &String| {
+                change(text, line.sentence_id, note).is_some() && !is_cut_off(text, note)
+            };
             line.correction = value.correction.clone().filter(|text| is_tagged && is_change(text));
             line.confidence = value.confidence;
         }

@@ -36,7 +36,11 @@ pub struct Answer {
     pub contradiction: bool,
 }
 
-impl Record for Answer {}
+impl Record for Answer {
+    fn correction(&mut self) -> Option<&mut Option<String>> {
+        Some(&mut self.correction)
+    }
+}
 
 /// Parses the reply; where it has no answer, the answer is made of the arguments of `action`.
 pub fn read(

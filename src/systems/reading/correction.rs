@@ -22,10 +22,12 @@ pub fn corrected(text: &str) -> &str {
     without_marks(text)
 }
 
+/// How a sentence ends.
+const ENDS: [char; 8] = ['.', '!', '?', '。', '！', '？', '"', '”'];
+
 /// What a text makes of this sentence of a note, without the number that the prompt gave it. `None` where it is the note's own words, whole, in
 /// part, cut or beside another sentence, and where it speaks of errors.
 pub fn change(text: &str, sentence_id: Option<usize>, note: &Note) -> Option<String> {
-    const ENDS: [char; 8] = ['.', '!', '?', '。', '！', '？', '"', '”'];
     let sentence = sentence_id.and_then(|id| note.sentences.get(id)).map_or("", String::as_str);
     let begins_so = sentence.starts_with(|c: char| c.is_ascii_digit());
     let text = if begins_so { text } else { without_marks(without_number(text)) };
@@ -40,6 +42,14 @@ pub fn change(text: &str, sentence_id: Option<usize>, note: &Note) -> Option<Str
     };
     let is_change = !words.trim().is_empty() && !note.sentences.iter().any(repeats);
     (is_change && !names_error(text)).then(|| text.to_owned())
+}
+
+/// Whether a correction in this note is cut off: a grammar ends a sentence at its bound, and the reply does not tell.
+pub fn is_cut_off(correction: &str, note: &Note) -> bool {
+    /// Characters beyond the note's longest sentence.
+    const FAR: usize = 100;
+    let longest = note.sentences.iter().map(|one| one.chars().count()).max().unwrap_or(0);
+    !correction.trim_end().ends_with(ENDS) && correction.chars().count() > longest + FAR
 }
 
 /// A text without the number that it begins with: «2. », «(2) », or «2 » before a capital letter; a dose is none.
@@ -103,6 +113,16 @@ mod tests {
         let changed = "2 Units of plasma were given.";
         assert_eq!(change(changed, Some(0), &dose).as_deref(), Some(changed));
         assert_eq!(corrected("The corrected sentence"), "");
+    }
+
+    #[test]
+    fn a_sentence_at_a_grammars_bound_is_cut_off() {
+        let note = note();
+        let long = format!("Beta agonists {}", "were given and ".repeat(20));
+        assert!(change(&long, Some(1), &note).is_some() && is_cut_off(&long, &note));
+        for whole in [format!("{long} helped."), "Beta agonists were given for the".to_owned()] {
+            assert!(!is_cut_off(&whole, &note), "{whole}");
+        }
     }
 
     #[test]

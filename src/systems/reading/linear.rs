@@ -29,6 +29,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("correction::without_marks", &|text| keep(correction::without_marks(text))),
         ("correction::without_number", &|text| keep(correction::without_number(text))),
         ("correction::change", &|text| keep(correction::change(text, Some(1), &note))),
+        ("correction::is_cut_off", &|text| keep(correction::is_cut_off(text, &note))),
         ("echo::is_echo", &|text| {
             let messages = [Message::new("user", format!("Read this: {text}"))];
             keep(echo::is_echo(text, &messages, &[text.to_owned()]));
