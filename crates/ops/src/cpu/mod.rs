@@ -11,7 +11,6 @@ mod blocks;
 mod dots;
 mod floats;
 #[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
-pub mod groups;
 mod isa;
 mod lanes;
 mod limits;
@@ -20,7 +19,7 @@ mod matmul_tests;
 mod matrix;
 mod norm;
 mod pages;
-mod quantised;
+pub(crate) mod quantised;
 mod rotary;
 mod sampler;
 mod scan;

@@ -11,7 +11,7 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// A fixed array, zeroed when made, aligned to a cache line and, from 2 MiB on, to a huge page.
 #[derive(Debug)]
-pub(super) struct Slab<T: Plain> {
+pub(crate) struct Slab<T: Plain> {
     map: MmapMut,
     /// Bytes before the first element.
     start: usize,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Cuda;
 use super::arguments::Arguments;
 use super::ferry::{Ferry, Freight};
-use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS};
+use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS, Packer};
 use super::region::Region;
 use crate::checkpoint::RawRow;
 use crate::{OpsError, Precision, Quantisation};
@@ -104,12 +104,13 @@ impl Cuda {
                     .zip(pieces(units, each.units, count));
                 let places: Vec<_> = places.enumerate().collect();
                 self.pool.install(|| {
-                    places.into_par_iter().for_each(|(index, ((values, scales), units))| {
-                        let group = Group::pack(&rows(first + index), inputs, format);
-                        values.copy_from_slice(&group.values);
-                        scales.copy_from_slice(&group.scales);
-                        units.copy_from_slice(&group.units);
-                    });
+                    places.into_par_iter().for_each_init(
+                        Packer::default,
+                        |packer, (index, ((values, scales), units))| {
+                            let group = Group { values, scales, units };
+                            packer.pack(&rows(first + index), inputs, format, group);
+                        },
+                    );
                 });
             };
             ferry.carry(pack, &parts);

@@ -3,8 +3,8 @@
 pub(super) mod int8;
 mod kernel;
 mod panels;
-pub(super) mod q4_k;
-pub(super) mod q8_0;
+pub(crate) mod q4_k;
+pub(crate) mod q8_0;
 mod rounded;
 
 use std::cell::Cell;

@@ -68,7 +68,7 @@ impl Q4K {
 
 /// The byte of a block that weight `k` of column `lane` lies in, and how far up.
 #[inline(always)]
-pub(in crate::cpu) fn place(lane: usize, k: usize) -> (usize, usize) {
+pub(crate) fn place(lane: usize, k: usize) -> (usize, usize) {
     let step = k / 4;
     (step % 4 * STEP_BYTES + lane * 4 + k % 4, step / 4 * 4)
 }

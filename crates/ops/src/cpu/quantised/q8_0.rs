@@ -37,7 +37,7 @@ impl Q8_0 {
 
 /// Where weight `k` of column `lane` lies in a block.
 #[inline(always)]
-pub(in crate::cpu) fn place(lane: usize, k: usize) -> usize {
+pub(crate) fn place(lane: usize, k: usize) -> usize {
     k / 4 * STEP_BYTES + lane * 4 + k % 4
 }
 
