@@ -26,6 +26,7 @@ use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::case::Worked;
 use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::hardware::Hardware;
+use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
@@ -102,9 +103,10 @@ impl Check {
         let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
         let work = || -> Result<Worked, Failure> {
             let note = read(path, self.out.is_some())?;
-            let inputs = spec.read_prompts(note)?;
+            let mut shared = Shared::default();
+            let inputs = spec.read_beside(note, &mut shared)?;
             let models = spec.describe_models()?;
-            let run = spec.resolve(inputs, &models)?;
+            let run = spec.resolve(inputs, &models, &mut shared)?;
             if run.plan.synthetic {
                 console::note(
                     "note: synthetic weights answer noise: this says nothing about the note",

@@ -62,9 +62,7 @@ impl Demo {
             true => self.debate(vec![self.real_model()?])?,
             false => self.debate(self.models.panel(Shape::Tiny, self.progress)?)?,
         };
-        let inputs = spec.read()?;
-        let models = spec.describe_models()?;
-        let run = spec.resolve(inputs, &models)?;
+        let (run, models) = spec.prepare()?;
         let observer = Arc::new(Terminal::new(self.progress.quiet, None));
         let out = self.out.unwrap_or_else(free_name);
         let executed = carry_out(run, models, &out, observer, interrupt::watch())?;

@@ -10,7 +10,7 @@ use super::summary::{self, count};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::DEMO_PATH;
-use crate::experiment::exemplars::ExemplarSets;
+use crate::experiment::library::Shared;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::run::Inputs;
@@ -65,12 +65,12 @@ pub struct Outlook {
 impl Outlook {
     pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
         let mut outlook = Outlook::default();
-        let mut sets = ExemplarSets::default();
+        let mut shared = Shared::default();
         let mut all_calls = 0;
         for Planned { label, spec } in runs {
             outlook.fetches = spec.hub.fetch_refusal().is_none();
             let files = missing_files(spec);
-            let inputs = files.is_empty().then(|| spec.read_with(&mut sets)).transpose();
+            let inputs = files.is_empty().then(|| spec.read(&mut shared)).transpose();
             // Of several it says which.
             let inputs = inputs.map_err(|error| match runs {
                 [_] => error,

@@ -69,9 +69,7 @@ impl Resume {
             return self.output.run(&[recipe], with);
         }
         let spec = self.spec()?;
-        let inputs = spec.read()?;
-        let models = spec.describe_models()?;
-        let run = spec.resolve(inputs, &models)?;
+        let (run, models) = spec.prepare()?;
         go_on(run, models, &self.directory, with, self.allow_version)
     }
 }

@@ -24,6 +24,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
 use crate::experiment::error::RunError;
+use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
@@ -120,13 +121,14 @@ impl Run {
             spec.hub = spec.hub.local();
             outlook = Some(told);
         }
-        let inputs = spec.read()?;
+        let mut shared = Shared::default();
+        let inputs = spec.read(&mut shared)?;
         if let (Some(shard), true) = (shard, inputs.items() == 0) {
             console::note(format!("shard {shard} has none of the items: there is nothing to run"));
             return Ok(());
         }
         let models = spec.describe_models()?;
-        let mut run: Resolved = spec.resolve(inputs, &models)?;
+        let mut run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;

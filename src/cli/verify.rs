@@ -30,7 +30,7 @@ impl Verify {
             return self.recipe(directory, &begun);
         }
         let (verified, note) = results::verify(directory, self.head.as_deref())?;
-        let heads = &verified.heads;
+        let heads = verified.contents.heads();
         console::say(format!("plan   {}", heads.plan))?;
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
         console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;

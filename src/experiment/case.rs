@@ -10,7 +10,8 @@ use std::sync::mpsc::channel;
 
 use serde_json::{Map, Value, json};
 
-use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
+use super::exemplars::{ExemplarPlan, Shown};
+use super::library::Shared;
 use super::plan::{MemberChoice, MemberPlan};
 use super::spec::Spec;
 use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
@@ -132,10 +133,10 @@ impl Spec {
         &self,
         model: impl Fn(&str) -> Option<Arc<Backbone>>,
         library: Option<&Arc<Retriever>>,
-        sets: &mut ExemplarSets,
+        shared: &mut Shared,
     ) -> Result<Seated, Failure> {
         let prompts = self.case_prompts()?;
-        let Shown { exemplars, plan } = self.read_exemplars(sets, None)?;
+        let Shown { exemplars, plan } = self.read_exemplars(shared, None)?;
         let searched = library.iter().flat_map(|library| library.searched().corpus.iter().cloned());
         let shown = plan.iter().flat_map(ExemplarPlan::sums);
         let thinking = self.config.decoding.thinking.told();

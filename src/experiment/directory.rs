@@ -12,7 +12,7 @@ use super::error::RunError;
 use super::line::Hasher;
 use super::link::Link;
 use super::plan::{self, Plan};
-use super::results::{self, Heads};
+use super::results;
 use super::whole_file;
 use super::{texts, verify, versions};
 use crate::appended;
@@ -154,19 +154,6 @@ impl Directory {
         match &mut self.searches {
             Some(searches) => searches.push(record),
             None => Err(RunError::NoSearches { what: record.key().to_string() }),
-        }
-    }
-
-    pub(super) fn heads(&self) -> Heads {
-        let searches = self.searches.as_ref();
-        Heads {
-            plan: self.plan_sha256.clone(),
-            calls: self.calls.head.clone(),
-            items: self.items.head.clone(),
-            call_lines: self.calls.lines,
-            item_lines: self.items.lines,
-            searches: searches.map(|log| log.head.clone()),
-            search_lines: searches.map(|log| log.lines),
         }
     }
 }

@@ -83,9 +83,7 @@ pub struct Executed {
 /// # Errors
 /// Whatever is missing or malformed; what stopped the run. Items that errored are none: their lines say so.
 pub fn execute(spec: Spec, out: &Path, observer: Arc<dyn Observer>) -> Result<Executed, Failure> {
-    let inputs = spec.read()?;
-    let models = spec.describe_models()?;
-    let run = spec.resolve(inputs, &models)?;
+    let (run, models) = spec.prepare()?;
     carry_out(run, models, out, observer, Arc::default())
 }
 

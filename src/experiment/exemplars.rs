@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::spec::{ExemplarFiles, ExemplarSpec};
+use super::library::Shared;
 use super::run::absolute;
 use super::spec::{Spec, formats};
 use crate::corpus::open_encoder;
@@ -74,36 +75,28 @@ pub struct Shown {
     pub plan: Option<ExemplarPlan>,
 }
 
-/// The exemplars of several runs, each once.
-#[derive(Default)]
-pub struct ExemplarSets(Vec<(ExemplarSpec, Shown)>);
-
-impl ExemplarSets {
-    /// What `spec` names; as it was read before, where it was.
-    fn read(&mut self, spec: &ExemplarSpec) -> Result<Shown, Failure> {
-        if let Some((_, shown)) = self.0.iter().find(|(known, _)| known == spec) {
-            return Ok(shown.clone());
-        }
-        let (exemplars, plan) = spec.read()?;
-        let shown = Shown { exemplars: Arc::new(exemplars), plan: Some(plan) };
-        self.0.push((spec.clone(), shown.clone()));
-        Ok(shown)
-    }
-}
-
 impl Spec {
-    /// What the system is shown as exemplars. A run has a file under test, which may not be the one that is shown.
+    /// What the system is shown as exemplars, as another run read it where one did. A run has a file under test, which may not be the one that
+    /// is shown.
     ///
     /// # Errors
     /// Exemplars where none are shown, none where some are; a file that is missing or malformed; the file under test.
     pub fn read_exemplars(
         &self,
-        sets: &mut ExemplarSets,
+        shared: &mut Shared,
         tested: Option<&Dataset>,
     ) -> Result<Shown, Failure> {
         self.refuse_other_exemplars()?;
         let Some(spec) = &self.exemplars else { return Ok(Shown::default()) };
-        let shown = sets.read(spec)?;
+        let shown = match shared.shown.iter().find(|(known, _)| known == spec) {
+            Some((_, shown)) => shown.clone(),
+            None => {
+                let (exemplars, plan) = spec.read()?;
+                let shown = Shown { exemplars: Arc::new(exemplars), plan: Some(plan) };
+                shared.shown.push((spec.clone(), shown.clone()));
+                shown
+            }
+        };
         let is_tested = |plan: &ExemplarPlan| tested.is_some_and(|file| file.sha256 == plan.sha256);
         match shown.plan.as_ref().is_some_and(is_tested) {
             false => Ok(shown),

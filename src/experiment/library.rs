@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::exemplars::{ExemplarSpec, Shown};
 use super::models::Models;
 use super::plan::CorpusPlan;
 use super::run::{Run, absolute};
@@ -21,9 +22,12 @@ const PASSAGE_FRAME: usize = 100;
 /// Tokens that a completion needs at most in the published release.
 const COMPLETION_TOKENS: usize = 1200;
 
-/// What several runs search, each once.
+/// What several runs show and search, each once.
 #[derive(Default)]
-pub struct Libraries(Vec<Arc<Retriever>>);
+pub struct Shared {
+    pub(super) shown: Vec<(ExemplarSpec, Shown)>,
+    libraries: Vec<Arc<Retriever>>,
+}
 
 impl CorpusSpec {
     /// The plan's entry.
@@ -66,14 +70,14 @@ pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool
     (&one.corpus, one.rerank) == (&other.corpus, other.rerank)
 }
 
-impl Libraries {
+impl Shared {
     /// What searches by these options; that of another run, where it is equal.
     fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Retriever>, Failure> {
-        if let Some(known) = self.0.iter().find(|one| is_equal(one.options(), &options)) {
+        if let Some(known) = self.libraries.iter().find(|one| is_equal(one.options(), &options)) {
             return Ok(known.clone());
         }
         let retriever = Arc::new(Retriever::open(options)?);
-        self.0.push(retriever.clone());
+        self.libraries.push(retriever.clone());
         Ok(retriever)
     }
 }
@@ -86,12 +90,12 @@ impl Spec {
     pub fn library(
         &self,
         models: &Models,
-        libraries: &mut Libraries,
+        shared: &mut Shared,
     ) -> Result<Option<Arc<Retriever>>, Failure> {
         let Some(options) = self.retriever_options(&models.devices)? else { return Ok(None) };
-        let (is_on_cpu, known) = (self.encodes_on_cpu(&models.devices), libraries.0.len());
-        let library = libraries.find(options)?;
-        if is_on_cpu && libraries.0.len() > known {
+        let (is_on_cpu, known) = (self.encodes_on_cpu(&models.devices), shared.libraries.len());
+        let library = shared.find(options)?;
+        if is_on_cpu && shared.libraries.len() > known {
             console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
         }
         Ok(Some(library))

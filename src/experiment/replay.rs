@@ -48,9 +48,7 @@ pub fn replay(
         ));
     }
     let wanted = wanted(contents, items)?;
-    let inputs = spec.read()?;
-    let models = spec.describe_models()?;
-    let run = spec.resolve(inputs, &models)?;
+    let (run, models) = spec.prepare()?;
     run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), allow_version)?;
 
     let ((sender, calls), (searcher, searches)) = (channel(), channel());

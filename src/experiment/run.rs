@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::clock;
-use super::exemplars::{ExemplarPlan, ExemplarSets, Shown};
-use super::library::Libraries;
+use super::exemplars::{ExemplarPlan, Shown};
+use super::library::Shared;
 use super::models::Models;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberChoice, MemberPlan, Plan};
 use super::spec::Spec;
@@ -27,16 +27,22 @@ use crate::systems::exemplars::Exemplars;
 use crate::systems::{System, SystemConfig, Task};
 
 impl Spec {
+    /// All that comes before the models are loaded, of a run that shares nothing with others.
+    ///
+    /// # Errors
+    /// Whatever is missing or malformed.
+    pub fn prepare(self) -> Result<(Run, Models), Failure> {
+        let mut shared = Shared::default();
+        let inputs = self.read(&mut shared)?;
+        let models = self.describe_models()?;
+        Ok((self.resolve(inputs, &models, &mut shared)?, models))
+    }
+
     /// Reads prompts and items. It comes first: a mistake in them should be told before any model is looked for.
     ///
     /// # Errors
     /// Whatever is missing or malformed; items that the system does not take.
-    pub fn read(&self) -> Result<Inputs, Failure> {
-        self.read_with(&mut ExemplarSets::default())
-    }
-
-    /// As [`Spec::read`], for runs that share their exemplars.
-    pub fn read_with(&self, exemplars: &mut ExemplarSets) -> Result<Inputs, Failure> {
+    pub fn read(&self, shared: &mut Shared) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
         let mut dataset = data::load(&self.data, self.format)?;
         dataset.items = self.subset.choose(dataset.items)?;
@@ -46,15 +52,7 @@ impl Spec {
         if self.config.decoding.option_order == OptionOrder::Permuted {
             self.permute_options(&mut dataset)?;
         }
-        self.read_beside(dataset, exemplars)
-    }
-
-    /// As [`Spec::read`], where the items are at hand.
-    ///
-    /// # Errors
-    /// Prompts or exemplars that are missing or malformed.
-    pub fn read_prompts(&self, dataset: Dataset) -> Result<Inputs, Failure> {
-        self.read_beside(dataset, &mut ExemplarSets::default())
+        self.read_beside(dataset, shared)
     }
 
     /// # Errors
@@ -89,9 +87,13 @@ impl Spec {
         Ok(())
     }
 
-    fn read_beside(&self, dataset: Dataset, sets: &mut ExemplarSets) -> Result<Inputs, Failure> {
+    /// As [`Spec::read`], where the items are at hand.
+    ///
+    /// # Errors
+    /// Prompts or exemplars that are missing or malformed.
+    pub fn read_beside(&self, dataset: Dataset, shared: &mut Shared) -> Result<Inputs, Failure> {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
-        let Shown { exemplars, plan } = self.read_exemplars(sets, Some(&dataset))?;
+        let Shown { exemplars, plan } = self.read_exemplars(shared, Some(&dataset))?;
         // What the settings need and was not given is told here.
         self.config.build(&prompts, &exemplars)?;
         Ok(Inputs { prompts, dataset, exemplars, exemplar_plan: plan })
@@ -101,16 +103,11 @@ impl Spec {
     ///
     /// # Errors
     /// A panel that is not the system's size.
-    pub fn resolve(self, inputs: Inputs, models: &Models) -> Result<Run, Failure> {
-        self.resolve_with(inputs, models, &mut Libraries::default())
-    }
-
-    /// As [`Spec::resolve`], for runs that share what they search.
-    pub fn resolve_with(
+    pub fn resolve(
         self,
         inputs: Inputs,
         models: &Models,
-        libraries: &mut Libraries,
+        shared: &mut Shared,
     ) -> Result<Run, Failure> {
         let Inputs { prompts, dataset, exemplars, exemplar_plan } = inputs;
         let mut items = dataset.items;
@@ -146,7 +143,7 @@ impl Spec {
                 self.config.decoding.check_local(&member.agent, lets_think)?;
             }
         }
-        let library = self.library(models, libraries)?;
+        let library = self.library(models, shared)?;
         let corpus = match (&self.corpus, &library) {
             (Some(spec), Some(library)) => {
                 Some(spec.plan(library, self.config.passage(&prompts)?)?)

@@ -10,14 +10,13 @@ use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::link::Link;
 use super::outcome;
-use super::results::{self, Heads, Results};
+use super::results::{self, Results};
 use crate::record::SCHEMA;
 
 /// A directory whose every line is as it was written.
 #[derive(Clone, Debug)]
 pub struct Verified {
     pub contents: Contents,
-    pub heads: Heads,
     /// `None` for a run that has not finished.
     pub results: Option<Results>,
 }
@@ -29,8 +28,8 @@ pub struct Verified {
 pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunError> {
     let contents = Contents::read(path)?;
     let results = check_results(&contents)?;
-    let heads = contents.heads();
     if let Some(expected) = expected_head {
+        let heads = contents.heads();
         let whole = results.as_ref().map(|results| &results.head);
         let known = [Some(&heads.calls), Some(&heads.items), heads.searches.as_ref(), whole];
         if !known.contains(&Some(&expected.trim().to_lowercase())) {
@@ -40,7 +39,7 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
             });
         }
     }
-    Ok(Verified { heads, results, contents })
+    Ok(Verified { contents, results })
 }
 
 /// Reads and verifies a run that has finished.
@@ -208,7 +207,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         let results = write_finished(out.path());
         let verified = verify(out.path(), None).unwrap();
-        assert_eq!(verified.heads, results.heads);
+        assert_eq!(verified.contents.heads(), results.heads);
         assert_eq!(verified.results, Some(results.clone()));
         assert!(verified.contents.torn().is_empty());
         for head in [&results.head, &results.heads.calls, &results.heads.items] {
@@ -298,7 +297,7 @@ mod tests {
         let verified = verify(out.path(), None).unwrap();
         assert_eq!(verified.results, None);
         assert!(verified.contents.torn().is_empty());
-        verify(out.path(), Some(&verified.heads.calls)).unwrap();
+        verify(out.path(), Some(&verified.contents.heads().calls)).unwrap();
 
         let path = out.path().join("calls.jsonl");
         let whole = fs_err::read(&path).unwrap();
@@ -306,8 +305,8 @@ mod tests {
         let torn = verify(out.path(), None).unwrap();
         let bytes = torn.contents.calls.torn_bytes;
         assert_eq!(torn.contents.torn(), [(path, bytes)]);
-        assert_eq!(torn.heads.call_lines, 11);
-        let error = verify(out.path(), Some(&verified.heads.calls)).unwrap_err();
+        assert_eq!(torn.contents.heads().call_lines, 11);
+        let error = verify(out.path(), Some(&verified.contents.heads().calls)).unwrap_err();
         assert!(matches!(error, RunError::HeadDiffers { .. }), "{error}");
     }
 

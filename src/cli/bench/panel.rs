@@ -80,9 +80,7 @@ impl PanelBench {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
         let spec = self.spec()?;
-        let inputs = spec.read()?;
-        let models = spec.describe_models()?;
-        let run = spec.resolve(inputs, &models)?;
+        let (run, models) = spec.prepare()?;
         let device = models.devices[0].clone();
         let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));
         let (watcher, (sender, usages)) = (progress.clone(), channel());

@@ -11,9 +11,8 @@ use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
 use crate::encoder::{self, EncoderOptions, output_of};
 use crate::experiment::auxiliary_models;
-use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::Libraries;
+use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, Card, HubOptions, Kind};
@@ -131,7 +130,7 @@ pub struct Sources {
     named: Vec<NamedModel>,
     encoders: Vec<NamedFolder>,
     specs: Vec<Spec>,
-    exemplars: ExemplarSets,
+    shared: Shared,
     hardware: Hardware,
     hub: HubOptions,
 }
@@ -164,7 +163,7 @@ impl Sources {
         refuse_equal_names(models.chain(specs.iter().map(|spec| spec.config.entry.name)))?;
         let hardware =
             specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
-        Ok(Sources { named, encoders, specs, exemplars: ExemplarSets::default(), hardware, hub })
+        Ok(Sources { named, encoders, specs, shared: Shared::default(), hardware, hub })
     }
 
     /// Allows reading the models, and what the systems read.
@@ -182,7 +181,7 @@ impl Sources {
     /// Reads the exemplars of the systems, and checks that the systems can be built with them.
     pub fn read_exemplars(&mut self) -> Result<(), Failure> {
         for spec in &self.specs {
-            let shown = spec.read_exemplars(&mut self.exemplars, None)?;
+            let shown = spec.read_exemplars(&mut self.shared, None)?;
             spec.config.build(&spec.case_prompts()?, &shown.exemplars)?;
         }
         Ok(())
@@ -190,7 +189,7 @@ impl Sources {
 
     /// Reads and loads the models; two names of one model share its engine.
     pub fn load(self) -> Result<Served, Failure> {
-        let Sources { named, encoders, specs, mut exemplars, hardware, hub } = self;
+        let Sources { named, encoders, specs, mut shared, hardware, hub } = self;
         let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
         let models = Models::describe(&names, &hardware, &hub, |devices| {
             let device = encoders_device(devices, &hardware)?;
@@ -208,8 +207,7 @@ impl Sources {
         }
         let encoders = encoders.into_iter().map(|encoder| encoder.load(&device).map(Arc::new));
         let encoders = encoders.collect::<Result<_, _>>()?;
-        let mut libraries = Libraries::default();
-        let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));
+        let searched = specs.iter().map(|spec| spec.library(&models, &mut shared));
         let searched = searched.collect::<Result<Vec<_>, _>>()?;
         let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
         let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
@@ -230,7 +228,7 @@ impl Sources {
             Some(model.backbone.clone())
         };
         let systems = specs.iter().zip(searched).map(|(spec, library)| {
-            let seated = spec.seat(backbone, library.as_ref(), &mut exemplars)?;
+            let seated = spec.seat(backbone, library.as_ref(), &mut shared)?;
             let names = spec.slot_models()?.into_iter().cloned().collect();
             Ok(Arc::new(ServedSystem::new(seated, names, &models)))
         });

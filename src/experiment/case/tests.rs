@@ -53,14 +53,12 @@ impl Bench {
             let place = self.names.iter().position(|own| own == name)?;
             Some(self.loaded[place].clone())
         };
-        spec.seat(model, None, &mut ExemplarSets::default()).unwrap()
+        spec.seat(model, None, &mut Shared::default()).unwrap()
     }
 
     /// The lines and calls of a real run of the file, in the order of their keys.
     fn run(&self, spec: Spec, out: &str) -> (Vec<ItemLine>, Vec<CallLine>) {
-        let models = spec.describe_models().unwrap();
-        let inputs = spec.read().unwrap();
-        let run = spec.resolve(inputs, &models).unwrap();
+        let (run, _) = spec.prepare().unwrap();
         let out = self.scratch.path().join(out);
         let directory = Directory::create(&out, &run.plan, &run.texts).unwrap();
         let sources =
@@ -193,7 +191,7 @@ fn exemplars_are_refused_where_they_are_missing_or_too_many() {
         Spec { exemplars: shown, ..Spec::new(system, "x", Format::Notes).unwrap() }
     };
     let refusal = |spec: Spec| {
-        spec.seat(|_| None, None, &mut ExemplarSets::default()).map(|_| ()).unwrap_err().to_string()
+        spec.seat(|_| None, None, &mut Shared::default()).map(|_| ()).unwrap_err().to_string()
     };
     let error = refusal(spec("medprompt", None));
     assert!(error.contains("medprompt shows exemplars"), "{error}");

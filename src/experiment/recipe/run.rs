@@ -16,9 +16,8 @@ use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::Interrupted;
-use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::Libraries;
+use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
@@ -72,10 +71,10 @@ impl RecipeRun {
     pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
         let specs = self.specs()?;
         let cells = || self.manifest.recipe.cells();
-        let mut sets = ExemplarSets::default();
-        let inputs = cells().zip(&specs).map(|(cell, spec)| {
-            spec.read_with(&mut sets).map_err(|error| error.about(&cell.title()))
-        });
+        let mut shared = Shared::default();
+        let inputs = cells()
+            .zip(&specs)
+            .map(|(cell, spec)| spec.read(&mut shared).map_err(|error| error.about(&cell.title())));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let names = specs.iter().map(Spec::slot_models);
         let names = names.collect::<Result<Vec<_>, _>>()?.concat();
@@ -85,13 +84,12 @@ impl RecipeRun {
         let models = Models::describe(names, &hardware, &self.hub, |devices| {
             auxiliary_models(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
         })?;
-        let mut libraries = Libraries::default();
         // A shard may have none of a cell's items.
         let own = |inputs: &Inputs| self.manifest.shard.is_none() || inputs.items() > 0;
         let runs = cells().zip(specs.into_iter().zip(inputs));
         let runs = runs.filter(|(_, (_, inputs))| own(inputs));
         let runs = runs.map(|(cell, (spec, inputs))| {
-            let run = spec.resolve_with(inputs, &models, &mut libraries);
+            let run = spec.resolve(inputs, &models, &mut shared);
             let run = run.map_err(|error| error.about(&cell.title()))?;
             Ok::<_, Failure>((cell, run))
         });
