@@ -1,5 +1,7 @@
 //! Under which conditions the rows of a table were made: what all have in common once, what differs by row.
 
+use itertools::Itertools;
+
 use crate::experiment::plan::{CorpusPlan, MemberPlan, Plan};
 use crate::panel::DecodingMode;
 
@@ -29,7 +31,8 @@ impl Conditions {
         // Without a system's grammar nothing bounds a string.
         limits_set
             .extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
-        let models = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
+        let models =
+            plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone)).join(", ");
         Conditions {
             facts: vec![
                 ("prompts", prompts),
@@ -37,7 +40,7 @@ impl Conditions {
                 ("decoding", decoding(plan.decoding).to_owned()),
                 ("limits", limits_set.join(", ")),
                 ("thinking", thinking(&plan.panel).to_owned()),
-                ("models", models.collect::<Vec<_>>().join(", ")),
+                ("models", models),
                 ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }
@@ -54,11 +57,12 @@ const OF_THE_PAPER: [(&str, &[&str]); 4] = [
 
 /// What of a paper's prompts a run's settings put in our words.
 fn ours(plan: &Plan, prompts: &str) -> String {
-    let words = OF_THE_PAPER.iter().filter(|_| prompts == "medmad").filter_map(|(name, paper)| {
-        let value = plan.settings.get(*name)?;
-        (!paper.contains(&value.as_str()?)).then(|| format!("{name} = {}", in_words(value)))
-    });
-    match words.collect::<Vec<_>>().join(" and ") {
+    let mut words =
+        OF_THE_PAPER.iter().filter(|_| prompts == "medmad").filter_map(|(name, paper)| {
+            let value = plan.settings.get(*name)?;
+            (!paper.contains(&value.as_str()?)).then(|| format!("{name} = {}", in_words(value)))
+        });
+    match words.join(" and ") {
         none if none.is_empty() => none,
         words => format!(", but for what {words} changes"),
     }
@@ -123,8 +127,9 @@ pub fn say<'a>(rows: &'a [(String, Conditions)]) -> Vec<String> {
                 None => groups.push((value, vec![&row.0])),
             }
         }
-        let groups = groups.iter().map(|(value, rows)| format!("{value} ({})", rows.join(", ")));
-        differing.push(format!("By row, {name}: {}.", groups.collect::<Vec<_>>().join("; ")));
+        let mut groups =
+            groups.iter().map(|(value, rows)| format!("{value} ({})", rows.join(", ")));
+        differing.push(format!("By row, {name}: {}.", groups.join("; ")));
     }
     let whose = if rows.len() == 1 { "Made with" } else { "All rows" };
     let common = (!common.is_empty()).then(|| format!("{whose}: {}.", common.join("; ")));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::substance::Substance;
@@ -21,7 +22,6 @@ pub const NOTE: &str = "Read: the shares of replies that were read as they were 
 
 /// Shares of all calls, from 0 to 1. The first five sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ParseHealth {
     pub ok: f64,
     pub repaired: f64,
@@ -83,8 +83,7 @@ impl ParseHealth {
 /// Those that are not 0, in percent.
 fn named(shares: &[(&str, f64)]) -> String {
     let shares = shares.iter().filter(|(_, share)| *share > 0.0);
-    let shares = shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share));
-    shares.collect::<Vec<_>>().join(", ")
+    shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share)).join(", ")
 }
 
 /// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read or declined to

@@ -17,4 +17,4 @@ mod substance;
 pub mod table;
 pub mod tables;
 
-pub use outcomes::Outcomes;
+pub use outcomes::{Outcomes, by_key};

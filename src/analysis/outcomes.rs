@@ -4,7 +4,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use itertools::Itertools;
+
 use super::metrics::agreement::Trajectories;
+use super::metrics::bootstrap::together;
 use super::metrics::calibration::Prediction;
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
@@ -60,13 +63,7 @@ impl<'a> Outcomes<'a> {
 
     /// The models of the panel, each once, in the order of the agents.
     pub fn models(&self) -> Vec<String> {
-        let mut models: Vec<String> = Vec::new();
-        for member in &self.contents.plan.panel {
-            if !models.contains(&member.backbone) {
-                models.push(member.backbone.clone());
-            }
-        }
-        models
+        self.contents.plan.panel.iter().map(|member| member.backbone.clone()).unique().collect()
     }
 
     /// The graded items' ids.
@@ -93,11 +90,9 @@ impl<'a> Outcomes<'a> {
 
     /// The graded items of every unit of more than one.
     pub fn near_duplicates(&self) -> Vec<Vec<String>> {
-        let mut groups: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for (unit, item) in self.units().into_iter().zip(self.items()) {
-            groups.entry(unit).or_default().push(item.to_owned());
-        }
-        groups.into_values().filter(|group| group.len() > 1).collect()
+        let items = self.items();
+        let groups = together(&self.units()).into_iter().filter(|group| group.len() > 1);
+        groups.map(|group| group.iter().map(|at| items[*at].to_owned()).collect()).collect()
     }
 
     /// `[runs][graded items]`.
@@ -145,12 +140,15 @@ impl<'a> Outcomes<'a> {
         })
     }
 
+    /// The calls of each run and item, each once, in the order of their keys.
+    pub fn calls(&self) -> BTreeMap<(u32, &'a str), Vec<&'a CallLine>> {
+        let calls = self.contents.calls.by_key().into_values();
+        by_key(calls, |call| (call.run, call.item.as_str()))
+    }
+
     /// What was said for every question's answers; those that say nothing are left out.
     pub fn texts(&self, when: When) -> Vec<Vec<Vec<String>>> {
-        let mut calls: HashMap<(u32, &str), Vec<&CallLine>> = HashMap::new();
-        for call in self.contents.calls.by_key().into_values() {
-            calls.entry((call.run, &call.item)).or_default().push(call);
-        }
+        let calls = self.calls();
         self.map(|answer| {
             let Some(round) = round(answer, when) else { return Vec::new() };
             let calls = calls.get(&(answer.run, answer.item.as_str()));
@@ -193,6 +191,18 @@ impl<'a> Outcomes<'a> {
         let format = self.contents.plan.dataset.format.parse::<Format>();
         format.is_ok_and(Format::is_medec)
     }
+}
+
+/// What has the same key together, in its order.
+pub fn by_key<K: Ord, T: Copy>(
+    all: impl IntoIterator<Item = T>,
+    key: impl Fn(T) -> K,
+) -> BTreeMap<K, Vec<T>> {
+    let mut found: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    for one in all {
+        found.entry(key(one)).or_default().push(one);
+    }
+    found
 }
 
 fn round(answer: &AnswerLine, when: When) -> Option<&RoundLine> {

@@ -17,8 +17,8 @@ use crate::experiment::results::{self, Results};
 use crate::experiment::verify::{self, Verified, first_difference};
 use crate::experiment::versions;
 
-/// What earlier versions wrote beside the figures, and nobody reads now. `head` covers it, as it covers all.
-const GONE: [&str; 1] = ["items_root"];
+/// What earlier versions wrote among the figures, and nobody reads now. `head` covers it, as it covers all.
+const GONE: [&[&str]; 2] = [&["items_root"], &["notes", "search", "reviews"]];
 /// The figure that is equal in equal runs ([`compare::digest`]). Earlier versions wrote none.
 pub const DIGEST: &str = "digest";
 /// Formats that versions before had and this one has not; what it does not compute of their runs stands as it was written.
@@ -136,16 +136,7 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
     }
     let mut figures = Figures::of(contents).to_map(contents)?;
     figures.retain(|name, _| name != DIGEST || stored.figures.contains_key(DIGEST));
-    let others = stored.figures.iter().enumerate();
-    for (place, (name, value)) in others.filter(|(_, (name, _))| GONE.contains(&name.as_str())) {
-        figures.shift_insert(place.min(figures.len()), name.clone(), value.clone());
-    }
-    // What was counted of a search's reviews stood behind its other figures.
-    let reviews = stored.figures.get("notes").and_then(|notes| notes.pointer("/search/reviews"));
-    let search = figures.get_mut("notes").and_then(|notes| notes.pointer_mut("/search"));
-    if let (Some(reviews), Some(Value::Object(search))) = (reviews, search) {
-        search.insert("reviews".to_owned(), reviews.clone());
-    }
+    GONE.iter().for_each(|path| take_over(&mut figures, &stored.figures, path));
     let expected = Results { figures, ..stored.clone() };
     let Some((line, defect)) = first_difference(&stored.text()?, &expected.text()?) else {
         return Ok(None);
@@ -158,6 +149,19 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
             stored.version
         ))),
         _ => Err(RunError::BadLine { path, line, defect }),
+    }
+}
+
+/// Puts the value at a path where `found` has it.
+fn take_over(own: &mut Map<String, Value>, found: &Map<String, Value>, path: &[&str]) {
+    let [name, rest @ ..] = path else { return };
+    match (own.get_mut(*name), found.get(*name)) {
+        (Some(Value::Object(own)), Some(Value::Object(found))) => take_over(own, found, rest),
+        (None, Some(value)) if rest.is_empty() => {
+            let place = found.keys().take_while(|known| known.as_str() != *name).count();
+            own.shift_insert(place.min(own.len()), (*name).to_owned(), value.clone());
+        }
+        _ => {}
     }
 }
 

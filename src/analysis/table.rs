@@ -2,13 +2,11 @@
 
 mod builder;
 mod cell;
-mod column;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use builder::TableBuilder;
-pub use cell::Cell;
-pub use column::{Column, Kind};
+pub use cell::{Cell, Column, Kind};
 
 use serde_json::{Map, Value, json};
 

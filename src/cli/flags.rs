@@ -21,7 +21,7 @@ use crate::cli::exit::Failure;
 use crate::data::Format;
 use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::shard::Shard;
+use crate::experiment::spec::Shard;
 use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};

@@ -11,12 +11,12 @@ use super::directory::Directory;
 use super::error::{Interrupted, resume};
 use super::log::Log;
 use super::models::Models;
-use super::recorder::LogRecorder;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
 use crate::panel::SharedResponder;
-use crate::record::{CallLine, ItemKey, ItemLine};
+use crate::panel::recorder::Recorder;
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
 use crate::systems::in_flight::run_all;
 
 /// A run whose directory stands and whose calls are about to be made.
@@ -225,4 +225,45 @@ pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Resu
         format!("none of {} items has a result: what the models said could not be read", says.len()),
         Some("their replies are in calls.jsonl and on the report's page; a higher max_tokens or --decoding grammar may help".to_owned()),
     ))
+}
+
+/// The recorder of a run: its log, what an earlier attempt logged, and the calls of other runs.
+struct LogRecorder {
+    pub log: Log,
+    pub finished: HashMap<CallKey, CallLine>,
+    pub searches: HashMap<SearchKey, SearchLine>,
+    /// Whether the log keeps the texts of passages, or their sums alone.
+    pub keeps_passages: bool,
+    /// By their requests.
+    pub shared: Arc<HashMap<String, CallLine>>,
+    /// Told of every call once it is logged.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Recorder for LogRecorder {
+    fn find(&self, key: &CallKey) -> Option<&CallLine> {
+        self.finished.get(key)
+    }
+
+    fn find_equal(&self, request: &str) -> Option<&CallLine> {
+        self.shared.get(request)
+    }
+
+    fn find_search(&self, key: &SearchKey) -> Option<&SearchLine> {
+        self.searches.get(key)
+    }
+
+    fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
+        let mut search = search.clone();
+        if !self.keeps_passages {
+            search.shown.iter_mut().for_each(|passage| passage.text = None);
+        }
+        Ok(self.log.search(search)?)
+    }
+
+    fn record(&self, call: &CallLine) -> Result<(), Failure> {
+        self.log.call(call.clone())?;
+        self.observer.call(call);
+        Ok(())
+    }
 }

@@ -1,19 +1,17 @@
 //! What a run's system is shown as exemplars: the files that flags name, read once, and what the plan keeps of them.
 
-mod spec;
-
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
-pub use self::spec::{ExemplarFiles, ExemplarSpec};
 use super::library::Shared;
 use super::run::absolute;
 use super::spec::{Spec, formats};
 use crate::corpus::open_encoder;
-use crate::data::{self, DataError, Dataset, ItemKind};
+use crate::data::{self, DataError, Dataset, Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::outside;
@@ -200,6 +198,51 @@ impl TryFrom<&ExemplarPlan> for ExemplarSpec {
 
 fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
     Ok(FilePlan { what: what.to_owned(), path: absolute(path)?, sha256 })
+}
+
+/// What a system of exemplars is given. Earlier versions wrote more; what is of those is left aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExemplarSpec {
+    pub notes: PathBuf,
+    pub format: Format,
+    #[serde(flatten)]
+    pub files: ExemplarFiles,
+}
+
+/// What is given beside the notes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExemplarFiles {
+    /// Why exemplars are right or wrong, as `data reasons` wrote it
+    #[arg(
+        id = "exemplar_reasons",
+        long = "exemplar-reasons",
+        help_heading = "Exemplars",
+        value_name = "FILE"
+    )]
+    #[serde(alias = "exemplar_reasons")]
+    pub reasons: Option<PathBuf>,
+    /// Directory of an encoder, for choice=embedding
+    #[arg(
+        id = "exemplar_encoder",
+        long = "exemplar-encoder",
+        help_heading = "Exemplars",
+        value_name = "DIR"
+    )]
+    #[serde(alias = "exemplar_encoder")]
+    pub encoder: Option<PathBuf>,
+}
+
+impl ExemplarFiles {
+    /// Every file and folder given.
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.reasons.iter().chain(&self.encoder)
+    }
+
+    /// The same, to be changed.
+    pub fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        self.reasons.iter_mut().chain(&mut self.encoder)
+    }
 }
 
 #[cfg(test)]

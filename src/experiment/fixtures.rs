@@ -1,5 +1,6 @@
 //! A small run for the tests of this module: three items, two runs, two calls each.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,13 +12,15 @@ use super::directory::Directory;
 use super::error::RunError;
 use super::log::Log;
 use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::recipe::Recipe;
+use super::recipe::manifest::{Machine, RecipeManifest};
 use super::results::Results;
 use super::texts;
-use crate::panel::DecodingMode;
+use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::{
     AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText, Reply,
-    RetrievedChunk, RoundLine, SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage,
-    Usage,
+    RetrievedChunk, RoundLine, SCHEMA, SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts,
+    Stage, Usage,
 };
 use crate::retrieval::Gone;
 
@@ -305,4 +308,28 @@ pub fn kill_writer(test: &str, variable: &str, folder: &Path, round: u64) -> Vec
     let said = String::from_utf8_lossy(&said).into_owned();
     let told = said.split("acknowledged ").skip(1);
     told.filter_map(|text| Some(text.split_once('.')?.0.to_owned())).collect()
+}
+
+impl RecipeManifest {
+    /// A recipe of the binary, with nothing overridden.
+    pub fn plain(name: &str) -> RecipeManifest {
+        RecipeManifest {
+            schema: Schema,
+            name: name.to_owned(),
+            seed: 42,
+            limit: None,
+            shard: None,
+            data_dir: String::new(),
+            skip_bad_rows: false,
+            prompts: None,
+            settings: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: BTreeMap::new(),
+            corpus: None,
+            exemplars: None,
+            machine: Machine::default(),
+            recipe: Recipe::find(name).expect("a recipe of the binary"),
+        }
+    }
 }

@@ -15,7 +15,6 @@ pub mod chain;
 pub mod clock;
 pub mod compare;
 pub mod contents;
-pub mod difference;
 pub mod directory;
 pub mod driver;
 pub mod error;
@@ -29,19 +28,14 @@ pub mod models;
 mod outcome;
 pub mod plan;
 pub mod recipe;
-mod recorder;
 pub mod replay;
 pub mod results;
-mod room;
 pub mod run;
-pub mod shard;
 pub mod spec;
 pub mod texts;
 pub mod verify;
 pub mod versions;
 pub mod whole_file;
-
-pub use self::room::auxiliary_models;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

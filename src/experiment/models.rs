@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use itertools::Itertools;
+
 use super::hardware::{CallsFlags, Hardware};
 use super::plan::{MemberChoice, MemberPlan};
 use crate::calls::Store;
@@ -46,34 +48,25 @@ impl Models {
     ) -> Result<Models, Failure> {
         let devices = hardware.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
-        let mut remote: Vec<(&String, Arc<RemoteModel>)> = Vec::new();
         let mut indices = HashMap::new();
-        for name in names {
-            if indices.contains_key(name) || remote.iter().any(|(known, _)| *known == name) {
-                continue;
-            }
-            if Address::is_meant_by(name) {
-                remote.push((name, open_endpoint(name, hardware, hub)?));
-                continue;
-            }
+        let (remote, local): (Vec<&String>, Vec<&String>) =
+            names.into_iter().unique().partition(|name| Address::is_meant_by(name));
+        for name in local {
             let checkpoint = resolve(name, hub)?;
             let known = descriptions
                 .iter()
                 .position(|description| description.checkpoint.directory == checkpoint.directory);
-            let index = match known {
-                Some(index) => index,
-                None => {
-                    let weights = hardware.compute.precision();
-                    let context = hardware.context();
-                    let kind = devices[0].machine();
-                    descriptions.push(Description::read(checkpoint, weights, kind, context)?);
-                    descriptions.len() - 1
-                }
-            };
+            let index = known.unwrap_or(descriptions.len());
+            if index == descriptions.len() {
+                let (weights, context) = (hardware.compute.precision(), hardware.context());
+                let kind = devices[0].machine();
+                descriptions.push(Description::read(checkpoint, weights, kind, context)?);
+            }
             indices.insert(name.clone(), index);
         }
-        let (names, endpoints): (Vec<&String>, Vec<_>) = remote.into_iter().unzip();
-        indices.extend(names.into_iter().cloned().zip(descriptions.len()..));
+        let endpoints = remote.iter().map(|name| open_endpoint(name, hardware, hub));
+        let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+        indices.extend(remote.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits {
             sequences: hardware.max_batch,

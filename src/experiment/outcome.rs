@@ -41,21 +41,11 @@ fn held_against(text: &ItemText, line: &ItemLine) -> Result<(), Defect> {
         (ItemText::Note(text), ItemLine::Note(line)) => {
             same("gold", &line.gold, texts::FILE, &text.gold)
         }
-        _ => same("kind", &kind(line), texts::FILE, &of_text(text)),
-    }
-}
-
-fn kind(line: &ItemLine) -> &'static str {
-    match line {
-        ItemLine::Answer(_) => "question",
-        ItemLine::Note(_) => "note",
-    }
-}
-
-fn of_text(text: &ItemText) -> &'static str {
-    match text {
-        ItemText::Question(_) => "question",
-        ItemText::Note(_) => "note",
+        _ => {
+            let kind = |is_note: bool| if is_note { "note" } else { "question" };
+            let wanted = kind(matches!(text, ItemText::Note(_)));
+            same("kind", &kind(line.note().is_some()), texts::FILE, &wanted)
+        }
     }
 }
 

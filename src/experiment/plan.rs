@@ -1,19 +1,15 @@
 //! `plan.toml`: everything a run resolved before its first call, enough to run it again.
 
-mod corpus;
-mod dataset;
 pub mod gone;
-mod host;
+mod parts;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::corpus::CorpusPlan;
-pub use self::dataset::DatasetPlan;
-pub use self::host::{EnginePlan, HostPlan};
-use super::difference::{self, FieldDifference};
+pub use self::parts::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan};
+use super::compare::{self, FieldDifference};
 use super::error::RunError;
 use super::exemplars::ExemplarPlan;
 use super::whole_file;
@@ -284,7 +280,7 @@ impl Plan {
     /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
     /// where files lie, for their sums tell whether they are the same; nor what of things that are gone had no effect.
     pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
-        Ok(difference::differences(&self.comparable()?, &other.comparable()?))
+        Ok(compare::differences(&self.comparable()?, &other.comparable()?))
     }
 
     /// Errors where this plan would run differently from `planned`, which was read from `path`. A difference in version alone is accepted
@@ -333,7 +329,7 @@ impl Plan {
             // The ids cover what the encoder reads.
             (corpus.document_tokens, corpus.reranker_path, corpus.device) = (None, None, None);
         }
-        difference::as_json(&plan)
+        compare::as_json(&plan)
             .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })
     }
 }

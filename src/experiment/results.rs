@@ -54,7 +54,6 @@ pub struct Results {
 
 /// Tokens of all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Tokens {
     pub prompt: usize,
     /// Of the prompts, found in the prefix index.
@@ -78,7 +77,6 @@ impl Tokens {
 
 /// How the records were read, over all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ParseCounts {
     pub ok: usize,
     pub repaired: usize,
@@ -118,7 +116,6 @@ impl ParseCounts {
 
 /// The sha256 of plan.toml, and each log's last hash with its count of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Heads {
     pub plan: String,
     pub calls: String,

@@ -1,16 +1,19 @@
 //! What a run is asked to be: plain data, from flags, a recipe or a plan.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::ValueEnum;
+use itertools::Itertools;
+use serde::{Deserialize, Serialize};
 
 use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
+use super::library::auxiliary_models;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
-use super::room::auxiliary_models;
-use super::shard::Shard;
 use crate::data::subset::Subset;
 use crate::data::{Format, ItemKind};
 use crate::diagnosis::Failure;
@@ -72,7 +75,7 @@ pub const MEMBER: &str = "panel.";
 /// The formats of files that hold these items.
 pub fn formats(kind: ItemKind) -> String {
     let formats = Format::value_variants().iter().filter(|format| format.kind() == kind);
-    formats.map(|format| format.name()).collect::<Vec<_>>().join(", ")
+    formats.map(|format| format.name()).join(", ")
 }
 
 impl Spec {
@@ -126,18 +129,20 @@ impl Spec {
         let members = plan.panel.iter();
         let local: Vec<&MemberPlan> = members.filter(|member| !member.is_remote()).collect();
         if let Some(member) = local.first() {
-            // Members share one dtype unless it was left to each checkpoint.
-            let is_shared = local.iter().all(|other| other.dtype == member.dtype);
-            if is_shared && hardware.compute.dtype == WantedType::Auto {
-                hardware.compute.dtype = member.dtype.parse().map_err(Failure::from)?;
-            }
-            let is_shared = local.iter().all(|other| other.kv_dtype == member.kv_dtype);
-            if is_shared && hardware.compute.kv_dtype == WantedType::Auto {
-                hardware.compute.kv_dtype = member.kv_dtype.parse().map_err(Failure::from)?;
+            // Members share one type unless it was left to each checkpoint.
+            let compute = &mut hardware.compute;
+            let types: [(_, fn(&MemberPlan) -> &String); 2] = [
+                (&mut compute.dtype, |member| &member.dtype),
+                (&mut compute.kv_dtype, |member| &member.kv_dtype),
+            ];
+            for (wanted, of) in types {
+                if *wanted == WantedType::Auto && local.iter().map(|one| of(one)).all_equal() {
+                    *wanted = of(member).parse().map_err(Failure::from)?;
+                }
             }
             // They always share one quantisation.
-            if hardware.compute.quant == Quantisation::None {
-                hardware.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
+            if compute.quant == Quantisation::None {
+                compute.quant = member.quantisation.parse().map_err(Failure::from)?;
             }
         }
         if plan.runs > MOST_RUNS || plan.engine.max_in_flight > MOST_IN_FLIGHT {
@@ -236,10 +241,10 @@ impl Spec {
                 let message = format!("there is no {name}: the panel's last model is panel.{last}");
                 return Err(Failure::usage(message, "panel.1 is its first model"));
             }
-            let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
+            let agents = slots.iter().map(|slot| &slot.agent).join(", ");
             return Err(Failure::usage(
                 format!("{} has no slot {name}", self.config.entry.plan_name),
-                &format!("its slots are {}", agents.join(", ")),
+                &format!("its slots are {agents}"),
             ));
         }
         if self.panel.len() > 1 && self.panel.len() != models {
@@ -259,5 +264,91 @@ impl Spec {
             })
         };
         slots.iter().map(model).collect()
+    }
+}
+
+/// Written `2/4`: of every four items, from the first on, the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Shard {
+    /// Counted from 1.
+    number: usize,
+    of: usize,
+}
+
+impl Shard {
+    /// How many of so many items are its own, at most.
+    pub fn share(self, items: usize) -> usize {
+        items.div_ceil(self.of)
+    }
+
+    /// The items of this shard: every `of`-th, beginning with the shard's number.
+    pub fn take<T>(self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.number - 1).step_by(self.of).collect()
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let pair = text.split_once('/');
+        let pair = pair.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match pair {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+            _ => Err("not a shard, such as 2/4: the second of four, counted from 1".to_owned()),
+        }
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Shard, String> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> String {
+        shard.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_written_as_it_reads() {
+        assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
+        for wrong in ["", "2", "0/4", "5/4", "1/0", "-1/2", "1/2/3", "a/b", "1 / 2"] {
+            let error = wrong.parse::<Shard>().unwrap_err();
+            assert!(error.contains("such as 2/4"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_item_falls_to_one_shard() {
+        for of in 1..=9 {
+            let mut all = Vec::new();
+            for number in 1..=of {
+                let own = Shard { number, of }.take((1..=7).collect());
+                assert!(
+                    own.len() + 1 >= Shard { number, of }.share(7)
+                        && own.len() <= 7_usize.div_ceil(of)
+                );
+                all.extend(own);
+            }
+            all.sort_unstable();
+            assert_eq!(all, Vec::from_iter(1..=7));
+        }
+        assert_eq!(Shard { number: 2, of: 3 }.take(vec![1, 2, 3, 4, 5, 6, 7]), [2, 5]);
     }
 }

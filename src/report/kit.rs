@@ -1,7 +1,5 @@
 //! What every page is made with: templates, one style, escaping, and a content policy that allows the page's own script alone.
 
-use std::collections::BTreeMap;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::syntax::SyntaxConfig;
@@ -71,18 +69,6 @@ pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
         environment.add_template(name, source)?;
     }
     Ok(environment)
-}
-
-/// What has the same key together, in its order.
-pub fn by_key<K: Ord, T: Copy>(
-    all: impl IntoIterator<Item = T>,
-    key: impl Fn(T) -> K,
-) -> BTreeMap<K, Vec<T>> {
-    let mut found: BTreeMap<K, Vec<T>> = BTreeMap::new();
-    for one in all {
-        found.entry(key(one)).or_default().push(one);
-    }
-    found
 }
 
 /// A count with a comma after every three digits.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
 use serde_json::Value;
-use wardround::analysis::metrics::similarity::mean_pairwise_cosine;
+use wardround::analysis::metrics::agreement::mean_pairwise_cosine;
 use wardround::diagnosis::{Blame, Diagnosis};
 use wardround::encoder::{Encoder, EncoderError, EncoderOptions};
 use wardround::ops::{Cpu, Device};

@@ -1,12 +1,12 @@
 //! Statistics against numpy, scipy and scikit-learn (tests/goldens/metrics.json).
 
 use serde_json::Value;
+use wardround::analysis::metrics::agreement::{Weights, cohen_kappa};
 use wardround::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use wardround::analysis::metrics::calibration::{Prediction, calibration};
-use wardround::analysis::metrics::kappa::{Weights, cohen_kappa};
-use wardround::analysis::metrics::mcnemar::mcnemar;
 use wardround::analysis::metrics::net_gain::net_gain;
 use wardround::analysis::metrics::over_runs::OverRuns;
+use wardround::analysis::metrics::significance::mcnemar;
 
 use crate::common;
 

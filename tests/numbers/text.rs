@@ -10,9 +10,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use wardround::analysis::metrics::MetricsError;
 use wardround::analysis::metrics::rouge::Rouge;
-use wardround::analysis::metrics::rouge_chinese::rouge_chinese;
-use wardround::analysis::metrics::rouge_score::rouge_score;
-use wardround::analysis::metrics::rouge_set::rouge_set;
+use wardround::analysis::metrics::rouge::rouge_chinese;
+use wardround::analysis::metrics::rouge::rouge_score;
+use wardround::analysis::metrics::rouge::rouge_set;
 use wardround::random::SplitMix64;
 use wardround::text::{
     Aligner, Edit, Language, SequenceMatcher, align, chinese_words, diff_keywords, lcs_length,

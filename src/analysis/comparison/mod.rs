@@ -14,13 +14,13 @@ use flips::Flip;
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
-use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::significance::{McNemar, mcnemar};
 use crate::analysis::outcomes::Outcomes;
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
+use crate::experiment::compare::FieldDifference;
 use crate::experiment::contents::Contents;
-use crate::experiment::difference::FieldDifference;
 use crate::experiment::verify::read_finished;
 
 /// The figures of several runs on the same questions.

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use itertools::Itertools;
+
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 
@@ -70,14 +72,14 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> 
 fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure> {
     let (left, right) = (ids(first), ids(other));
     let only = [(first, &right), (other, &left)];
-    let only = only.iter().filter_map(|(run, others)| {
+    let mut only = only.iter().filter_map(|(run, others)| {
         let items = &run.plan.dataset.items;
         let mut alone = items.iter().filter(|id| !others.contains(id.as_str()));
         let example = alone.next()?;
         let (count, path) = (1 + alone.count(), run.path.display());
         Some(format!("{count} only in {path}, such as {example}"))
     });
-    let only: Vec<String> = only.collect();
+    let only = only.join(", ");
     if only.is_empty() {
         return Ok(());
     }
@@ -87,6 +89,6 @@ fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure>
             format!("--common compares the items that all of them ran, {shared} of these two")
         }
     };
-    let (first, other, only) = (first.path.display(), other.path.display(), only.join(", "));
+    let (first, other) = (first.path.display(), other.path.display());
     Err(Failure::usage(format!("{first} and {other} ran over different items: {only}"), &hint))
 }

@@ -1,11 +1,13 @@
 //! A comparison as tables: the runs, what they cost, how the first compares with each other, and what flips between them.
 
+use itertools::Itertools;
+
 use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
 use crate::analysis::health;
-use crate::analysis::metrics::number::plain;
+use crate::analysis::metrics::over_runs::plain;
 use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::{Labelled, costs};
+use crate::analysis::tables::{Labelled, cost_table};
 use crate::data::ItemKind;
 
 impl Comparison {
@@ -41,7 +43,7 @@ impl Comparison {
             let of = row.figures.cost.as_ref()?;
             Some(Labelled { group: "", label: &row.run, of, health: row.figures.parse_health })
         });
-        vec![self.accuracy(), costs::table(&costs.collect::<Vec<_>>()), self.differences()]
+        vec![self.accuracy(), cost_table(&costs.collect::<Vec<_>>()), self.differences()]
     }
 
     fn accuracy(&self) -> Table {
@@ -67,11 +69,11 @@ impl Comparison {
             .text("run", |pair| &pair.other)
             .interval("accuracy", |pair| pair.difference.as_ref())
             .text("exact McNemar, by run", |pair| {
-                let tests = pair.mcnemar.iter().map(|test| {
+                let mut tests = pair.mcnemar.iter().map(|test| {
                     let (lost, won) = (test.only_left, test.only_right);
                     format!("p = {:.4} ({won} won, {lost} lost)", test.p_value)
                 });
-                tests.collect::<Vec<_>>().join(", ")
+                tests.join(", ")
             })
             .spread(format!("the same {answer}"), |pair| pair.agreement.as_ref())
             .number("right → wrong", |pair| pair.flips_to(Direction::RightToWrong).len())
@@ -127,9 +129,8 @@ fn flips(flips: &[&Flip], direction: &str, kind: ItemKind) -> Table {
         .text(item, |flips| &flips[0].item)
         .text("gold", |flips| flips[0].gold.to_string())
         .text(format!("{answer}s"), |flips| {
-            let runs =
-                flips.iter().map(|flip| format!("run {}: {} → {}", flip.run, flip.from, flip.to));
-            runs.collect::<Vec<_>>().join(", ")
+            let run = |flip: &&Flip| format!("run {}: {} → {}", flip.run, flip.from, flip.to);
+            flips.iter().map(run).join(", ")
         })
         .build()
 }

@@ -1,6 +1,4 @@
 //! The shared task MEDIQA-CORR 2024: its submission file and its official scorer.
 
-pub mod figures;
 pub mod score;
 pub mod submission;
-mod template;

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::over_runs::OverRuns;
+use super::over_runs::{OverRuns, mean};
+use crate::systems::exemplars::vectors::cosine;
 
 /// One question's normalised answers; none where the item errored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,6 @@ pub struct Trajectories<'a> {
 
 /// Shares of the questions with two trajectories or more, per run and over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Agreement {
     pub agreement_at_0: OverRuns,
     pub same_wrong_at_0: OverRuns,
@@ -65,6 +65,42 @@ pub fn agree<S: AsRef<str> + PartialEq>(answers: &[S]) -> bool {
 /// Whether they agree, and not on the gold option.
 pub fn same_wrong<S: AsRef<str> + PartialEq>(answers: &[S], gold: &str) -> bool {
     agree(answers) && answers[0].as_ref() != gold
+}
+
+/// The mean over all pairs of `vectors`, −1 to 1; `None` where fewer than two make no pair. A vector of zeros has the
+/// cosine 0 with every other, as sentence-transformers has it.
+pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Option<f64> {
+    let mut cosines = Vec::new();
+    for (place, left) in vectors.iter().enumerate() {
+        for right in &vectors[place + 1..] {
+            cosines.push(cosine(left, right));
+        }
+    }
+    mean(&cosines)
+}
+
+/// What a disagreement costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// Every one the same.
+    None,
+    /// The square of the distance between the scores.
+    Quadratic,
+}
+
+/// From the scores of two raters on the same cases, in the same order: 1 where they always agree, 0 where they do as often
+/// as by chance. `None` where chance leaves no disagreement to beat: no case at all, or all scores of both the same.
+pub fn cohen_kappa(left: &[u8], right: &[u8], weights: Weights) -> Option<f64> {
+    let cost = |&one: &u8, &other: &u8| match weights {
+        Weights::None => u64::from(one != other),
+        Weights::Quadratic => u64::from(one.abs_diff(other)).pow(2),
+    };
+    let pairs = left.iter().zip(right);
+    let observed: u64 = pairs.map(|(one, other)| cost(one, other)).sum();
+    let all_pairs = left.iter().flat_map(|one| right.iter().map(move |other| cost(one, other)));
+    // Over n² pairs, where the observed ones are over n.
+    let expected: u64 = all_pairs.sum();
+    (expected > 0).then(|| 1.0 - (observed * left.len() as u64) as f64 / expected as f64)
 }
 
 #[cfg(test)]
@@ -128,5 +164,75 @@ mod tests {
         assert_eq!(agreement.lone_at_0.per_run, [2.0 / 3.0]);
         assert_eq!(agreement.lone_at_final.per_run, [2.0 / 3.0]);
         assert_eq!(Agreement::over_runs(&[vec![question(&["A"]); 4]]), None);
+    }
+}
+
+#[cfg(test)]
+mod similarity_tests {
+    use super::*;
+
+    fn mean(vectors: &[&[f32]]) -> Option<f64> {
+        let vectors: Vec<Vec<f32>> = vectors.iter().map(|vector| vector.to_vec()).collect();
+        mean_pairwise_cosine(&vectors)
+    }
+
+    #[test]
+    fn lengths_do_not_matter_and_every_pair_counts_once() {
+        assert_eq!(mean(&[&[3.0, 4.0], &[0.3, 0.4]]), Some(1.0));
+        assert_eq!(mean(&[&[1.0, 0.0], &[0.0, 2.0]]), Some(0.0));
+        assert_eq!(mean(&[&[1.0, 0.0], &[-2.0, 0.0]]), Some(-1.0));
+        // Pairs: 1, 0, 0.
+        let three = mean(&[&[1.0, 0.0], &[1.0, 0.0], &[0.0, 1.0]]).unwrap();
+        assert!((three - 1.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn one_vector_has_no_pair_and_zeros_no_direction() {
+        assert_eq!(mean(&[]), None);
+        assert_eq!(mean(&[&[1.0]]), None);
+        assert_eq!(mean(&[&[0.0, 0.0], &[1.0, 0.0]]), Some(0.0));
+    }
+}
+
+#[cfg(test)]
+mod kappa_tests {
+    use super::*;
+
+    /// Both said yes 20 times, no 15 times; the first alone yes 5 times, the second alone 10 times: observed 0.7, by chance
+    /// 0.5, so (0.7 − 0.5) / (1 − 0.5).
+    #[test]
+    fn the_textbook_table_gives_two_fifths() {
+        let table = [(1, 1, 20), (1, 0, 5), (0, 1, 10), (0, 0, 15)];
+        let side = |of: fn(&(u8, u8, usize)) -> u8| {
+            let runs = table.iter().map(|row| vec![of(row); row.2]);
+            runs.collect::<Vec<_>>().concat()
+        };
+        let (left, right) = (side(|row| row.0), side(|row| row.1));
+        for weights in [Weights::None, Weights::Quadratic] {
+            let found = cohen_kappa(&left, &right, weights).unwrap();
+            assert!((found - 0.4).abs() < 1e-15, "{weights:?}: {found}");
+        }
+    }
+
+    /// By hand: 2 of the 4 differ, by 1 and by 2; of all 16 pairs 12 do, and their squares sum to 32.
+    #[test]
+    fn a_far_disagreement_weighs_more() {
+        let (left, right) = ([0, 1, 2, 3], [0, 2, 2, 1]);
+        let unweighted = cohen_kappa(&left, &right, Weights::None).unwrap();
+        assert!((unweighted - (1.0 - 2.0 * 4.0 / 12.0)).abs() < 1e-15);
+        let quadratic = cohen_kappa(&left, &right, Weights::Quadratic).unwrap();
+        assert!((quadratic - (1.0 - 5.0 * 4.0 / 32.0)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn constant_scores_have_no_kappa_and_one_constant_rater_has_zero() {
+        for weights in [Weights::None, Weights::Quadratic] {
+            assert_eq!(cohen_kappa(&[], &[], weights), None);
+            assert_eq!(cohen_kappa(&[2, 2, 2], &[2, 2, 2], weights), None);
+            assert_eq!(cohen_kappa(&[2, 2, 2], &[1, 2, 3], weights), Some(0.0));
+            assert_eq!(cohen_kappa(&[1, 1], &[2, 2], weights), Some(0.0));
+            assert_eq!(cohen_kappa(&[0, 3, 1], &[0, 3, 1], weights), Some(1.0));
+        }
+        assert_eq!(cohen_kappa(&[0, 3], &[3, 0], Weights::Quadratic), Some(-1.0));
     }
 }

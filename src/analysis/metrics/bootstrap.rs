@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::MetricsError;
-pub use super::estimate::Estimate;
+pub use super::over_runs::Estimate;
 use crate::random::SplitMix64;
 
 /// As in the paper.
@@ -139,7 +139,6 @@ pub fn statistic(
 
 /// P-values of a mean of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct PValues {
     /// Against the mean being 0.
     pub two_sided: f64,
@@ -249,7 +248,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::metrics::number::plain;
+    use crate::analysis::metrics::over_runs::plain;
 
     fn verdicts(text: &str) -> Vec<bool> {
         text.chars().map(|verdict| verdict == '1').collect()

@@ -9,7 +9,6 @@ pub const BINS: usize = 10;
 pub type Prediction = (f64, bool);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Calibration {
     pub bins: Vec<Bin>,
     /// The mean squared distance of the confidences from 1 where right and 0 where wrong (Brier, 1950).
@@ -21,7 +20,6 @@ pub struct Calibration {
 
 /// The predictions with a confidence above `low`, up to and with `high`; the first bin has 0 too.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Bin {
     pub low: f64,
     pub high: f64,

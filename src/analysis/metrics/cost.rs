@@ -6,7 +6,6 @@ use crate::record::CallLine;
 
 /// All calls of a system, over all its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Cost {
     pub total: Spent,
     pub per_item: Spent,
@@ -18,7 +17,6 @@ pub struct Cost {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Spent {
     pub calls: f64,
     pub prompt_tokens: f64,

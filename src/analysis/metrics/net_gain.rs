@@ -11,7 +11,6 @@ use super::over_runs::mean;
 
 /// What became of the questions of all runs between round 0 and the final answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct NetGain {
     pub per_run: Vec<Flips>,
     /// Shares of all questions, over the run-mean of each question.
@@ -22,7 +21,6 @@ pub struct NetGain {
 
 /// NetGain as a difference of conditional rates: those of a run, then their means over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Conditional {
     /// Both rates are taken anew in each resample.
     pub estimate: Estimate,
@@ -36,7 +34,6 @@ pub struct Conditional {
 
 /// The flips of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Flips {
     pub wrong_to_right: usize,
     pub right_to_wrong: usize,

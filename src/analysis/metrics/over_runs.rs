@@ -1,14 +1,12 @@
-//! A share or a mean of each run, and its mean ± sample standard deviation over the runs.
+//! Figures with their spread, and how they are written: a share or a mean of each run and its sample standard deviation over the runs; a mean
+//! over questions and its interval. What rounds to zero has no minus before it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::number::plain;
-
 /// One figure, such as accuracy, of one system on one dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct OverRuns {
     pub per_run: Vec<f64>,
     pub mean: f64,
@@ -110,6 +108,77 @@ pub fn mean_and_std(values: &[f64]) -> Option<(f64, Option<f64>)> {
     Some((mean, std))
 }
 
+/// With as many digits behind the point.
+pub fn plain(value: f64, digits: usize) -> String {
+    without_minus(format!("{value:.digits$}"))
+}
+
+/// A difference, with its sign.
+pub fn signed(value: f64, digits: usize) -> String {
+    let text = without_minus(format!("{value:.digits$}"));
+    if text.starts_with(['-', 'N']) { text } else { format!("+{text}") }
+}
+
+fn without_minus(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// A mean over questions and its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    pub mean: f64,
+    /// `null` where all units are equal, which have no interval.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub n_questions: usize,
+    /// What was drawn; fewer than the questions where several make one unit.
+    pub n_units: usize,
+    /// Whether the interval is Clopper and Pearson's, for all units are right, or none is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exact: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Estimate {
+    /// The interval as a person reads it, or why there is none.
+    pub fn ends(&self, number: fn(f64, usize) -> String) -> String {
+        match self.low.zip(self.high) {
+            Some((low, high)) => {
+                let by = if self.exact { " Clopper–Pearson" } else { "" };
+                format!("[{}, {}]{by}", number(low, 4), number(high, 4))
+            }
+            None if self.n_units == 1 => "(one unit alone has no interval)".to_owned(),
+            None => format!("(all {} units are equal: no interval)", self.n_units),
+        }
+    }
+
+    /// The same less what is known without spread.
+    pub fn less(self, known: f64) -> Estimate {
+        let less = |end: Option<f64>| end.map(|end| end - known);
+        Estimate { mean: self.mean - known, low: less(self.low), high: less(self.high), ..self }
+    }
+
+    /// How many units the items are, where they are not as many.
+    pub fn drawn_together(&self) -> Option<String> {
+        let Estimate { n_questions, n_units, .. } = self;
+        (n_units < n_questions).then(|| {
+            format!("{n_questions} items are {n_units} units: questions that ask the same, and notes that share three fifths of their words, are drawn together and count once in a test.")
+        })
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", signed(self.mean, 4), self.ends(signed))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +229,21 @@ mod tests {
         let (mean, std) = mean_and_std(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert_eq!(mean, 5.0);
         assert!((std.unwrap() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-15);
+    }
+}
+
+#[cfg(test)]
+mod number_tests {
+    use super::*;
+
+    #[test]
+    fn what_rounds_to_zero_has_no_minus() {
+        assert_eq!(signed(-1e-17, 4), "+0.0000");
+        assert_eq!(signed(-0.0, 1), "+0.0");
+        assert_eq!(signed(-0.00005001, 4), "-0.0001");
+        assert_eq!(signed(0.02, 4), "+0.0200");
+        assert_eq!(plain(-0.00001, 4), "0.0000");
+        assert_eq!(plain(-0.4, 0), "0");
+        assert_eq!(plain(-0.25, 4), "-0.2500");
     }
 }

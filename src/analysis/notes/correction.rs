@@ -18,7 +18,7 @@ pub struct Correction {
     pub n_pairs: Vec<usize>,
     /// Notes that neither does, by run.
     pub n_correct_na: Vec<usize>,
-    /// In the order of [`Measure::OF_TEXTS`], without those that have no weights; AggregateScore last.
+    /// In the order of [`Measure::of_texts`], without those that have no weights; AggregateScore last.
     pub measures: Vec<Measured>,
     /// Empty without BERTScore and BLEURT, whose mean with ROUGE-1 it takes.
     pub kpcs: Vec<Kpcs>,
@@ -182,7 +182,7 @@ impl Correction {
         notes().next()?;
         // A measure that no note's language has has no figure, even where no note is a pair.
         let has_language = |measure: &Measure| notes().any(|note| measure.is_of(note.language));
-        let measures = Measure::OF_TEXTS.into_iter().filter(has_language);
+        let measures = Measure::of_texts().filter(has_language);
         let measures = measures.chain([Measure::Aggregate]);
         let kpcs = scorer.alphas.iter().map(|alpha| {
             Some(Kpcs {

@@ -1,5 +1,6 @@
 //! Whether errors were found, and where (MedGuards, §4; the published code's classification report).
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{Verdict, verdict};
@@ -174,9 +175,7 @@ fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
         let gold = first[note].gold.as_ref();
         gold.and_then(|gold| gold.kind.as_deref())
     };
-    let mut kinds: Vec<&str> = (0..first.len()).filter_map(kind).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
+    let kinds = (0..first.len()).filter_map(kind).sorted_unstable().dedup();
     let row = |name: &str| {
         let of_kind = only(verdicts, |note| kind(note) == Some(name));
         Some(ByType {
@@ -186,7 +185,7 @@ fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
             located: shares(&of_kind, |one| one.is_located)?,
         })
     };
-    kinds.into_iter().filter_map(row).collect()
+    kinds.filter_map(row).collect()
 }
 
 /// The verdicts on some of the notes.

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::confidence::{Confidence, confidence};
-use super::consensus::{Consensus, consensus};
+use super::agents::{Confidence, Consensus, confidence, consensus};
 use super::correction::Correction;
 use super::detection::{Detection, Localisation};
 use super::quality::CorrectionScorer;

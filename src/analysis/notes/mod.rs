@@ -1,14 +1,11 @@
 //! Figures of runs on notes: what was detected, located and corrected, and how the agents got there (MedGuards, §4 and Appendix A).
 
-mod columns;
-mod confidence;
-mod consensus;
+mod agents;
 mod correction;
 mod detection;
 mod evidence;
 mod figures;
 mod finding;
-mod keywords;
 mod neural;
 mod quality;
 mod search;
@@ -16,17 +13,16 @@ mod stages;
 mod submission;
 mod verdict;
 
-pub use columns::{ColumnValues, columns};
-pub use confidence::{Confidence, LowPair};
-pub use consensus::{Consensus, Settled};
-pub use correction::{Correction, Kpcs, Measured, Pairing, pairing, quality};
+pub use agents::{Confidence, Consensus, LowPair, Settled};
+pub use correction::{Correction, Corrections, Kpcs, Measured, Pairing, pairing, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, evidence, facts, may_be_followed};
 pub use figures::NoteFigures;
 pub use finding::{Finding, calls_of, capitalised, has_error, score_in_words};
-pub use keywords::{GivenKeywords, KeywordFile};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
-pub use quality::{CorrectionScorer, Measure, NeuralScores, Quality, ScoresByPair};
+pub use quality::{
+    CorrectionScorer, GivenKeywords, KeywordFile, Measure, NeuralScores, Quality, ScoresByPair,
+};
 pub use search::{SearchFigures, Spread};
 pub use stages::{CACHED_PRICE, COMPLETION_PRICE, PROMPT_PRICE, StageCost};
 pub use submission::submission;

@@ -1,13 +1,15 @@
 //! How similar a correction is to the gold one, by every measure whose weights are there.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::keywords::GivenKeywords;
-use crate::analysis::metrics::rouge_chinese::rouge_chinese;
-use crate::analysis::metrics::rouge_score::rouge_score;
-use crate::analysis::metrics::rouge_set::rouge_set;
+use crate::analysis::metrics::rouge::{rouge_chinese, rouge_score, rouge_set};
+use crate::data::json;
+use crate::diagnosis::Failure;
+use crate::digest::sha256;
+use crate::outside;
 use crate::record::Language;
 
 /// A measure of corrections. Files call it by its serialised name.
@@ -43,42 +45,34 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Those of a pair of texts alone, in the order of tables.
-    pub const OF_TEXTS: [Measure; 11] = [
-        Measure::Rouge1,
-        Measure::Rouge2,
-        Measure::RougeL,
-        Measure::Rouge1Stemmed,
-        Measure::Rouge2Stemmed,
-        Measure::RougeLStemmed,
-        Measure::Rouge1Recall,
-        Measure::Rouge1StemmedRecall,
-        Measure::BertScore,
-        Measure::BertScoreMultilingual,
-        Measure::Bleurt,
+    /// As files call each and as people write it; those of a pair of texts alone come first, in the order of tables.
+    const NAMES: [(Measure, &str, &str); 15] = [
+        (Measure::Rouge1, "rouge1", "ROUGE-1"),
+        (Measure::Rouge2, "rouge2", "ROUGE-2"),
+        (Measure::RougeL, "rougeL", "ROUGE-L"),
+        (Measure::Rouge1Stemmed, "rouge1_stemmed", "ROUGE-1, stemmed"),
+        (Measure::Rouge2Stemmed, "rouge2_stemmed", "ROUGE-2, stemmed"),
+        (Measure::RougeLStemmed, "rougeL_stemmed", "ROUGE-L, stemmed"),
+        (Measure::Rouge1Recall, "rouge1_recall", "ROUGE-1 recall"),
+        (Measure::Rouge1StemmedRecall, "rouge1_stemmed_recall", "ROUGE-1 recall, stemmed"),
+        (Measure::BertScore, "bertscore", "BERTScore"),
+        (Measure::BertScoreMultilingual, "bertscore_multilingual", "BERTScore, multilingual BERT"),
+        (Measure::Bleurt, "bleurt", "BLEURT"),
+        (Measure::Aggregate, "aggregate", "AggregateScore"),
+        (Measure::Kpcs, "kpcs", "KPCS"),
+        (Measure::KpcsUngated, "kpcs_ungated", "KPCS, without the zero"),
+        (Measure::KpcsGated, "kpcs_gated", "KPCS, gated"),
     ];
 
-    /// As files call it, and as people write it.
+    /// Those of a pair of texts alone, in the order of tables.
+    pub fn of_texts() -> impl Iterator<Item = Measure> {
+        let all = Measure::NAMES.iter().map(|(measure, ..)| *measure);
+        all.filter(|measure| *measure < Measure::Aggregate)
+    }
+
     fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Measure::Rouge1 => ("rouge1", "ROUGE-1"),
-            Measure::Rouge2 => ("rouge2", "ROUGE-2"),
-            Measure::RougeL => ("rougeL", "ROUGE-L"),
-            Measure::Rouge1Stemmed => ("rouge1_stemmed", "ROUGE-1, stemmed"),
-            Measure::Rouge2Stemmed => ("rouge2_stemmed", "ROUGE-2, stemmed"),
-            Measure::RougeLStemmed => ("rougeL_stemmed", "ROUGE-L, stemmed"),
-            Measure::Rouge1Recall => ("rouge1_recall", "ROUGE-1 recall"),
-            Measure::Rouge1StemmedRecall => ("rouge1_stemmed_recall", "ROUGE-1 recall, stemmed"),
-            Measure::BertScore => ("bertscore", "BERTScore"),
-            Measure::BertScoreMultilingual => {
-                ("bertscore_multilingual", "BERTScore, multilingual BERT")
-            }
-            Measure::Bleurt => ("bleurt", "BLEURT"),
-            Measure::Aggregate => ("aggregate", "AggregateScore"),
-            Measure::Kpcs => ("kpcs", "KPCS"),
-            Measure::KpcsUngated => ("kpcs_ungated", "KPCS, without the zero"),
-            Measure::KpcsGated => ("kpcs_gated", "KPCS, gated"),
-        }
+        let mut all = Measure::NAMES.iter();
+        all.find(|(measure, ..)| *measure == self).map_or(("", ""), |one| (one.1, one.2))
     }
 
     /// As files call it.
@@ -88,10 +82,8 @@ impl Measure {
 
     /// Whether it needs the weights of BERTScore or BLEURT.
     pub fn is_neural(self) -> bool {
-        use Measure::{Aggregate, BertScore, BertScoreMultilingual, Bleurt};
-        use Measure::{Kpcs, KpcsGated, KpcsUngated};
-        matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate)
-            || matches!(self, Kpcs | KpcsUngated | KpcsGated)
+        // Every one behind those of ROUGE.
+        self >= Measure::BertScore
     }
 
     /// As people write it.
@@ -117,7 +109,7 @@ impl Measure {
     }
 }
 
-/// Scores of one pair, each from 0 to 1, by those of [`Measure::OF_TEXTS`] that its language has and whose weights are there.
+/// Scores of one pair, each from 0 to 1, by those of [`Measure::of_texts`] that its language has and whose weights are there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quality(BTreeMap<Measure, f64>);
 
@@ -196,7 +188,7 @@ impl Quality {
         Quality(scores)
     }
 
-    /// By one of [`Measure::OF_TEXTS`].
+    /// By one of [`Measure::of_texts`].
     pub fn get(&self, measure: Measure) -> Option<f64> {
         self.0.get(&measure).copied()
     }
@@ -209,6 +201,45 @@ impl Quality {
     }
 }
 
+/// Keywords that corrections must name, of one or several files beside the notes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GivenKeywords {
+    /// By note id.
+    pub by_note: BTreeMap<String, Vec<String>>,
+    pub files: Vec<KeywordFile>,
+}
+
+/// What results keep of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeywordFile {
+    pub path: String,
+    pub sha256: String,
+    /// Notes that it has keywords of.
+    pub notes: usize,
+}
+
+impl GivenKeywords {
+    /// # Errors
+    /// A file that is not there, or is no object from note id to a list of keywords.
+    pub fn read(&mut self, path: &Path) -> Result<(), Failure> {
+        let bytes = outside::file(path)?;
+        let read: BTreeMap<String, Vec<String>> =
+            json::read(&bytes).map_err(|error| {
+                Failure::usage(
+                    format!("{}: {error}", path.display()),
+                    "expected a JSON object from note id to a list of keywords, as `wardround data keywords` writes it",
+                )
+            })?;
+        self.files.push(KeywordFile {
+            path: path.display().to_string(),
+            sha256: sha256(&bytes),
+            notes: read.len(),
+        });
+        self.by_note.extend(read);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +248,7 @@ mod tests {
     fn a_measure_has_one_name_everywhere() {
         use Measure::{Aggregate, Kpcs, KpcsGated, KpcsUngated};
         let derived = [Aggregate, Kpcs, KpcsUngated, KpcsGated];
-        for measure in Measure::OF_TEXTS.into_iter().chain(derived) {
+        for measure in Measure::of_texts().chain(derived) {
             let json = serde_json::to_value(measure).unwrap();
             assert_eq!(json, measure.name());
         }

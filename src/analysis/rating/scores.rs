@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::BEST;
 use super::key::{Key, KeyEntry, KeyRun};
-use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
+use crate::analysis::metrics::agreement::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::{Cell, Table};
 

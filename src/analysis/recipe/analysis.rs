@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::results::CellResult;
 use crate::analysis::metrics::agreement::Agreement;
+use crate::analysis::metrics::agreement::mean_pairwise_cosine;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::net_gain::{Conditional, net_gain};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
-use crate::analysis::metrics::similarity::mean_pairwise_cosine;
 use crate::analysis::outcomes::{Outcomes, When};
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;

@@ -83,11 +83,7 @@ struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     fn of(cell: &CellOutcomes<'a>, price: fn(&CallLine) -> usize) -> Costs<'a> {
-        let mut calls: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
-        for call in cell.outcomes.contents.calls.by_key().into_values() {
-            calls.entry((call.run, &call.item)).or_default().push(call);
-        }
-        Costs { calls, price }
+        Costs { calls: cell.outcomes.calls(), price }
     }
 
     fn sum(&self, line: &AnswerLine, of: impl Fn(&CallLine) -> bool) -> usize {

@@ -1,11 +1,13 @@
 //! The table of what guarding gains: ours, then the paper's rows, with what it prints beside what its own columns give.
 
+use itertools::Itertools;
+
 use super::improvement::{Gain, ImprovementRow};
 use super::notes::full;
 use super::results::RecipeResults;
 use super::tables::{cell, dataset};
 use crate::analysis::metrics::bootstrap::{Estimate, PValues};
-use crate::analysis::metrics::number::signed;
+use crate::analysis::metrics::over_runs::signed;
 use crate::analysis::table::Table;
 use crate::experiment::recipe::paper::{PrintedGain, PublishedEntry};
 use crate::experiment::recipe::{NoteColumn, Recipe};
@@ -133,9 +135,7 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     }
     let table = table
         .under("")
-        .text("columns", |row| {
-            row.columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
-        })
+        .text("columns", |row| row.columns.iter().map(|column| column.label()).join(", "))
         .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. One-sided P-values are against no gain or a loss. The difference by note and the bootstrap are of the composites. Of the paper's rows all is computed from its columns, but for what stands as it prints it.")
         .notes(rows.iter().filter_map(|row| contradiction(recipe, row)))
         .build();

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::metrics::bootstrap::{self, Estimate, PValues};
-use crate::analysis::metrics::paired_t::{PairedT, paired_t};
-use crate::analysis::notes::{ColumnValues, CorrectionScorer, columns};
+use crate::analysis::metrics::kpcs::ALPHA;
+use crate::analysis::metrics::over_runs::mean;
+use crate::analysis::metrics::significance::{PairedT, paired_t};
+use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, Verdict, verdict};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
@@ -119,6 +121,71 @@ pub fn improvements(
         });
     }
     Ok(rows)
+}
+
+/// One column of MedGuards' tables, of one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnValues {
+    pub name: NoteColumn,
+    /// `[runs][notes]`, from 0 to 1. Of a correction: its score, 1 where neither side corrects, 0 where one does.
+    pub values: Vec<Vec<f64>>,
+    /// Of a correction, the mean over the pairs, averaged over the runs, `None` where a run has no pair; else the mean of `values`.
+    pub over_pairs: Option<f64>,
+}
+
+impl ColumnValues {
+    /// Each note's mean over the runs.
+    pub fn by_note(&self) -> Vec<f64> {
+        let notes = self.values.first().map_or(0, Vec::len);
+        let of_note = |note: usize| self.values.iter().map(|run| run[note]).collect::<Vec<_>>();
+        (0..notes).filter_map(|note| mean(&of_note(note))).collect()
+    }
+
+    /// The mean of `values`: of a correction, the composite.
+    pub fn composite(&self) -> f64 {
+        mean(&self.by_note()).unwrap_or_default()
+    }
+}
+
+/// What a column of corrections is measured by; `None` of the others. ROUGE-1 is that of the published code.
+pub fn measure_of(column: NoteColumn, is_medec: bool) -> Option<Measure> {
+    match column {
+        NoteColumn::Detection | NoteColumn::Localisation => None,
+        NoteColumn::Rouge1 => Some(Measure::rouge1(is_medec)),
+        NoteColumn::BertScore => Some(Measure::BertScore),
+        NoteColumn::Bleurt => Some(Measure::Bleurt),
+        NoteColumn::Aggregate => Some(Measure::Aggregate),
+        NoteColumn::Kpcs => Some(Measure::Kpcs),
+    }
+}
+
+/// Those columns whose weights are there; none without graded notes.
+pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<ColumnValues> {
+    if outcomes.items().is_empty() {
+        return Vec::new();
+    }
+    let corrections = Corrections::of(outcomes, scorer);
+    let of_notes = |name, is_right: fn(&Verdict) -> bool| {
+        let value = |note| f64::from(u8::from(is_right(&verdict(note))));
+        let runs = outcomes.notes().into_iter();
+        let values = runs.map(|run| run.into_iter().map(value).collect()).collect();
+        let column = ColumnValues { name, values, over_pairs: None };
+        Some(ColumnValues { over_pairs: Some(column.composite()), ..column })
+    };
+    let of_corrections = |name, measure| {
+        let over_pairs = corrections.measured(measure, ALPHA)?.subset;
+        Some(ColumnValues {
+            name,
+            values: corrections.parts(measure, ALPHA)?,
+            over_pairs: over_pairs.map(|one| one.mean),
+        })
+    };
+    let column = |name| match (name, measure_of(name, outcomes.is_medec())) {
+        (_, Some(measure)) => of_corrections(name, measure),
+        (NoteColumn::Localisation, None) => of_notes(name, |one| one.is_located),
+        (_, None) => of_notes(name, |one| one.is_detected),
+    };
+    NoteColumn::ALL.into_iter().filter_map(column).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 pub mod analysis;
 pub mod budget;
-pub mod columns;
 #[cfg(test)]
 pub(super) mod fixtures;
 mod gains;

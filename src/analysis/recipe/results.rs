@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -285,14 +286,8 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
 
 /// Weights, number formats, thinking, decoding, items, runs: shown with every table.
 fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (_, contents) in cells {
-        for line in contents.plan.panel.iter().map(member) {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-    }
+    let members = cells.iter().flat_map(|(_, contents)| &contents.plan.panel);
+    let mut lines: Vec<String> = members.map(member).unique().collect();
     lines.push(conditions::decoding(recipe.decoding).to_owned());
     if let Some((_, contents)) = cells.first() {
         let plan = &contents.plan;

@@ -1,12 +1,14 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
+use itertools::Itertools;
+
 use super::notes;
 use super::results::{CellResult, RecipeResults};
 use crate::analysis::health::NOTE;
 use crate::analysis::metrics::bootstrap::RESAMPLES;
 use crate::analysis::metrics::over_runs::{Spread, mean};
 use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::{Labelled, calibration, costs};
+use crate::analysis::tables::{Labelled, calibration_table, cost_table};
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, MethodEntry};
 use crate::experiment::recipe::paper::PrintedTable;
@@ -23,8 +25,8 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         budgets(recipe, results),
         collapse(recipe, results),
         cases(recipe, results),
-        (!calibrations.is_empty()).then(|| calibration::table(&calibrations)),
-        (!costs.is_empty()).then(|| costs::table(&costs)),
+        (!calibrations.is_empty()).then(|| calibration_table(&calibrations)),
+        (!costs.is_empty()).then(|| cost_table(&costs)),
     ];
     tables.extend(found.into_iter().flatten());
     for printed in &recipe.printed {
@@ -106,7 +108,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
             table = table
                 .spread("paper", |method| {
                     let [mean, std] = found(method)?.paper?;
-                    Some(Cell::Spread { mean, std: Some(std), n: None, best: false })
+                    Some(Spread { mean, std: Some(std), n: None })
                 })
                 .interval("ours − paper", |method| {
                     let found = found(method)?;
@@ -123,8 +125,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
 }
 
 fn ours(cell: &CellResult, best: bool) -> Cell {
-    let cell = cell.spread();
-    cell.map_or("no gold".into(), |Spread { mean, std, n }| Cell::Spread { mean, std, n, best })
+    cell.spread().map_or("no gold".into(), |spread| Cell::Spread(spread, best))
 }
 
 /// Whether no method does better on the dataset, once all have run; methods that tie for best all do.
@@ -177,8 +178,7 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("p, Holm", |row| row.p_adjusted.map(|p| format!("{p:.3}")))
         .number("could be seen", |row| row.detectable)
         .text("exact McNemar p, by run", |row| {
-            let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
-            tests.collect::<Vec<_>>().join(", ")
+            row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value)).join(", ")
         })
         .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table, and for a best system that is the one the paper names, which has no row of its own. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
         .unless_empty()
@@ -249,12 +249,8 @@ fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 
 /// Rounds apart by `/`; a missing letter as a dash.
 fn letters(rounds: &[Vec<String>]) -> String {
-    let shown = |letter: &String| match letter.as_str() {
-        "" => "–".to_owned(),
-        letter => letter.to_owned(),
-    };
-    let round = |round: &Vec<String>| round.iter().map(shown).collect::<Vec<_>>().join(" ");
-    rounds.iter().map(round).collect::<Vec<_>>().join(" / ")
+    let shown = |letter: &String| if letter.is_empty() { "–".to_owned() } else { letter.clone() };
+    rounds.iter().map(|round| round.iter().map(shown).join(" ")).join(" / ")
 }
 
 /// What cells have of a thing, under the dataset's label with the method's.

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::column::Kind;
 use crate::analysis::metrics::bootstrap::Estimate;
-use crate::analysis::metrics::number::{plain, signed};
-use crate::analysis::metrics::over_runs::{OverRuns, Spread};
+use crate::analysis::metrics::over_runs::{OverRuns, Spread, plain, signed};
 use crate::experiment::recipe::paper::PapersDifference;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -15,13 +13,8 @@ pub enum Cell {
     Count(usize),
     /// A number and the digits that text shows of it.
     Number(f64, usize),
-    Spread {
-        mean: f64,
-        std: Option<f64>,
-        n: Option<usize>,
-        /// Whether no other row does better.
-        best: bool,
-    },
+    /// And whether no other row does better.
+    Spread(Spread, bool),
     /// A paper's, with a sign, being a difference; without an interval where it prints none.
     Interval {
         mean: f64,
@@ -63,11 +56,16 @@ impl From<f64> for Cell {
     }
 }
 
+impl From<Spread> for Cell {
+    fn from(spread: Spread) -> Cell {
+        Cell::Spread(spread, false)
+    }
+}
+
 /// A mean with its spread over the runs.
 impl From<&OverRuns> for Cell {
     fn from(figure: &OverRuns) -> Cell {
-        let OverRuns { mean, std, per_run } = figure;
-        Cell::Spread { mean: *mean, std: *std, n: Some(per_run.len()), best: false }
+        Spread::from(figure).into()
     }
 }
 
@@ -109,9 +107,7 @@ impl Cell {
             Cell::Text(text) => text.clone(),
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, digits) => plain(*value, *digits),
-            Cell::Spread { mean, std, n, .. } => {
-                Spread { mean: *mean, std: *std, n: *n }.to_string()
-            }
+            Cell::Spread(spread, _) => spread.to_string(),
             Cell::Interval { mean, low, high } => {
                 let ends = |(low, high)| format!(" [{}, {}]", signed(low, 4), signed(high, 4));
                 signed(*mean, 4) + &low.zip(*high).map(ends).unwrap_or_default()
@@ -122,7 +118,7 @@ impl Cell {
 
     /// Whether no other row does better.
     pub fn is_best(&self) -> bool {
-        matches!(self, Cell::Spread { best: true, .. })
+        matches!(self, Cell::Spread(_, true))
     }
 
     /// The estimate that it shows.
@@ -141,7 +137,7 @@ impl Cell {
             Cell::Text(text) => vec![text.clone()],
             Cell::Count(count) => vec![count.to_string()],
             Cell::Number(value, _) => vec![value.to_string()],
-            Cell::Spread { mean, std, n, .. } => {
+            Cell::Spread(Spread { mean, std, n }, _) => {
                 let n = n.map_or(String::new(), |n| n.to_string());
                 vec![mean.to_string(), number(*std), n]
             }
@@ -160,11 +156,57 @@ impl Cell {
             Cell::Text(text) => json!(text),
             Cell::Count(count) => json!(count),
             Cell::Number(value, _) => json!(value),
-            Cell::Spread { mean, std, n, .. } => json!({"mean": mean, "std": std, "n": n}),
+            Cell::Spread(Spread { mean, std, n }, _) => json!({"mean": mean, "std": std, "n": n}),
             Cell::Interval { mean, low, high }
             | Cell::Estimate(Estimate { mean, low, high, .. }) => {
                 json!({"mean": mean, "low": low, "high": high})
             }
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The heading that it shares with its neighbours; may be empty.
+    pub over: String,
+    pub label: String,
+    pub kind: Kind,
+}
+
+/// What a column holds, and so how many fields it takes in CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Number,
+    /// A mean, its standard deviation, and how many values they are of.
+    Spread,
+    /// A mean and the ends of its interval.
+    Interval,
+}
+
+impl Column {
+    /// With that which it shares.
+    pub fn heading(&self) -> String {
+        match self.over.as_str() {
+            "" => self.label.clone(),
+            over => format!("{over}: {}", self.label),
+        }
+    }
+
+    /// The headings of its fields in CSV.
+    pub(super) fn headings(&self) -> Vec<String> {
+        let heading = self.heading();
+        self.kind.fields().iter().map(|field| format!("{heading}{field}")).collect()
+    }
+}
+
+impl Kind {
+    /// What its fields' headings add to the column's.
+    pub(super) fn fields(self) -> &'static [&'static str] {
+        match self {
+            Kind::Text | Kind::Number => &[""],
+            Kind::Spread => &["", " std", " n"],
+            Kind::Interval => &["", " low", " high"],
         }
     }
 }

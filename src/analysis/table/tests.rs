@@ -1,9 +1,11 @@
 //! A table as Markdown, CSV and JSON.
 
 use super::*;
+use crate::analysis::metrics::over_runs::Spread;
 
 pub(crate) fn table() -> Table {
-    let spread = |mean, best| Some(Cell::Spread { mean, std: Some(0.125), n: Some(3), best });
+    let spread =
+        |mean, best| Some(Cell::Spread(Spread { mean, std: Some(0.125), n: Some(3) }, best));
     let rows = [
         ("Single", "a, \"b\" | c", spread(1.0 / 3.0, true), None),
         ("Single", "<script>", spread(0.25, false), Some([0.1, -0.2, 0.4])),

@@ -1,5 +1,7 @@
 //! The table of corrections by every measure, and what is said of measures without weights.
 
+use itertools::Itertools;
+
 use super::notes::Entry;
 use crate::analysis::notes::{Correction, Measure, Measured, NoteFigures};
 use crate::analysis::table::Table;
@@ -57,7 +59,7 @@ fn counts(entry: &Entry<'_>, correction: &Correction) -> String {
 
 fn lines(correction: &Correction) -> Vec<Line<'_>> {
     let line = |label: &str, found, remark| Line { label: label.to_owned(), found, remark };
-    let measures = Measure::OF_TEXTS.into_iter().chain([Measure::Aggregate]);
+    let measures = Measure::of_texts().chain([Measure::Aggregate]);
     let mut lines: Vec<Line<'_>> = measures
         .map(|measure| {
             let found = correction.measure(measure);
@@ -90,14 +92,12 @@ fn lines(correction: &Correction) -> Vec<Line<'_>> {
 /// What is said where BERTScore, BLEURT or both have no weights.
 pub fn missing_weights(figures: &NoteFigures) -> Option<String> {
     let correction = figures.correction.as_ref()?;
-    let missing = [Measure::BertScore, Measure::Bleurt]
-        .into_iter()
-        .filter(|measure| correction.measure(*measure).is_none());
-    let names: Vec<&str> = missing.map(Measure::label).collect();
+    let mut names = vec![Measure::BertScore, Measure::Bleurt];
+    names.retain(|measure| correction.measure(*measure).is_none());
     (!names.is_empty()).then(|| {
         format!(
             "{}, and with {} AggregateScore and KPCS: {NOT_COMPUTED}",
-            names.join(" and "),
+            names.iter().map(|measure| measure.label()).join(" and "),
             if names.len() == 1 { "it" } else { "them" },
         )
     })

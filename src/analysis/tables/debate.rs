@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::percent;
-use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
+use crate::analysis::metrics::agreement::{Weights, cohen_kappa};
 use crate::analysis::table::Table;
 use crate::experiment::plan::Plan;
 use crate::record::{AnswerLine, Cause};

@@ -1,8 +1,8 @@
 //! How systems that search came to their answers, as tables: what it took, what failed, which sources were shown.
 
 use super::notes::{Entry, Of, table};
-use crate::analysis::notes::{SearchFigures, Spread};
-use crate::analysis::table::{Cell, Table, TableBuilder};
+use crate::analysis::notes::SearchFigures;
+use crate::analysis::table::{Table, TableBuilder};
 
 /// None where nothing searches.
 pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
@@ -22,19 +22,18 @@ fn by_entry<'a>(
 }
 
 fn effort(entries: &[Entry<'_>]) -> Option<Table> {
-    let spread = |of: &Spread| Cell::Spread { mean: of.mean, std: of.std, n: None, best: false };
     by_entry("search-effort", "Steps, turns and time", entries)
-        .spread("MedReAct steps a note", |row| spread(&row.of.steps))
-        .spread("turns a note", |row| spread(&row.of.turns))
-        .spread("reflexions a note", |row| spread(&row.of.reflexions))
+        .spread("MedReAct steps a note", |row| row.of.steps)
+        .spread("turns a note", |row| row.of.turns)
+        .spread("reflexions a note", |row| row.of.reflexions)
         .under("seconds a step")
-        .spread("all steps", |row| spread(&row.of.seconds_a_step))
-        .spread("those that search", |row| spread(&row.of.seconds_a_searching_step))
+        .spread("all steps", |row| row.of.seconds_a_step)
+        .spread("those that search", |row| row.of.seconds_a_searching_step)
         .under("milliseconds of a step that searches")
-        .spread("generate", |row| spread(&row.of.generate_ms))
-        .spread("embed", |row| spread(&row.of.embed_ms))
-        .spread("scan", |row| spread(&row.of.scan_ms))
-        .spread("rerank", |row| spread(&row.of.rerank_ms))
+        .spread("generate", |row| row.of.generate_ms)
+        .spread("embed", |row| row.of.embed_ms)
+        .spread("scan", |row| row.of.scan_ms)
+        .spread("rerank", |row| row.of.rerank_ms)
         .note("Mean ± sample standard deviation, over the notes of all runs and over their steps. A step is a call with the search that it asks for; calls overlap in time. The published release leaves the last step of each turn, which searches nothing, out of its times: both are given.")
         .unless_empty()
 }

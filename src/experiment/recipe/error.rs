@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use itertools::Itertools;
 use thiserror::Error;
 
 use crate::fault::faults;
@@ -13,8 +14,8 @@ faults! {
         Unknown { name: String } => Usage,
             format!(
                 "the recipes are {}, of whole papers {}; or give a file",
-                super::built_in::names().collect::<Vec<_>>().join(", "),
-                super::built_in::papers().collect::<Vec<_>>().join(", ")
+                super::built_in::names().join(", "),
+                super::built_in::papers().join(", ")
             );
         #[error("{path}: {problem}")]
         Malformed { path: String, problem: String } => Usage;

@@ -7,10 +7,8 @@
 pub mod built_in;
 pub mod cells;
 mod check;
-mod column;
 pub mod error;
 pub mod file;
-pub mod machine;
 pub mod manifest;
 pub mod paper;
 pub mod run;
@@ -19,6 +17,6 @@ pub mod run;
 pub const NEW_ON_QUESTIONS: &str = include_str!("new_on_questions.toml");
 /// The same on notes.
 pub const NEW_ON_NOTES: &str = include_str!("new_on_notes.toml");
-pub use column::NoteColumn;
 pub use error::RecipeError;
 pub use file::Recipe;
+pub use paper::NoteColumn;

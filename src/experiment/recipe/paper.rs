@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::NoteColumn;
-
 /// The paper's figures that belong to no cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,4 +74,44 @@ pub struct PrintedTable {
     /// What its own numbers contradict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A column; recipes call it by its serialised name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NoteColumn {
+    Detection,
+    Localisation,
+    Rouge1,
+    BertScore,
+    Bleurt,
+    /// The mean of ROUGE-1, BERTScore and BLEURT, which the shared task is ranked by.
+    Aggregate,
+    Kpcs,
+}
+
+impl NoteColumn {
+    /// In the order of Table 2, the aggregate behind what it is made of.
+    pub const ALL: [NoteColumn; 7] = [
+        NoteColumn::Detection,
+        NoteColumn::Localisation,
+        NoteColumn::Rouge1,
+        NoteColumn::BertScore,
+        NoteColumn::Bleurt,
+        NoteColumn::Aggregate,
+        NoteColumn::Kpcs,
+    ];
+
+    /// As people write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            NoteColumn::Detection => "detection",
+            NoteColumn::Localisation => "localisation",
+            NoteColumn::Rouge1 => "ROUGE-1",
+            NoteColumn::BertScore => "BERTScore",
+            NoteColumn::Bleurt => "BLEURT",
+            NoteColumn::Aggregate => "AggregateScore",
+            NoteColumn::Kpcs => "KPCS",
+        }
+    }
 }

@@ -1,6 +1,5 @@
 //! Runs a recipe: every cell that has not run yet, one after another.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,17 +17,16 @@ use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::Interrupted;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Shared;
+use crate::experiment::library::auxiliary_models;
 use crate::experiment::models::Models;
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
-use crate::experiment::room::auxiliary_models;
 use crate::experiment::run::{Inputs, Run};
 use crate::experiment::spec::Spec;
 use crate::experiment::verify::read_finished;
 use crate::experiment::whole_file;
 use crate::hub::HubOptions;
 use crate::outside;
-use crate::record::CallLine;
 
 /// What running a recipe takes besides its manifest.
 #[derive(Clone)]
@@ -159,13 +157,12 @@ impl RecipeRun {
         let total = resolved.cells.len();
         let mut unloaded = Some(resolved.models);
         let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
-        // The calls that cells of one dataset made, by their requests; those of another share none.
-        let (mut calls, mut dataset) = (Arc::<HashMap<String, CallLine>>::default(), None);
-        let mut finished = Vec::new();
+        let (mut dataset, mut finished) = (None, Vec::new());
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
             if dataset.replace(cell.dataset) != Some(cell.dataset) {
-                calls = Arc::default();
+                // Cells of one dataset share their calls, and none with those of another.
+                driver.shared = Arc::default();
             }
             let ran = || {
                 if let Some(contents) = finished_run(&directory, &run.plan, self.allow_version)? {
@@ -178,17 +175,15 @@ impl RecipeRun {
                 if let Some(models) = unloaded.take() {
                     driver.models = models.start()?;
                 }
-                driver.shared = calls.clone();
                 let ended = driver.execute(run, begun, &directory);
-                // The only other reference to the map is dropped, so that adding calls copies none.
-                driver.shared = Arc::default();
                 let executed = ended.map_err(|error| self.in_this_folder(error))?;
                 on_cell(&executed)?;
                 Ok(executed.contents)
             };
             match ran() {
                 Ok(contents) => {
-                    let known = Arc::make_mut(&mut calls);
+                    // The run has ended, and with it every other holder of the map.
+                    let known = Arc::make_mut(&mut driver.shared);
                     // A call of a member elsewhere has no request that fixes its text.
                     let made =
                         contents.calls.records.iter().filter(|call| !call.request.is_empty());

@@ -1,5 +1,7 @@
 //! Charts of tables: what columns of a table hold, drawn under the headings of its rows.
 
+use itertools::Itertools;
+
 use super::{Drawing, Key, Lane, Mark, Row, Rows, Subplot};
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::Spread;
@@ -25,10 +27,10 @@ impl Chart {
     pub fn of(&self, table: &Table) -> Option<Subplot> {
         let is_drawn = |column: &&Column| self.lanes.iter().any(|lane| lane.1 == column.label);
         let shared = table.columns.iter().filter(is_drawn).map(|column| column.over.as_str());
-        let overs = distinct(shared.filter(|over| !over.is_empty()));
-        let groups = distinct(table.rows.iter().map(|row| row.group.as_str()));
+        let overs: Vec<&str> = shared.filter(|over| !over.is_empty()).unique().collect();
+        let groups = table.rows.iter().map(|row| row.group.as_str()).unique();
         let drawings: Vec<Drawing> = match overs.is_empty() {
-            true => groups.iter().filter_map(|group| self.drawing(table, group, "")).collect(),
+            true => groups.filter_map(|group| self.drawing(table, group, "")).collect(),
             false => overs.iter().filter_map(|over| self.drawing(table, over, over)).collect(),
         };
         let lanes = self.lanes.iter().filter(|lane| !lane.2.is_empty());
@@ -72,21 +74,10 @@ impl Chart {
     }
 }
 
-/// In the order in which each comes first.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut found = Vec::new();
-    for name in names {
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    }
-    found
-}
-
 /// `None` of a cell without a number.
 fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
     let paper = paper.and_then(|paper| match *paper {
-        Cell::Spread { mean, std, .. } => {
+        Cell::Spread(Spread { mean, std, .. }, _) => {
             let std = std.unwrap_or(0.0);
             Some(Mark::Paper { mean, low: mean - std, high: mean + std })
         }
@@ -97,10 +88,10 @@ fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
     });
     let (said, marks) = match *cell {
         Cell::Number(value, _) => (cell.shown(), vec![Mark::Bar { value, std: None }]),
-        Cell::Spread { mean: value, std, n, .. } => {
-            let std = Spread { mean: value, std, n }.deviation();
-            let said = Spread { mean: value, std, n: None }.to_string();
-            (said, [Mark::Bar { value, std }].into_iter().chain(paper).collect())
+        Cell::Spread(spread, _) => {
+            let bar = Mark::Bar { value: spread.mean, std: spread.deviation() };
+            let said = Spread { n: None, ..spread }.to_string();
+            (said, [bar].into_iter().chain(paper).collect())
         }
         Cell::Estimate(Estimate { mean, low, high, .. }) => {
             // Without an interval a dot alone; what is said beside it tells why.
@@ -137,17 +128,12 @@ mod tests {
 
     #[test]
     fn a_figure_of_the_papers_is_drawn_over_ours_and_named() {
-        let paper = |mean| Some(Cell::Spread { mean, std: None, n: None, best: false });
+        let paper = |mean| Some(Spread { mean, std: None, n: None });
         let rows = [("one", 0.5, paper(0.6)), ("other", 0.25, None)];
         let table = Table::of("accuracy", "Accuracy", &rows)
             .text("method", |row| row.0)
-            .spread("ours", |row| Cell::Spread {
-                mean: row.1,
-                std: Some(0.1),
-                n: Some(2),
-                best: false,
-            })
-            .spread("paper", |row| row.2.clone())
+            .spread("ours", |row| Spread { mean: row.1, std: Some(0.1), n: Some(2) })
+            .spread("paper", |row| row.2)
             .build();
         let drawn = chart(&[Drawn(0, "ours", "ours")]).of(&table).unwrap();
         assert_eq!(drawn.drawings[0].svg.matches("<path class=\"paper\"").count(), 1);

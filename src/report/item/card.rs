@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use minijinja::context;
+use minijinja::value::{Serde, Value as Shown};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Correctness;
 use super::prompts::user_message;
-use super::read::{entries, plain, text, told};
-use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION, Parse, Usage};
+use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION};
 
 /// The highest fit score (MED-MAD, C.2).
 const BEST_FIT: f64 = 5.0;
@@ -47,30 +48,6 @@ enum Look {
     Fits,
 }
 
-#[derive(Serialize)]
-pub struct Card<'a> {
-    agent: &'a str,
-    backbone: &'a str,
-    said: Said<'a>,
-    sections: Vec<Section<'a>>,
-    /// The user message of an arbiter, who had read the others' answers.
-    shown: Option<&'a str>,
-    purpose: &'a str,
-    sample: u32,
-    parse: Parse,
-    cut_short: Option<&'static str>,
-    /// Whether it says two things that differ.
-    contradicts: bool,
-    raw: &'a str,
-    seed: u64,
-    elapsed_ms: u64,
-    usage: Usage,
-    max_tokens: Option<usize>,
-    constrained: bool,
-    /// The number of the call's prompt in the appendix.
-    prompt: usize,
-}
-
 /// The outcome of a call.
 #[derive(Default, Serialize)]
 pub struct Said<'a> {
@@ -106,39 +83,34 @@ struct Line<'a> {
     cons: Cow<'a, str>,
 }
 
-impl<'a> Card<'a> {
-    pub fn new(call: &'a CallLine, said: Said<'a>, prompt: usize) -> Card<'a> {
-        Card {
-            agent: &call.agent,
-            backbone: &call.backbone,
-            contradicts: call.record.is_contradiction(),
-            said,
-            sections: sections(call.record.as_value()),
-            shown: None,
-            purpose: &call.purpose,
-            sample: call.sample,
-            parse: call.parse,
-            cut_short: match call.finish_reason {
-                FinishReason::Stop => None,
-                FinishReason::Length => Some("cut at the token limit"),
-                FinishReason::Constraint => Some("ended by the grammar"),
-                FinishReason::Cancelled => Some("cancelled"),
-                FinishReason::Refusal => Some("refused by the model"),
-            },
-            raw: &call.text,
-            seed: call.seed,
-            elapsed_ms: call.elapsed_ms,
-            usage: call.usage,
-            max_tokens: call.sampling.max_tokens,
-            constrained: call.sampling.constrained,
-            prompt,
-        }
-    }
-
-    /// Shows what was asked, where the agent `is_arbiter` and so was given others' words.
-    pub fn shown(mut self, call: &'a CallLine, is_arbiter: bool) -> Card<'a> {
-        self.shown = user_message(call).filter(|_| is_arbiter);
-        self
+/// The call as the template of cards takes it; `prompt` is the number of its prompt in the appendix. An agent who `is_arbiter`, and so was
+/// given others' words, is shown with what it was asked.
+pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -> Shown {
+    context! {
+        agent => &call.agent,
+        backbone => &call.backbone,
+        // Whether it says two things that differ.
+        contradicts => call.record.is_contradiction(),
+        said => Serde(said),
+        sections => Serde(sections(call.record.as_value())),
+        shown => user_message(call).filter(|_| is_arbiter),
+        purpose => &call.purpose,
+        sample => call.sample,
+        parse => Serde(call.parse),
+        cut_short => match call.finish_reason {
+            FinishReason::Stop => None,
+            FinishReason::Length => Some("cut at the token limit"),
+            FinishReason::Constraint => Some("ended by the grammar"),
+            FinishReason::Cancelled => Some("cancelled"),
+            FinishReason::Refusal => Some("refused by the model"),
+        },
+        raw => &call.text,
+        seed => call.seed,
+        elapsed_ms => call.elapsed_ms,
+        usage => Serde(call.usage),
+        max_tokens => call.sampling.max_tokens,
+        constrained => call.sampling.constrained,
+        prompt,
     }
 }
 
@@ -193,6 +165,50 @@ fn fit(entry: &Value) -> Line<'_> {
     }
 }
 
+// A model's record is read leniently: any shape is readable, what is missing is empty.
+
+/// A field's text; a number or a structure as compact JSON, a missing field or `null` as nothing.
+pub fn text<'a>(record: &'a Value, field: &str) -> Cow<'a, str> {
+    record.get(field).map(plain).unwrap_or_default()
+}
+
+/// A list's entries; a lone value counts as a list of one.
+pub fn entries(value: &Value) -> &[Value] {
+    match value {
+        Value::Null => &[],
+        Value::Array(entries) => entries,
+        lone => std::slice::from_ref(lone),
+    }
+}
+
+/// Any value as one text.
+pub fn plain(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// Any value as text for a reader: one line per entry of a list, an object's fields one after another.
+pub fn told(value: &Value) -> Cow<'_, str> {
+    let told_entries = |entries: &[Value], between: &str| {
+        let entries: Vec<_> = entries.iter().map(told).collect();
+        entries.join(between)
+    };
+    match value {
+        Value::Array(entries) if entries.iter().any(|entry| !entry.is_string()) => {
+            told_entries(entries, "\n").into()
+        }
+        Value::Array(entries) => told_entries(entries, ", ").into(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", told(value)));
+            fields.collect::<Vec<_>>().join("; ").into()
+        }
+        other => plain(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,5 +240,35 @@ mod tests {
         let lines = &sections(&record)[0].lines;
         assert_eq!((&*lines[0].name, &*lines[0].text), ("A", "no fever"));
         assert_eq!((&*lines[1].name, &*lines[1].text), ("", "B"));
+    }
+}
+
+#[cfg(test)]
+mod read_tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_any_shape() {
+        let record = json!({"a": "x", "b": 4, "c": null, "d": ["p", 2, "", null], "e": {"k": [1]}});
+        assert_eq!(text(&record, "a"), "x");
+        assert_eq!(text(&record, "b"), "4");
+        assert_eq!(text(&record, "c"), "");
+        assert_eq!(text(&record, "missing"), "");
+        assert_eq!(text(&record, "e"), r#"{"k":[1]}"#);
+        assert_eq!(entries(&record["d"]).len(), 4);
+        assert_eq!(entries(&record["a"]), [json!("x")]);
+        assert!(entries(&record["c"]).is_empty());
+    }
+
+    #[test]
+    fn tells_lists_and_objects_in_words() {
+        let experts = json!([{"role": "Cardiologist", "knows": ["hearts", "vessels"]}, {"role": "GP", "lead": true}]);
+        assert_eq!(
+            told(&experts),
+            "role: Cardiologist; knows: hearts, vessels\nrole: GP; lead: true"
+        );
+        assert_eq!(told(&json!("x")), "x");
+        assert_eq!(told(&json!(null)), "");
     }
 }

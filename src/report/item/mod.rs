@@ -1,33 +1,30 @@
 //! One item of one run: its row in the list, and what opening it shows. Questions and notes share all of it but what `question.rs` and
 //! `note.rs` fill in.
 
-mod answers;
-mod card;
-mod correction;
-mod diff;
-pub mod flag;
-mod note;
-mod note_card;
-pub mod prompts;
-mod question;
-mod read;
-pub mod step;
-pub mod text;
-mod trajectory;
+use std::collections::BTreeMap;
 
-use minijinja::value::Value;
+use correction::Correction;
+use flag::{Badge, Flag};
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use prompts::Prompts;
 use serde::Serialize;
 
 use crate::analysis::notes::ScoresByPair;
+use crate::analysis::rating::marking::{Segment, segments};
 use crate::experiment::link::Link;
 use crate::experiment::plan::MemberPlan;
-use crate::record::{CallLine, ItemLine, ItemText, SearchLine};
+use crate::record::{CallLine, ItemLine, ItemText, NoteLine, NoteText, QuestionText, SearchLine};
 use crate::text::ellipsis;
-use correction::Correction;
-use flag::{Badge, Flag};
-use prompts::Prompts;
-use step::Step;
-use text::Text;
+
+mod card;
+mod correction;
+pub mod flag;
+mod note;
+pub mod prompts;
+mod question;
+pub mod step;
+mod trajectory;
 
 /// Characters of the text that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -47,25 +44,10 @@ pub struct ItemRecords<'a, 'b> {
     pub neural: &'b ScoresByPair,
 }
 
-#[derive(Serialize)]
-pub struct ItemCard<'a> {
-    anchor: String,
-    id: &'a str,
-    pub run: u32,
+/// A case as its template takes it, and what it is found by.
+pub struct ItemCard {
     pub flags: Vec<Flag>,
-    badges: Vec<Badge>,
-    excerpt: String,
-    text: Option<Text<'a>>,
-    /// A letter, or an error and its sentence; `–` where there is no gold.
-    gold: String,
-    found: Mark,
-    #[serde(flatten)]
-    own: Own<'a>,
-    /// Of a system that searches.
-    way: Option<Value>,
-    steps: Vec<Step<'a>>,
-    error: Option<&'a str>,
-    elsewhere: Vec<Elsewhere>,
+    pub shown: Value,
 }
 
 /// What differs between kinds of items.
@@ -145,8 +127,8 @@ impl Elsewhere {
     }
 }
 
-impl<'a> ItemCard<'a> {
-    pub fn new(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> ItemCard<'a> {
+impl ItemCard {
+    pub fn new<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> ItemCard {
         let item = source.item;
         let text = match (item, source.text) {
             (_, Some(ItemText::Question(text))) => Some(Text::of_question(text)),
@@ -155,26 +137,32 @@ impl<'a> ItemCard<'a> {
         };
         let flags = Flag::of(item, source.calls);
         let others = source.runs.iter().filter(|other| other.run() != item.run());
-        let elsewhere = others.map(|other| Elsewhere::of(other));
-        ItemCard {
-            anchor: anchor(item),
-            id: item.item(),
-            run: item.run(),
-            badges: flags.iter().filter_map(|flag| flag.badge()).collect(),
-            flags,
-            gold: gold(item),
-            found: found(item),
-            excerpt: text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),
-            text,
-            own: match item {
-                ItemLine::Answer(item) => question::own(item),
-                ItemLine::Note(note) => note::own(note, source.neural),
-            },
-            way: item.note().and_then(|note| trajectory::way(note, source.calls, source.searches)),
-            steps: step::steps(source, prompts),
-            error: item.error(),
-            elsewhere: elsewhere.collect(),
-        }
+        let elsewhere: Vec<Elsewhere> = others.map(|other| Elsewhere::of(other)).collect();
+        let own = match item {
+            ItemLine::Answer(item) => question::own(item),
+            ItemLine::Note(note) => note::own(note, source.neural),
+        };
+        let badges: Vec<Badge> = flags.iter().filter_map(|flag| flag.badge()).collect();
+        let way = item.note().and_then(|note| trajectory::way(note, source.calls, source.searches));
+        let shown = context! {
+            anchor => anchor(item),
+            id => item.item(),
+            run => item.run(),
+            flags => Serde(&flags),
+            badges => Serde(badges),
+            excerpt => text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),
+            text => Serde(text),
+            // A letter, or an error and its sentence; `–` where there is no gold.
+            gold => gold(item),
+            found => Serde(found(item)),
+            // Of a system that searches.
+            way,
+            steps => Serde(step::steps(source, prompts)),
+            error => item.error(),
+            elsewhere => Serde(elsewhere),
+            ..Value::from(Serde(own))
+        };
+        ItemCard { flags, shown }
     }
 }
 
@@ -214,4 +202,35 @@ fn spell(name: &str) -> String {
 fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     ellipsis(&line, EXCERPT_CHARS)
+}
+
+#[derive(Serialize)]
+pub struct Text<'a> {
+    /// Their concatenation is the text.
+    pub segments: Vec<Segment>,
+    /// Of a question: letter to text.
+    options: Option<BTreeMap<char, &'a str>>,
+    /// Where the question's image is; pages load none.
+    image: Option<&'a str>,
+}
+
+impl<'a> Text<'a> {
+    pub fn of_question(text: &'a QuestionText) -> Text<'a> {
+        let options = text.options.iter().map(|(letter, text)| (*letter, text.as_str()));
+        let stem = text.question.trim().to_owned();
+        Text {
+            segments: vec![Segment { text: stem, located: false, gold: false }],
+            options: Some(options.collect()),
+            image: text.image.as_deref(),
+        }
+    }
+
+    pub fn of_note(text: &'a NoteText, note: &NoteLine) -> Text<'a> {
+        let gold = note.gold.as_ref().and_then(|gold| gold.sentence_id);
+        Text { segments: segments(text, [note.sentence_id, gold]), options: None, image: None }
+    }
+
+    pub fn plain(&self) -> String {
+        self.segments.iter().map(|one| one.text.as_str()).collect()
+    }
 }

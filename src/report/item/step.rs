@@ -1,11 +1,12 @@
 //! A case's calls in steps: the answers to one question at one stage with their vote, or the calls of one purpose.
 
+use minijinja::value::Value;
 use serde::Serialize;
 
-use super::answers::{self, Answers, Vote};
-use super::card::Card;
+use super::card::card;
 use super::prompts::Prompts;
-use super::{ItemRecords, note_card};
+use super::question::{self, Answers, Vote};
+use super::{ItemRecords, note};
 use crate::analysis::notes::capitalised;
 use crate::experiment::plan::MemberPlan;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
@@ -19,7 +20,7 @@ pub struct Step<'a> {
     /// The agent behind each label of the brief.
     pub doctors: Vec<(char, &'a str)>,
     pub brief: &'a str,
-    pub cards: Vec<Card<'a>>,
+    pub cards: Vec<Value>,
     pub vote: Option<Vec<Vote<'a>>>,
     /// Whether answers were given that no vote counts.
     pub uncounted: bool,
@@ -125,7 +126,7 @@ pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec
             let groups = rounds(item, source.calls, source.panel);
             let steps = groups.iter().map(|group| {
                 let round = Answers {
-                    options: answers::options(source.text),
+                    options: question::options(source.text),
                     gold: item.gold.as_deref(),
                     last,
                 };
@@ -144,13 +145,12 @@ pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec
 
 fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Step<'a> {
     let cards = group.calls.iter().map(|&call| {
-        let said = note_card::said(call, note);
-        let card = Card::new(call, said, prompts.number(call));
-        card.shown(call, note_card::arbitrates(call, note))
+        let said = note::said(call, note);
+        card(call, &said, prompts.number(call), note::arbitrates(call, note))
     });
     Step {
         title: capitalised(group.purpose),
-        about: note_card::settled(note, group.purpose).unwrap_or_default(),
+        about: note::settled(note, group.purpose).unwrap_or_default(),
         cards: cards.collect(),
         // The way to the answer says what they said.
         folded: note.search.is_some(),

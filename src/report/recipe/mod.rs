@@ -11,6 +11,7 @@ use super::ReportError;
 use super::item::{Elsewhere, gold};
 use super::kit;
 use super::table::Table;
+use crate::analysis::by_key;
 use crate::analysis::conditions::in_words;
 use crate::analysis::health::NOTE;
 use crate::analysis::recipe::results::RecipeResults;
@@ -82,7 +83,7 @@ fn items(
     let own = || cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
     let (_, first) = own().next()?;
     let outcomes = own().map(|(_, contents)| contents.outcomes().into_values());
-    let found: Vec<_> = outcomes.map(|all| kit::by_key(all, ItemLine::item)).collect();
+    let found: Vec<_> = outcomes.map(|all| by_key(all, ItemLine::item)).collect();
     let row = |id: &String| {
         let lines = found.iter().map(|cell| cell.get(id.as_str()).map_or(&[][..], Vec::as_slice));
         context! {

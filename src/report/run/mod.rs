@@ -1,7 +1,6 @@
 //! The page and the tables of a run, on questions or on notes, from its directory's contents alone.
 
 mod making;
-mod method;
 mod notes;
 mod page;
 mod questions;
@@ -112,7 +111,7 @@ fn confidence(
 ) -> Option<(Table, Calibration)> {
     let found = calibration(predictions, BINS)?;
     let row = Labelled { group: "", label: "all runs", of: &found, health };
-    let table = tables::calibration::table(&[row]);
+    let table = tables::calibration_table(&[row]);
     Some((table, found))
 }
 

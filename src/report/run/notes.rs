@@ -1,14 +1,16 @@
 //! What a run on notes came to: its figures, its tables, and how it was made.
 
-use super::{Results, confidence, method, read};
+use super::{Results, confidence, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::{CorrectionScorer, NoteFigures};
 use crate::analysis::tables::correction::missing_weights;
 use crate::analysis::tables::notes::{self, Entry};
+use crate::data::Format;
 use crate::experiment::contents::Contents;
-use crate::record::NoteLine;
+use crate::experiment::plan::Plan;
+use crate::record::{Language, NoteLine};
 use crate::report::figure::{Chart, Drawn};
 use crate::report::risk;
 
@@ -55,7 +57,7 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
         headline,
         about: about + &read(health),
         warning,
-        method: method::method(&contents.plan, &notes),
+        method: method(&contents.plan, &notes),
         missing: missing_weights(&figures),
         panels,
         tables,
@@ -78,4 +80,104 @@ fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String)
         digits(localisation.accuracy_exact.mean)
     );
     (Some((digits(accuracy.mean), spread.deviation().map(digits))), about)
+}
+
+/// MEDEC's test notes as the paper takes them: MS and UW.
+const PAPER_NOTES: usize = 925;
+/// Those of MS, which anybody may have.
+const MS_NOTES: usize = 597;
+
+/// What a plan does not say by itself: how exemplars and languages are put, and which published figures are comparable.
+fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
+    let sentences = [
+        plan.without_reasons().map(|told| format!("Exemplars: {told}.")),
+        languages(plan, notes),
+        Some(beside(plan)),
+    ];
+    sentences.into_iter().flatten().collect()
+}
+
+/// Table 15's prompts are English.
+fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
+    let others = [(Language::Arabic, "Arabic"), (Language::Chinese, "Chinese")];
+    let there =
+        others.iter().filter(|(language, _)| notes.iter().any(|note| note.language == *language));
+    let names: Vec<&str> = there.map(|(_, name)| *name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let names = names.join(" and ");
+    Some(match plan.prompts {
+        None => format!("The {names} notes were given to the English prompts, unchanged."),
+        Some(_) => format!("The notes are {names}; the prompts are those of the directory."),
+    })
+}
+
+/// What the notes are, and whether the paper's figures may stand beside ours.
+fn beside(plan: &Plan) -> String {
+    let n = plan.dataset.items.len();
+    let is_test = plan.dataset.items.iter().all(|item| item.starts_with("ms-test"));
+    match plan.dataset.format.parse() {
+        Ok(Format::Medec) if is_test => {
+            let part = match n {
+                MS_NOTES => String::new(),
+                _ => format!("; this run takes {n} of them"),
+            };
+            format!(
+                "The notes are MEDEC's: MS, {MS_NOTES} of the paper's {PAPER_NOTES} notes: not comparable{part}. MedGuards' published figures are over MS and UW together, by larger models."
+            )
+        }
+        Ok(Format::Medec) => {
+            "The notes are MEDEC's: MS, and not the paper's test notes: not comparable.".to_owned()
+        }
+        Ok(Format::MedecUw) => format!(
+            "The notes are MEDEC's, {n} of them, with those of MEDEC-UW, which are under a data-use agreement: pass this page on only as that allows. MedGuards' published figures are over {PAPER_NOTES} test notes of MS and UW, by larger models."
+        ),
+        Ok(Format::Mederrbench) => format!(
+            "The notes are MedErrBench's, {n} of them, on which MedGuards reports English, Arabic and Chinese by larger models (Table 3)."
+        ),
+        _ => format!("The notes are your own, {n} of them; no paper reports on them."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::notes::{note, plan};
+
+    #[test]
+    fn says_how_the_paper_stands_to_these_notes() {
+        let mut plan = plan();
+        let told = method(&plan, &[]).join(" ");
+        assert!(
+            told.contains("MS, 597 of the paper's 925 notes: not comparable; this run takes"),
+            "{told}"
+        );
+        plan.dataset.items = (0..597).map(|id| format!("ms-test-{id}")).collect();
+        assert!(
+            beside(&plan).contains("MS, 597 of the paper's 925 notes: not comparable. MedGuards")
+        );
+        plan.dataset.items = vec!["ms-val-1".into()];
+        assert!(beside(&plan).contains("not the paper's test notes: not comparable"));
+        plan.dataset.format = "medec-uw".into();
+        assert!(beside(&plan).contains("under a data-use agreement: pass this page on only"));
+        plan.dataset.format = "notes".into();
+        assert!(beside(&plan).contains("your own"));
+    }
+
+    #[test]
+    fn says_that_other_languages_are_put_to_english_prompts() {
+        let mut plan = plan();
+        let [mut arabic, mut chinese] = [note("x"), note("y")];
+        arabic.language = Language::Arabic;
+        chinese.language = Language::Chinese;
+        let english = note("z");
+        assert_eq!(languages(&plan, &[&english]), None);
+        assert_eq!(
+            languages(&plan, &[&arabic, &english, &chinese]).as_deref(),
+            Some("The Arabic and Chinese notes were given to the English prompts, unchanged.")
+        );
+        plan.prompts = Some("/prompts/arabic".into());
+        assert!(!languages(&plan, &[&arabic]).unwrap().contains("unchanged"));
+    }
 }

@@ -7,6 +7,7 @@ use minijinja::value::{Serde, Value};
 
 use super::kind;
 use super::making::making;
+use crate::analysis::by_key;
 use crate::analysis::notes::ScoresByPair;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
@@ -14,7 +15,6 @@ use crate::record::{CallLine, ItemLine};
 use crate::report::item::flag::{Flag, Shown};
 use crate::report::item::prompts::Prompts;
 use crate::report::item::{ItemCard, ItemRecords};
-use crate::report::kit::by_key;
 
 /// Cases of a page at most: some 6 MB.
 pub const CASES: usize = 200;
@@ -113,7 +113,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
             number => index + 1,
             next => (index + 1 < parts.len()).then(|| file(index + 2)),
             filters => Flag::all(kind).map(filter).collect::<Vec<_>>(),
-            cases => Serde(part),
+            cases => part.iter().map(|case| case.shown.clone()).collect::<Vec<_>>(),
             ..shared.clone()
         }
     };

@@ -7,7 +7,7 @@ use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
-use crate::analysis::tables::{Labelled, costs, debate, positions};
+use crate::analysis::tables::{Labelled, cost_table, debate, position_table};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration;
@@ -129,10 +129,10 @@ pub fn results(contents: &Contents) -> Results {
     panels.extend(risk::panel(contents));
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
-        tables.push(costs::table(&[Labelled { group: "", label: "all runs", of: &cost, health }]));
+        tables.push(cost_table(&[Labelled { group: "", label: "all runs", of: &cost, health }]));
     }
     tables.extend(debate::tables(&contents.plan, &all.items));
-    tables.extend(positions::table(all.items.iter().copied()));
+    tables.extend(position_table(all.items.iter().copied()));
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),

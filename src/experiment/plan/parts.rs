@@ -1,5 +1,6 @@
-//! What a run searches, as its plan has it.
+//! What a plan has of its items, of what is searched, of the engines and of the host.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{ExemplarPlan, Plan};
@@ -47,4 +48,55 @@ impl Plan {
         let searched = self.corpus.iter().flat_map(|corpus| corpus.ids.iter().cloned());
         searched.chain(self.exemplars.iter().flat_map(ExemplarPlan::sums)).collect()
     }
+}
+
+/// The questions of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetPlan {
+    pub name: String,
+    pub format: String,
+    pub path: String,
+    pub sha256: String,
+    /// Over the run's dataset.jsonl.
+    pub items_sha256: String,
+    /// The ids that run, in order.
+    pub items: Vec<String>,
+    /// Whether malformed rows were left out, and which, as earlier versions kept it: such a file is refused now.
+    #[serde(default, skip_serializing)]
+    pub skip_bad_rows: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    pub skipped: Option<IgnoredAny>,
+    /// Of the run that they are a part of, as earlier versions kept it; what ran are the items.
+    #[serde(default, skip_serializing)]
+    pub shard: Option<IgnoredAny>,
+}
+
+/// What the engines were told; none of it changes a byte of the answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnginePlan {
+    pub device: String,
+    /// The GPU's compute capability or the CPU's instruction set: equal kinds give equal bytes.
+    pub device_kind: String,
+    pub threads: usize,
+    pub max_batch: usize,
+    /// Tokens that a sequence may draft a step; plans from before there were drafts do not say.
+    #[serde(default)]
+    pub draft: usize,
+    pub max_in_flight: usize,
+}
+
+/// Where it ran; not compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlan {
+    pub name: String,
+    pub system: String,
+    pub cpu: String,
+    pub cores: usize,
+    pub memory_bytes: u64,
+    /// What held of the sandbox, in words; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }
