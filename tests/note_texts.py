@@ -188,7 +188,8 @@ def base_in(text, sentences, compat):
         is_one = (is_ended or not is_own) and len(units) == 1 and len(said.split()) >= 2
         is_sentence = is_like or len(lines) == 1 and not is_small and is_one
         is_there = aligned(sentences, said, "english", "sequence-matcher", 0.6) in (None, int(number))
-        if is_sentence and is_there and all(words_of(one) != words_of(said) for one in sentences):
+        is_list = any(re.match(r"\(?[0-9]{1,3}([.):]+\s+(?![0-9])|\s+(?=[A-Z].*[.!?]$))", one.strip()) for one in units[1:])
+        if is_sentence and is_there and not is_list and all(words_of(one) != words_of(said) for one in sentences):
             changes.append((int(number), said))
     return (True, *changes[0]) if len(set(changes)) == 1 else (None,)
 

@@ -9,7 +9,7 @@ use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::file::form::{CHANGED, most_similar};
 use crate::systems::messages::numbers;
-use crate::systems::reading::correction::{change, corrected};
+use crate::systems::reading::correction::{change, corrected, without_number};
 use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{plain, record, said, sentences, text as words};
@@ -54,7 +54,10 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
         // In the very form that was asked for a sentence may be quite another, but not about the note.
         let is_asked = text == format!("{id} {words}") && is_sentence(&correction, sentence);
         let is_other = most_similar(note, &correction).is_some_and(|like| like != id);
-        ((is_like || is_asked) && !is_other).then_some((id, correction))
+        // A list in one line is one.
+        let is_list = sentences(&correction).skip(1).any(|one| without_number(one) != one);
+        let is_one = (is_like || is_asked) && !is_other && !is_list;
+        is_one.then_some((id, correction))
     });
     let mut changes: Vec<(usize, String)> = numbered.collect();
     changes.extend(labelled(text, note));
@@ -160,6 +163,7 @@ mod tests {
             "1 Her tablets are stopped. You are considering a ward. She states,",
             "1. She has asthma.",
             "1 She went to her home.",
+            "1 Beta agonists were given for the attack. 2 She went to a home.",
             "1 A 30-year-old woman came in with some wheezing.",
             "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
         ] {

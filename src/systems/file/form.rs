@@ -332,7 +332,8 @@ fn sentence(said: &str) -> Option<String> {
     let quotes: &[char] = &['"', '“', '”', '`', '*'];
     let text = said.trim().trim_matches(quotes).trim();
     // A number, such as -1, is no sentence either.
-    let none = ["na", "n_a", "none", "null", "no_error", "no_correction", "no_correction_needed"];
+    let none =
+        ["na", "n_a", "no", "none", "null", "no_error", "no_correction", "no_correction_needed"];
     let is_word = |c: char| c.is_alphabetic();
     (!none.contains(&plain(text).as_str()) && text.chars().any(is_word)).then(|| text.to_owned())
 }

@@ -91,7 +91,13 @@ pub fn verdict(text: &str) -> Verdict {
         Some(true) => is_right_in_part,
         Some(false) => names_one || names_error(text),
         // «The text is correct, and the error is …» is no verdict, and yet says both.
-        None => clauses(text).any(|one| is_right(&one)) && (names_error(text) || turns(text)),
+        None => {
+            const TURNS: [&str; 3] = [" but ", " error is ", " and error is "];
+            let whole = |one: &str| WHOLE.captures(one).is_some_and(|it| it.get(1).is_some());
+            let turns = |one: String| TURNS.iter().any(|turn| one.starts_with(turn));
+            clauses(text).any(|one| has(&one, "note") && whole(&one))
+                && (names_error(text) || clauses(text).any(turns))
+        }
     };
     said.flag = said.flag.filter(|_| !said.contradicts);
     said
@@ -102,9 +108,9 @@ fn of_sentence(sentence: &str, is_alone: bool, label: Option<bool>) -> Option<bo
     /// Before the word; behind it only what may take it back.
     const HEDGES: &str = "not cannot no none nothing never neither nor or if unless whether may might could either except hardly unlikely unclear unsure said says say called returned";
     let words = in_canonical_words(sentence);
-    // What is said of one sentence: «2. He has gout. – correct».
+    // What is said of one sentence: «2. He has gout. – correct»; or no more than its beginning: «It fits. The incorrect».
     let is_bare = !is_alone
-        && matches!(plain(sentence).trim(), "correct" | "incorrect")
+        && matches!(words.trim(), "correct" | "incorrect")
         && !sentence.contains("CORRECT");
     if is_bare || sentence.ends_with(['?', ':', '：']) {
         return None;
@@ -131,17 +137,6 @@ fn clauses(text: &str) -> impl Iterator<Item = String> {
     let stated = sentences(text).filter(|sentence| !sentence.ends_with('?'));
     let clauses = stated.flat_map(|one| one.split([',', ';', ':', '：', '(', ')', '–', '—', '，']));
     clauses.map(in_canonical_words)
-}
-
-/// Whether a clause is a verdict that the note is right.
-fn is_right(clause: &str) -> bool {
-    has(clause, "note") && WHOLE.captures(clause).is_some_and(|found| found.get(1).is_some())
-}
-
-/// Whether a clause takes something back, or goes on to what the error is.
-fn turns(text: &str) -> bool {
-    const TURNS: [&str; 3] = [" but ", " error is ", " and error is "];
-    clauses(text).any(|one| TURNS.iter().any(|turn| one.starts_with(turn)))
 }
 
 /// Whether a sentence behind a verdict that all is right takes a part of it back.
@@ -291,6 +286,7 @@ mod tests {
             "I am not sure that the note is correct.",
             "I would not say that there is no error.",
             "There may be an error.",
+            "The diagnosis is another. The incorrect",
             "There is an error in no sentence.",
             "The text is not incorrect.",
             "If the text is correct return one word CORRECT.",

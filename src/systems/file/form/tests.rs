@@ -138,6 +138,7 @@ fn replies_are_read_as_models_write_them() {
         (&LINES, "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Beta blockers were".to_owned(), (Some(true), Some(1), None, Parse::Ok)),
         (&SHORT, format!(r#"{{"reason": "r", "incorrect_sentence_id": -1, "correction": "{BETTER}"}}"#), wrong(Parse::Repaired)),
         (&RIGHT, format!("Reasoning: so\nIs correct: No\nCorrected sentence: {BETTER}"), (Some(true), None, Some(BETTER.to_owned()), Parse::Ok)),
+        (&RIGHT, "Is correct: No\nCorrected sentence: No".to_owned(), (Some(true), None, None, Parse::Ok)),
         (&RIGHT, "Is correct: Yes\nCorrected sentence: NA".to_owned(), right(Parse::Ok)),
         // No field at all: as models alone answer.
         (&JSON, format!("1 {BETTER}"), wrong(Parse::Fallback)),
