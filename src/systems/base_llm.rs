@@ -99,8 +99,8 @@ fn is_sentence(words: &str, own: &str) -> bool {
 fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
     let fields = |value: &Value| {
         let find = |names: &[&str]| names.iter().find_map(|name| value.get(*name)).map(words);
-        let id: usize = find(&["id", "sentence_id", "sentence id"])?.trim().parse().ok()?;
-        let correction = find(&["correction", "corrected_sentence", "corrected sentence"])?;
+        let id: usize = find(&["id", "sentence_id"])?.trim().parse().ok()?;
+        let correction = find(&["correction", "corrected_sentence"])?;
         note.sentences.get(id)?;
         Some((id, change(&correction, Some(id), note)?))
     };

@@ -71,7 +71,7 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
     let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
     let mut questions: Vec<String> = match (reply.get("questions"), reply.parse) {
         (_, Parse::Fallback) => {
-            let items = list_items(reply.text()).into_iter();
+            let items = list_items(&reply.text).into_iter();
             owned(items.filter(|item| item.contains(['?', '？'])).collect())
         }
         (Value::Array(list), _) => list.iter().map(question).collect(),

@@ -242,7 +242,7 @@ pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (Complexity, Parse) 
         (true, _) | (false, Parse::Ok) if exact.is_some() => exact,
         (true, _) => None,
         // «"basic", "intermediate" or "advanced"» names no level.
-        (false, _) => one_of(reply.text(), &LEVELS),
+        (false, _) => one_of(&reply.text, &LEVELS),
     };
     let parse = match (reply.parse, exact) {
         (Parse::Ok, None) => Parse::Repaired,

@@ -85,10 +85,10 @@ pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
     let named = elements(reply.get("experts")).filter_map(expert).filter(is_named);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
     if named.is_empty() && !mab_compat {
-        let items = list_items(reply.text()).into_iter();
+        let items = list_items(&reply.text).into_iter();
         let listed = items.filter(|_| reply.parse == Parse::Fallback).map(listed_expert);
         // An expert alone, where a list was asked for.
-        let alone = json::objects(reply.text()).into_iter();
+        let alone = json::objects(&reply.text).into_iter();
         let alone = alone.filter_map(|found| expert(&Value::Object(found.object)));
         named = listed.chain(alone).filter(is_named).take(EXPERTS).collect();
     }

@@ -26,7 +26,7 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
         // Lists by kinds.
         Value::Object(kinds) if most > 1 => kinds.values().flat_map(items).collect(),
         Value::Null if reply.parse != Parse::Fallback => Vec::new(),
-        Value::Null => unkeyed(reply.text(), most),
+        Value::Null => unkeyed(&reply.text, most),
         Value::String(line) if most > 1 && reply.parse == Parse::Fallback => {
             parts(line).into_iter().map(str::to_owned).collect()
         }

@@ -17,9 +17,8 @@ pub fn of_field(field: &str, reply: &str, options: &[Choice], parse: Parse) -> (
     let given = announced(field, options);
     let meant = || in_field(field, options).filter(|_| given.is_empty());
     let found = letter(field, options).or_else(meant).filter(|letter| {
-        let is_other = |reasons: &str| differs(*letter, reasons, options);
         announced(after, options).iter().all(|one| *one == Some(*letter))
-            && !objects.iter().any(|one| reasons(&one.object).any(is_other))
+            && !objects.iter().any(|one| argues_otherwise(&one.object, *letter, options))
     });
     let is_letter = |found: &str| words(&field.to_uppercase()).any(|word| word == found);
     let found = found.map_or(String::new(), String::from);
@@ -28,16 +27,14 @@ pub fn of_field(field: &str, reply: &str, options: &[Choice], parse: Parse) -> (
     (found, parse)
 }
 
-/// The texts of an object that are its reasons; a character is none.
-fn reasons(object: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    let texts = object.iter().filter(|(key, _)| record::is_reasons(key));
-    texts.filter_map(|(_, value)| value.as_str().filter(|text| text.trim().len() > 1))
-}
-
-/// Whether reasons announce another option, or have a letter beside the text of one that it is not.
-fn differs(answer: char, reasons: &str, options: &[Choice]) -> bool {
-    let announced = agreed(announced(reasons, options).into_iter()).flatten();
-    announced.is_some_and(|other| other != answer) || is_contradicted(answer, reasons, options)
+/// Whether an object's reasons announce another option, or have a letter beside the text of one that it is not; a character is no reason.
+fn argues_otherwise(object: &Map<String, Value>, answer: char, options: &[Choice]) -> bool {
+    let reasons = object.iter().filter(|(key, _)| record::is_reasons(key));
+    let reasons = reasons.filter_map(|(_, value)| value.as_str());
+    reasons.filter(|text| text.trim().len() > 1).any(|text| {
+        let announced = agreed(announced(text, options).into_iter()).flatten();
+        announced.is_some_and(|other| other != answer) || is_contradicted(answer, text, options)
+    })
 }
 
 /// Whether a reply has any letter beside the text of another option, or an answer whose reasons are another's.
@@ -46,7 +43,7 @@ pub fn contradicts_itself(reply: &str, options: &[Choice]) -> bool {
     let is_other = |object: &Map<String, Value>| {
         let answers = object.iter().filter(|(key, _)| key.to_lowercase().contains("answer"));
         let mut answers = answers.filter_map(|(_, value)| letter(value.as_str()?, options));
-        answers.any(|answer| reasons(object).any(|one| differs(answer, one, options)))
+        answers.any(|answer| argues_otherwise(object, answer, options))
     };
     options.iter().any(|option| is_contradicted(option.letter, text, options))
         || json::objects(text).iter().any(|found| is_other(&found.object))

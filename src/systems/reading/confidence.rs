@@ -31,11 +31,6 @@ impl ConfidenceReading {
     }
 }
 
-/// Whether a value is a number from 0 to 1, which is its own confidence.
-pub fn is_plain(value: &Value) -> bool {
-    number(value).is_some_and(|number| (0.0..=1.0).contains(&number))
-}
-
 /// A confidence converted to a number from 0 to 1.
 ///
 /// From 0 to 1 a number stands for itself; up to 2 it is 1, beyond that up to 100 a percentage, and what is more is 1. A text gives its

@@ -11,10 +11,7 @@ pub fn corrected(text: &str) -> &str {
         r"(?i)\A[\s*_>#-]*(?:sure\W+|certainly\W+)?(?:here(?:['’]s| is) )?(?:the )?(?:(?:corrected|correct|revised)(?: (?:sentence|version|text))?|sentence|correction|修改后的句子)(?: (?:is|reads|should be|should read))?[\s*_]*(?:[:：][\s*_>]*|([\x22“])|\z)",
     );
     let label = LABEL.captures(text);
-    let start = label.map_or(0, |label| match (label.get(1), label.get(0)) {
-        (Some(quote), _) => quote.start(),
-        (None, label) => label.map_or(0, |label| label.end()),
-    });
+    let start = label.map_or(0, |label| label.get(1).map_or(label[0].len(), |quote| quote.start()));
     let text = ["->", "→"]
         .iter()
         .fold(&text[start..], |text, arrow| text.split_once(arrow).map_or(text, |(_, new)| new));

@@ -19,11 +19,8 @@ pub fn object(text: &str) -> Option<Map<String, Value>> {
 
 /// What stands before the first colon of each line, in lower case, and what after; the last of equal keys counts.
 pub fn lines(text: &str) -> Map<String, Value> {
-    let mut fields = Map::new();
-    for (key, value) in text.trim().lines().filter_map(|line| line.split_once(':')) {
-        fields.insert(key.trim().to_lowercase(), value.trim().into());
-    }
-    fields
+    let pairs = text.trim().lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(key, value)| (key.trim().to_lowercase(), value.trim().into())).collect()
 }
 
 /// The letter of an answer that is an option's letter and nothing else, as the harness compares it with the right one.

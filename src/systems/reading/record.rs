@@ -20,14 +20,11 @@ pub fn read<T>(
     record: impl Fn(&Value) -> Option<T>,
 ) -> Option<(T, Parse)> {
     let text = said(text);
-    let is_cut = finish_reason == FinishReason::Length;
-    let whole = if is_cut { Parse::Repaired } else { Parse::Ok };
-    if let Some(found) = exact(text, &record) {
-        return Some((found, whole));
-    }
+    let whole = if finish_reason == FinishReason::Length { Parse::Repaired } else { Parse::Ok };
+    let found = |text: &str| Some((last(text, &record)?, Parse::Repaired));
     // An object in a string has its quotes escaped.
-    let found = last(text, &record).or_else(|| last(&text.replace("\\\"", "\""), &record))?;
-    Some((found, Parse::Repaired))
+    let escaped = || found(&text.replace("\\\"", "\""));
+    exact(text, &record).map(|found| (found, whole)).or_else(|| found(text)).or_else(escaped)
 }
 
 /// The same, else [`Parse::Fallback`] by what `record` makes of the reply's lines.
@@ -45,14 +42,14 @@ pub(super) fn exact<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Opt
     record(&lower(&serde_json::from_str(text).ok()?))
 }
 
-/// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
-/// either are no part of it.
+/// What stands before the first colon of each line, by [`plain_key`], and what after; of equal keys the last counts. Quotes, bullets and
+/// asterisks around either are no part of it.
 pub fn labelled(text: &str) -> Map<String, Value> {
     let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');
     let pairs = text.lines().filter_map(|line| line.split_once([':', '：']));
     let pairs = pairs.map(|(before, after)| {
         let key = before.trim_matches(|c: char| !c.is_alphanumeric());
-        (key.to_lowercase(), Value::from(after.trim_matches(around)))
+        (plain_key(key), Value::from(after.trim_matches(around)))
     });
     pairs.collect()
 }
@@ -61,14 +58,12 @@ pub fn labelled(text: &str) -> Map<String, Value> {
 fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
     /// Parts of the keys of fields that decide.
     const DECIDES: [&str; 5] = ["answer", "agree", "error", "flag", "sentence_id"];
-    let objects = json::objects(text);
-    let records = objects.into_iter().filter_map(|found| {
-        let alone = answer_alone(&found.object);
-        let fields = alone.as_ref().and_then(Value::as_object).unwrap_or(&found.object);
+    let records = json::objects(text).into_iter().filter_map(|found| {
+        let fields = answer_alone(&found.object).unwrap_or(found.object);
         let own = fields.iter().map(|(key, value)| (key.to_lowercase(), super::text(value)));
         let decides = own.filter(|(key, _)| DECIDES.iter().any(|part| key.contains(part)));
         let decides: BTreeMap<_, _> = decides.collect();
-        Some((decides, within(&found.object.into(), record, 0)?))
+        Some((decides, within(&fields.into(), record, 0)?))
     });
     let mut records: Vec<_> = records.collect();
     let is_one = records.windows(2).all(|pair| pair[0].0 == pair[1].0);
@@ -78,31 +73,27 @@ fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
 /// The record that an object is, or that stands in it.
 fn within<T>(object: &Value, record: &impl Fn(&Value) -> Option<T>, depth: usize) -> Option<T> {
     let fields = object.as_object().filter(|fields| !fields.is_empty())?;
-    let alone = || answer_alone(fields).filter(|_| depth == 0);
-    let own = record(&lower(object)).or_else(|| record(&alone()?));
-    own.or_else(|| {
-        let mut inner = fields.values().filter(|_| depth < MAX_AROUND);
-        inner.find_map(|inner| within(inner, record, depth + 1))
-    })
+    let mut inner = fields.values().filter(|_| depth < MAX_AROUND);
+    record(&lower(object)).or_else(|| inner.find_map(|one| within(one, record, depth + 1)))
 }
 
 /// An object that is an answer under another name, with no more than reasons beside it: `{"option": "C: …"}`, or `{"D": "…"}`.
-fn answer_alone(object: &Map<String, Value>) -> Option<Value> {
+fn answer_alone(object: &Map<String, Value>) -> Option<Map<String, Value>> {
     const NAMES: [&str; 4] = ["option", "choice", "letter", "selected_option"];
     let is_beside = |key: &str| is_reasons(key) || plain_key(key) == "confidence";
-    let mut fields = object.clone();
     let mut others = object.iter().filter(|(key, _)| !is_beside(key));
     let (key, text) = others.next().filter(|_| others.next().is_none())?;
+    let text = text.as_str()?;
     // `{"D": "E"}` names two.
-    let is_other = |text: &str| text.parse().is_ok_and(char::is_alphabetic) && text != key;
+    let is_other = text.trim().parse().is_ok_and(char::is_alphabetic) && text.trim() != key;
     let answer = match key.as_bytes() {
-        [b'A'..=b'J'] if is_other(text.as_str()?.trim()) => return None,
-        [b'A'..=b'J'] => format!("{key}: {}", text.as_str()?),
-        _ if NAMES.contains(&plain_key(key).as_str()) => text.as_str()?.to_owned(),
+        [b'A'..=b'J'] if is_other => return None,
+        [b'A'..=b'J'] => format!("{key}: {text}"),
+        _ if NAMES.contains(&plain_key(key).as_str()) => text.to_owned(),
         _ => return None,
     };
-    fields.insert("answer".to_owned(), answer.into());
-    Some(lower(&fields.into()))
+    let answer = ("answer".to_owned(), answer.into());
+    Some(object.clone().into_iter().chain([answer]).collect())
 }
 
 /// A value; of an object, its keys as [`plain_key`] has them.

@@ -71,16 +71,16 @@ pub struct Fields {
     fields: Map<String, Value>,
     pub parse: Parse,
     /// Without its `<think>` section.
-    text: String,
+    pub text: String,
 }
 
 impl Fields {
     /// Reads a text that was asked for as a JSON object with `key`. Without such an object, and for every text that was cut short,
     /// its lines count.
     pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Fields {
-        let object =
-            |value: &Value| value.as_object().filter(|fields| fields.contains_key(key)).cloned();
-        let found = record::read(text, finish_reason, object);
+        let object = |value: &Value| value.as_object().cloned();
+        let keyed = |value: &Value| object(value).filter(|fields| fields.contains_key(key));
+        let found = record::read(text, finish_reason, keyed);
         let text = said(text).to_owned();
         // The list alone, where an object with the list was asked for.
         let list = || {
@@ -88,10 +88,7 @@ impl Fields {
             Some((Map::from_iter([(key.to_owned(), list.into())]), Parse::Repaired))
         };
         // An object without the key is read for its other fields.
-        let others = || record::exact(&text, &|value: &Value| value.as_object().cloned());
-        let plain = |(key, said): (String, Value)| (record::plain_key(&key), said);
-        let lines = || record::labelled(&text).into_iter().map(plain).collect();
-        let others = || others().unwrap_or_else(lines);
+        let others = || record::exact(&text, &object).unwrap_or_else(|| record::labelled(&text));
         let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
         Fields { fields, parse, text }
     }
@@ -114,11 +111,6 @@ impl Fields {
     /// The answer as it is written, where it is a text.
     pub fn written(&self) -> &str {
         self.get("answer").as_str().unwrap_or_default()
-    }
-
-    /// All of it, without its `<think>` section.
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// What stands under a key; `null` where nothing does.

@@ -13,9 +13,9 @@ use super::decoding::{Decoding, Shape};
 use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{Templates, truncate};
-use super::reading::confidence::{ConfidenceReading, is_plain};
-use super::reading::harness;
+use super::reading::confidence::ConfidenceReading;
 use super::reading::reply::Fields;
+use super::reading::{harness, number};
 use super::settings::{settings, switch, whole};
 use super::vote::{Vote, consensus, of_whole, round_line, vote};
 use super::{System, Task};
@@ -215,7 +215,7 @@ fn read(reply: &Fields, options: &[Choice], settings: &Settings) -> (Opinion, Pa
     };
     let parse = match parse {
         // What is stated does not count as it is written.
-        Parse::Ok if !stated.is_null() && !is_plain(stated) => Parse::Repaired,
+        Parse::Ok if !stated.is_null() && number(stated) != Some(confidence) => Parse::Repaired,
         parse => parse,
     };
     (Opinion { reasoning: reply.prose("reasoning"), answer, confidence, written }, parse)

@@ -7,6 +7,7 @@ use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::answer::{harness_letter, of_field, of_text};
+use crate::systems::reading::reply::Fields;
 use crate::systems::reading::{harness, record, said, text, without_thinking};
 
 /// How a letter is asked for and read.
@@ -86,11 +87,7 @@ fn read_letter(
     options: &[Choice],
 ) -> (Reading, Parse) {
     let written = without_thinking(completion);
-    let field = record::read(completion, finish_reason, |value| value.get("answer").map(text));
-    let (answer, _) = match field {
-        Some((field, parse)) => of_field(&field, completion, options, parse),
-        None => of_text(completion, options),
-    };
+    let (answer, _) = Fields::read(completion, finish_reason, "answer").answer(options);
     let letters = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
     let parse = match (finish_reason, letters) {
         (FinishReason::Length, _) => Parse::Fallback,
