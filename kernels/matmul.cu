@@ -7,6 +7,7 @@
 //   matmul_wave_<format>_<epilogue>_W    ≤ W    (1 or 4, ceil(n / (16 · groups)), 1)     32 · groups, ≤ wave_groups(W)
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
 //   matmul_warpgroup_<…>_<…>_B           any    (1 or 4 · ceil(rows/B), ceil(n/128), 1)  256      WarpgroupShared<B>::BYTES
+//   matmul_units_<…>_<…>_B               any    (as many as run at once, 1, 1)           512      UnitsShared<B>::BYTES
 //
 // R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 16, 64 or 128; its four CTAs along
 // x are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four
@@ -14,6 +15,7 @@
 // do nothing elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
+#include "matmul_units.cuh"
 #include "matmul_warpgroup.cuh"
 #include "matmul_wave.cuh"
 
@@ -71,6 +73,20 @@
     }                                                                                                              \
     EMULATED_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)
 
+// whole, row_blocks, chunks, pieces: see `Pieces`; sums and tickets: see `UnitsMeeting`.
+#define MATMUL_UNITS(format, Format, epilogue, Epilogue_, rows_of_tile)                                             \
+    extern "C" __global__ void __launch_bounds__(matmul::UNITS_THREADS, 1)                                         \
+        matmul_units_##format##_##epilogue##_##rows_of_tile(MATMUL_PARAMETERS, int whole, int row_blocks, int chunks, \
+                                                            int pieces, float4 *sums, unsigned *tickets,           \
+                                                            const GRID_CONSTANT RowsMap map) {                     \
+        if constexpr (HAS_WGMMA) {                                                                                 \
+            matmul::multiply_units<matmul::Format, matmul::Epilogue::Epilogue_, rows_of_tile>(                     \
+                {weights, scales, units, k_tiles}, {&map, x, x_stride, rows}, {out, out_stride, rows, n, gate},    \
+                chunk_tiles, {whole, row_blocks, chunks, pieces}, {sums, tickets});                                \
+        }                                                                                                          \
+    }                                                                                                              \
+    EMULATED_KERNEL(matmul_units_##format##_##epilogue##_##rows_of_tile)
+
 #define MATMUL_EPILOGUE(format, Format, epilogue, Epilogue_) \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 8)     \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 16)    \
@@ -81,7 +97,9 @@
     MATMUL_WAVE(format, Format, epilogue, Epilogue_, 128)    \
     MATMUL_LARGE(format, Format, epilogue, Epilogue_)        \
     MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 128) \
-    MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 256)
+    MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 256) \
+    MATMUL_UNITS(format, Format, epilogue, Epilogue_, 128)     \
+    MATMUL_UNITS(format, Format, epilogue, Epilogue_, 256)
 
 #define MATMUL_FORMAT(format, Format)         \
     MATMUL_EPILOGUE(format, Format, f32, F32) \

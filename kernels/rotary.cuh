@@ -84,15 +84,14 @@ __device__ __forceinline__ void turn(Part &part, const Angles &angles) {
     }
 }
 
-// Zeros for what is no number or infinite: attention gives the positions of a page that nobody has written yet a weight of
+// Zero for what is no number or infinite: attention gives the positions of a page that nobody has written yet a weight of
 // zero, which would not hide what an earlier sequence left there.
+__device__ __forceinline__ float finite(float value) { return fabsf(value) <= LARGEST_BF16 ? value : 0.0f; }
+
 __device__ __forceinline__ void keep_finite(Part &part) {
-    const auto finite = [](float &value) { value = fabsf(value) <= LARGEST_BF16 ? value : 0.0f; };
+    const auto keep = [](float2 &pair) { pair = make_float2(finite(pair.x), finite(pair.y)); };
 #pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-        finite(part.first[step].x), finite(part.first[step].y);
-        finite(part.second[step].x), finite(part.second[step].y);
-    }
+    for (int step = 0; step < STEPS; ++step) keep(part.first[step]), keep(part.second[step]);
 }
 
 // Gives `write` each pair of neighbours and the first one's place in the head.

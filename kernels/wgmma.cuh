@@ -53,6 +53,20 @@ __device__ __forceinline__ void await_products() {
 #endif
 }
 
+// The threads of a warpgroup have so many registers from here on: fewer, which others of the CTA may then take, or more.
+template <int registers>
+__device__ __forceinline__ void give_registers() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+#endif
+}
+template <int registers>
+__device__ __forceinline__ void take_registers() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+#endif
+}
+
 // Gives a first operand registers of its own. Read where a load from memory puts it, it would make the compiler do the
 // products one at a time (ptxas' remark C7513).
 __device__ __forceinline__ void move_operand([[maybe_unused]] unsigned (&a)[4]) {

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST = {
     "": (48, 256), "add_norm": (80, 256), "attend_chunks": (255, 17_041), "attend_f32": (48, 2192), "attend_rows": (248, 34_064),
     "draw": (64, 0), "matmul_f32": (48, 8704), "matmul_large": (224, 0), "matmul_medium": (144, 1024), "matmul_small": (128, 0),
-    "matmul_warpgroup": (255, 0), "matmul_wave": (184, 0), "multiply_": (168, 0), "score": (64, 0),
+    "matmul_warpgroup": (255, 0), "matmul_units": (128, 0), "matmul_wave": (184, 0), "multiply_": (168, 0), "rotate": (48, 8448), "score": (64, 0),
 }
 
 

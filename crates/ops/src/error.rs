@@ -19,7 +19,7 @@ pub enum OpsError {
     MixedDevices { one: String, other: String },
     #[error("{0} is named twice by --device")]
     RepeatedDevice(String),
-    #[error("WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma")]
+    #[error("WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, units")]
     CudaPart(String),
     #[error("--fast is not supported on {device}")]
     NotFaster { device: String },

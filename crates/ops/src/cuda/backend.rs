@@ -26,6 +26,9 @@ use crate::{
 
 /// Heads that one CTA of the rotary kernel takes.
 const HEADS_AT_ONCE: usize = 4;
+/// Rows and components of a head's values that one takes where rows are many; see kernels/rotary.cu.
+const VALUE_ROWS: usize = 32;
+const VALUE_PART: usize = 64;
 /// Heads that share keys, at most.
 const MOST_GROUPED: usize = 16;
 
@@ -254,8 +257,14 @@ impl Backend for Cuda {
         queries.set_rows(step.rows);
         let [keys, values] = pages.layer(layer);
         let all_heads = qkv.width / pages.head_dim;
+        // Values of few rows are written with the row's other heads.
+        let blocks = step.rows >= VALUE_ROWS;
+        let of_row = if blocks { all_heads - pages.kv_heads } else { all_heads };
+        let parts = pages.kv_heads * pages.head_dim.div_ceil(VALUE_PART);
+        let value_blocks = if blocks { step.rows.div_ceil(VALUE_ROWS) * parts } else { 0 };
+        let for_values = value_blocks.div_ceil(step.rows.max(1));
         let launch = Launch {
-            grid: [step.rows, all_heads.div_ceil(HEADS_AT_ONCE), 1],
+            grid: [step.rows, of_row.div_ceil(HEADS_AT_ONCE) + for_values, 1],
             threads: 32 * HEADS_AT_ONCE,
             ..row_by_row(self.kernels.rotate_and_store.to(queries), step.rows)
         };
@@ -274,6 +283,7 @@ impl Backend for Cuda {
             .int(pages.kv_heads)
             .int(pages.head_dim)
             .int(pages.dim())
+            .int(usize::from(blocks))
             .region(&queries.region)
             .address(keys)
             .address(values);

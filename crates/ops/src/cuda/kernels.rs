@@ -8,6 +8,8 @@ use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matmul::Matmul;
 use super::matrix::Format;
+use super::pack::INPUTS;
+use super::units::{self, Units};
 use super::wave::{Room, WAVES, Wave};
 use crate::{Activation, OpsError};
 
@@ -88,6 +90,8 @@ pub struct Kernels {
     wave: [[[Function; 3]; 2]; 3],
     /// By format, epilogue, rows of a CTA.
     warpgroup: [[[Function; 2]; 2]; 3],
+    /// By format, epilogue, rows of a tile.
+    units: [[[Function; 2]; 2]; 3],
     pub draw: Function,
     /// Clusters of four CTAs that run at once where each fills a multiprocessor; `None` where there are none.
     pub clusters_of_four: Option<usize>,
@@ -169,6 +173,12 @@ impl Kernels {
                     stream.function(&format!("matmul_warpgroup_{form}_{rows}"), bytes)
                 })
             })?,
+            units: by_form(|form| {
+                try_map(units::ROWS, |rows| {
+                    let bytes = warpgroups_only(warpgroup_shared_bytes(rows));
+                    stream.function(&format!("matmul_units_{form}_{rows}"), bytes)
+                })
+            })?,
             draw,
             clusters_of_four: None,
             drawn_at_once,
@@ -210,6 +220,9 @@ impl Kernels {
                 shared_bytes: small_shared_bytes(most),
                 ..Launch::new(small[index], grid, 128)
             });
+        }
+        if room.units && rows > MEDIUM_ROWS {
+            return self.by_units((format, epilogue), size, Units::of(size, multiprocessors));
         }
         let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
@@ -253,6 +266,23 @@ impl Kernels {
             shared_bytes: wave.shared_bytes(format, groups),
             ..Launch::new(functions[index], [chunks, outputs.div_ceil(16 * groups), 1], 32 * groups)
         })
+    }
+
+    pub fn by_units(&self, (format, epilogue): Form, size: Product, cut: Units) -> Matmul {
+        let [whole, split] = cut.tiles(size);
+        let k_tiles = size.inputs.div_ceil(INPUTS);
+        let chunks = k_tiles.div_ceil(k_tiles.div_ceil(4));
+        let pieces = whole + split * chunks;
+        let functions = &self.units[format as usize][epilogue.column()];
+        let function = functions[usize::from(cut.rows == units::ROWS[1])];
+        Matmul::Units {
+            launch: Launch {
+                shared_bytes: warpgroup_shared_bytes(cut.rows),
+                ..Launch::new(function, [pieces.min(cut.ctas), 1, 1], units::THREADS)
+            },
+            rows: cut.rows,
+            pieces: [whole, cut.row_blocks(size), chunks, pieces],
+        }
     }
 
     pub fn by_warpgroups(&self, (format, epilogue): Form, size: Product, cut: Cut) -> Matmul {

@@ -30,6 +30,14 @@ pub enum Matmul {
         /// Of a CTA.
         rows: usize,
     },
+    /// By warpgroups whose CTAs stay.
+    Units {
+        launch: Launch,
+        /// Of a tile.
+        rows: usize,
+        /// Tiles whose inputs a CTA takes all, blocks of rows, chunks of another tile, and what is to be done in all.
+        pieces: [usize; 4],
+    },
 }
 
 /// A launch, the outputs that are its own, and whether its CTAs are given all inputs.
@@ -41,7 +49,9 @@ impl Matmul {
             Matmul::Small(launch) => ((launch, 0..outputs, false), None),
             Matmul::Medium(launch) => ((launch, 0..outputs, launch.grid[2] == 1), None),
             Matmul::Wave(launch) => ((launch, 0..outputs, launch.cluster == 1), None),
-            Matmul::Large(launch) => ((launch, 0..outputs, true), None),
+            Matmul::Large(launch) | Matmul::Units { launch, .. } => {
+                ((launch, 0..outputs, true), None)
+            }
             Matmul::Warpgroups { whole, split, blocks, .. } => {
                 let middle = outputs.min(blocks * BLOCK_OUTPUTS);
                 ((whole, 0..middle, true), Some((split, middle..outputs, false)))
@@ -101,6 +111,11 @@ impl Cuda {
                 .int(epilogue.gate());
             let arguments = match matmul {
                 Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
+                Matmul::Units { rows, pieces, .. } => {
+                    let map = self.stream.rows_map(&x.region, [x.rows, x.stride], rows);
+                    let arguments = pieces.into_iter().fold(arguments, Arguments::int);
+                    arguments.region(&self.sums).region(&self.tickets).rows_map(map)
+                }
                 Matmul::Warpgroups { rows, .. } => {
                     arguments.rows_map(self.stream.rows_map(&x.region, [x.rows, x.stride], rows))
                 }

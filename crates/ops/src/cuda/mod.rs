@@ -26,6 +26,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod text;
+mod units;
 mod warpgroups;
 mod wave;
 
@@ -56,6 +57,8 @@ pub struct Cuda {
     back: Arc<Mutex<Option<Pinned>>>,
     /// Whether products of many rows are by warpgroups.
     warpgroups: bool,
+    /// Whether these have CTAs that stay.
+    units: bool,
     /// Whether a row's bits may depend on the rows beside it.
     fast: bool,
     /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
@@ -68,12 +71,13 @@ impl Cuda {
     /// # Errors
     /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
-        let wants_warpgroups = !warpgroups::are_left_out()?;
+        let left_out = warpgroups::left_out()?;
         let stream = Stream::open(ordinal)?;
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
-            wants_warpgroups && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
+            !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
+        gpu.units = gpu.warpgroups && !left_out.units && gpu.units_agree()?;
         Ok(gpu)
     }
 
@@ -85,15 +89,19 @@ impl Cuda {
             .thread_name(|index| format!("masks-{index}"))
             .build();
         let blocks = kernels::split_blocks(stream.multiprocessors());
+        let tiles = if stream.has_warpgroups() { stream.multiprocessors() } else { 0 };
+        let sums_bytes = (blocks * kernels::SUMS_BYTES).max(tiles * units::SUMS_BYTES);
+        let tickets_bytes = (blocks * 4).max(tiles * units::TICKETS_BYTES);
         let room = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
         Ok(Cuda {
             kernels,
-            sums: room(blocks * kernels::SUMS_BYTES)?,
-            tickets: room(blocks * 4)?,
+            sums: room(sums_bytes)?,
+            tickets: room(tickets_bytes)?,
             pool: pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))?,
             ferry: Arc::default(),
             back: Arc::default(),
             warpgroups: false,
+            units: false,
             fast: false,
             in_f32: false,
             stream,
@@ -115,6 +123,7 @@ impl Cuda {
         Room {
             multiprocessors: self.stream.multiprocessors(),
             warpgroups: self.warpgroups,
+            units: self.units,
             clusters: self.kernels.clusters_of_four,
         }
     }
@@ -122,16 +131,16 @@ impl Cuda {
     /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
     /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, units, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, units, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.
     pub fn describe_all() -> Vec<String> {
         let describe = |ordinal| match Cuda::open(ordinal) {
             Ok(gpu) => {
-                let left_out = warpgroups::are_left_out().is_ok_and(|left_out| left_out);
+                let left_out = warpgroups::left_out().is_ok_and(|left_out| left_out.wgmma);
                 let products = match gpu.warpgroups {
                     true => "products by wgmma",
                     false if gpu.stream.has_warpgroups() && !left_out => {

@@ -6,8 +6,9 @@
 use half::bf16;
 
 use super::cut::{Cut, ROWS as CTA_ROWS};
-use super::kernels::{Epilogue, Product};
+use super::kernels::{Epilogue, Form, Product};
 use super::matmul::Matmul;
+use super::units::{ROWS as TILE_ROWS, Units};
 use super::wave::Room;
 use super::{Buffer, Cuda, Matrix};
 use crate::checkpoint::RawTensor;
@@ -19,26 +20,59 @@ const ROWS: usize = 256;
 const OUTPUTS: usize = 256;
 const INPUTS: usize = 512;
 
-/// What to leave out where a GPU stumbles over it: `wgmma`. That changes how fast a step is, not its bits.
+/// What to leave out where a GPU stumbles over it: `wgmma`, or of that `units`, the CTAs that stay. That changes how fast a step is, not its bits.
 const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
 
 /// # Errors
 /// Anything else.
-pub fn are_left_out() -> Result<bool, OpsError> {
-    names_wgmma(&std::env::var(WITHOUT).unwrap_or_default())
+pub fn left_out() -> Result<LeftOut, OpsError> {
+    LeftOut::named(&std::env::var(WITHOUT).unwrap_or_default())
 }
 
-fn names_wgmma(left_out: &str) -> Result<bool, OpsError> {
-    match left_out.trim() {
-        "" => Ok(false),
-        "wgmma" => Ok(true),
-        other => Err(OpsError::CudaPart(other.to_owned())),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub wgmma: bool,
+    pub units: bool,
+}
+
+impl LeftOut {
+    fn named(name: &str) -> Result<LeftOut, OpsError> {
+        match name.trim() {
+            "" => Ok(LeftOut { wgmma: false, units: false }),
+            "units" => Ok(LeftOut { wgmma: false, units: true }),
+            "wgmma" => Ok(LeftOut { wgmma: true, units: true }),
+            other => Err(OpsError::CudaPart(other.to_owned())),
+        }
     }
 }
 
 impl Cuda {
     /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
     pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
+        // Blocks of outputs, whole or split.
+        let wholes = if self.room().clusters.is_some() { 0..2 } else { 1..2 };
+        let cuts =
+            CTA_ROWS.iter().flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
+        let cuts: Vec<Cut> = cuts.collect();
+        self.agree(|form, size| {
+            let kernels = cuts.iter().map(|cut| self.kernels.by_warpgroups(form, size, *cut));
+            kernels.collect()
+        })
+    }
+
+    /// The same with CTAs that stay, for one tile and several, whole and in chunks.
+    pub(super) fn units_agree(&self) -> Result<bool, OpsError> {
+        let cuts = TILE_ROWS.iter().flat_map(|rows| {
+            let rounds = [(usize::MAX, 1), (2, 2), (0, 3), (0, 132)];
+            rounds.map(|(whole, ctas)| Units { rows: *rows, whole, ctas })
+        });
+        let cuts: Vec<Units> = cuts.collect();
+        self.agree(|form, size| {
+            cuts.iter().map(|cut| self.kernels.by_units(form, size, *cut)).collect()
+        })
+    }
+
+    fn agree(&self, kernels_of: impl Fn(Form, Product) -> Vec<Matmul>) -> Result<bool, OpsError> {
         let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
         let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();
         let kept = Precision::from(StoredType::Bf16);
@@ -50,18 +84,12 @@ impl Cuda {
         for rows in [ROWS / 2, ROWS] {
             x.set_rows(rows);
             // On a GPU of one multiprocessor every size is a large one.
-            let room = Room { multiprocessors: 1, warpgroups: false, clusters: None };
+            let room = Room { multiprocessors: 1, warpgroups: false, units: false, clusters: None };
             let size = Product { rows, outputs: OUTPUTS, inputs: INPUTS };
             let kernels = &self.kernels;
             let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
             let by_warps = self.multiply_by(by_warps, &x, &weights)?;
-            // Blocks of outputs, whole or split.
-            let wholes = if self.room().clusters.is_some() { 0..2 } else { 1..2 };
-            let cuts = CTA_ROWS
-                .iter()
-                .flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
-            for cut in cuts {
-                let kernel = kernels.by_warpgroups((weights.format, Epilogue::Plain), size, cut);
+            for kernel in kernels_of((weights.format, Epilogue::Plain), size) {
                 if by_warps != self.multiply_by(kernel, &x, &weights)? {
                     return Ok(false);
                 }
@@ -100,9 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_wgmma_can_be_left_out() {
-        assert_eq!((names_wgmma(""), names_wgmma(" wgmma")), (Ok(false), Ok(true)));
-        let error = names_wgmma("wgmma,graphs").unwrap_err();
+    fn only_wgmma_and_units_can_be_left_out() {
+        let named = |name| LeftOut::named(name).map(|left_out| (left_out.wgmma, left_out.units));
+        assert_eq!((named(""), named(" units")), (Ok((false, false)), Ok((false, true))));
+        assert_eq!(named(" wgmma"), Ok((true, true)));
+        let error = named("wgmma,graphs").unwrap_err();
         assert!(error.to_string().contains("`wgmma,graphs`"), "{error}");
     }
 }

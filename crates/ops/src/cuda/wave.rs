@@ -49,6 +49,8 @@ pub struct Room {
     pub multiprocessors: usize,
     /// Whether warpgroups' kernels may be taken.
     pub warpgroups: bool,
+    /// Whether those whose CTAs stay may be taken for many rows.
+    pub units: bool,
     /// Clusters of four CTAs, each of which fills a multiprocessor, that run at once; `None` where CTAs are not clustered.
     pub clusters: Option<usize>,
 }
@@ -78,7 +80,8 @@ mod tests {
     use super::*;
 
     /// As an H100 says.
-    const H100: Room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(30) };
+    const H100: Room =
+        Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(30) };
 
     fn cuts(wave: Wave) -> [Option<[usize; 2]>; 4] {
         // Of Qwen3-4B: `down` and `o`, `qkv`, gates with ups, and logits.

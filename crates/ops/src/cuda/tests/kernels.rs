@@ -21,7 +21,7 @@ fn kernels_load_where_shared_memory_is_scarce_and_warpgroups_are_none() {
 #[test]
 fn products_of_many_rows_take_the_faster_rounds() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(32) };
+    let room = Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(32) };
     // Rows of a CTA, and blocks of outputs that are whole and split.
     let cut = |rows: usize, outputs: usize, inputs: usize| {
         let size = Product { rows, outputs, inputs };
@@ -45,7 +45,7 @@ fn products_of_many_rows_take_the_faster_rounds() {
 #[test]
 fn products_of_few_rows_are_one_wave() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, clusters: Some(30) };
+    let room = Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(30) };
     let matmul = |rows, outputs| {
         let size = Product { rows, outputs, inputs: 2560 };
         kernels.matmul(Format::Bf16, Epilogue::Plain, size, room)

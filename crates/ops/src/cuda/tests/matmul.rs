@@ -8,6 +8,7 @@ use crate::cuda::Matrix;
 use crate::cuda::cut::{self, Cut};
 use crate::cuda::kernels::{Epilogue, Product};
 use crate::cuda::matmul::Matmul;
+use crate::cuda::units::{self, Units};
 use crate::cuda::wave::{Room, WAVES};
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
@@ -21,12 +22,13 @@ const MANY_INPUTS: usize = 1000;
 const MOST_ROWS: usize = 260;
 /// As many multiprocessors as an H200 has; so few that sizes are called large and no kernel is split, by warps and
 /// warpgroups; and as many as give a wave's CTAs several groups, in clusters and alone.
-pub const ROOMS: [Room; 5] = [
-    Room { multiprocessors: 132, warpgroups: false, clusters: None },
-    Room { multiprocessors: 1, warpgroups: false, clusters: None },
-    Room { multiprocessors: 2, warpgroups: true, clusters: None },
-    Room { multiprocessors: 16, warpgroups: true, clusters: Some(4) },
-    Room { multiprocessors: 2, warpgroups: true, clusters: Some(0) },
+pub const ROOMS: [Room; 6] = [
+    Room { multiprocessors: 132, warpgroups: false, units: false, clusters: None },
+    Room { multiprocessors: 1, warpgroups: false, units: false, clusters: None },
+    Room { multiprocessors: 2, warpgroups: true, units: false, clusters: None },
+    Room { multiprocessors: 16, warpgroups: true, units: false, clusters: Some(4) },
+    Room { multiprocessors: 2, warpgroups: true, units: false, clusters: Some(0) },
+    Room { multiprocessors: 2, warpgroups: true, units: true, clusters: None },
 ];
 
 pub const EPILOGUES: [Epilogue; 3] =
@@ -115,6 +117,19 @@ impl Layer {
         self.multiply_by(gpu, epilogue, rows, matmul)
     }
 
+    /// The last `rows` rows, by CTAs that stay.
+    pub fn multiply_in_units(
+        &self,
+        gpu: &Cuda,
+        epilogue: Epilogue,
+        rows: usize,
+        cut: Units,
+    ) -> Vec<f32> {
+        let form = (self.matrix(epilogue).format, epilogue);
+        let matmul = gpu.kernels.by_units(form, self.size(epilogue, rows), cut);
+        self.multiply_by(gpu, epilogue, rows, matmul)
+    }
+
     /// The last `rows` rows by each wave that takes them: in clusters and alone, a few groups to a CTA or many.
     pub fn multiply_in_waves(
         &self,
@@ -183,6 +198,17 @@ pub fn cuts(gpu: &Cuda) -> Vec<Cut> {
     cut::ROWS.into_iter().flat_map(each).collect()
 }
 
+/// A CTA with many tiles, a few with whole tiles and chunks, and as many as there are chunks.
+pub fn units(gpu: &Cuda) -> Vec<Units> {
+    if !gpu.stream.has_warpgroups() {
+        return vec![];
+    }
+    let each = |rows| {
+        [(usize::MAX, 1), (1, 2), (0, 3), (0, 132)].map(|(whole, ctas)| Units { rows, whole, ctas })
+    };
+    units::ROWS.into_iter().flat_map(each).collect()
+}
+
 /// What an epilogue makes of a row's products, and the most that a kernel's may differ by.
 fn finish(epilogue: Epilogue, products: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let Epilogue::Gated(activation) = epilogue else {
@@ -236,7 +262,7 @@ fn check(kept: Quantisation) {
     let met = check_company(&gpu, kept, &SHAPES);
     let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
     if gpu.stream.has_warpgroups() {
-        every.extend(["warpgroups of 128 rows", "warpgroups of 256 rows"]);
+        every.extend(["units", "warpgroups of 128 rows", "warpgroups of 256 rows"]);
     }
     if gpu.stream.most_clustered() >= 4 {
         every.extend(["wave", "wave, clustered"]);
@@ -277,6 +303,7 @@ fn check_company(
                             "warpgroups of 256 rows"
                         }
                         Matmul::Warpgroups { .. } => "warpgroups of 128 rows",
+                        Matmul::Units { .. } => "units",
                     });
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
@@ -285,6 +312,13 @@ fn check_company(
                 }
                 for cut in cuts(gpu).into_iter().filter(|_| rows > 64) {
                     let found = layer.multiply_cut(gpu, epilogue, rows, cut);
+                    assert!(
+                        bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
+                        "{what}, {rows} rows, {cut:?}"
+                    );
+                }
+                for cut in units(gpu).into_iter().filter(|_| rows > 64) {
+                    let found = layer.multiply_in_units(gpu, epilogue, rows, cut);
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
                         "{what}, {rows} rows, {cut:?}"
@@ -303,6 +337,7 @@ fn wgmma_has_the_bits_of_mma_sync() {
     let gpu = gpu();
     if gpu.stream.has_warpgroups() {
         assert!(gpu.warpgroups_agree().unwrap());
+        assert!(gpu.units_agree().unwrap());
         assert!(gpu.warpgroups, "what the GPU was asked when it was opened");
     }
 }

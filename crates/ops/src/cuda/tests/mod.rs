@@ -15,6 +15,7 @@ mod sampler;
 mod sequences;
 #[cfg(not(feature = "cuda"))]
 mod shuffle;
+mod speed;
 #[cfg(not(feature = "cuda"))]
 mod sums;
 mod text;
