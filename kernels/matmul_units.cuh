@@ -57,10 +57,26 @@ struct Pieces {
     }
 };
 
+// Where a CTA stands in a piece: two steps that are a stage, one where the chunk ends.
+struct Stand {
+    int step, end;  // of the chunk
+
+    __device__ __forceinline__ Stand(const Piece &piece, int length) : step(piece.begin), end(min(piece.begin + length, piece.end)) {}
+
+    __device__ __forceinline__ bool is_last_of_chunk() const { return step + 2 >= end; }
+
+    __device__ __forceinline__ void advance(const Piece &piece, int length) {
+        step += 2;
+        if (step < end) return;
+        step = end;
+        end = min(end + length, piece.end);
+    }
+};
+
 // A warp's sums of one chunk go to where the tile's chunks meet. Of the quarters for which it is the last to come it writes the
 // result. Each chunk's CTA begins with another quarter, so that those that come together end with one each.
 template <class Format, Epilogue EPILOGUE, int ROWS>
-__device__ __forceinline__ void join_units(const UnitsMeeting &meeting, const Pieces &pieces, const Piece &piece, const float (&sums)[ROWS / 128][64],
+__device__ __forceinline__ void join_units(const UnitsMeeting &meeting, const Pieces &pieces, const Piece &piece, const float (&sums)[2][ROWS / 4],
                                            const Output &output, int group, int first_row) {
     constexpr int FRAGMENTS = ROWS / 8, EACH = FRAGMENTS / 4;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, split = piece.tile - pieces.whole;
@@ -73,7 +89,7 @@ __device__ __forceinline__ void join_units(const UnitsMeeting &meeting, const Pi
 #pragma unroll
         for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
             if (fragment / EACH != quarter) continue;
-            met[(piece.chunk * FRAGMENTS + fragment) * UNITS_MULTIPLIERS] = fragment_of(sums[fragment / 16], fragment % 16);
+            met[(piece.chunk * FRAGMENTS + fragment) * UNITS_MULTIPLIERS] = fragment_of(sums[fragment / (FRAGMENTS / 2)], fragment % (FRAGMENTS / 2));
         }
         __syncwarp();
         unsigned ticket = 0;
@@ -110,7 +126,7 @@ __device__ __forceinline__ void multiply_units(const Weights &weights, const Box
                                                int length, const Pieces &pieces, const UnitsMeeting &meeting) {
     using Shared = UnitsShared<ROWS>;
     constexpr int FRAGMENTS = ROWS / 8, STAGES = Shared::STAGES;
-    constexpr int AHEAD = ROWS == 256 ? 4 : 8;  // steps of weights
+    constexpr int PARTS = 2, PART_ROWS = ROWS / PARTS, AHEAD = ROWS == 256 ? 2 : 4;  // stages of weights
     unsigned char *memory = dynamic_shared();
     float4 *totals = reinterpret_cast<float4 *>(memory + Shared::TOTALS_AT);  // [fragment][thread]
     Counter *full = reinterpret_cast<Counter *>(memory + Shared::BARRIERS_AT), *empty = full + STAGES;
@@ -138,10 +154,10 @@ __device__ __forceinline__ void multiply_units(const Weights &weights, const Box
                 const Piece piece = pieces.at(index, weights.k_tiles);
                 const int first_row = piece.tile % pieces.row_blocks * ROWS;
 #pragma unroll 1
-                for (int tile = piece.begin; tile < piece.end; tile += 2) {
+                for (Stand stand(piece, length); stand.step < piece.end; stand.advance(piece, length)) {
                     await_phase(empty + slot, parity);
                     expect_bytes(full + slot, Shared::STAGE);
-                    copy_box<ROWS>(memory + slot * Shared::STAGE, activations, tile * 32, first_row, full + slot);
+                    copy_box<ROWS>(memory + slot * Shared::STAGE, activations, stand.step * 32, first_row, full + slot);
                     if (++slot == STAGES) slot = 0, parity ^= 1;
                 }
             }
@@ -167,103 +183,133 @@ __device__ __forceinline__ void multiply_units(const Weights &weights, const Box
         const auto weights_of = [&](const Piece &piece) {
             return weights.of_group<Format>(min(group_of(piece), (output.n + 15) / 16 - 1));
         };
-        typename Format::Share shares[AHEAD];
-        const auto ask_first = [&](int index, int step) {
+        typename Format::Share shares[AHEAD][2];
+        const auto ask_first = [&](int index, int stage) {
             const Piece piece = pieces.at(index, weights.k_tiles);
-            shares[step] = weights_of(piece).template share<Format>(min(piece.begin + step, piece.end - 1), lane);
+            const Weights own = weights_of(piece);
+            Stand stand(piece, length);
+#pragma unroll
+            for (int before = 0; before < stage; ++before) stand.advance(piece, length);
+#pragma unroll
+            for (int each = 0; each < 2; ++each) shares[stage][each] = own.share<Format>(min(stand.step + each, piece.end - 1), lane);
         };
 #pragma unroll
-        for (int step = 0; step < AHEAD; ++step) ask_first(blockIdx.x, step);
+        for (int stage = 0; stage < AHEAD; ++stage) ask_first(blockIdx.x, stage);
         wait_for_inputs();
 
-        float sums[ROWS / 128][64] = {};  // of each 128 rows
+        float sums[PARTS][PART_ROWS / 2] = {};
         int slot = 0;
         unsigned parity = 0, taken_parity = 1;
-        const auto release = [&](int of) {
-            if (lane == 0) arrive(empty + of);
-        };
-        const auto advance = [&] {
-            if (++slot == STAGES) slot = 0, parity ^= 1;
+        const auto release_before = [&] {
+            if (lane == 0) arrive(empty + (slot == 0 ? STAGES - 1 : slot - 1));
         };
         // Adds a chunk's sums to the totals, those of the first in their place, and begins anew.
-        const auto merge = [&](bool is_first) {
-            if (is_first) {
-                await_phase(taken, taken_parity);
-                taken_parity ^= 1;
-            }
+        const auto merge = [&](int part, bool is_first) {
 #pragma unroll
-            for (int each = 0; each < FRAGMENTS; ++each) {
-                float4 &total = totals[each * UNITS_MULTIPLIERS + threadIdx.x];
-                const float4 sum = fragment_of(sums[each / 16], each % 16);
+            for (int each = 0; each < PART_ROWS / 8; ++each) {
+                float4 &total = totals[(part * (PART_ROWS / 8) + each) * UNITS_MULTIPLIERS + threadIdx.x];
+                const float4 sum = fragment_of(sums[part], each);
                 total = is_first ? sum : add(total, sum);
-                put_fragment(sums[each / 16], each % 16, {0, 0, 0, 0});
+                put_fragment(sums[part], each, {0, 0, 0, 0});
             }
+        };
+        const auto await_taken = [&] {
+            await_phase(taken, taken_parity);
+            taken_parity ^= 1;
         };
 #pragma unroll 1
         for (int index = blockIdx.x; index < pieces.count; index += gridDim.x) {
             const Piece piece = pieces.at(index, weights.k_tiles);
             const Weights own = weights_of(piece);
             const bool is_whole = piece.chunk < 0;
-            int chunk_end = is_whole ? length : piece.end;
+            Stand stand(piece, length), ahead = stand;
+#pragma unroll
+            for (int stage = 0; stage < AHEAD; ++stage) ahead.advance(piece, length);
+            bool merges = false, merges_first = false;  // the second half of the rows, once the stage before is done
+            int stages = 0;
 #pragma unroll 1
-            for (int first = piece.begin; first < piece.end; first += AHEAD) {
+            while (stand.step < piece.end) {
 #pragma unroll
-                for (int step = 0; step < AHEAD; ++step) {
-                    const int tile = first + step;
-                    if (tile >= piece.end) break;
-                    if (step % 2 == 0) await_phase(full + slot, parity);
-                    Fragment fragment = Format::fragment(shares[step], lane);
-                    move_operand(fragment.half[0]);
-                    move_operand(fragment.half[1]);
-                    if (tile + AHEAD < piece.end) {
-                        shares[step] = own.share<Format>(tile + AHEAD, lane);
-                    } else if (index + static_cast<int>(gridDim.x) < pieces.count) {
-                        // The piece that follows has its first steps' weights where this one's last were.
-                        ask_first(index + gridDim.x, step);
+                for (int stage = 0; stage < AHEAD; ++stage) {
+                    if (stand.step >= piece.end) break;
+                    const bool is_full = stand.step + 1 < stand.end;
+                    Fragment fragments[2];
+#pragma unroll
+                    for (int each = 0; each < 2; ++each) {
+                        fragments[each] = Format::fragment(shares[stage][each], lane);
+                        move_operand(fragments[each].half[0]);
+                        move_operand(fragments[each].half[1]);
                     }
-                    begin_products();
+                    if (ahead.step < piece.end) {
 #pragma unroll
-                    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-                        for (int part = 0; part < ROWS / 128; ++part) {
-                            const unsigned char *rows = memory + slot * Shared::STAGE + part * (128 * 128);
-                            multiply_async(sums[part], fragment.half[half], describe_rows(rows, step % 2 * 64 + half * 32));
+                        for (int each = 0; each < 2; ++each) {
+                            shares[stage][each] = own.share<Format>(min(ahead.step + each, piece.end - 1), lane);
                         }
+                        ahead.advance(piece, length);
+                    } else if (index + static_cast<int>(gridDim.x) < pieces.count) {
+                        // The piece that follows has its first stages' weights where this one's last were.
+                        ask_first(index + gridDim.x, stage);
                     }
-                    commit_products();
-                    const auto move_on = [&] {
-                        // Products of the step before are done.
-                        if (step % 2 != 0) return advance();
-                        if (tile > piece.begin) release(slot == 0 ? STAGES - 1 : slot - 1);
+                    const auto multiply = [&](int part) {
+                        const unsigned char *rows = memory + slot * Shared::STAGE + part * (PART_ROWS * 128);
+                        if (is_full) {
+                            begin_products();
+#pragma unroll
+                            for (int each = 0; each < 4; ++each) {
+                                multiply_async(sums[part], fragments[each / 2].half[each % 2], describe_rows(rows, each * 32));
+                            }
+                            commit_products();
+                        } else {
+                            begin_products();
+#pragma unroll
+                            for (int each = 0; each < 2; ++each) {
+                                multiply_async(sums[part], fragments[0].half[each], describe_rows(rows, each * 32));
+                            }
+                            commit_products();
+                        }
                     };
-                    if (tile + 1 != chunk_end || tile + 1 == piece.end) {
-                        await_products<1>();
-                        move_on();
-                        continue;
+                    await_phase(full + slot, parity);
+                    multiply(0);
+                    await_products<1>();
+                    // Products of the stage before are done.
+                    if (stages > 0) release_before();
+                    if (merges) merge(1, merges_first);
+                    multiply(1);
+                    await_products<1>();
+                    merges = stand.is_last_of_chunk() && stand.end != piece.end;
+                    if (merges) {
+                        // While the second half of the rows is multiplied.
+                        merges_first = stand.end == length;
+                        if (merges_first) await_taken();
+                        merge(0, merges_first);
                     }
-                    await_products<0>();
-                    move_on();
-                    merge(chunk_end == length);
-                    chunk_end += length;
+                    if (++slot == STAGES) slot = 0, parity ^= 1;
+                    ++stages;
+                    stand.advance(piece, length);
                 }
             }
-            await_products<0>();
-            if ((piece.end - piece.begin) % 2 != 0) advance();
-            release(slot == 0 ? STAGES - 1 : slot - 1);
+            await_products<1>();
             if (is_whole) {
-                merge(length >= piece.end);
+                const bool is_first = length >= piece.end;
+                if (is_first) await_taken();
+                merge(0, is_first);
+                await_products<0>();
+                release_before();
+                merge(1, is_first);
                 arrive(ready);
             } else {
+                await_products<0>();
+                release_before();
                 join_units<Format, EPILOGUE, ROWS>(meeting, pieces, piece, sums, output, group_of(piece), piece.tile % pieces.row_blocks * ROWS);
 #pragma unroll
-                for (int each = 0; each < FRAGMENTS; ++each) put_fragment(sums[each / 16], each % 16, {0, 0, 0, 0});
+                for (int each = 0; each < FRAGMENTS; ++each) put_fragment(sums[each / (FRAGMENTS / 2)], each % (FRAGMENTS / 2), {0, 0, 0, 0});
             }
             __syncwarp();  // products are of whole warps
-            // Of a piece of fewer steps some were not there to follow on.
-            if (piece.end - piece.begin < AHEAD && index + static_cast<int>(gridDim.x) < pieces.count) {
+            // Of a piece of fewer stages some were not there to follow on.
+            if (stages < AHEAD && index + static_cast<int>(gridDim.x) < pieces.count) {
 #pragma unroll
-                for (int step = 1; step < AHEAD; ++step) {
-                    if (step >= piece.end - piece.begin) ask_first(index + gridDim.x, step);
+                for (int stage = 1; stage < AHEAD; ++stage) {
+                    if (stage >= stages) ask_first(index + gridDim.x, stage);
                 }
             }
         }
