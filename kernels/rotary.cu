@@ -70,18 +70,27 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
         return store_values(qkv, layout, more * gridDim.x + blockIdx.x, gridDim.x, v_pages);
     }
     const int head = blockIdx.y * HEADS + threadIdx.x / 32, half = head_dim / 2;
+    if (head >= of_row) return;
+    const float *own = qkv + (row * (heads + 2 * kv_heads) + head) * head_dim;
+    // Where rows are many, most CTAs start when the heads are there: these are asked for first. Elsewhere all that no kernel writes
+    // is there when they are.
+    Part part;
+    if (blocks) {
+        wait_for_inputs();
+        part = load(own, half);
+    }
     const unsigned position = load_past_l1(layout.positions + row), sequence = load_past_l1(layout.sequences + row);
-    if (position == NOTHING || head >= of_row) return;
+    if (position == NOTHING) return;
     const bool is_query = head < heads, is_value = head >= heads + kv_heads;
     const float *norm = is_query ? query_weight : key_weight;
     const size_t angle = static_cast<size_t>(position) * half;
-    // All that no kernel writes is there when the heads are.
     const Part weight = norm != nullptr && !is_value ? load(norm, half) : Part{};
     const Angles angles = load(cosines + angle, sines + angle, half);
     const size_t page = layout.page(position, sequence);
-    wait_for_inputs();
-
-    Part part = load(qkv + (row * (heads + 2 * kv_heads) + head) * head_dim, half);
+    if (!blocks) {
+        wait_for_inputs();
+        part = load(own, half);
+    }
     if (!is_value) {
         if (norm != nullptr) normalise(part, weight, epsilon, half);
         turn(part, angles);
