@@ -340,6 +340,14 @@ void emulator::await_counted(void *barrier, unsigned parity) {
 }
 
 // At once, which is no later than the hardware.
+void emulator::copy_bytes(void *to, const void *from, unsigned bytes, void *barrier) {
+    if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 != 0) fail("a copy that is not by sixteen bytes");
+    memcpy(to, from, bytes);
+    counted(barrier).bytes -= static_cast<int>(bytes);
+    complete(counted(barrier));
+}
+
+// Likewise.
 void emulator::copy_box(void *to, const void *from, unsigned rows, unsigned valid_rows, unsigned stride, unsigned valid_bytes,
                         void *barrier) {
     for (unsigned row = 0; row < rows; ++row) {

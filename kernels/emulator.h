@@ -61,6 +61,7 @@ void start_counted(void *barrier, unsigned count);
 void arrive_counted(void *barrier, unsigned bytes);
 // Waits for the end of the phase of that parity.
 void await_counted(void *barrier, unsigned parity);
+void copy_bytes(void *to, const void *from, unsigned bytes, void *barrier);
 // Rows of 128 bytes; zeros for what is not there.
 void copy_box(void *to, const void *from, unsigned rows, unsigned valid_rows, unsigned stride, unsigned valid_bytes,
               void *barrier);

@@ -10,7 +10,7 @@
 //   matmul_units_<…>_<…>_B               any    (as many as run at once, 1, 1)           512      UnitsShared<B>::BYTES
 //
 // R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 16, 64 or 128; its four CTAs along
-// x are a cluster, and it has STAGES times a stage's bytes of dynamic shared memory: see `WaveRing`. B is 128 or 256; of four
+// x are a cluster; its dynamic shared memory: see `WaveRing`. B is 128 or 256; of four
 // times as many CTAs along x four are a cluster. The warpgroups' kernels and those of a wave are for compute capability 9.0, and
 // do nothing elsewhere.
 #include "matmul_large.cuh"
@@ -47,9 +47,11 @@
 #define MATMUL_WAVE(format, Format, epilogue, Epilogue_, most_rows)                                                \
     extern "C" __global__ void                                                                                     \
         __launch_bounds__(32 * matmul::wave_groups(most_rows), matmul::wave_ctas(most_rows))                       \
-        matmul_wave_##format##_##epilogue##_##most_rows(MATMUL_PARAMETERS) {                                       \
+        matmul_wave_##format##_##epilogue##_##most_rows(MATMUL_PARAMETERS, const GRID_CONSTANT RowsMap map) {      \
         if constexpr (HAS_WGMMA) {                                                                                 \
-            matmul::multiply_in_a_wave<matmul::Format, matmul::Epilogue::Epilogue_, most_rows>(MATMUL_ARGUMENTS);  \
+            matmul::multiply_in_a_wave<matmul::Format, matmul::Epilogue::Epilogue_, most_rows>(                    \
+                {weights, scales, units, k_tiles}, {&map, x, x_stride, rows},                                      \
+                {out, out_stride, rows, n, gate}, {k_tiles, chunk_tiles});                                         \
         }                                                                                                          \
     }                                                                                                              \
     EMULATED_KERNEL(matmul_wave_##format##_##epilogue##_##most_rows)

@@ -67,6 +67,17 @@ __device__ __forceinline__ void await_phase(Counter *barrier, unsigned parity) {
 #endif
 }
 
+// Starts to bring so many bytes, a multiple of sixteen, from and to a multiple of sixteen. The barrier counts them.
+__device__ __forceinline__ void copy_bytes(void *to, const void *from, unsigned bytes, Counter *barrier) {
+#ifdef WARDROUND_EMULATED
+    emulator::copy_bytes(to, from, bytes, barrier);
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_in_cta(to)),
+                 "l"(from), "r"(bytes), "r"(address_in_cta(barrier))
+                 : "memory");
+#endif
+}
+
 // A matrix of bf16 as boxes are taken of it: where the driver's map of it lies, and the same in numbers.
 struct BoxSource {
     const RowsMap *map;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "common.cuh"
+#include "mbarrier.cuh"
 
 namespace matmul {
 
@@ -237,6 +238,22 @@ struct Stage {
             }
         }
         copy_async_16(to, from, tile + index < end);
+    }
+
+    // The copy engine brings `count` tiles from `tile` on, and the barrier counts their bytes. By one thread.
+    static __device__ __forceinline__ void bring(unsigned char *stage, const Weights &group, int tile, int count,
+                                                 Counter *barrier) {
+        expect_bytes(barrier, count * (Format::VALUES + Format::SCALES + Format::UNITS));
+        copy_bytes(stage, group.values + tile * Format::VALUES, count * Format::VALUES, barrier);
+        if constexpr (Format::SCALES != 0) {
+            copy_bytes(stage + SCALES_AT, group.scales + tile * Format::SCALES, count * Format::SCALES, barrier);
+        }
+        if constexpr (Format::UNITS != 0) {
+            for (int index = 0; index < count; ++index) {
+                const unsigned char *units = group.units + (tile + index) / 8 * Format::UNITS;
+                copy_bytes(stage + UNITS_AT + index * Format::UNITS, units, Format::UNITS, barrier);
+            }
+        }
     }
 
     static __device__ __forceinline__ Fragment fragment(const unsigned char *stage, int index, int lane) {

@@ -191,8 +191,9 @@ impl Kernels {
         if stream.most_clustered() >= 4 {
             let wave = WAVES[1];
             let form = (Format::Bf16, Epilogue::Plain);
-            if let Matmul::Wave(fullest) = kernels.by_wave(form, 16, wave, [4, wave.groups]) {
-                kernels.clusters_of_four = Some(stream.clusters_at_once(fullest));
+            let fullest = kernels.by_wave(form, 16, wave, [4, wave.groups]);
+            if let Matmul::Wave { launch, .. } = fullest {
+                kernels.clusters_of_four = Some(stream.clusters_at_once(launch));
             }
         }
         Ok(kernels)
@@ -261,11 +262,15 @@ impl Kernels {
     ) -> Matmul {
         let functions = &self.wave[format as usize][epilogue.column()];
         let index = WAVES.iter().position(|known| known.rows == wave.rows).unwrap_or(0);
-        Matmul::Wave(Launch {
-            cluster: chunks,
-            shared_bytes: wave.shared_bytes(format, groups),
-            ..Launch::new(functions[index], [chunks, outputs.div_ceil(16 * groups), 1], 32 * groups)
-        })
+        let grid = [chunks, outputs.div_ceil(16 * groups), 1];
+        Matmul::Wave {
+            launch: Launch {
+                cluster: chunks,
+                shared_bytes: wave.shared_bytes(format, groups),
+                ..Launch::new(functions[index], grid, 32 * groups)
+            },
+            rows: wave.rows,
+        }
     }
 
     pub fn by_units(&self, (format, epilogue): Form, size: Product, cut: Units) -> Matmul {

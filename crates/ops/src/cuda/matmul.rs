@@ -20,7 +20,11 @@ pub enum Matmul {
     /// memory: it takes sums and tickets.
     Medium(Launch),
     /// All CTAs at once; a cluster has a CTA for each chunk of inputs.
-    Wave(Launch),
+    Wave {
+        launch: Launch,
+        /// That it is compiled for.
+        rows: usize,
+    },
     Large(Launch),
     /// By warpgroups: of so many blocks of outputs a CTA takes all inputs, of the others a cluster's take a chunk each.
     Warpgroups {
@@ -48,7 +52,7 @@ impl Matmul {
         let (first, second): (Part, Option<Part>) = match self {
             Matmul::Small(launch) => ((launch, 0..outputs, false), None),
             Matmul::Medium(launch) => ((launch, 0..outputs, launch.grid[2] == 1), None),
-            Matmul::Wave(launch) => ((launch, 0..outputs, launch.cluster == 1), None),
+            Matmul::Wave { launch, .. } => ((launch, 0..outputs, launch.cluster == 1), None),
             Matmul::Large(launch) | Matmul::Units { launch, .. } => {
                 ((launch, 0..outputs, true), None)
             }
@@ -116,7 +120,7 @@ impl Cuda {
                     let arguments = pieces.into_iter().fold(arguments, Arguments::int);
                     arguments.region(&self.sums).region(&self.tickets).rows_map(map)
                 }
-                Matmul::Warpgroups { rows, .. } => {
+                Matmul::Wave { rows, .. } | Matmul::Warpgroups { rows, .. } => {
                     arguments.rows_map(self.stream.rows_map(&x.region, [x.rows, x.stride], rows))
                 }
                 _ => arguments,

@@ -59,6 +59,8 @@ pub struct Cuda {
     warpgroups: bool,
     /// Whether these have CTAs that stay.
     units: bool,
+    /// Whether products of a few dozen rows may be in one wave.
+    waves: bool,
     /// Whether a row's bits may depend on the rows beside it.
     fast: bool,
     /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
@@ -77,6 +79,7 @@ impl Cuda {
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
+        gpu.waves = !left_out.waves;
         gpu.units = gpu.warpgroups && !left_out.units && gpu.units_agree()?;
         Ok(gpu)
     }
@@ -102,6 +105,7 @@ impl Cuda {
             back: Arc::default(),
             warpgroups: false,
             units: false,
+            waves: true,
             fast: false,
             in_f32: false,
             stream,
@@ -124,16 +128,16 @@ impl Cuda {
             multiprocessors: self.stream.multiprocessors(),
             warpgroups: self.warpgroups,
             units: self.units,
-            clusters: self.kernels.clusters_of_four,
+            clusters: self.kernels.clusters_of_four.filter(|_| self.waves),
         }
     }
 
     /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
     /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, units, fast, in_f32, .. } = self;
+        let &Cuda { warpgroups, units, waves, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, units, fast, in_f32, ..own })
+        Ok(Cuda { warpgroups, units, waves, fast, in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.

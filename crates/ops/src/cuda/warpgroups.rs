@@ -20,7 +20,7 @@ const ROWS: usize = 256;
 const OUTPUTS: usize = 256;
 const INPUTS: usize = 512;
 
-/// What to leave out where a GPU stumbles over it: `wgmma`, or of that `units`, the CTAs that stay. That changes how fast a step is, not its bits.
+/// What to leave out where a GPU stumbles over it: `wgmma`, or of that `units`, the CTAs that stay, or `waves`. That changes how fast a step is, not its bits.
 const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
 
 /// # Errors
@@ -33,14 +33,17 @@ pub fn left_out() -> Result<LeftOut, OpsError> {
 pub struct LeftOut {
     pub wgmma: bool,
     pub units: bool,
+    pub waves: bool,
 }
 
 impl LeftOut {
     fn named(name: &str) -> Result<LeftOut, OpsError> {
         match name.trim() {
-            "" => Ok(LeftOut { wgmma: false, units: false }),
-            "units" => Ok(LeftOut { wgmma: false, units: true }),
-            "wgmma" => Ok(LeftOut { wgmma: true, units: true }),
+            "" => Ok(LeftOut { wgmma: false, units: false, waves: false }),
+            "units" => Ok(LeftOut { wgmma: false, units: true, waves: false }),
+            "wgmma" => Ok(LeftOut { wgmma: true, units: true, waves: true }),
+            "waves" => Ok(LeftOut { wgmma: false, units: false, waves: true }),
+            "units,waves" => Ok(LeftOut { wgmma: false, units: true, waves: true }),
             other => Err(OpsError::CudaPart(other.to_owned())),
         }
     }

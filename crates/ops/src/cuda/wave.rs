@@ -23,7 +23,7 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// Dynamic shared memory of a CTA of so many groups: four stages, which the sums of a chunk take the place of.
+    /// Dynamic shared memory of a CTA of so many groups: four stages, which the sums of a chunk take the place of, and barriers.
     pub fn shared_bytes(self, format: Format, groups: usize) -> usize {
         let weights = match format {
             Format::Bf16 => 2048,
@@ -32,7 +32,7 @@ impl Wave {
             // There is no such kernel: weights kept so have a matmul of their own.
             Format::F32 => 4096,
         };
-        4 * (self.rows * 128 + groups * weights).next_multiple_of(1024)
+        4 * (self.rows * 128 + groups * weights) + 4 * 8 * (2 + groups)
     }
 
     /// CTAs of so many groups that a multiprocessor of Hopper has room for.

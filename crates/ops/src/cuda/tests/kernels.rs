@@ -57,7 +57,7 @@ fn products_of_few_rows_are_one_wave() {
                 assert!(matches!(found, Matmul::Warpgroups { .. }), "no room for all: {found:?}");
                 continue;
             }
-            let Matmul::Wave(launch) = matmul(rows, outputs) else {
+            let Matmul::Wave { launch, .. } = matmul(rows, outputs) else {
                 panic!("{rows} rows, {outputs} outputs: {:?}", matmul(rows, outputs));
             };
             let ctas: usize = launch.grid.iter().product();

@@ -296,8 +296,8 @@ fn check_company(
                         Matmul::Small(_) => "small",
                         Matmul::Medium(launch) if launch.grid[2] > 1 => "medium, split",
                         Matmul::Medium(_) => "medium",
-                        Matmul::Wave(launch) if launch.cluster > 1 => "wave, clustered",
-                        Matmul::Wave(_) => "wave",
+                        Matmul::Wave { launch, .. } if launch.cluster > 1 => "wave, clustered",
+                        Matmul::Wave { .. } => "wave",
                         Matmul::Large(_) => "large",
                         Matmul::Warpgroups { whole, .. } if whole.shared_bytes > 200_000 => {
                             "warpgroups of 256 rows"

@@ -162,7 +162,7 @@ fn short(matmul: Matmul) -> String {
         }
         Matmul::Small(launch)
         | Matmul::Medium(launch)
-        | Matmul::Wave(launch)
+        | Matmul::Wave { launch, .. }
         | Matmul::Large(launch)
         | Matmul::Units { launch, .. } => {
             let named = format!("{matmul:?}");
