@@ -5,11 +5,11 @@
 #   benches/gpu.sh carry/bin.tar.xz OUT                  # 540 s: every step in order, as far as time allows
 #   benches/gpu.sh carry/bin.tar.xz OUT panel counters   # whether it works, then these steps: those that the first call asks for
 #
-# Steps: prompts, decode, panel, weights, counters, peers, checks, families. OUT gets summary.txt (a line for what failed and what was found)
+# Steps: products, prompts, decode, panel, weights, counters, peers, checks, families. OUT gets summary.txt (a line for what failed and what was found)
 # and logs.tgz. Every command has a time limit, and what it printed and how it ended are kept. DEVICE=cpu SHAPE=tiny QUESTIONS=2 tries the
 # script itself where there is no GPU. WORK holds models and logs [/dev/shm/wr or /tmp/wr].
 set -uo pipefail
-steps=(prompts decode panel weights counters peers checks families)
+steps=(products prompts decode panel weights counters peers checks families)
 (($# >= 2)) && [[ -f $1 ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 packed=$(realpath "$1") out=$(realpath -m "$2") device=${DEVICE:-cuda} shape=${SHAPE:-full} work=${WORK:-} SECONDS=0; shift 2
 for step in "$@"; do [[ " ${steps[*]} " == *" $step "* ]] || { echo "no such step: $step; known: ${steps[*]}" >&2; exit 2; }; done
@@ -52,14 +52,17 @@ sum_of() { # sum_of WITHOUT: one hash of a greedy and a drawn text of each tiny 
   done
   cat "$log/$n".*.out | sha256sum | cut -c1-16 >"$log/$n.sum"
 }
-gate() { # wgmma is left out where nothing is said with it, or anything else than without
-  local jobs=() without=
+gate() { # of what wgmma is for, what says nothing or anything else than without it is left out
+  local part jobs=()
   rm -f "$log"/texts.*.sum
   sum_of wgmma & jobs+=($!); sum_of "" & jobs+=($!); wait "${jobs[@]}"
   [[ -s $log/texts.wgmma.sum ]] || { say "NOTHING WORKS even without wgmma"; return 1; }
-  cmp -s "$log/texts.wgmma.sum" "$log/texts.whole.sum" || without=wgmma
-  echo -n "$without" >"$work/without"; say "leave out: ${without:-nothing}"
-  export WARDROUND_CUDA_WITHOUT=$without
+  export WARDROUND_CUDA_WITHOUT=
+  if ! cmp -s "$log/texts.wgmma.sum" "$log/texts.whole.sum"; then
+    jobs=(); for part in units waves units,waves; do sum_of $part & jobs+=($!); done; wait "${jobs[@]}"
+    for part in units waves units,waves wgmma; do cmp -s "$log/texts.wgmma.sum" "$log/texts.$part.sum" && { WARDROUND_CUDA_WITHOUT=$part; break; }; done
+  fi
+  echo -n "$WARDROUND_CUDA_WITHOUT" >"$work/without"; say "leave out: ${WARDROUND_CUDA_WITHOUT:-nothing}"
 }
 tests() { # each in a process of its own, for a fault ends all that comes after it; a failed one once more, each launch by itself
   local p n jobs=()
@@ -83,6 +86,9 @@ for path in sorted(glob.glob(sys.argv[1] + "/bench.*.out")):
         share = r.get("share_of_matrix_rate") if r["test"].startswith("pp") else r.get("share_of_bandwidth")
         print(f"        {r['test']:16} batch {r['batch']:3} depth {r['depth']:5} {r['tokens_per_second']:10,.1f} tok/s {100 * (share or 0):5.1f} %")
 P
+}
+products() { # each shape of Qwen3-4B's by each kernel that takes it
+  [[ $device == cuda ]] && left 25 products && run 40 products "$bin/lib-tests" cuda::tests::speed --ignored --nocapture --test-threads=1
 }
 prompts() { # and what equal bits cost
   left 20 prompts && bench 40 prompts qwen3 -p 64,128,256,512,1024,2048,4096 -n 0

@@ -31,8 +31,11 @@ const PRODUCTS: [(&str, usize, usize, Epilogue); 4] = match IS_EMULATED {
         ("o", 24, 256, Epilogue::Plain),
     ],
 };
-const ROWS: &[usize] =
-    if IS_EMULATED { &[65, 256] } else { &[64, 128, 160, 192, 256, 384, 512, 768, 1024, 2048] };
+const ROWS: &[usize] = if IS_EMULATED {
+    &[65, 256]
+} else {
+    &[16, 32, 64, 96, 128, 160, 192, 256, 384, 512, 768, 1024, 2048]
+};
 /// More than a second cache holds of weights takes its turn.
 const COPIES: usize = if IS_EMULATED { 2 } else { 4 };
 const LAUNCHES: usize = if IS_EMULATED { 2 } else { 20 };
