@@ -10,7 +10,6 @@ mod bf16;
 mod blocks;
 mod dots;
 mod floats;
-#[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 mod isa;
 mod lanes;
 mod limits;
