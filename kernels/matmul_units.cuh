@@ -120,6 +120,17 @@ __device__ __forceinline__ void join_units(const UnitsMeeting &meeting, const Pi
     }
 }
 
+// Some of the warps that write the result of a tile: that of number `first` and each `step`-th after it.
+template <class Format, Epilogue EPILOGUE, int ROWS>
+__device__ __forceinline__ void write_units(const Output &output, const float4 *totals, int tile, int row_blocks, int first, int step) {
+    const int first_row = tile % row_blocks * ROWS, first_group = tile / row_blocks * UNITS_WARPS, lane = threadIdx.x % 32;
+#pragma unroll 2
+    for (int each = first; each < ROWS / 8 * UNITS_WARPS; each += step) {
+        const float4 sum = totals[each * 32 + lane];
+        store<EPILOGUE>(output, sum, Format::ONE, first_group + each % UNITS_WARPS, first_row + each / UNITS_WARPS * 8, lane);
+    }
+}
+
 // Tiles that are taken as a whole are so in chunks of `length` steps.
 template <class Format, Epilogue EPILOGUE, int ROWS>
 __device__ __forceinline__ void multiply_units(const Weights &weights, const BoxSource &activations, const Output &output,
@@ -163,17 +174,15 @@ __device__ __forceinline__ void multiply_units(const Weights &weights, const Box
             }
             return;
         }
-        const int writer = threadIdx.x / 32 - (UNITS_THREADS - UNITS_WRITERS) / 32, lane = threadIdx.x % 32;
+        constexpr int WRITERS = UNITS_WRITERS / 32;
+        const int writer = threadIdx.x / 32 - (UNITS_THREADS / 32 - WRITERS);
         unsigned parity = 0;
         for (int tile = blockIdx.x; tile < pieces.whole; tile += gridDim.x) {
-            const int first_row = tile % pieces.row_blocks * ROWS, first_group = tile / pieces.row_blocks * UNITS_WARPS;
             await_phase(ready, parity);
             parity ^= 1;
-#pragma unroll 2
-            for (int each = writer; each < FRAGMENTS * UNITS_WARPS; each += UNITS_WRITERS / 32) {
-                const float4 sum = totals[each * 32 + lane];
-                store<EPILOGUE>(output, sum, Format::ONE, first_group + each % UNITS_WARPS, first_row + each / UNITS_WARPS * 8, lane);
-            }
+            // The last piece's result is written by those that have multiplied too.
+            const bool is_last = tile + static_cast<int>(gridDim.x) >= pieces.count;
+            write_units<Format, EPILOGUE, ROWS>(output, totals, tile, pieces.row_blocks, writer, is_last ? WRITERS + UNITS_WARPS : WRITERS);
             arrive(taken);
         }
     } else {
@@ -312,6 +321,12 @@ __device__ __forceinline__ void multiply_units(const Weights &weights, const Box
                     if (stage >= stages) ask_first(index + gridDim.x, stage);
                 }
             }
+        }
+        const int last = pieces.count - 1 - (pieces.count - 1 - static_cast<int>(blockIdx.x)) % static_cast<int>(gridDim.x);
+        if (last < pieces.whole) {
+            constexpr int WRITERS = UNITS_WRITERS / 32;
+            await_phase(ready, taken_parity);
+            write_units<Format, EPILOGUE, ROWS>(output, totals, last, pieces.row_blocks, WRITERS + warp, WRITERS + UNITS_WARPS);
         }
     }
 }
