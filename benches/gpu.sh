@@ -71,7 +71,7 @@ tests() { # each in a process of its own, for a fault ends all that comes after 
       while (($(jobs -rp | wc -l) >= ${JOBS:-12})); do wait -n; done
       (run 80 "test.$n" "$bin/$p" --exact "$n" --include-ignored --test-threads=1 --nocapture ||
         WARDROUND_CUDA_CHECK=1 run 80 "checked.$n" "$bin/$p" --exact "$n" --include-ignored --test-threads=1 --nocapture) & jobs+=($!)
-    done < <("$bin/$p" --list --format terse 2>/dev/null | sed -n 's/: test$//p' | grep -E "${TESTS:-^cuda::|^[a-z_]+$}")
+    done < <("$bin/$p" --list --format terse 2>/dev/null | sed -n 's/: test$//p' | grep -E "${TESTS:-^cuda::|^[a-z_]+$}" | grep -v cuda::tests::speed)
   done
   wait "${jobs[@]}"; say "tests: $(cat "$log"/test.*.code 2>/dev/null | grep -c '^0 ') passed of $(ls "$log"/test.*.code 2>/dev/null | wc -l)"
 }
@@ -89,6 +89,7 @@ P
 }
 products() { # each shape of Qwen3-4B's by each kernel that takes it
   [[ $device == cuda ]] && left 25 products && run 40 products "$bin/lib-tests" cuda::tests::speed --ignored --nocapture --test-threads=1
+  grep ' us' "$log/products.out" 2>/dev/null
 }
 prompts() { # and what equal bits cost
   left 20 prompts && bench 40 prompts qwen3 -p 64,128,256,512,1024,2048,4096 -n 0
