@@ -157,12 +157,6 @@ pub struct ExemplarFlags {
 }
 
 impl ExemplarFlags {
-    /// Every file and folder given.
-    #[cfg(feature = "serve")]
-    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.exemplars.iter().chain(self.files.paths())
-    }
-
     /// `None` without a file of exemplars; `default` is that of a recipe.
     pub fn spec(
         &self,

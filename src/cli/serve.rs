@@ -17,8 +17,8 @@ use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
-use crate::serve::options::{Listen, refuse_open};
-use crate::serve::{ServeOptions, Served, serve};
+use crate::serve::options::Listen;
+use crate::serve::{ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -42,27 +42,25 @@ pub struct Serve {
 
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
-        // A public address without protection is refused before models are searched; a socket from systemd is checked when it is taken.
-        let listen = &self.options.listen;
-        refuse_open(listen.host, listen.is_guarded() || listen.unix.is_some())?;
+        self.options.listen.refuse_open()?;
         let hub = self.hub.options(true)?;
         if hub.fetch_refusal().is_some() {
             leave_secrets()?;
         }
-        let mut sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
-        let paths = paths(self.within, &self.options.listen);
-        let paths = sources.within(paths, &self.systems, &hub)?.store(&self.hardware.calls)?;
+        let sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
+        // Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever renews them.
+        let Listen { keys, tls_cert, tls_key, .. } = &self.options.listen;
+        let paths = self.within.read(keys).read_beside(tls_cert.iter().chain(tls_key));
+        let paths = paths.read(&self.systems.prompts.prompts);
+        let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
         let paths = self.audit.within(paths)?;
         let audit = self.audit.options();
         let options = ServeOptions { audit, ..self.options };
         let enter = move || {
-            let sandbox = paths.enter()?;
-            sandbox.iter().for_each(console::note);
-            // Mistakes are reported before anybody is told where it listens.
-            sources.read_exemplars()?;
-            Ok((sources, sandbox))
+            paths.enter()?.iter().for_each(console::note);
+            Ok(sources)
         };
-        serve(options, enter, move |(sources, sandbox)| Ok(Served { sandbox, ..sources.load()? }))
+        serve(options, enter, Sources::load)
     }
 }
 
@@ -81,11 +79,4 @@ fn leave_secrets() -> std::io::Result<()> {
         again.env_remove(name);
     }
     if secrets.is_empty() { Ok(()) } else { Err(again.exec()) }
-}
-
-/// The files that the listener reads. Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever
-/// renews them.
-fn paths(given: Paths, listen: &Listen) -> Paths {
-    let certificates = [&listen.tls_cert, &listen.tls_key];
-    given.read(&listen.keys).read_beside(certificates.into_iter().flatten())
 }

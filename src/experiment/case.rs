@@ -10,8 +10,7 @@ use std::sync::mpsc::channel;
 
 use serde_json::{Map, Value, json};
 
-use super::exemplars::{ExemplarPlan, Shown};
-use super::library::Shared;
+use super::exemplars::Shown;
 use super::plan::{MemberChoice, MemberPlan};
 use super::spec::Spec;
 use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
@@ -21,7 +20,6 @@ use crate::panel::backbone::Backbone;
 use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
-use crate::retrieval::{Retrieve, Retriever};
 use crate::systems::{Parts, System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
@@ -63,18 +61,15 @@ fn id_of(text: &str) -> String {
     sha256(text)[..ID_DIGITS].to_owned()
 }
 
-/// A system whose agents have their models. Any number of cases may be worked on at once.
+/// A system whose agents have their models, which searches no corpus and shows no exemplars. Any number of cases may be worked on at once.
 pub struct Seated {
     pub config: SystemConfig,
     /// In panel order.
     pub seats: Vec<AgentModel>,
     /// Over the system's prompts, as they were after any override.
     pub prompts_sha256: String,
-    /// The sums of what it searches and shows; none of most.
-    pub files: Vec<String>,
     settings: CallSettings,
     system: Box<dyn System>,
-    retriever: Option<Arc<dyn Retrieve>>,
 }
 
 /// An agent and its model.
@@ -116,29 +111,12 @@ impl Worked {
 }
 
 impl Spec {
-    /// The prompts of the system's cases, which are known before any model is loaded.
-    ///
-    /// # Errors
-    /// Exemplars where none are shown, none where some are; a directory of prompts that cannot be read.
-    pub fn case_prompts(&self) -> Result<PromptSet, Failure> {
-        self.refuse_other_exemplars()?;
-        Ok(PromptSet::open(self.prompts.as_deref())?)
-    }
-
     /// Gives every slot of the system its model; `model` knows the loaded ones by the names that the spec has for them.
     ///
     /// # Errors
-    /// A model that is not loaded; prompts, exemplars or a corpus that cannot be used.
-    pub fn seat(
-        &self,
-        model: impl Fn(&str) -> Option<Arc<Backbone>>,
-        library: Option<&Arc<Retriever>>,
-        shared: &mut Shared,
-    ) -> Result<Seated, Failure> {
-        let prompts = self.case_prompts()?;
-        let Shown { exemplars, plan } = self.read_exemplars(shared, None)?;
-        let searched = library.iter().flat_map(|library| library.searched().corpus.iter().cloned());
-        let shown = plan.iter().flat_map(ExemplarPlan::sums);
+    /// A model that is not loaded; prompts that cannot be used.
+    pub fn seat(&self, model: impl Fn(&str) -> Option<Arc<Backbone>>) -> Result<Seated, Failure> {
+        let prompts = PromptSet::open(self.prompts.as_deref())?;
         let thinking = self.config.decoding.thinking.told();
         let slots = self.config.slots();
         let seats = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {
@@ -155,10 +133,8 @@ impl Spec {
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
             prompts_sha256: self.config.prompts_sha256(&prompts),
-            files: searched.chain(shown).collect(),
             settings: self.config.call_settings(self.decoding),
-            system: self.config.build(&prompts, &exemplars)?,
-            retriever: library.map(Retriever::loaded).transpose()?,
+            system: self.config.build(&prompts, &Shown::default().exemplars)?,
             config: self.config.clone(),
         })
     }
@@ -167,23 +143,21 @@ impl Spec {
 impl Seated {
     /// With models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
     pub fn fingerprint(&self, models: &[&str]) -> String {
-        let (prompts_sha256, files) = (&self.prompts_sha256, &self.files);
-        self.config.fingerprint(&Parts { models, prompts_sha256, files })
+        let prompts_sha256 = &self.prompts_sha256;
+        self.config.fingerprint(&Parts { models, prompts_sha256, files: &[] })
     }
 
-    /// Works on an item, and waits until it is done. The seeds of the calls depend on the dataset's name, which is [`DATASET`] where the
-    /// item is of no file. `on_call` is told of every finished call.
+    /// Works on an item, and waits until it is done. `on_call` is told of every finished call.
     ///
     /// # Errors
     /// When a call could not be made; an item of a kind that the system does not take; a stop.
     pub fn work(
         &self,
-        dataset: &str,
         item: &Item,
         options: CaseOptions,
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Worked, PanelError> {
-        let ((caller, calls), (searcher, searches)) = (channel(), channel());
+        let (caller, calls) = channel();
         let on_call = move |call: &CallLine| {
             on_call(call);
             // The receiver outlives the calls.
@@ -196,16 +170,16 @@ impl Seated {
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),
-            recorder: Box::new((on_call, searcher)),
+            recorder: Box::new(on_call),
             run_seed: options.seed,
             settings: self.settings.clone(),
             salt: options.salt,
             stop: options.stop,
-            retriever: self.retriever.clone(),
+            retriever: None,
         };
-        let task = Task { panel: &panel, dataset, item, run: options.run };
+        let task = Task { panel: &panel, dataset: DATASET, item, run: options.run };
         let line = self.system.answer(&task)?;
-        Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
+        Ok(Worked::of(line, calls.try_iter().collect(), Vec::new()))
     }
 }
 

@@ -106,7 +106,7 @@ impl Spec {
     }
 
     /// Refuses exemplars where none are shown, and none where some are.
-    pub(super) fn refuse_other_exemplars(&self) -> Result<(), Failure> {
+    fn refuse_other_exemplars(&self) -> Result<(), Failure> {
         let name = self.config.entry.name;
         match (&self.exemplars, self.config.entry.exemplars) {
             (Some(_), true) | (None, false) => Ok(()),

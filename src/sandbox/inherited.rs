@@ -2,17 +2,15 @@
 
 use std::ffi::OsString;
 
-/// Closes all but the standard three, the sockets that systemd hands over, and those that an argument or a variable names, as a shell's
-/// `<(…)` does. Before anything else is opened.
+/// Closes all but the standard three, and those that an argument or a variable names, as a shell's `<(…)` does. Before anything else is
+/// opened.
 pub fn close(arguments: impl Iterator<Item = OsString>) {
     let named = arguments.filter_map(|argument| {
         let text = argument.to_str()?;
         let (_, number) = text.split_once("/fd/")?;
         number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     });
-    let handed = std::env::var("LISTEN_FDS").ok().and_then(|count| count.parse::<u32>().ok());
-    let mut kept: Vec<u32> =
-        named.chain((0..handed.unwrap_or(0).min(64)).map(|at| 3 + at)).collect();
+    let mut kept: Vec<u32> = named.collect();
     kept.sort_unstable();
     let mut first = 3;
     for kept in kept {

@@ -6,14 +6,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 use super::audit::Audit;
-use super::budget::Budget;
+use super::body::Budget;
 use super::error::{ApiError, Code};
 use super::keys::Key;
 use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
-use super::pool::Pool;
-use super::queue::Queue;
+use super::queue::{Pool, Queue};
 use super::request::decoding::SEED_BITS;
 use crate::diagnosis::Failure;
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 use super::app::Keys;
-use super::budget::Reserved;
+use super::body::Reserved;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, Peer};
 use super::models::Served;
@@ -95,8 +95,7 @@ impl Audit {
         let systems = served.systems.iter().map(|one| model(&one.id, &one.fingerprint));
         let event = Event::new("config")
             .with("models", models.chain(encoders).collect::<Vec<_>>())
-            .with("systems", systems.collect::<Vec<_>>())
-            .with("sandbox", served.sandbox.as_deref());
+            .with("systems", systems.collect::<Vec<_>>());
         self.note(event);
     }
 

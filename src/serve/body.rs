@@ -1,21 +1,32 @@
 //! Request bodies: taken under the server's limit and budget, and read by threads of their own alone, in rotation by caller.
+//!
+//! One budget is for what clients have sent and what is made of it: every body takes from it as it comes, and gives back when it is done with;
+//! every answer that is made whole, until it is read.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use axum::extract::{FromRequest, Request};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::header;
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::stream;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::app::App;
 use super::audit::{Received, event};
-use super::budget::Reserved;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
 use crate::audit::Event;
 
 /// The most values of a JSON body. Each takes as much memory as seventy bytes of text, however short it is.
 const MOST_VALUES: usize = 1 << 18;
+
+/// What a byte of a body takes: itself, and two copies on its way to a prompt.
+const COPIES: usize = 3;
 
 /// The body of a request, and who sent it. It is the only way to a body.
 pub struct Sent {
@@ -56,13 +67,13 @@ impl FromRequest<Arc<App>> for Sent {
                 if bytes.len() + chunk.len() > most {
                     return Err(too_large());
                 }
-                reserved.grow_by_body(chunk.len())?;
+                reserved.grow(COPIES * chunk.len())?;
                 bytes.extend_from_slice(&chunk);
             }
             Ok(bytes)
         };
-        let bytes = timeout(limits.body_timeout, collect).await.map_err(|_| {
-            let seconds = limits.body_timeout.as_secs();
+        let bytes = timeout(limits.client_timeout, collect).await.map_err(|_| {
+            let seconds = limits.client_timeout.as_secs();
             ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
         })??;
         let begun = event("begun", &parts.extensions).with("path", parts.uri.path());
@@ -118,6 +129,87 @@ fn refuse_many_values(body: &[u8]) -> Result<(), ApiError> {
     }
 }
 
+/// What a connection takes at once; a shorter answer is not counted.
+const PART: usize = 64 << 10;
+
+/// The budget of a server, in bytes; clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    most: usize,
+    used: Arc<AtomicUsize>,
+}
+
+/// A part of the budget, which is given back on drop.
+#[derive(Debug)]
+pub struct Reserved {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Budget {
+    pub fn new(most: usize) -> Budget {
+        Budget { most, used: Arc::default() }
+    }
+
+    /// Nothing yet.
+    pub fn open(&self) -> Reserved {
+        Reserved { budget: self.clone(), bytes: 0 }
+    }
+}
+
+impl Reserved {
+    /// # Errors
+    /// A budget that is used up.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let fits = |now: usize| now.checked_add(bytes).filter(|sum| *sum <= self.budget.most);
+        if self.budget.used.fetch_update(Relaxed, Relaxed, fits).is_err() {
+            let message =
+                "the server's budget for bodies is used up; wait for answers, and read them";
+            return Err(ApiError::new(Code::BudgetFull, message).retry_after(2));
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// The same where what takes them is made already: then nothing new gets any.
+    pub fn grow_beyond(&mut self, bytes: usize) {
+        self.budget.used.fetch_add(bytes, Relaxed);
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// Middleware. A long answer takes of the budget until it is read, so that nothing new is taken meanwhile. Streams have no length: those of
+/// completions keep their place in the queue, those of systems count what waits.
+pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let length =
+        response.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    let Some(length) = length.filter(|length| *length > PART) else { return response };
+    let mut reserved = app.budget.open();
+    reserved.grow_beyond(length);
+    let (head, body) = response.into_parts();
+    let whole = to_bytes(body, length).await.unwrap_or_default();
+    let mut response = Response::from_parts(head, in_parts(whole, reserved));
+    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    response
+}
+
+/// A body that is handed over in parts, each a copy: what is left is freed with the last one.
+fn in_parts(rest: Bytes, reserved: Reserved) -> Body {
+    let parts = stream::unfold((rest, reserved), |(mut rest, reserved)| async move {
+        let part = rest.split_to(rest.len().min(PART));
+        let copy = Bytes::copy_from_slice(&part);
+        (!copy.is_empty()).then_some((Ok::<Bytes, Infallible>(copy), (rest, reserved)))
+    });
+    Body::from_stream(parts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +221,41 @@ mod tests {
         assert_eq!(read(&many), Err(Code::BodyTooLarge));
         assert_eq!(read(&many.replace(',', ":")), Err(Code::BodyTooLarge));
         assert_eq!(read(&format!("\"\\\"{many}\"")), Ok(()));
+    }
+
+    #[test]
+    fn what_is_done_with_is_given_back() {
+        let budget = Budget::new(600);
+        let mut one = budget.open();
+        one.grow(300).unwrap();
+        let mut other = budget.open();
+        other.grow(300).unwrap();
+        assert_eq!(budget.open().grow(1).unwrap_err().code, Code::BudgetFull);
+        drop((one, other));
+        assert_eq!(budget.used.load(Relaxed), 0);
+        budget.open().grow(600).unwrap();
+        assert!(budget.open().grow(usize::MAX).is_err());
+        let mut made = budget.open();
+        made.grow_beyond(700);
+        assert!(budget.open().grow(1).is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_until_its_last_part_is_taken_and_arrives_whole() {
+        let budget = Budget::new(300 << 10);
+        let answer: Vec<u8> = (0..200 << 10).map(|n: u32| n as u8).collect();
+        let mut reserved = budget.open();
+        reserved.grow(answer.len()).unwrap();
+        let mut body = in_parts(answer.clone().into(), reserved);
+        let mut read = Vec::new();
+        for _ in 0..3 {
+            read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
+            assert!(budget.open().grow(200 << 10).is_err());
+        }
+        read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
+        assert!(body.frame().await.is_none());
+        drop(body);
+        assert_eq!(read, answer);
+        budget.open().grow(300 << 10).unwrap();
     }
 }

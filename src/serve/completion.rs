@@ -12,13 +12,11 @@ use super::error::ApiError;
 use super::guard::Caller;
 use super::models::refuse_length;
 use super::request::chat::ChatRequest;
-use super::request::completions::{CompletionRequest, TextPrompt};
+use super::request::completions::{CompletionRequest, Prompt};
 use super::response::answer::{Answer, Form, Wanted};
 use super::response::choice::ThinkEnd;
 use super::response::events::Started;
 use crate::panel::PanelError;
-
-const MOST_PROMPTS: usize = 256;
 
 /// What a chat is answered by.
 enum Chat {
@@ -55,7 +53,7 @@ fn begin_chat(
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context(), "messages")?;
     let description = &model.backbone.description;
-    let thinks = request.turn.thinks(model.thinks());
+    let thinks = request.thinks.unwrap_or_else(|| model.thinks());
     let prompt = description.chat.prompt(&description.tokenizer, &request.texts, thinks);
     let prompt = prompt.map_err(PanelError::from)?;
     let end = model.backbone.think_end.filter(|_| thinks);
@@ -79,14 +77,14 @@ fn begin_completion(
     body: &[u8],
     caller: Option<&Caller>,
 ) -> Result<Started<Answer>, ApiError> {
-    let request = CompletionRequest::read(body)?;
+    let mut request = CompletionRequest::read(body)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let tokenizer = &model.backbone.description.tokenizer;
     let logprobs = request.logprobs();
     let (mut prompts, mut texts) = (Vec::new(), Vec::new());
-    for prompt in request.prompt.list("prompt", MOST_PROMPTS)? {
+    for prompt in request.prompts()? {
         match prompt {
-            TextPrompt::Text(text) => {
+            Prompt::Text(text) => {
                 refuse_length(text.len(), model.context(), "prompt")?;
                 let ids = tokenizer.encode_with(&text, request.add_special_tokens.unwrap_or(true));
                 let ids = ids.map_err(PanelError::from)?;
@@ -96,7 +94,7 @@ fn begin_completion(
                 prompts.push(ids);
                 texts.push(text);
             }
-            TextPrompt::Ids(ids) => {
+            Prompt::Ids(ids) => {
                 texts.push(tokenizer.decode_shown(&ids));
                 prompts.push(ids);
             }

@@ -15,8 +15,7 @@ use super::audit::{About, Pending, Received};
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
 use super::models::{Kind, LONGEST_TOKEN, ModelEntry, name_of};
-use super::pool::Pool;
-use super::queue::Place;
+use super::queue::{Place, Pool};
 use super::request::fields::{listed, with_ignored};
 use super::response::events::cut;
 use crate::diagnosis::Failure;
@@ -25,22 +24,10 @@ use crate::encoder::{
     Encoder, EncoderError, EncoderIdentity, EncoderOptions, Reranker, Sequence, Side, output_of,
 };
 
-/// The most texts of a request, and the most tokens of all of them: OpenAI's limits.
-const MOST_TEXTS: usize = 2048;
+/// The most tokens of a request: OpenAI's limit.
 pub const MOST_TOKENS: usize = 300_000;
 /// The most bytes that are tokenised for a request: a query is, for each of its documents.
 const MOST_BYTES: usize = MOST_TOKENS * LONGEST_TOKEN;
-
-/// Refuses a request without texts, or with too many.
-pub fn refuse_count(field: &str, count: usize) -> Result<(), ApiError> {
-    match (1..=MOST_TEXTS).contains(&count) {
-        true => Ok(()),
-        false => {
-            let message = format!("{field} has {count} entries; expected 1 to {MOST_TEXTS}");
-            Err(ApiError::invalid(field, message))
-        }
-    }
-}
 
 /// What turns texts into numbers.
 pub enum Reader {
@@ -65,14 +52,6 @@ pub struct ServedEncoder {
     pool: Arc<Pool>,
 }
 
-/// How texts are computed; of no meaning for a reranker.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked {
-    pub side: Side,
-    /// Numbers of a vector.
-    pub dims: usize,
-}
-
 impl Reader {
     pub fn kind(&self) -> Kind {
         match self {
@@ -92,12 +71,12 @@ impl Reader {
     /// The numbers of each text, of which the first has this place in its field.
     fn compute(
         &self,
-        asked: Asked,
+        side: Side,
         texts: &[Sequence],
         (field, first): (&str, usize),
     ) -> Result<Vec<Vec<f32>>, ApiError> {
         let computed = match self {
-            Reader::Encoder(encoder) => encoder.embed_sequences(asked.side, texts, asked.dims),
+            Reader::Encoder(encoder) => encoder.embed_sequences(side, texts),
             Reader::Reranker(reranker) => {
                 let scores = reranker.score_sequences(texts);
                 scores.map(|scores| scores.into_iter().map(|score| vec![score]).collect())
@@ -164,7 +143,7 @@ impl ServedEncoder {
             "notice": self.notice,
         });
         if let Reader::Encoder(encoder) = &**reader {
-            own["dimensions"] = encoder.widths().into();
+            own["dimensions"] = encoder.width().into();
             own["normalised"] = identity.normalised.into();
             own["query"] = identity.query.as_str().into();
         }
@@ -180,7 +159,8 @@ fn longest_text(max_tokens: usize) -> usize {
 /// The texts, as the model reads them.
 pub struct Encoding {
     model: Arc<ServedEncoder>,
-    asked: Asked,
+    /// Of no meaning for a reranker.
+    side: Side,
     /// The field that the texts come in.
     field: &'static str,
     /// Whether texts that are too long are cut.
@@ -225,15 +205,15 @@ struct OwnOfTexts {
 impl Encoding {
     pub fn new(
         model: &Arc<ServedEncoder>,
-        asked: Asked,
+        side: Side,
         field: &'static str,
         truncates: bool,
     ) -> Encoding {
         let mut sum = Sum::default();
-        sum.update(format!("{} {asked:?}", model.fingerprint).as_bytes());
+        sum.update(format!("{} {side:?}", model.fingerprint).as_bytes());
         Encoding {
             model: model.clone(),
-            asked,
+            side,
             field,
             truncates,
             texts: Vec::new(),
@@ -300,16 +280,11 @@ impl Encoding {
         Ok(self)
     }
 
-    /// The numbers of each text, with their lines in the audit trail, which gets what `output` makes of them.
+    /// The numbers of each text, with their lines in the audit trail, which gets their sum.
     ///
     /// # Errors
     /// Numbers that are not finite; a server that is cut off; a trail that cannot be written.
-    pub async fn told(
-        &self,
-        app: &App,
-        received: Received,
-        output: impl FnOnce(&[Vec<f32>]) -> Value,
-    ) -> Result<Vec<Vec<f32>>, ApiError> {
+    pub async fn told(&self, app: &App, received: Received) -> Result<Vec<Vec<f32>>, ApiError> {
         let about = || About {
             model: self.model.id.clone(),
             fingerprint: self.model.fingerprint.clone(),
@@ -337,9 +312,9 @@ impl Encoding {
                 tokens += next.tokens().len();
                 step.push(next);
             }
-            let (reader, asked) = (self.model.reader.clone(), self.asked);
+            let (reader, side) = (self.model.reader.clone(), self.side);
             let place = (self.field, computed.len());
-            let work = move || reader.compute(asked, &step, place);
+            let work = move || reader.compute(side, &step, place);
             tokio::select! {
                 numbers = self.model.pool.run(self.caller, work) => computed.extend(numbers?),
                 () = cut(app) => return Err(ApiError::draining()),
@@ -366,4 +341,14 @@ impl Encoding {
         };
         with_ignored(Json(body).into_response(), ignored)
     }
+}
+
+fn output(numbers: &[Vec<f32>]) -> Value {
+    let mut sum = Sum::default();
+    numbers.iter().for_each(|of_text| sum.update(&bytes_of(of_text)));
+    json!({"texts": numbers.len(), "sha256": sum.finish()})
+}
+
+pub fn bytes_of(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }

@@ -195,14 +195,10 @@ impl From<EngineError> for ApiError {
             EngineError::EmptyPrompt | EngineError::UnknownToken { .. } => {
                 ApiError::invalid("prompt", message)
             }
-            EngineError::NothingToGenerate => ApiError::invalid(
-                "max_tokens",
-                "max_tokens is 0; only with echo can nothing be generated",
-            ),
+            EngineError::NothingToGenerate => ApiError::invalid("max_tokens", message),
             EngineError::Penalty { .. } => ApiError::invalid("repetition_penalty", message),
-            EngineError::NotFinite { .. } => ApiError::new(Code::Internal, message),
-            EngineError::NoKnownLogprobs => {
-                ApiError::of(Code::UnsupportedParameter, "logprobs", message)
+            EngineError::NotFinite { .. } | EngineError::NoKnownLogprobs => {
+                ApiError::new(Code::Internal, message)
             }
             EngineError::Start(_) | EngineError::Ops(_) | EngineError::Died { .. } => {
                 ApiError::new(Code::EngineFailed, message).retry_after(10)

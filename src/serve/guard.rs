@@ -14,12 +14,11 @@ use sha2::{Digest, Sha256};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::budget::hold;
+use super::body::hold;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::{Key, Role};
 use super::request::fields::quoted;
 use super::router::Access;
-use crate::digest;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
@@ -200,7 +199,7 @@ impl Caller {
 
     /// A part of the key's sum, which tells callers of one name apart and reveals no key.
     pub fn identity(&self) -> String {
-        format!("key:{}", digest::hex(&self.key.sum()[..8]))
+        format!("key:{}", &self.key.sum[..16])
     }
 
     /// A number that no other caller has, for turns at what all want.
@@ -210,10 +209,8 @@ impl Caller {
 
     /// A salt for the prefix cache that no other caller has.
     pub fn salt(&self) -> [u8; 16] {
-        let sum = Sha256::digest([b"key", &self.key.sum()[..]].concat());
-        let mut salt = [0; 16];
-        salt.copy_from_slice(&sum[..16]);
-        salt
+        let sum: [u8; 32] = Sha256::digest(&self.key.sum).into();
+        *sum.first_chunk().unwrap_or(&[0; 16])
     }
 }
 

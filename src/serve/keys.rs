@@ -9,7 +9,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::ValueEnum;
 use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::diagnosis::Failure;
@@ -51,25 +50,20 @@ impl Role {
 pub struct Key {
     pub name: String,
     pub role: Role,
-    sum: [u8; 32],
+    /// SHA-256 of the key itself, in hexadecimal digits.
+    pub sum: String,
 }
 
 impl Key {
     /// A key with this secret, which is kept as its sum alone.
     #[cfg(test)]
     pub fn new(name: &str, role: Role, secret: &str) -> Key {
-        Key { name: name.to_owned(), role, sum: Sha256::digest(secret).into() }
-    }
-
-    /// Of the key itself.
-    pub fn sum(&self) -> [u8; 32] {
-        self.sum
+        Key { name: name.to_owned(), role, sum: digest::sha256(secret) }
     }
 
     /// Whether `given` is this key, compared in constant time.
     pub fn is(&self, given: &str) -> bool {
-        let sum: [u8; 32] = Sha256::digest(given).into();
-        self.sum.ct_eq(&sum).into()
+        self.sum.as_bytes().ct_eq(digest::sha256(given).as_bytes()).into()
     }
 }
 
@@ -196,8 +190,7 @@ fn parse_line(line: &str) -> Result<Key, &'static str> {
     if !digest::is_sha256(hex) {
         return Err("the sum has not 64 hexadecimal digits");
     }
-    let byte = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap_or_default();
-    Ok(Key { name: name.to_owned(), role, sum: std::array::from_fn(byte) })
+    Ok(Key { name: name.to_owned(), role, sum: hex.to_owned() })
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use serde_json::json;
 
 use super::case::question;
-use super::embeddings::EmbeddingRequest;
 use super::request::chat::ChatRequest;
 use super::request::completions::CompletionRequest;
-use super::request::fields::{listed, parse, quoted, read, request};
-use super::rerank::RerankRequest;
+use super::request::fields::{listed, parse, quoted, request};
+use super::texts::{EmbeddingRequest, RerankRequest};
 use crate::data::ItemKind;
 use crate::linear::{self, keep};
 
@@ -19,9 +18,6 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             keep(parse(json!({"a": text}).to_string().as_bytes()));
         }),
         ("fields::parse, a name", &|text| keep(parse(json!({text: text}).to_string().as_bytes()))),
-        ("fields::read", &|text| {
-            keep(read::<bool>("", text.into()).map_err(|error| error.message));
-        }),
         ("fields::quoted", &|text| keep(quoted(text))),
         ("fields::listed", &|text| keep(listed(&[text.to_owned()]))),
         ("chat::read", &|text| {

@@ -1,8 +1,8 @@
-//! The listening socket: a TCP port, a Unix socket, or a socket passed by systemd; with or without TLS.
+//! The listening socket: a TCP port or a Unix socket; with or without TLS.
 
 use std::fs::Permissions;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener as BoundUnix;
 use std::path::Path;
@@ -50,15 +50,8 @@ impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
 pub type Stream = Pin<Box<dyn Duplex>>;
 
 impl Bound {
-    /// The socket passed by systemd, else a new one. A socket file on which nobody listens is replaced.
+    /// A socket file on which nobody listens is replaced.
     pub fn new(listen: &Listen) -> Result<Bound, Failure> {
-        let mut handed = listenfd::ListenFd::from_env();
-        if let Ok(Some(listener)) = handed.take_tcp_listener(0) {
-            return Ok(Bound::Tcp(listener));
-        }
-        if let Ok(Some(listener)) = handed.take_unix_listener(0) {
-            return Ok(Bound::Unix(listener));
-        }
         let tcp = SocketAddr::new(listen.host, listen.port);
         let (bound, address, hint) = match &listen.unix {
             None => (
@@ -73,14 +66,6 @@ impl Bound {
             ),
         };
         bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}"), hint))
-    }
-
-    /// The IP address of the socket; `None` for a Unix socket.
-    pub fn host(&self) -> io::Result<Option<IpAddr>> {
-        match self {
-            Bound::Tcp(listener) => Ok(Some(listener.local_addr()?.ip())),
-            Bound::Unix(_) => Ok(None),
-        }
     }
 
     /// The URL of the server.
@@ -155,11 +140,9 @@ fn bind_unix(path: &Path) -> io::Result<BoundUnix> {
 /// A file that cannot be read; certificates and keys that are missing or do not match.
 pub fn tls(listen: &Listen) -> Result<Option<TlsAcceptor>, Failure> {
     let hint = "give PEM files: --tls-cert with the chain, --tls-key with its key";
-    let (chain_file, key_file) = match (&listen.tls_cert, &listen.tls_key) {
-        (Some(chain), Some(key)) => (chain, key),
-        (None, None) => return Ok(None),
-        // Half of it must not be a server without TLS.
-        _ => return Err(Failure::usage("a part of what TLS needs is not given", hint)),
+    // Neither is given without the other.
+    let (Some(chain_file), Some(key_file)) = (&listen.tls_cert, &listen.tls_key) else {
+        return Ok(None);
     };
     let refuse = |path: &Path, problem: String| {
         Failure::usage(format!("{}: {problem}", path.display()), hint)
@@ -192,15 +175,6 @@ mod tests {
         assert!(refused.ends_with("another server listens on it"), "{refused}");
         drop(running);
         assert!(Bound::new(&listen).is_ok());
-    }
-
-    #[test]
-    fn half_of_what_tls_needs_is_no_server_without_it() {
-        let mut listen = unsaid().listen;
-        assert!(tls(&listen).unwrap().is_none());
-        listen.tls_cert = Some("chain.pem".into());
-        let error = tls(&listen).err().unwrap().to_string();
-        assert_eq!(error, "a part of what TLS needs is not given");
     }
 
     #[tokio::test]

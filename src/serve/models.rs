@@ -1,4 +1,4 @@
-//! The served models, by their names in the API.
+//! The served models, and systems, which clients use like models, by their names in the API.
 
 use std::sync::Arc;
 
@@ -13,10 +13,12 @@ use super::app::App;
 use super::encoders::{MOST_TOKENS, ServedEncoder};
 use super::error::{ApiError, Code, too_long};
 use super::request::fields::quoted;
-use super::system::ServedSystem;
+use crate::data::ItemKind;
 use crate::engine::EngineError;
+use crate::experiment::case::Seated;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
+use crate::sandbox;
 
 /// Bytes that a token of a text has at most, on average: three or four are usual, and of rows of spaces some more.
 pub const LONGEST_TOKEN: usize = 16;
@@ -37,8 +39,6 @@ pub struct Served {
     pub models: Vec<Arc<ServedModel>>,
     pub systems: Vec<Arc<ServedSystem>>,
     pub encoders: Vec<Arc<ServedEncoder>>,
-    /// A description of the process's sandbox; `None` without one.
-    pub sandbox: Option<String>,
 }
 
 pub struct ServedModel {
@@ -117,6 +117,61 @@ impl ServedModel {
     }
 }
 
+pub struct ServedSystem {
+    pub id: String,
+    pub seated: Seated,
+    models: Vec<String>,
+    /// The smallest context of its models, in tokens.
+    context: Option<usize>,
+    /// Systems with equal fingerprints answer equal requests with equal bytes.
+    pub fingerprint: String,
+    pub is_synthetic: bool,
+}
+
+impl ServedSystem {
+    /// `models` are the names of each seat's model in the API, which `served` has.
+    pub fn new(seated: Seated, models: Vec<String>, served: &[Arc<ServedModel>]) -> ServedSystem {
+        let named = |name: &String| served.iter().find(|model| model.id == *name);
+        let own = || models.iter().filter_map(named);
+        let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
+        let context = own().map(|model| model.context()).min();
+        let mut seats = seated.seats.iter();
+        ServedSystem {
+            id: seated.config.entry.name.to_owned(),
+            fingerprint: seated.fingerprint(&fingerprints),
+            is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
+            seated,
+            models,
+            context,
+        }
+    }
+
+    /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.
+    pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
+        self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
+    }
+
+    pub fn takes(&self) -> ItemKind {
+        self.seated.config.entry.takes
+    }
+
+    /// The entry in the list of models.
+    fn entry(&self) -> ModelEntry {
+        let seats = self.seated.seats.iter().zip(&self.models);
+        let seats = seats.map(|(seat, model)| json!({"agent": seat.plan.agent, "model": model}));
+        let own = json!({
+            "kind": "system",
+            "takes": self.takes().to_string(),
+            "seats": seats.collect::<Value>(),
+            "settings": self.seated.config.table,
+            "prompts_sha256": self.seated.prompts_sha256,
+            "fingerprint": self.fingerprint,
+            "synthetic": self.is_synthetic,
+        });
+        ModelEntry::new(&self.id, Some(self.id.clone()), self.context, own)
+    }
+}
+
 /// The name of a model's directory.
 pub fn name_of(directory: &std::path::Path) -> Option<String> {
     directory.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -173,7 +228,7 @@ struct OfServer {
 /// All that answers.
 pub async fn list(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
     let served = app.served()?;
-    let wardround = OfServer { sandbox: served.sandbox.clone() };
+    let wardround = OfServer { sandbox: sandbox::held() };
     Ok(Json(ModelList { object: "list", data: served.entries(app.created), wardround }))
 }
 
@@ -207,6 +262,20 @@ impl Served {
     pub fn encoder(&self, kind: Kind, name: Option<&str>) -> Result<&Arc<ServedEncoder>, ApiError> {
         let own = self.encoders.iter().filter(|one| one.reader.kind() == kind);
         self.pick(kind, own.map(|one| (&*one.id, one)), name)
+    }
+
+    pub fn system(&self, name: &str) -> Option<&Arc<ServedSystem>> {
+        self.systems.iter().find(|system| system.id == name)
+    }
+
+    /// The system of this name, or else the first one, of those that take notes.
+    ///
+    /// # Errors
+    /// An unknown system, one for other items, or none for notes.
+    pub fn note_system(&self, name: Option<&str>) -> Result<&Arc<ServedSystem>, ApiError> {
+        let mut fitting = self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
+        let found = fitting.find(|system| name.is_none_or(|name| system.id == name));
+        found.ok_or_else(|| self.missing(Kind::System, name).at("system"))
     }
 
     /// Of what is of a kind the one of this name; without a name the only one.

@@ -17,7 +17,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "S")]
     pub default_seed: Option<u64>,
     /// Prefix of the metrics' names; with `vllm:` dashboards for vLLM work
-    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix)]
+    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = ["wardround:", "vllm:"])]
     pub metrics_prefix: String,
     #[command(flatten)]
     pub listen: Listen,
@@ -59,30 +59,27 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// Whether the server may listen on addresses that other machines can reach.
-    pub fn is_guarded(&self) -> bool {
-        self.insecure || (self.keys.is_some() && self.has_tls())
-    }
-
     pub fn has_tls(&self) -> bool {
         self.tls_cert.is_some()
     }
-}
 
-/// Refuses a public address without keys and TLS. `host` is the address of the socket, whoever bound it.
-///
-/// # Errors
-/// An address that other machines can reach.
-pub fn refuse_open(host: IpAddr, is_guarded: bool) -> Result<(), Failure> {
-    if is_guarded || host.to_canonical().is_loopback() {
-        return Ok(());
+    /// Refuses a public address without keys and TLS.
+    ///
+    /// # Errors
+    /// An address that other machines can reach.
+    pub fn refuse_open(&self) -> Result<(), Failure> {
+        let is_guarded = self.insecure || (self.keys.is_some() && self.has_tls());
+        let host = self.host;
+        if is_guarded || self.unix.is_some() || host.to_canonical().is_loopback() {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            format!(
+                "{host} can be reached from other machines, and the server has not both keys and TLS"
+            ),
+            "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
+        ))
     }
-    Err(Failure::usage(
-        format!(
-            "{host} can be reached from other machines, and the server has not both keys and TLS"
-        ),
-        "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
-    ))
 }
 
 /// Limits that protect the server from overload.
@@ -104,15 +101,9 @@ pub struct Limits {
     /// Maximum memory for all request bodies in progress and all answers not yet read, in bytes
     #[arg(long = "max-bodies", value_name = "BYTES", default_value_t = 256 << 20)]
     pub bodies_bytes: usize,
-    /// Timeout for a request's headers in seconds; idle connections are closed after it too
-    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds(1))]
-    pub header_timeout: Duration,
-    /// Timeout for a request's body in seconds
+    /// Timeout of a client in seconds: for a head, for a body, for reading, and between requests
     #[arg(long, value_name = "S", default_value = "30", value_parser = seconds(1))]
-    pub body_timeout: Duration,
-    /// Timeout for writing to a client that reads nothing, in seconds
-    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds(1))]
-    pub stall_timeout: Duration,
+    pub client_timeout: Duration,
     /// Grace period for running requests after SIGTERM, in seconds
     #[arg(long = "drain", value_name = "S", default_value = "30", value_parser = seconds(0))]
     pub drain_timeout: Duration,
@@ -130,15 +121,6 @@ fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {
 fn host(text: &str) -> Result<IpAddr, String> {
     let text = if text == "localhost" { "127.0.0.1" } else { text };
     text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
-}
-
-fn metrics_prefix(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
-    let begins = text.chars().next().is_none_or(|first| !first.is_ascii_digit());
-    match begins && text.chars().all(is_plain) {
-        true => Ok(text.to_owned()),
-        false => Err("expected letters, digits, `_` and `:`".to_owned()),
-    }
 }
 
 #[cfg(test)]

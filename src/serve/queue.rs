@@ -1,13 +1,17 @@
 //! The queue of all that clients ask for. What waits and runs has one limit in sequences and one in tokens; who is next of it is the
-//! engines' [`Rotation`](crate::engine::Rotation), for completions, systems and encoders alike.
+//! engines' [`Rotation`], for completions, systems and encoders alike: a pool's threads work for callers in rotation.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
 
 use super::error::{ApiError, Code};
 use super::guard::Caller;
 use super::options::Limits;
+use crate::engine::Rotation;
 
 #[derive(Debug)]
 pub struct Queue {
@@ -22,8 +26,6 @@ struct Held {
     tokens: usize,
     /// Sequences by the keys that have some.
     own: HashMap<u64, usize>,
-    /// How long a place is held, of late.
-    usual: Duration,
 }
 
 /// A request's place in the queue, from its admission to its end.
@@ -33,7 +35,6 @@ pub struct Place {
     sequences: usize,
     tokens: usize,
     key: Option<u64>,
-    since: Instant,
 }
 
 impl Queue {
@@ -74,11 +75,10 @@ impl Queue {
             if let Some(key) = key {
                 held.own.insert(key, own + sequences);
             }
-            let (queue, since) = (self.clone(), Instant::now());
-            return Ok(Place { queue, sequences, tokens, key, since });
+            return Ok(Place { queue: self.clone(), sequences, tokens, key });
         };
         let error = ApiError::new(Code::QueueFull, format!("the queue is full: {problem}"));
-        Err(error.retry_after(held.usual.as_secs()))
+        Err(error.retry_after(2))
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -91,7 +91,6 @@ impl Drop for Place {
         let mut held = self.queue.held();
         held.sequences -= self.sequences;
         held.tokens -= self.tokens;
-        held.usual = (3 * held.usual + self.since.elapsed()) / 4;
         if let Some(key) = self.key
             && let Some(own) = held.own.get_mut(&key)
         {
@@ -101,8 +100,69 @@ impl Drop for Place {
     }
 }
 
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads, and what waits for them.
+#[derive(Default)]
+pub struct Pool {
+    waiting: Mutex<Rotation<Job>>,
+    has_more: Condvar,
+}
+
+impl Pool {
+    /// Each thread does `first` first.
+    pub fn start(name: &str, threads: usize, first: fn()) -> io::Result<Arc<Pool>> {
+        let pool = Arc::<Pool>::default();
+        for _ in 0..threads {
+            let own = pool.clone();
+            let work = move || {
+                first();
+                own.work();
+            };
+            std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
+        }
+        Ok(pool)
+    }
+
+    /// Has a thread do this when it is the caller's turn.
+    pub fn add(&self, caller: u64, job: impl FnOnce() + Send + 'static) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(caller, Box::new(job));
+        self.has_more.notify_one();
+    }
+
+    /// The same, and waits for what comes of it. If the future is dropped before its turn, nothing is done.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        caller: u64,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (sender, made) = oneshot::channel();
+        self.add(caller, move || {
+            // Else whoever asked is gone.
+            if !sender.is_closed() {
+                let _ = sender.send(work());
+            }
+        });
+        made.await.unwrap_or_else(|_| Err(ApiError::failed()))
+    }
+
+    /// Until the process ends. After a panic the thread goes on.
+    fn work(&self) {
+        loop {
+            let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = self.has_more.wait_while(waiting, |waiting| waiting.is_empty());
+            let job = waiting.unwrap_or_else(PoisonError::into_inner).take(|_| true);
+            // Whoever waits for it sees that nothing came.
+            let _ = catch_unwind(AssertUnwindSafe(|| job.into_iter().for_each(|job| job())));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
     use crate::serve::keys::{Key, Role};
     use crate::serve::options::tests::unsaid;
@@ -118,7 +178,7 @@ mod tests {
         let queue = queue(4, 100);
         let first = queue.enter(3, 10, None).unwrap();
         let error = queue.enter(2, 10, None).unwrap_err();
-        assert_eq!((error.code, error.retry_after_s), (Code::QueueFull, Some(1)));
+        assert_eq!((error.code, error.retry_after_s), (Code::QueueFull, Some(2)));
         let second = queue.enter(1, 90, None).unwrap();
         drop(first);
         assert_eq!(queue.enter(1, 11, None).unwrap_err().code, Code::QueueFull);
@@ -151,5 +211,22 @@ mod tests {
         refused(1, 1, None);
         drop(long);
         assert!(queue.held().own.is_empty());
+    }
+
+    #[test]
+    fn callers_take_turns_and_a_panic_ends_no_thread() {
+        let pool = Pool::start("pool", 1, || {}).unwrap();
+        let (begin, begun) = channel::<()>();
+        let (tell, told) = channel();
+        // Until all are there, the thread is busy.
+        pool.add(0, move || begun.recv().unwrap());
+        pool.add(0, || panic!("on purpose"));
+        for (caller, name) in [(1, "a"), (1, "b"), (2, "c"), (2, "d")] {
+            let tell = tell.clone();
+            pool.add(caller, move || tell.send(name).unwrap());
+        }
+        begin.send(()).unwrap();
+        drop((begin, tell));
+        assert_eq!(told.iter().collect::<Vec<_>>(), ["a", "c", "b", "d"]);
     }
 }

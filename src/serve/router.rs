@@ -14,7 +14,6 @@ use tower::Layer;
 use tower_http::normalize_path::NormalizePathLayer;
 
 use super::app::App;
-use super::embeddings::{EmbeddingRequest, Embeddings};
 use super::encoders::OfTexts;
 use super::error::{ApiError, Code, ErrorBody};
 use super::models::{ModelEntry, ModelList};
@@ -23,9 +22,9 @@ use super::request::completions::CompletionRequest;
 use super::request::decoding::Decoding;
 use super::request::fields::quoted;
 use super::request::format::Formats;
-use super::rerank::{Ranking, RerankRequest};
 use super::response::reply::Reply;
-use super::{case, completion, embeddings, guard, models, rerank, status, tokenize};
+use super::texts::{EmbeddingRequest, Embeddings, Ranking, RerankRequest};
+use super::{case, completion, guard, models, status, texts, tokenize};
 
 /// Who may ask a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +83,14 @@ fn api() -> Vec<Route> {
             .also(&["/completions"])
             .takes(&[of::<CompletionRequest>, of::<Decoding>, of::<Formats>])
             .gives(of::<Reply>),
-        Route::post("/v1/embeddings", "Vectors of texts", embeddings::embed)
+        Route::post("/v1/embeddings", "Vectors of texts", texts::embed)
             .also(&["/embeddings"])
             .takes(&[of::<EmbeddingRequest>])
             .gives(of::<OfTexts<Embeddings>>),
         Route::post(
             "/v1/rerank",
             "Documents in the order in which they answer a query",
-            rerank::rerank,
+            texts::rerank,
         )
         .also(&["/v2/rerank", "/rerank"])
         .takes(&[of::<RerankRequest>])

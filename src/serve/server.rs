@@ -22,10 +22,11 @@ use super::guard::Peer;
 use super::keys;
 use super::listener::{self, Bound, Stream};
 use super::models::Served;
-use super::options::{ServeOptions, refuse_open};
+use super::options::ServeOptions;
 use super::router::router;
 use crate::console;
-use crate::diagnosis::{Blame, Failure};
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
 
 /// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
@@ -43,13 +44,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const CLOSING: Duration = Duration::from_millis(50);
 /// How often engines are checked.
 const WATCH: Duration = Duration::from_millis(500);
-
-/// The reason why the server ends.
-enum End {
-    Signal,
-    EngineDied(String),
-    LoadFailed(Failure),
-}
 
 /// Serves the models that `load` returns until a signal ends the server. The socket is bound first; then the process enters its sandbox;
 /// and only then is anybody's connection taken, and are models loaded.
@@ -86,9 +80,6 @@ async fn run(
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-    if let Some(host) = bound.host()? {
-        refuse_open(host, options.listen.is_guarded())?;
-    }
     console::say(format!("listening on {}", bound.address(options.listen.has_tls())?))?;
     let listener = bound.listen()?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
@@ -97,7 +88,7 @@ async fn run(
     let (open, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(most_connections())));
     let mut watch = interval(WATCH);
     let mut is_loaded = false;
-    let end = loop {
+    let outcome = loop {
         let accepting = async {
             let place = places.clone().acquire_owned().await;
             (listener.accept().await, place.ok())
@@ -118,7 +109,8 @@ async fn run(
             },
             _ = watch.tick() => {
                 if let Some(error) = app.loaded().and_then(Served::failure) {
-                    break End::EngineDied(error.to_string());
+                    let hint = "see the log; the service manager may restart it";
+                    break Err(Failure::machine(error.to_string(), hint));
                 }
             }
             result = &mut loaded, if !is_loaded => match result {
@@ -126,38 +118,30 @@ async fn run(
                     is_loaded = true;
                     console::note("ready");
                 }
-                Ok(Err(failure)) => break End::LoadFailed(failure),
+                Ok(Err(failure)) => break Err(failure),
                 Err(_) => {
                     let message = "loading the models failed: see the message above";
-                    break End::LoadFailed(std::io::Error::other(message).into());
+                    break Err(std::io::Error::other(message).into());
                 }
             },
             _ = hangup.recv() => {
                 reload(&app.options, &key_sender, &tls_sender);
                 app.audit.keys(&app.keys.borrow());
             }
-            () = ended(&mut ending) => break End::Signal,
+            () = ended(&mut ending) => break Ok(()),
         }
     };
     drop(listener);
-    let outcome = match end {
-        End::LoadFailed(failure) => return Err(failure),
-        End::Signal => Ok(()),
-        End::EngineDied(reason) => {
-            Err(Failure::machine(reason, "see the log; the service manager may restart it"))
-        }
-    };
     let cut = drain(&app, &phase_sender, open, &mut ending).await?;
     if let Err(error) = app.audit.stop() {
         console::note(error.to_string());
     }
-    match (outcome, cut) {
-        (Ok(()), 0) => Ok(()),
-        (Ok(()), cut) => {
+    match cut {
+        0 => outcome,
+        cut => outcome.and_then(|()| {
             let message = format!("{cut} connections were cut off after --drain");
             Err(Failure::outcome(message, None))
-        }
-        (Err(failure), _) => Err(failure),
+        }),
     }
 }
 
@@ -175,7 +159,7 @@ async fn drain(
         done = timeout(app.options.limits.drain_timeout, open.shutdown()) => if done.is_ok() {
             return Ok(0);
         },
-        () = ended(ending) => return Err(InterruptedTwice.into()),
+        () = ended(ending) => return Err(PanelError::Interrupted.into()),
     }
     let cut = connections();
     let _ = phase.send(Phase::Cut);
@@ -186,16 +170,6 @@ async fn drain(
     };
     let _ = timeout(FAREWELL, all).await;
     Ok(cut)
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted twice: what ran was dropped")]
-struct InterruptedTwice;
-
-impl crate::diagnosis::Diagnosis for InterruptedTwice {
-    fn blame(&self) -> Blame {
-        Blame::Interrupted
-    }
 }
 
 /// Loads the models on a thread of their own.
@@ -226,21 +200,21 @@ async fn answer(
     let limits = &app.options.limits;
     let stream: Stream = match acceptor.filter(|_| matches!(peer, Peer::Address(_))) {
         None => stream,
-        Some(acceptor) => match timeout(limits.header_timeout, acceptor.accept(stream)).await {
+        Some(acceptor) => match timeout(limits.client_timeout, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => Box::pin(stream),
             // The client sees a failed handshake.
             _ => return,
         },
     };
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(limits.stall_timeout));
+    stream.set_write_timeout(Some(limits.client_timeout));
     let service = router.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
+        .header_read_timeout(limits.client_timeout)
         .max_buf_size(MOST_HEAD_BYTES)
         .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));

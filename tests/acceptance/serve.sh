@@ -93,7 +93,7 @@ for restart in 1 2; do
     "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" equal "$url" "$out/equal.json"
     stop
 done
-serve "$out/qwen3" --header-timeout 3
+serve "$out/qwen3" --client-timeout 3
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" slow "$url"
 stop
 for family in gemma3 llama qwen3; do

@@ -106,7 +106,7 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     let path = server.folder.path().join("audit/content").join(format!("{id}.json"));
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let asked = kept["input"]["messages"][0]["content"].as_str().unwrap();
-    assert!(asked.starts_with(QUESTION) && kept["output"][0].is_string(), "{kept}");
+    assert!(asked.starts_with(QUESTION) && kept["output"].is_string(), "{kept}");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn who_leaves_the_stream_of_a_system_leaves_a_line_of_what_was_sent() {
     let server = Server::start(&format!("{QUICK} --audit audit"));
     let question = "Which vitamin is retinol?\nA) Vitamin A\nB) Vitamin D";
     let messages = json!([{"role": "user", "content": question}]);
-    let pending = server.stream(json!({"model": "cot-sc", "messages": messages, "n": 8}));
+    let pending = server.stream(json!({"model": "cot-sc", "messages": messages}));
     let mut read = Vec::new();
     while !read.windows(6).any(|part| part == b"data: ") {
         let mut bytes = [0; 256];
@@ -395,7 +395,7 @@ fn a_check_is_logged_as_a_servers_case_is() {
 }
 
 #[test]
-fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
+fn exemplars_are_shown_beside_one_note_by_check() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     std::os::unix::fs::symlink(common::synthetic(Family::Gemma3), path.join("gemma3")).unwrap();
@@ -416,13 +416,8 @@ fn exemplars_are_shown_beside_one_note_by_check_and_by_a_server_alike() {
     let (code, said) = run(path, &check);
     assert_eq!(code, Some(0), "{said}");
     let case = lines_in(path)[3].clone();
-    let served = format!("--context 8192 --set medprompt.max_tokens=8 {shown}");
-    let server = Server::start_in(folder, &format!("{served} --system medprompt=gemma3"));
-    let entry = server.get("/v1/models/medprompt").json();
-    assert_eq!(entry["wardround"]["fingerprint"], case["fingerprint"]);
-    let checked = server.post("/v1/check", &json!({"text": note, "seed": 5}));
-    assert_eq!(checked.status, 200, "{checked:?}");
-    assert_eq!(checked.json()["wardround"]["system"], "medprompt");
+    assert_eq!((&case["system"], &case["status"]), (&json!("medprompt"), &json!("done")));
+    assert!(case["fingerprint"].is_string(), "{case}");
 }
 
 /// A system of one's own is served under its file's name, which is read once.

@@ -45,26 +45,13 @@ pub struct Ask<'a> {
 
 /// The binary in a folder, without the user's environment.
 pub fn wardround(folder: &Path) -> Command {
-    in_folder(Path::new(env!("CARGO_BIN_EXE_wardround")), folder)
-}
-
-fn in_folder(program: &Path, folder: &Path) -> Command {
-    let mut command = Command::new(program);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
     command.current_dir(folder).stdin(Stdio::null());
     for (name, _) in std::env::vars() {
         if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
             command.env_remove(name);
         }
     }
-    command
-}
-
-/// The binary, given a socket as systemd hands one over.
-pub fn handed(folder: &Path, listener: std::net::TcpListener) -> Command {
-    let mut command = in_folder(Path::new("sh"), folder);
-    let script = r#"export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@" 3<&0"#;
-    command.args(["-c", script, env!("CARGO_BIN_EXE_wardround")]);
-    command.stdin(std::os::fd::OwnedFd::from(listener));
     command
 }
 

@@ -13,7 +13,7 @@ use wardround::model::Family;
 use wardround::ops::Device;
 
 use crate::client::{Answer, Server, wardround};
-use crate::common::retrieval::{Copy, asking, cross, cut};
+use crate::common::retrieval::{Copy, asking, cross};
 use crate::common::{self, goldens};
 use crate::openapi::check;
 
@@ -72,8 +72,8 @@ fn refused(answer: &Answer, code: (u16, &str), param: &str, says: &[&str]) {
 
 #[test]
 fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
-    let (mean, cut, asks) = (goldens().join("encoders/tiny-mean"), cut(), asking());
-    let server = serve(&[("mean", &mean), ("cut", cut.path()), ("asks", asks.path())], "");
+    let (mean, asks) = (goldens().join("encoders/tiny-mean"), asking());
+    let server = serve(&[("mean", &mean), ("asks", asks.path())], "");
     let document = server.get("/openapi.json").json();
     let library = Encoder::open(&options(&mean)).unwrap();
     let documents = TEXTS.map(|text| Document { title: "", text });
@@ -114,22 +114,14 @@ fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
     assert_eq!(digest(json!({})), digest(json!({"encoding_format": "base64"})));
     assert_ne!(digest(json!({})), digest(json!({"input": &TEXTS[1..]})));
 
-    // Cut as a corpus of that width is.
     let ask = |model: &str, extra: Value| {
         let mut body = json!({"model": model, "input": TEXTS});
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         embed(&server, &body)
     };
-    for dims in [4, 8, 16] {
-        let own = EncoderOptions { dims: Some(dims), ..options(cut.path()) };
-        let expected = Encoder::open(&own).unwrap().embed_documents(&documents).unwrap();
-        assert_eq!(vectors(&ask("cut", json!({"dimensions": dims}))), expected);
-    }
-    let why = ask("cut", json!({"dimensions": 5}));
-    refused(&why, (400, "invalid_value"), "dimensions", &["is 5", "4, 8, 16 numbers"]);
+    assert_eq!(vectors(&ask("mean", json!({"dimensions": 16}))), expected);
     let why = ask("mean", json!({"dimensions": 8}));
     refused(&why, (400, "invalid_value"), "dimensions", &["vectors of 16 numbers"]);
-    refused(&ask("mean", json!({"dimensions": 17})), (400, "invalid_value"), "dimensions", &[]);
 
     // Queries have their own prompt.
     let library = Encoder::open(&options(asks.path())).unwrap();

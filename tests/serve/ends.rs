@@ -76,7 +76,7 @@ fn clients_that_are_gone_free_their_place() {
 
 #[test]
 fn slow_heads_and_slow_bodies_are_cut_and_honest_ones_are_not() {
-    let server = Server::one(Family::Qwen3, "--header-timeout 1 --body-timeout 1");
+    let server = Server::one(Family::Qwen3, "--client-timeout 1");
     let silent: Vec<_> = (0..20).map(|_| server.connect()).collect();
     let trickling: Vec<_> = (0..20).map(|_| server.connect()).collect();
     let mut slow = server.connect();

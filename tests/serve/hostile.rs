@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Of the server's process; it holds tiny models.
 const MOST_MEMORY_KIB: u64 = 1 << 20;
 /// Of clients that never end what they send the tests would wait for long.
-const IMPATIENT: &str = "--header-timeout 1 --body-timeout 1";
+const IMPATIENT: &str = "--client-timeout 1";
 
 /// Puts a value in the place of the node of this number, counted through the whole tree.
 fn replace(tree: &mut Value, at: &mut u32, with: &Value) {

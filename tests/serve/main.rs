@@ -22,7 +22,6 @@ mod limits;
 mod metrics;
 mod notices;
 mod openapi;
-mod searches;
 mod systems;
 mod turns;
 

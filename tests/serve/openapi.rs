@@ -85,8 +85,7 @@ fn responses_of_systems_are_as_described() {
     for (model, text) in
         [("cot-sc", "Which?\nA) one\nB) two"), ("medguards", "Malaria is treated with aspirin.")]
     {
-        let mut body =
-            json!({"model": model, "messages": [{"role": "user", "content": text}], "n": 2});
+        let mut body = json!({"model": model, "messages": [{"role": "user", "content": text}]});
         check_one("Reply", &server.post("/v1/chat/completions", &body));
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});

@@ -2,9 +2,7 @@
 
 use clap::Args;
 
-use super::ExemplarFlags;
 use crate::cli::options::PromptFlags;
-use crate::retrieval::CorpusSpec;
 
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Systems")]
@@ -17,8 +15,4 @@ pub struct SystemFlags {
     pub set: Vec<String>,
     #[command(flatten)]
     pub prompts: PromptFlags,
-    #[command(flatten)]
-    pub corpus: CorpusSpec,
-    #[command(flatten)]
-    pub exemplars: ExemplarFlags,
 }

@@ -11,7 +11,6 @@ use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
 use crate::encoder::{self, EncoderOptions, output_of};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::{Shared, auxiliary_models};
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, Card, HubOptions, Kind};
@@ -30,22 +29,13 @@ pub struct NamedModel {
 impl NamedModel {
     fn parse(text: &str) -> Result<NamedModel, Failure> {
         // A directory may have a `=` in its name; a name has no slash.
-        let is_folder = Path::new(text).is_dir();
-        let named = text.split_once('=').filter(|(name, _)| !name.contains('/'));
-        let (name, model) = match named {
-            Some((_, model)) if is_folder && Path::new(model).is_dir() => {
-                return Err(Failure::usage(
-                    format!("`{text}` is a directory, and so is `{model}`"),
-                    &format!("write ./{text} for the one, NAME=./{model} for the other"),
-                ));
+        let folder = Path::new(text).file_name().filter(|_| Path::new(text).is_dir());
+        let (name, model) = match (folder, text.split_once('=')) {
+            (Some(folder), _) => (folder.to_string_lossy().into_owned(), text.to_owned()),
+            (None, Some((name, model))) if !name.contains('/') => {
+                (name.to_owned(), model.to_owned())
             }
-            Some((name, model)) if !is_folder => (name.to_owned(), model.to_owned()),
-            _ => {
-                let last = Path::new(text).file_name().filter(|_| is_folder);
-                let name = last
-                    .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
-                (name, text.to_owned())
-            }
+            _ => (text.to_owned(), text.to_owned()),
         };
         if Address::is_meant_by(&model) {
             let hint = "point its clients at the endpoint itself";
@@ -129,7 +119,6 @@ pub struct Sources {
     named: Vec<NamedModel>,
     encoders: Vec<NamedFolder>,
     specs: Vec<Spec>,
-    shared: Shared,
     hardware: Hardware,
     hub: HubOptions,
 }
@@ -160,45 +149,24 @@ impl Sources {
         let models = named.iter().map(|model| &*model.name);
         let models = models.chain(encoders.iter().map(|encoder| &*encoder.name));
         refuse_equal_names(models.chain(specs.iter().map(|spec| spec.config.entry.name)))?;
-        let hardware =
-            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
-        Ok(Sources { named, encoders, specs, shared: Shared::default(), hardware, hub })
+        Ok(Sources { named, encoders, specs, hardware, hub })
     }
 
-    /// Allows reading the models, and what the systems read.
-    pub fn within(
-        &self,
-        paths: Paths,
-        systems: &SystemFlags,
-        hub: &HubOptions,
-    ) -> Result<Paths, Failure> {
+    /// Allows reading the models.
+    pub fn within(&self, paths: Paths, hub: &HubOptions) -> Result<Paths, Failure> {
         let paths = paths.models(self.named.iter().map(|named| &named.model), hub)?;
         let encoders = self.encoders.iter().map(|encoder| &encoder.directory);
-        Ok(systems.within(encoders.fold(paths, |paths, folder| paths.read_model(folder))))
-    }
-
-    /// Reads the exemplars of the systems, and checks that the systems can be built with them.
-    pub fn read_exemplars(&mut self) -> Result<(), Failure> {
-        for spec in &self.specs {
-            let shown = spec.read_exemplars(&mut self.shared, None)?;
-            spec.config.build(&spec.case_prompts()?, &shown.exemplars)?;
-        }
-        Ok(())
+        Ok(encoders.fold(paths, |paths, folder| paths.read_model(folder)))
     }
 
     /// Reads and loads the models; two names of one model share its engine.
     pub fn load(self) -> Result<Served, Failure> {
-        let Sources { named, encoders, specs, mut shared, hardware, hub } = self;
+        let Sources { named, encoders, specs, hardware, hub } = self;
         let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
         let models = Models::describe(&names, &hardware, &hub, |devices| {
             let device = encoders_device(devices, &hardware)?;
             let own = encoders.iter().map(|encoder| encoder.memory(&device));
-            let models = own.collect::<Result<_, _>>()?;
-            let searching = specs.iter().filter(|spec| spec.corpus.is_some());
-            searching.map(|spec| auxiliary_models(&[spec], &hardware, devices)).try_fold(
-                AuxiliaryModels { models, mapped: 0 },
-                |all, beside| Ok(all.and(&beside?)),
-            )
+            Ok(AuxiliaryModels { models: own.collect::<Result<_, Failure>>()?, mapped: 0 })
         })?;
         let device = encoders_device(&models.devices, &hardware)?;
         if !encoders.is_empty() && matches!(models.devices.first(), Some(Device::Metal(_))) {
@@ -206,8 +174,6 @@ impl Sources {
         }
         let encoders = encoders.into_iter().map(|encoder| encoder.load(&device).map(Arc::new));
         let encoders = encoders.collect::<Result<_, _>>()?;
-        let searched = specs.iter().map(|spec| spec.library(&models, &mut shared));
-        let searched = searched.collect::<Result<Vec<_>, _>>()?;
         let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
         let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
         let kinds: Vec<String> = models
@@ -226,13 +192,13 @@ impl Sources {
             let model = models.iter().find(|model| model.id == name)?;
             Some(model.backbone.clone())
         };
-        let systems = specs.iter().zip(searched).map(|(spec, library)| {
-            let seated = spec.seat(backbone, library.as_ref(), &mut shared)?;
+        let systems = specs.iter().map(|spec| {
+            let seated = spec.seat(backbone)?;
             let names = spec.slot_models()?.into_iter().cloned().collect();
             Ok(Arc::new(ServedSystem::new(seated, names, &models)))
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
-        Ok(Served { models, systems, encoders, sandbox: None })
+        Ok(Served { models, systems, encoders })
     }
 }
 

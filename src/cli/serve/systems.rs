@@ -1,28 +1,17 @@
-//! The systems of `serve`, with their models, settings and corpora.
+//! The systems of `serve`, with their models and settings.
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{self, CITED, SetPairs, SystemFlags, by_default};
-use crate::cli::sandboxed::Paths;
+use crate::cli::flags::{CITED, SetPairs, SystemFlags, by_default};
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
+use crate::prompts::PromptSet;
 use crate::systems::file::EXTENSION;
 use crate::systems::{SystemConfig, Which};
 
 impl SystemFlags {
-    /// Allows reading the files of the systems.
-    pub fn within(&self, paths: Paths) -> Paths {
-        // What is missing is reported when it is opened.
-        let reranker = flags::reranker(&self.corpus).ok().flatten();
-        paths
-            .read(&self.prompts.prompts)
-            .corpora(&self.corpus.directories)
-            .read(reranker)
-            .read(self.exemplars.paths())
-    }
-
     /// The spec of each system; its panel has the models' names in the API.
     pub fn specs(
         &self,
@@ -30,8 +19,8 @@ impl SystemFlags {
         hardware: &Hardware,
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
-        let corpus = flags::corpus(&self.corpus)?;
-        let exemplars = self.exemplars.spec(None)?;
+        let prompts = &self.prompts.prompts;
+        PromptSet::open(prompts.as_deref())?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
             let (which, members) = split(text);
@@ -40,40 +29,27 @@ impl SystemFlags {
             let mut set = SetPairs::of(&self.pairs(name))?;
             by_default(entry, CITED, &mut set.settings)?;
             let config = SystemConfig::of(entry, &set.settings)?;
-            let panel = panel(&config, members, named)?;
-            let is_searching = config.search().is_some();
-            if is_searching && corpus.is_none() {
+            if config.entry.exemplars || config.search().is_some() {
                 return Err(Failure::usage(
-                    format!("{name} searches a corpus, and none was given"),
-                    "give --corpus DIR, which `wardround corpus build` writes",
+                    format!(
+                        "{name} searches a corpus or shows exemplars, and a server has neither"
+                    ),
+                    "ask it by `wardround check` or `wardround run`",
                 ));
             }
             let format = match config.entry.takes {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,
             };
-            let shows = config.entry.exemplars;
-            let spec = Spec {
-                panel,
+            specs.push(Spec {
+                panel: panel(&config, members, named)?,
                 slots: set.models,
                 slot_sampling: set.sampling,
-                prompts: self.prompts.prompts.clone(),
-                corpus: corpus.clone().filter(|_| is_searching),
-                exemplars: exemplars.clone().filter(|_| shows),
+                prompts: prompts.clone(),
                 hardware: hardware.clone(),
                 hub: hub.clone(),
                 ..Spec::new(config, "", format)?
-            };
-            spec.case_prompts()?;
-            specs.push(spec);
-        }
-        if corpus.is_some() && specs.iter().all(|spec| spec.corpus.is_none()) {
-            let hint = format!("leave --corpus out, or serve {}", SystemConfig::searching());
-            return Err(Failure::usage("no system that is served searches a corpus", &hint));
-        }
-        if exemplars.is_some() && specs.iter().all(|spec| spec.exemplars.is_none()) {
-            let hint = "leave --exemplars out, or serve a system of MEDIQA-CORR";
-            return Err(Failure::usage("no system that is served shows exemplars", hint));
+            });
         }
         self.refuse_other_settings(&specs)?;
         Ok(specs)

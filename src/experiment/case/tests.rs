@@ -1,13 +1,11 @@
 //! Cases give the bytes of runs, and end when they are told to.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::data::Format;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Unobserved};
-use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
 use crate::experiment::models::Models;
 use crate::model::Family;
 use crate::panel::SharedResponder;
@@ -19,10 +17,6 @@ struct Bench {
     scratch: tempfile::TempDir,
     names: Vec<String>,
     loaded: Vec<Arc<Backbone>>,
-}
-
-fn exemplars(notes: impl Into<PathBuf>) -> ExemplarSpec {
-    ExemplarSpec { notes: notes.into(), format: Format::Notes, files: ExemplarFiles::default() }
 }
 
 impl Bench {
@@ -53,7 +47,7 @@ impl Bench {
             let place = self.names.iter().position(|own| own == name)?;
             Some(self.loaded[place].clone())
         };
-        spec.seat(model, None, &mut Shared::default()).unwrap()
+        spec.seat(model).unwrap()
     }
 
     /// The lines and calls of a real run of the file, in the order of their keys.
@@ -94,7 +88,7 @@ fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
 
 fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
     let options = CaseOptions { seed: 7, run, ..CaseOptions::default() };
-    seated.work(DATASET, item, options, |_| {}).unwrap()
+    seated.work(item, options, |_| {}).unwrap()
 }
 
 #[test]
@@ -106,11 +100,7 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
     let id = asked.id();
     let questions = json!({"id": id, "question": "Which vitamin is retinol?", "options": {"A": "Vitamin A", "B": "Vitamin D"}});
     let notes = json!({"id": written.id(), "text": text});
-    let gold =
-        json!({"flag": 1, "sentence_id": 1, "correction": "Asthma is treated with salbutamol."});
-    let wrong = "0 Wheezing at night.\n1 Asthma is treated with insulin.";
-    let exemplar = json!({"id": "x", "text": wrong, "gold": gold});
-    let folders = [("questions", questions), ("notes", notes), ("shown", exemplar)];
+    let folders = [("questions", questions), ("notes", notes)];
     for (folder, line) in folders {
         let folder = bench.scratch.path().join(folder);
         fs_err::create_dir(&folder).unwrap();
@@ -119,15 +109,10 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
     for (system, item, file, format) in [
         ("medmad", &asked, "questions/serve.jsonl", Format::Mcq),
         ("medguards", &written, "notes/serve.jsonl", Format::Notes),
-        ("medprompt", &written, "notes/serve.jsonl", Format::Notes),
     ] {
-        let mut spec = bench.spec(system, file, format);
-        let shown = bench.scratch.path().join("shown/serve.jsonl");
-        let shows = spec.config.entry.exemplars;
-        spec.exemplars = shows.then(|| exemplars(shown));
+        let spec = bench.spec(system, file, format);
         let seated = bench.seat(&spec);
         let (items, calls) = bench.run(spec, &format!("out-{system}"));
-        assert_eq!(seated.files.len(), usize::from(shows), "{system}");
         // Both runs at once, on the backbones that the run used.
         let cases: Vec<Worked> = std::thread::scope(|scope| {
             let runs = [1, 2].map(|run| {
@@ -161,7 +146,7 @@ fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
         }
     };
     let options = CaseOptions { seed: 1, run: 1, stop, ..CaseOptions::default() };
-    let error = seated.work(DATASET, &item, options, on_call).unwrap_err();
+    let error = seated.work(&item, options, on_call).unwrap_err();
     assert!(matches!(error, PanelError::Interrupted), "{error}");
     assert!(told.load(Ordering::Relaxed) >= 1);
     let whole = work(&seated, &item, 1);
@@ -182,21 +167,4 @@ fn an_item_is_named_by_the_sum_of_its_text() {
     let error = question("Which?", &json!(["one"])).unwrap_err();
     assert!(error.problem().starts_with("field `options`"), "{error}");
     assert!(note(" \n", None).is_err());
-}
-
-#[test]
-fn exemplars_are_refused_where_they_are_missing_or_too_many() {
-    let spec = |system: &str, shown: Option<ExemplarSpec>| {
-        let system = SystemConfig::named(system).unwrap();
-        Spec { exemplars: shown, ..Spec::new(system, "x", Format::Notes).unwrap() }
-    };
-    let refusal = |spec: Spec| {
-        spec.seat(|_| None, None, &mut Shared::default()).map(|_| ()).unwrap_err().to_string()
-    };
-    let error = refusal(spec("medprompt", None));
-    assert!(error.contains("medprompt shows exemplars"), "{error}");
-    let error = refusal(spec("base-llm", Some(exemplars("x.jsonl"))));
-    assert!(error.contains("base-llm shows no exemplars"), "{error}");
-    let error = refusal(spec("base-llm", None));
-    assert!(error.ends_with("is not loaded"), "{error}");
 }

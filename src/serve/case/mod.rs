@@ -22,28 +22,26 @@ use super::app::App;
 use super::body::Sent;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
+use super::models::ServedSystem;
 use super::queue::Place;
 use super::request::chat::ChatRequest;
 use super::request::fields::{Seed, listed, request};
 use super::response::events::{Answering, Started, Work};
 use super::response::reply::{Choice, Delta, Head, Own, Usage};
-use super::system::ServedSystem;
 use crate::data::Item;
 use crate::digest::sha256;
-use crate::experiment::case::{CaseOptions, DATASET, Worked};
+use crate::experiment::case::{CaseOptions, Worked};
 use crate::panel::PanelError;
-use crate::record::{self, CallLine, ItemText, Language};
+use crate::record::{CallLine, ItemText, Language};
 
 /// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
 
-/// What a client asks of a system: runs of one item.
+/// What a client asks of a system: the first run of one item.
 struct Ask {
     system: Arc<ServedSystem>,
     item: Item,
     seed: u64,
-    /// The number of runs.
-    n: u32,
     /// The field that has its text.
     param: &'static str,
 }
@@ -51,8 +49,8 @@ struct Ask {
 impl Ask {
     /// The digest of everything that determines the bytes of the response.
     fn digest(&self) -> String {
-        let Ask { system, item, seed, n, .. } = self;
-        sha256(json!([system.fingerprint, ItemText::from(item), seed, n]).to_string())
+        let Ask { system, item, seed, .. } = self;
+        sha256(json!([system.fingerprint, ItemText::from(item), seed, 1]).to_string())
     }
 }
 
@@ -64,46 +62,35 @@ enum CaseEvent {
     Ended(Result<Worked, ApiError>),
 }
 
-/// One run, which waits for a thread.
+/// A case, which waits for a thread.
 struct Case {
     ask: Arc<Ask>,
-    /// Counted from 1.
-    run: u32,
     stop: Arc<AtomicBool>,
-    /// Told of the place of its choice too.
-    events: UnboundedSender<(usize, CaseEvent)>,
+    events: UnboundedSender<CaseEvent>,
     /// The salt of its prefix cache.
     salt: Option<[u8; 16]>,
-    /// Its request's place in the server's queue.
-    _place: Arc<Place>,
 }
 
 impl Case {
-    fn tell(&self, event: CaseEvent) {
-        // If the receiver is gone, so is the client.
-        let _ = self.events.send((self.run as usize - 1, event));
-    }
-
     fn work(&self, running: &Gauge) {
-        // Else the client is gone.
+        // If the receiver is gone, so is the client.
+        let tell = |event| drop(self.events.send(event));
         if self.stop.load(Relaxed) {
             return;
         }
         running.inc();
-        self.tell(CaseEvent::Begun);
+        tell(CaseEvent::Begun);
         let worked = catch_unwind(AssertUnwindSafe(|| self.worked()));
         running.dec();
-        self.tell(CaseEvent::Ended(worked.unwrap_or_else(|_| Err(ApiError::failed()))));
+        tell(CaseEvent::Ended(worked.unwrap_or_else(|_| Err(ApiError::failed()))));
     }
 
     fn worked(&self) -> Result<Worked, ApiError> {
         let Ask { system, item, seed, param, .. } = &*self.ask;
-        let (run, salt, stop) = (self.run, self.salt, self.stop.clone());
-        let options = CaseOptions { seed: *seed, run, salt, stop };
-        let (events, place) = (self.events.clone(), run as usize - 1);
-        let on_call =
-            move |call: &CallLine| drop(events.send((place, CaseEvent::Call(call.clone()))));
-        let worked = system.seated.work(DATASET, item, options, on_call);
+        let (salt, stop, events) = (self.salt, self.stop.clone(), self.events.clone());
+        let options = CaseOptions { seed: *seed, run: 1, salt, stop };
+        let on_call = move |call: &CallLine| drop(events.send(CaseEvent::Call(call.clone())));
+        let worked = system.seated.work(item, options, on_call);
         let worked = worked.map_err(|error| match error {
             PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
             // The prompts are the system's; where they leave no room, the item's text is too long.
@@ -120,19 +107,19 @@ impl Case {
     }
 }
 
-/// The runs of an item, a choice each. Dropping them stops the work. Whoever does not read keeps a place in the queue until then.
+/// A case as it is worked on. Dropping it stops the work. Whoever does not read keeps a place in the queue until then.
 pub struct SystemAnswer {
     ask: Arc<Ask>,
     head: Head,
     ignored: Vec<String>,
-    events: UnboundedReceiver<(usize, CaseEvent)>,
+    events: UnboundedReceiver<CaseEvent>,
     stop: Arc<AtomicBool>,
-    _place: Arc<Place>,
-    /// By choice; `None` while its case runs.
-    outcomes: Vec<Option<Worked>>,
+    _place: Place,
+    /// `None` while it runs.
+    worked: Option<Worked>,
 }
 
-/// Begins with the cases of a chat.
+/// Begins with the case of a chat.
 ///
 /// # Errors
 /// A request that this system cannot answer; a full queue.
@@ -144,7 +131,8 @@ pub fn begin(
 ) -> Result<Started<SystemAnswer>, ApiError> {
     let decoding = &chat.decoding;
     let format = decoding.format.as_ref().map(|format| format.field);
-    if let Some(name) = format.or(chat.logprobs().map(|_| "logprobs")) {
+    let logprobs = chat.logprobs().map(|_| "logprobs");
+    if let Some(name) = format.or(logprobs).or((decoding.n() > 1).then_some("n")) {
         return Err(ApiError::unsupported(name));
     }
     let earlier = (0..chat.texts.len() - 1).map(|index| format!("messages[{index}]"));
@@ -157,8 +145,7 @@ pub fn begin(
     })?;
     system.refuse_length(&last.content, "messages")?;
     let item = question::item(system.takes(), &last.content)?;
-    let (seed, n, param) = (app.seed(decoding.seed())?, decoding.n() as u32, "messages");
-    let ask = Ask { system, item, seed, n, param };
+    let ask = Ask { system, item, seed: app.seed(decoding.seed())?, param: "messages" };
     let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
     Ok(Started { answering, stream: decoding.streaming(), ignored })
 }
@@ -177,8 +164,8 @@ pub async fn check(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value
     let (answering, received) = sent.read(&app, begin_check).await?;
     let mut work = Work::begin(&app, answering, received).await?;
     work.finish().await?;
-    let SystemAnswer { ask, outcomes, .. } = &work.answering;
-    let Some(Some(worked)) = outcomes.first() else { return Err(ApiError::failed()) };
+    let SystemAnswer { ask, worked, .. } = &work.answering;
+    let worked = worked.as_ref().ok_or_else(ApiError::failed)?;
     let mut value = words::outcome(&ask.item, worked);
     value["wardround"] = json!({
         "system": ask.system.id,
@@ -203,11 +190,11 @@ fn begin_check(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<System
     system.refuse_length(&text, "text")?;
     let item = question::note(&text, language, "text")?;
     let seed = app.seed(seed.map(|seed| seed.0 as u64))?;
-    SystemAnswer::begin(app, Ask { system, item, seed, n: 1, param: "text" }, &[], caller)
+    SystemAnswer::begin(app, Ask { system, item, seed, param: "text" }, &[], caller)
 }
 
 impl SystemAnswer {
-    /// Queues the runs of an item, each as a sequence.
+    /// Queues the case, as a sequence.
     ///
     /// # Errors
     /// A full queue.
@@ -217,25 +204,21 @@ impl SystemAnswer {
         ignored: &[String],
         caller: Option<&Caller>,
     ) -> Result<SystemAnswer, ApiError> {
-        let place = Arc::new(app.queue()?.enter(ask.n as usize, 0, caller)?);
-        let (salt, turn) = (caller.map(Caller::salt), turn(caller));
+        let place = app.queue()?.enter(1, 0, caller)?;
         let (sender, events) = unbounded_channel();
         let answering = SystemAnswer {
             head: Head::new(true, &ask.system.id, &ask.system.fingerprint),
             ignored: listed(ignored),
             events,
             stop: Arc::default(),
-            _place: place.clone(),
-            outcomes: vec![None; ask.n as usize],
+            _place: place,
+            worked: None,
             ask: Arc::new(ask),
         };
-        for run in 1..=answering.ask.n {
-            let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
-            let (events, _place) = (sender.clone(), place.clone());
-            let case = Case { ask, run, stop, events, salt, _place };
-            let running = app.metrics.cases.clone();
-            app.cases.add(turn, move || case.work(&running));
-        }
+        let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
+        let case = Case { ask, stop, events: sender, salt: caller.map(Caller::salt) };
+        let running = app.metrics.cases.clone();
+        app.cases.add(turn(caller), move || case.work(&running));
         Ok(answering)
     }
 }
@@ -248,30 +231,27 @@ impl Drop for SystemAnswer {
 
 impl Answering for SystemAnswer {
     async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let (index, event) = self.events.recv().await.ok_or_else(ApiError::failed)?;
-        let delta = match event {
-            CaseEvent::Begun => return Ok(vec![Choice::begun(index)]),
+        let delta = match self.events.recv().await.ok_or_else(ApiError::failed)? {
+            CaseEvent::Begun => return Ok(vec![Choice::begun(0)]),
             CaseEvent::Call(call) => {
                 let line = words::line(self.ask.system.takes(), &call);
                 Delta { reasoning_content: Some(line), ..Delta::default() }
             }
             CaseEvent::Ended(outcome) => {
-                let worked = outcome?;
-                let content = words::content(&self.ask.item, &worked);
-                self.outcomes[index] = Some(worked);
+                let content = words::content(&self.ask.item, self.worked.insert(outcome?));
                 Delta { content: Some(content), ..Delta::default() }
             }
         };
-        let mut choices = vec![Choice::of_chat(index, delta)];
-        if self.outcomes[index].is_some() {
-            let last = Choice::of_chat(index, Delta::default());
+        let mut choices = vec![Choice::of_chat(0, delta)];
+        if self.is_done() {
+            let last = Choice::of_chat(0, Delta::default());
             choices.push(Choice { finish_reason: Some("stop"), ..last });
         }
         Ok(choices)
     }
 
     fn is_done(&self) -> bool {
-        self.outcomes.iter().all(Option::is_some)
+        self.worked.is_some()
     }
 
     fn head(&self) -> &Head {
@@ -279,34 +259,27 @@ impl Answering for SystemAnswer {
     }
 
     fn used(&self) -> Usage {
-        let used = self.outcomes.iter().flatten().map(|worked| worked.usage);
-        Usage::of(used.fold(record::Usage::default(), record::Usage::and), 0)
+        Usage::of(self.worked.as_ref().map(|worked| worked.usage).unwrap_or_default(), 0)
     }
 
     fn own(&self) -> Own {
-        let worked = self.outcomes.iter().flatten();
-        let mut records: Vec<_> = worked.map(|worked| words::record(&worked.line)).collect();
-        let record = if records.len() == 1 { records.pop() } else { None };
         Own {
             seed: self.ask.seed as i64,
             request: self.ask.digest(),
             ignored: self.ignored.clone(),
             item: Some(self.ask.item.id().to_owned()),
-            records: record.is_none().then_some(records),
-            record,
+            record: self.worked.as_ref().map(|worked| words::record(&worked.line)),
         }
     }
 
     fn output(&self) -> (Value, Value) {
-        let outcome = |worked: &Worked| words::outcome(&self.ask.item, worked);
-        let outcomes = self.outcomes.iter().map(|worked| worked.as_ref().map(outcome));
-        (outcomes.collect(), Value::Null)
+        let outcome = self.worked.as_ref().map(|worked| words::outcome(&self.ask.item, worked));
+        (outcome.unwrap_or_default(), Value::Null)
     }
 
     /// The calls in the order of their keys, however they ended.
     fn settle(&self, choice: &mut Choice) {
-        let worked = self.outcomes.get(choice.index).and_then(Option::as_ref);
-        if let (Some(worked), Some(delta)) = (worked, &mut choice.delta) {
+        if let (Some(worked), Some(delta)) = (&self.worked, &mut choice.delta) {
             delta.reasoning_content = Some(words::reasoning(self.ask.system.takes(), worked));
         }
     }

@@ -20,8 +20,9 @@ pub struct ChatRequest {
     top_logprobs: Option<Whole<0, MOST_LOGPROBS>>,
     #[serde(flatten)]
     rest: Fields,
+    /// Whether the model is to think, if the request says so.
     #[serde(skip)]
-    pub turn: Turn,
+    pub thinks: Option<bool>,
     #[serde(skip)]
     pub decoding: Decoding,
     /// The messages as models read them.
@@ -45,7 +46,7 @@ impl ChatRequest {
         let given = fields.iter().filter(is_asking);
         let mut given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
         let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
-        request.turn = Turn::take(&mut fields)?;
+        let turn = take(&mut fields, |own: &mut Turn| &mut own.rest)?;
         request.decoding = Decoding::take(&mut fields)?;
         if request.top_logprobs.is_some_and(|top| top.0 > 0) && !request.logprobs {
             let message = "top_logprobs is given without logprobs: true";
@@ -55,8 +56,16 @@ impl ChatRequest {
         let mut ignored = names(&fields);
         request.texts = messages(std::mem::take(&mut request.messages), &mut ignored)?;
         ignored.append(&mut request.decoding.ignored);
-        ignored.extend(request.turn.ignored());
-        request.decoding.without_effect.extend(request.turn.without_effect());
+        ignored.extend(unknown("chat_template_kwargs", &turn.chat_template_kwargs.rest));
+        let thinks_not = turn.reasoning_effort.map(|effort| effort == "none");
+        if thinks_not == Some(false) {
+            request.decoding.without_effect.push("reasoning_effort");
+        }
+        request.thinks = agreed([
+            ("chat_template_kwargs.enable_thinking", turn.chat_template_kwargs.enable_thinking),
+            ("enable_thinking", turn.enable_thinking),
+            ("reasoning_effort", (thinks_not == Some(true)).then_some(false)),
+        ])?;
         Ok(ChatRequest { given, ignored, ..request })
     }
 
@@ -84,37 +93,6 @@ struct TemplateArguments {
     enable_thinking: Option<bool>,
     #[serde(flatten)]
     rest: Fields,
-}
-
-impl Turn {
-    /// # Errors
-    /// A value of another type; fields that contradict each other.
-    fn take(fields: &mut Fields) -> Result<Turn, ApiError> {
-        let mut turn = take(fields, |own: &mut Turn| &mut own.rest)?;
-        let is_none = turn.reasoning_effort.as_deref() == Some("none");
-        turn.enable_thinking = agreed([
-            ("chat_template_kwargs.enable_thinking", turn.chat_template_kwargs.enable_thinking),
-            ("enable_thinking", turn.enable_thinking),
-            ("reasoning_effort", is_none.then_some(false)),
-        ])?;
-        Ok(turn)
-    }
-
-    /// Whether a model thinks that does where nobody says so, or does not.
-    pub fn thinks(&self, by_default: bool) -> bool {
-        self.enable_thinking.unwrap_or(by_default)
-    }
-
-    /// Unknown template arguments.
-    fn ignored(&self) -> impl Iterator<Item = String> {
-        self.chat_template_kwargs.rest.keys().map(|name| format!("chat_template_kwargs.{name}"))
-    }
-
-    /// An effort other than none.
-    fn without_effect(&self) -> Option<&'static str> {
-        let effort = self.reasoning_effort.as_ref().filter(|effort| *effort != "none");
-        effort.map(|_| "reasoning_effort")
-    }
 }
 
 /// A message of a chat.
@@ -274,20 +252,14 @@ mod tests {
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
             chat(body)
         };
-        assert_eq!(with(json!({})).unwrap().turn.enable_thinking, None);
-        assert_eq!(
-            with(json!({"enable_thinking": true})).unwrap().turn.enable_thinking,
-            Some(true)
-        );
-        assert_eq!(
-            with(json!({"reasoning_effort": "none"})).unwrap().turn.enable_thinking,
-            Some(false)
-        );
+        assert_eq!(with(json!({})).unwrap().thinks, None);
+        assert_eq!(with(json!({"enable_thinking": true})).unwrap().thinks, Some(true));
+        assert_eq!(with(json!({"reasoning_effort": "none"})).unwrap().thinks, Some(false));
         let inner = with(
             json!({"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": false, "tone": 1}, "zeta": 1}),
         );
         let inner = inner.unwrap();
-        assert_eq!(inner.turn.enable_thinking, Some(false));
+        assert_eq!(inner.thinks, Some(false));
         assert_eq!(inner.ignored, ["zeta", "chat_template_kwargs.tone"]);
         for two in [
             json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false}}),

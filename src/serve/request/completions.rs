@@ -8,56 +8,30 @@ use super::decoding::{Decoding, MOST_LOGPROBS};
 use super::fields::{Fields, Whole, names, parse, take};
 use crate::serve::error::ApiError;
 
+const MOST_PROMPTS: usize = 256;
+
 /// A text or its token ids, which are used unchanged.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TextPrompt {
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Prompt {
     Text(String),
     Ids(Vec<u32>),
 }
 
-/// What texts come as.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "is of another type; expected a string, an array of strings, an array of token ids, or an array of such arrays"
+    expecting = "is of another type; expected a string, an array of token ids, or an array of those"
 )]
-pub enum Texts {
-    Text(String),
-    List(Vec<String>),
-    Ids(Vec<u32>),
-    Lists(Vec<Vec<u32>>),
-}
-
-impl Texts {
-    /// The texts of the field of this name.
-    ///
-    /// # Errors
-    /// None, too many, or one without a token id.
-    pub fn list(self, field: &str, most: usize) -> Result<Vec<TextPrompt>, ApiError> {
-        let list: Vec<TextPrompt> = match self {
-            Texts::Text(text) => vec![TextPrompt::Text(text)],
-            Texts::Ids(ids) => vec![TextPrompt::Ids(ids)],
-            Texts::List(texts) => texts.into_iter().map(TextPrompt::Text).collect(),
-            Texts::Lists(lists) => lists.into_iter().map(TextPrompt::Ids).collect(),
-        };
-        if list.is_empty() || list.len() > most {
-            let message = format!("{field} has {} texts; expected 1 to {most}", list.len());
-            return Err(ApiError::invalid(field, message));
-        }
-        match list.iter().position(|text| *text == TextPrompt::Ids(Vec::new())) {
-            None => Ok(list),
-            Some(place) => {
-                let place = format!("{field}[{place}]");
-                Err(ApiError::invalid(&place, format!("{place} is empty")))
-            }
-        }
-    }
+enum Prompts {
+    One(Prompt),
+    Several(Vec<Prompt>),
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CompletionRequest {
     pub model: Option<String>,
-    pub prompt: Texts,
+    prompt: Prompts,
     logprobs: Option<Whole<0, MOST_LOGPROBS>>,
     /// Whether the response repeats the prompt before its completion.
     #[serde(default)]
@@ -94,6 +68,20 @@ impl CompletionRequest {
         Ok(CompletionRequest { decoding, ignored, ..request })
     }
 
+    /// # Errors
+    /// None, too many, or one without a token id.
+    pub fn prompts(&mut self) -> Result<Vec<Prompt>, ApiError> {
+        let list = match std::mem::replace(&mut self.prompt, Prompts::Several(Vec::new())) {
+            Prompts::One(one) => vec![one],
+            Prompts::Several(several) => several,
+        };
+        if !(1..=MOST_PROMPTS).contains(&list.len()) || list.contains(&Prompt::Ids(Vec::new())) {
+            let message = format!("prompt is not 1 to {MOST_PROMPTS} texts, or one is empty");
+            return Err(ApiError::invalid("prompt", message));
+        }
+        Ok(list)
+    }
+
     /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub fn logprobs(&self) -> Option<usize> {
         self.logprobs.map(Whole::count)
@@ -110,30 +98,20 @@ mod tests {
         CompletionRequest::read(body.to_string().as_bytes())
     }
 
-    fn prompts_of(prompt: Value) -> Result<Vec<TextPrompt>, ApiError> {
-        read(json!({"prompt": prompt}))?.prompt.list("prompt", 8)
+    fn prompts_of(prompt: Value) -> Result<Vec<Prompt>, ApiError> {
+        read(json!({"prompt": prompt}))?.prompts()
     }
 
     #[test]
     fn prompts_come_in_four_forms() {
         let prompts = |value: Value| prompts_of(value).unwrap();
-        let text = |text: &str| TextPrompt::Text(text.to_owned());
+        let text = |text: &str| Prompt::Text(text.to_owned());
         assert_eq!(prompts(json!("a")), [text("a")]);
         assert_eq!(prompts(json!(["a", "b"])), [text("a"), text("b")]);
-        assert_eq!(prompts(json!([1, 2])), [TextPrompt::Ids(vec![1, 2])]);
-        assert_eq!(
-            prompts(json!([[1], [2]])),
-            [TextPrompt::Ids(vec![1]), TextPrompt::Ids(vec![2])]
-        );
-        for bad in [
-            json!(["a", [1]]),
-            json!([["a"]]),
-            json!([1, "a"]),
-            json!([]),
-            json!([[]]),
-            json!(1),
-            json!([-1]),
-        ] {
+        assert_eq!(prompts(json!([1, 2])), [Prompt::Ids(vec![1, 2])]);
+        assert_eq!(prompts(json!([[1], [2]])), [Prompt::Ids(vec![1]), Prompt::Ids(vec![2])]);
+        for bad in [json!([["a"]]), json!([1, "a"]), json!([]), json!([[]]), json!(1), json!([-1])]
+        {
             assert!(prompts_of(bad.clone()).is_err(), "{bad}");
         }
     }

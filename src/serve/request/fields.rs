@@ -42,7 +42,7 @@ pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
 /// # Errors
 /// Those of [`parse`] and of [`read`].
 pub fn request<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    read("", parse(body)?.into())
+    read(parse(body)?.into())
 }
 
 /// Takes what a part of a request knows; its `rest` is what is left of the fields.
@@ -53,20 +53,16 @@ pub fn take<T: DeserializeOwned>(
     fields: &mut Fields,
     rest: fn(&mut T) -> &mut Fields,
 ) -> Result<T, ApiError> {
-    let mut part: T = read("", Value::Object(std::mem::take(fields)))?;
+    let mut part: T = read(Value::Object(std::mem::take(fields)))?;
     *fields = std::mem::take(rest(&mut part));
     Ok(part)
 }
 
 /// # Errors
-/// A value that its type refuses, of the field at `place`, or of the one inside where that is empty; a field that is missing.
-pub fn read<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, ApiError> {
+/// A value that its type refuses; a field that is missing.
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     let read: Result<T, _> = serde_path_to_error::deserialize(value);
-    read.map_err(|error| {
-        let inside = error.path().to_string();
-        let place = if place.is_empty() { inside.as_str() } else { place };
-        refused(place, &error.inner().to_string())
-    })
+    read.map_err(|error| refused(&error.path().to_string(), &error.inner().to_string()))
 }
 
 /// The error of a value that its type refuses, without the client's text, which serde's errors quote.

@@ -107,24 +107,23 @@ impl ResponseFormat {
         rest.retain(|name, _| name != "name" && name != "strict");
         ignored.extend(unknown(INNER, &rest));
         let missing = || ApiError::missing("response_format.json_schema.schema");
-        let grammar = json_schema(INNER, &schema.ok_or_else(missing)?)?;
-        Ok(Some(Format { field: "response_format", grammar }))
+        let format = json_schema(INNER, &schema.ok_or_else(missing)?)?;
+        Ok(Some(Format { field: "response_format", ..format }))
     }
 }
 
 impl Guide {
     fn read(self) -> Result<Format, ApiError> {
-        let field = match &self {
-            Guide::Json(_) => "structured_outputs.json",
-            Guide::Regex(_) => "structured_outputs.regex",
-            Guide::Choice(_) => "structured_outputs.choice",
-            Guide::Grammar(_) => "structured_outputs.grammar",
-        };
-        let grammar = match self {
-            Guide::Json(schema) => json_schema(field, &schema)?,
-            Guide::Regex(regex) => Grammar::Regex(bounded(field, regex, MOST_REGEX_BYTES)?),
-            Guide::Grammar(lark) => Grammar::Lark(bounded(field, lark, MOST_SCHEMA_BYTES)?),
+        match self {
+            Guide::Json(schema) => json_schema("structured_outputs.json", &schema),
+            Guide::Regex(regex) => {
+                bounded("structured_outputs.regex", MOST_REGEX_BYTES, regex, Grammar::Regex)
+            }
+            Guide::Grammar(lark) => {
+                bounded("structured_outputs.grammar", MOST_SCHEMA_BYTES, lark, Grammar::Lark)
+            }
             Guide::Choice(choices) => {
+                let field = "structured_outputs.choice";
                 if choices.is_empty() || choices.iter().any(String::is_empty) {
                     let message = format!("{field} has no choice, or an empty one");
                     return Err(ApiError::invalid(field, message));
@@ -132,27 +131,31 @@ impl Guide {
                 let alternatives: Vec<String> =
                     choices.iter().map(|choice| json!(choice).to_string()).collect();
                 let lark = format!("start: {}", alternatives.join(" | "));
-                Grammar::Lark(bounded(field, lark, MOST_SCHEMA_BYTES)?)
+                bounded(field, MOST_SCHEMA_BYTES, lark, Grammar::Lark)
             }
-        };
-        Ok(Format { field, grammar })
+        }
     }
 }
 
-fn json_schema(name: &str, schema: &Value) -> Result<Grammar, ApiError> {
+fn json_schema(field: &'static str, schema: &Value) -> Result<Format, ApiError> {
     if !schema.is_object() && !schema.is_boolean() {
-        let message = format!("{name} is no JSON schema");
-        return Err(ApiError::of(Code::InvalidType, name, message));
+        let message = format!("{field} is no JSON schema");
+        return Err(ApiError::of(Code::InvalidType, field, message));
     }
-    Ok(Grammar::JsonSchema(bounded(name, schema.to_string(), MOST_SCHEMA_BYTES)?))
+    bounded(field, MOST_SCHEMA_BYTES, schema.to_string(), Grammar::JsonSchema)
 }
 
-fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiError> {
+fn bounded(
+    field: &'static str,
+    most: usize,
+    text: String,
+    grammar: fn(String) -> Grammar,
+) -> Result<Format, ApiError> {
     if text.len() <= most {
-        return Ok(text);
+        return Ok(Format { field, grammar: grammar(text) });
     }
-    let message = format!("{name} has {} bytes; at most {most} are taken", text.len());
-    Err(ApiError::of(Code::InvalidSchema, name, message))
+    let message = format!("{field} has {} bytes; at most {most} are taken", text.len());
+    Err(ApiError::of(Code::InvalidSchema, field, message))
 }
 
 #[cfg(test)]

@@ -381,7 +381,6 @@ impl Answering for Answer {
             ignored: self.ignored.clone(),
             item: None,
             record: None,
-            records: None,
         }
     }
 

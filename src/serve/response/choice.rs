@@ -54,7 +54,7 @@ enum Place {
 #[derive(Debug)]
 pub struct ChoiceText {
     place: Place,
-    /// Text that may be part of a tag.
+    /// Text that may be part of the opening tag. The closing one is a token, which comes whole.
     held: String,
     pub reasoning_tokens: usize,
 }
@@ -123,17 +123,15 @@ impl ChoiceText {
             self.place = Place::Thinking(end.clone());
         }
         if let Place::Thinking(end) = &self.place {
+            let text = std::mem::take(&mut self.held);
             if !has_ended {
-                let kept = tag_prefix_at_end(&self.held, &end.tag);
-                let rest = self.held.split_off(self.held.len() - kept);
-                delta.reasoning = std::mem::replace(&mut self.held, rest);
+                delta.reasoning = text;
                 return;
             }
-            let at = self.held.find(&end.tag).filter(|_| !end.tag.is_empty());
-            let at = at.unwrap_or(self.held.len());
-            let behind = self.held.split_off(at);
-            delta.reasoning = std::mem::take(&mut self.held);
-            self.held = behind.strip_prefix(&end.tag).unwrap_or(&behind).to_owned();
+            let at = text.find(&end.tag).filter(|_| !end.tag.is_empty()).unwrap_or(text.len());
+            let (before, behind) = text.split_at(at);
+            delta.reasoning = before.to_owned();
+            self.held = behind.strip_prefix(&end.tag).unwrap_or(behind).to_owned();
             self.place = Place::Behind;
         }
         if let Place::Behind = self.place {
@@ -146,14 +144,6 @@ impl ChoiceText {
         }
         delta.content = std::mem::take(&mut self.held);
     }
-}
-
-/// The number of bytes at the end of `text` that may be the beginning of `tag`.
-fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
-    let lengths = (1..=tag.len().min(text.len())).rev();
-    let is_prefix =
-        |length: &usize| tag.is_char_boundary(*length) && text.ends_with(&tag[..*length]);
-    lengths.into_iter().find(is_prefix).unwrap_or(0)
 }
 
 /// Refuses a completion that did not end regularly; `format` is the field that gave its grammar.
@@ -206,8 +196,8 @@ mod tests {
             split(&[
                 ("<thi", 1),
                 ("nk>", 1),
-                ("\nwhy\n</th", 1),
-                ("ink>\n", END),
+                ("\nwhy\n", 1),
+                ("</think>\n", END),
                 ("\n", 2),
                 ("B", 3)
             ]),

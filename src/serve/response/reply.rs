@@ -99,7 +99,7 @@ impl Usage {
     }
 }
 
-/// What no other server's responses have: the seed, the request's digest, the fields without effect; of a system its item and records.
+/// What no other server's responses have: the seed, the request's digest, the fields without effect; of a system its item and record.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Own {
     pub seed: i64,
@@ -109,8 +109,6 @@ pub struct Own {
     pub item: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub records: Option<Vec<Value>>,
 }
 
 /// The id of a response, which no other has.

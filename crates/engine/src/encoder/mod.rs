@@ -130,15 +130,6 @@ impl Encoder {
         self.identity.dims
     }
 
-    /// The widths that its vectors may be cut to, its own last.
-    pub fn widths(&self) -> Vec<usize> {
-        let mut widths = self.card.widths.clone();
-        widths.retain(|width| *width < self.identity.dims);
-        widths.sort_unstable();
-        widths.push(self.identity.dims);
-        widths
-    }
-
     /// Where documents are cut, special tokens included.
     pub fn max_tokens(&self) -> usize {
         self.documents.tokens.max_tokens()
@@ -155,7 +146,7 @@ impl Encoder {
         }
     }
 
-    /// `[texts][dims]`; `dims` is one of [`Encoder::widths`]. Vectors that are cut have length 1.
+    /// `[texts][width]`.
     ///
     /// # Errors
     /// Numbers that are not finite; a machine without room.
@@ -163,13 +154,12 @@ impl Encoder {
         &self,
         side: Side,
         texts: &[Sequence],
-        dims: usize,
     ) -> Result<Vec<Vec<f32>>, EncoderError> {
         let reader = match side {
             Side::Document => &self.documents,
             Side::Query => &self.queries,
         };
-        self.vectors(reader, texts, dims)
+        self.vectors(reader, texts)
     }
 
     /// `[documents][width]`.
@@ -179,7 +169,7 @@ impl Encoder {
     ) -> Result<Vec<Vec<f32>>, EncoderError> {
         let sequences = documents.iter().map(|document| self.of_document(document));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
-        self.vectors(&self.documents, &sequences, self.identity.dims)
+        self.vectors(&self.documents, &sequences)
     }
 
     /// `[queries][width]`, and whether a query was cut.
@@ -187,7 +177,7 @@ impl Encoder {
         let sequences = queries.iter().map(|query| self.of_query(query));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
         Ok(Embedded {
-            vectors: self.vectors(&self.queries, &sequences, self.identity.dims)?,
+            vectors: self.vectors(&self.queries, &sequences)?,
             cut: sequences.iter().map(|text| text.left_out > 0).collect(),
         })
     }
@@ -196,7 +186,7 @@ impl Encoder {
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
         let sequences = texts.iter().map(|text| self.documents.tokens.text(text));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
-        self.vectors(&self.documents, &sequences, self.identity.dims)
+        self.vectors(&self.documents, &sequences)
     }
 
     fn of_document(&self, document: &Document<'_>) -> Result<Sequence, EncoderError> {
@@ -211,20 +201,15 @@ impl Encoder {
         self.queries.tokens.text(&query_text(&self.card, query))
     }
 
-    fn vectors(
-        &self,
-        reader: &Reader,
-        texts: &[Sequence],
-        dims: usize,
-    ) -> Result<Vec<Vec<f32>>, EncoderError> {
+    fn vectors(&self, reader: &Reader, texts: &[Sequence]) -> Result<Vec<Vec<f32>>, EncoderError> {
         let network = reader.network.as_ref().or(self.documents.network.as_ref());
         let Some(network) = network else {
             return Ok(Vec::new());
         };
         let (width, output) = (self.state_width, self.card.output);
         let states = network.run(texts, &|states| pool(states, width, output))?;
-        let is_normalised = self.identity.normalised || dims < self.identity.dims;
-        let finish = |vector: &Vec<f64>| finish(vector, dims, is_normalised);
+        let EncoderIdentity { dims, normalised, .. } = self.identity;
+        let finish = |vector: &Vec<f64>| finish(vector, dims, normalised);
         expect_finite(states.iter().map(finish).collect())
     }
 }

@@ -1,0 +1,344 @@
+//! The endpoints of embeddings, in OpenAI's form, and of reranking, in that of Cohere and Jina.
+
+use std::cmp::Ordering;
+use std::slice;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::app::App;
+use super::body::Sent;
+use super::encoders::{Encoding, Reader, bytes_of};
+use super::error::ApiError;
+use super::guard::Caller;
+use super::models::Kind;
+use super::request::fields::{Fields, MOST, Whole, names, request, unknown};
+use super::response::reply::new_id;
+use crate::encoder::{Pair, Side, between_0_and_1};
+
+/// The most texts of a request: OpenAI's limit.
+const MOST_TEXTS: usize = 2048;
+/// What a number takes until it is sent: itself, and its digits.
+const NUMBER_BYTES: usize = 4 + 21;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EmbeddingRequest {
+    model: Option<String>,
+    input: Inputs,
+    #[serde(default)]
+    input_type: InputType,
+    /// The numbers of a vector, which are all of the model's.
+    dimensions: Option<Whole<1, MOST>>,
+    #[serde(default)]
+    encoding_format: EncodingFormat,
+    /// Whether texts that are too long are cut.
+    #[serde(default)]
+    truncate: bool,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "is of another type; expected a string or an array of strings; token ids are not taken (LangChain: check_embedding_ctx_length=False)"
+)]
+enum Inputs {
+    Text(String),
+    List(Vec<String>),
+}
+
+/// Which side of a search the texts are on, as the clients of several services write it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum InputType {
+    #[default]
+    #[serde(alias = "passage", alias = "search_document")]
+    Document,
+    #[serde(alias = "search_query")]
+    Query,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum EncodingFormat {
+    #[default]
+    Float,
+    Base64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Embeddings {
+    data: Vec<Entry>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Entry {
+    object: &'static str,
+    index: usize,
+    embedding: Embedding,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Embedding {
+    Base64(String),
+    #[serde(serialize_with = "exactly")]
+    #[schemars(with = "Vec<f32>")]
+    Numbers(Vec<f32>),
+}
+
+/// Each number with all its digits, so that whoever reads it in eight bytes and rounds to four has the same one.
+fn exactly<S: Serializer>(numbers: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(numbers.iter().map(|number| f64::from(*number)))
+}
+
+pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+    let ((encoding, request, bytes), mut received) = sent.read(&app, begin_embedding).await?;
+    let mut reserved = received.reserved.take();
+    reserved.iter_mut().try_for_each(|reserved| reserved.grow(bytes))?;
+    let vectors = encoding.told(&app, received).await?;
+    let caller = encoding.caller;
+    let write = move || {
+        let data = vectors.into_iter().enumerate().map(|(index, vector)| {
+            let embedding = match request.encoding_format {
+                EncodingFormat::Base64 => Embedding::Base64(STANDARD.encode(bytes_of(&vector))),
+                EncodingFormat::Float => Embedding::Numbers(vector),
+            };
+            Entry { object: "embedding", index, embedding }
+        });
+        let own = Embeddings { data: data.collect() };
+        let response = encoding.respond(own, &names(&request.rest));
+        drop(reserved);
+        Ok(response)
+    };
+    app.readers.run(caller, write).await
+}
+
+/// Reads a request, and takes its place in the queue; and the bytes of its vectors until they are sent.
+fn begin_embedding(
+    app: &App,
+    body: &[u8],
+    caller: Option<&Caller>,
+) -> Result<(Encoding, EmbeddingRequest, usize), ApiError> {
+    let request: EmbeddingRequest = request(body)?;
+    let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
+    let Reader::Encoder(encoder) = &*model.reader else { return Err(ApiError::failed()) };
+    let width = encoder.width();
+    if request.dimensions.is_some_and(|wanted| wanted.count() != width) {
+        let message = format!("{} makes vectors of {width} numbers", model.id);
+        return Err(ApiError::invalid("dimensions", message));
+    }
+    let inputs = match &request.input {
+        Inputs::Text(text) => slice::from_ref(text),
+        Inputs::List(texts) => texts,
+    };
+    refuse_count("input", inputs.len())?;
+    let side = match request.input_type {
+        InputType::Document => Side::Document,
+        InputType::Query => Side::Query,
+    };
+    let mut encoding = Encoding::new(model, side, "input", request.truncate);
+    for text in inputs {
+        let bytes = if text.trim().is_empty() { 0 } else { text.len() };
+        encoding.add(bytes, || encoder.sequence(side, text))?;
+    }
+    let bytes = inputs.len() * width * NUMBER_BYTES;
+    Ok((encoding.admit(app, caller)?, request, bytes))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RerankRequest {
+    model: Option<String>,
+    query: String,
+    documents: Vec<Document>,
+    /// The best ones that are wanted; all where it is not said.
+    top_n: Option<Whole<1, MOST>>,
+    return_documents: Option<bool>,
+    /// Whether pairs that are too long are cut.
+    #[serde(default)]
+    truncate: bool,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "is of another type; expected a string, or an object with `text`")]
+enum Document {
+    Text(String),
+    Object {
+        text: String,
+        #[serde(flatten)]
+        rest: Fields,
+    },
+}
+
+impl Document {
+    fn text(&self) -> &str {
+        match self {
+            Document::Text(text) | Document::Object { text, .. } => text,
+        }
+    }
+}
+
+impl RerankRequest {
+    fn read(body: &[u8]) -> Result<RerankRequest, ApiError> {
+        let request: RerankRequest = request(body)?;
+        if request.query.trim().is_empty() {
+            return Err(ApiError::invalid("query", "query is empty"));
+        }
+        refuse_count("documents", request.documents.len())?;
+        Ok(request)
+    }
+
+    /// Unknown fields.
+    fn ignored(&self) -> Vec<String> {
+        let numbered = self.documents.iter().enumerate();
+        let inside = numbered.flat_map(|(index, document)| match document {
+            Document::Text(_) => Vec::new(),
+            Document::Object { rest, .. } => {
+                unknown(&format!("documents[{index}]"), rest).collect()
+            }
+        });
+        names(&self.rest).into_iter().chain(inside).collect()
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Ranking {
+    id: String,
+    results: Vec<Ranked>,
+    /// The tokens where Cohere has them.
+    meta: Value,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Ranked {
+    index: usize,
+    relevance_score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<DocumentText>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DocumentText {
+    text: String,
+}
+
+pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+    let ((encoding, request), mut received) = sent.read(&app, begin_ranking).await?;
+    let reserved = received.reserved.take();
+    let ranked = ranked(&encoding.told(&app, received).await?);
+    let wanted = ranked.into_iter().take(request.top_n.map_or(usize::MAX, Whole::count));
+    let shown = |index: usize| DocumentText { text: request.documents[index].text().to_owned() };
+    let returns = request.return_documents != Some(false);
+    let results = wanted.map(|(index, score)| Ranked {
+        index,
+        relevance_score: f64::from(score),
+        document: returns.then(|| shown(index)),
+    });
+    let meta = json!({"tokens": {"input_tokens": encoding.tokens}});
+    let own = Ranking { id: new_id("rerank"), results: results.collect(), meta };
+    drop(reserved);
+    Ok(encoding.respond(own, &request.ignored()))
+}
+
+/// Reads a request, and takes its place in the queue.
+fn begin_ranking(
+    app: &App,
+    body: &[u8],
+    caller: Option<&Caller>,
+) -> Result<(Encoding, RerankRequest), ApiError> {
+    let request = RerankRequest::read(body)?;
+    let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
+    let Reader::Reranker(reranker) = &*model.reader else { return Err(ApiError::failed()) };
+    let mut encoding = Encoding::new(model, Side::Document, "documents", request.truncate);
+    for text in request.documents.iter().map(Document::text) {
+        let bytes = if text.trim().is_empty() { 0 } else { text.len() + request.query.len() };
+        encoding
+            .add(bytes, || reranker.sequence(&Pair { query: &request.query, title: "", text }))?;
+    }
+    Ok((encoding.admit(app, caller)?, request))
+}
+
+/// The places of documents and their scores from 0 to 1, the best first, of equal ones the first. The order is that of the model's own numbers,
+/// of which great ones come to the same score.
+fn ranked(scores: &[Vec<f32>]) -> Vec<(usize, f32)> {
+    let mut ranked: Vec<(usize, f32)> = scores.iter().flatten().copied().enumerate().collect();
+    ranked.sort_by(|(_, one), (_, other)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
+    ranked.into_iter().map(|(index, score)| (index, between_0_and_1(score))).collect()
+}
+
+/// Refuses a request without texts, or with too many.
+fn refuse_count(field: &str, count: usize) -> Result<(), ApiError> {
+    match (1..=MOST_TEXTS).contains(&count) {
+        true => Ok(()),
+        false => {
+            let message = format!("{field} has {count} entries; expected 1 to {MOST_TEXTS}");
+            Err(ApiError::invalid(field, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn embedding(mut body: Value) -> Result<EmbeddingRequest, ApiError> {
+        body["input"] = "a".into();
+        request(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name_or_listed() {
+        let asked = embedding(json!({
+            "model": "m", "encoding_format": "base64", "dimensions": 8, "user": "u", "input_type": "query", "zeta": 1
+        }));
+        let asked = asked.unwrap();
+        assert!(asked.encoding_format == EncodingFormat::Base64 && !asked.truncate);
+        assert!(matches!(asked.input_type, InputType::Query));
+        assert_eq!(asked.dimensions, Some(Whole(8)));
+        assert_eq!(names(&asked.rest), ["user", "zeta"]);
+        for (name, value) in [
+            ("encoding_format", json!("int8")),
+            ("input_type", json!("clustering")),
+            ("dimensions", json!(0)),
+            ("dimensions", json!("8")),
+            ("truncate", json!("END")),
+        ] {
+            assert_eq!(embedding(json!({name: value})).unwrap_err().param.as_deref(), Some(name));
+        }
+    }
+
+    fn ranking(change: Value) -> Result<RerankRequest, ApiError> {
+        let mut body = json!({"query": "a", "documents": ["b", {"text": "c", "title": "d"}]});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        RerankRequest::read(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn documents_are_texts_or_objects_with_one() {
+        let asked = ranking(json!({"top_n": 1, "zeta": 2})).unwrap();
+        let texts: Vec<&str> = asked.documents.iter().map(Document::text).collect();
+        assert_eq!(texts, ["b", "c"]);
+        assert_eq!((asked.return_documents, asked.top_n), (None, Some(Whole(1))));
+        assert_eq!(asked.ignored(), ["zeta", "documents[1].title"]);
+        for (change, param) in [
+            (json!({"query": " "}), "query"),
+            (json!({"query": null}), "query"),
+            (json!({"documents": []}), "documents"),
+            (json!({"documents": "b"}), "documents"),
+            (json!({"documents": ["b", 3]}), "documents[1]"),
+            (json!({"documents": [{"title": "b"}]}), "documents[0]"),
+            (json!({"top_n": 0}), "top_n"),
+        ] {
+            assert_eq!(ranking(change).unwrap_err().param.as_deref(), Some(param));
+        }
+    }
+}
