@@ -158,7 +158,8 @@ def correction_in(text, tag, compat):
 def whole(correction, sentences, call=None):
     """A correction that neither the limit of tokens nor a grammar's bound cut off."""
     is_long = len(correction or "") > max(map(len, sentences), default=0) + 100
-    is_bound = is_long and not correction.rstrip(WHITE).endswith(tuple('.!?。！？"”'))
+    is_ended = correction and correction.rstrip(WHITE).endswith(tuple('.!?。！？"”')) and not correction.endswith("...")
+    is_bound = is_long and not is_ended
     is_last = correction and call and call["finish_reason"] == "length" and call["text"].rstrip(WHITE).endswith(correction)
     return None if is_bound or is_last else correction
 
@@ -188,7 +189,7 @@ def base_in(text, sentences, compat):
         is_one = (is_ended or not is_own) and len(units) == 1 and len(said.split()) >= 2
         is_sentence = is_like or len(lines) == 1 and not is_small and is_one
         is_there = aligned(sentences, said, "english", "sequence-matcher", 0.6) in (None, int(number))
-        is_list = any(re.match(r"\(?[0-9]{1,3}([.):]+\s+(?![0-9])|\s+(?=[A-Z].*[.!?]$))", one.strip()) for one in units[1:])
+        is_list = any(re.match("[0-9]+[.):]* [A-Z]", one.strip()) for one in units[1:])
         if is_sentence and is_there and not is_list and all(words_of(one) != words_of(said) for one in sentences):
             changes.append((int(number), said))
     return (True, *changes[0]) if len(set(changes)) == 1 else (None,)

@@ -9,7 +9,7 @@ use crate::systems::case::Record;
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::file::form::{CHANGED, most_similar};
 use crate::systems::messages::numbers;
-use crate::systems::reading::correction::{change, corrected, without_number};
+use crate::systems::reading::correction::{change, corrected};
 use crate::systems::reading::quotation::word_count;
 use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{plain, record, said, sentences, text as words};
@@ -55,7 +55,7 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
         let is_asked = text == format!("{id} {words}") && is_sentence(&correction, sentence);
         let is_other = most_similar(note, &correction).is_some_and(|like| like != id);
         // A list in one line is one.
-        let is_list = sentences(&correction).skip(1).any(|one| without_number(one) != one);
+        let is_list = sentences(&correction).skip(1).any(is_numbered);
         let is_one = (is_like || is_asked) && !is_other && !is_list;
         is_one.then_some((id, correction))
     });
@@ -82,6 +82,13 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
     };
     let (sentence_id, correction) = change.unzip();
     (Reading { flag, sentence_id, correction, contradiction }, parse)
+}
+
+/// Whether a sentence, which may be cut, begins with a number: «2 She went».
+fn is_numbered(sentence: &str) -> bool {
+    let rest = sentence.trim_start_matches(|c: char| c.is_ascii_digit());
+    let words = rest.trim_start_matches(['.', ')', ':']).strip_prefix(' ');
+    rest.len() < sentence.len() && words.is_some_and(|words| words.starts_with(char::is_uppercase))
 }
 
 /// Whether words are one sentence, whole where the note's own has a mark at its end, and not one about sentences.
@@ -163,7 +170,7 @@ mod tests {
             "1 Her tablets are stopped. You are considering a ward. She states,",
             "1. She has asthma.",
             "1 She went to her home.",
-            "1 Beta agonists were given for the attack. 2 She went to a home.",
+            "1 Beta agonists were given for the attack. 2 She went to a",
             "1 A 30-year-old woman came in with some wheezing.",
             "0 A 30-year-old woman came with wheezing.\n1 Beta agonists were given for the attack.",
         ] {

@@ -46,7 +46,8 @@ pub fn is_cut_off(correction: &str, note: &Note) -> bool {
     /// Characters beyond the note's longest sentence.
     const FAR: usize = 100;
     let longest = note.sentences.iter().map(|one| one.chars().count()).max().unwrap_or(0);
-    !correction.trim_end().ends_with(ENDS) && correction.chars().count() > longest + FAR
+    let is_ended = correction.trim_end().ends_with(ENDS) && !correction.ends_with("...");
+    !is_ended && correction.chars().count() > longest + FAR
 }
 
 /// A text without the number that it begins with: «2. », «(2) », or «2 » before a capital letter; a dose is none.
@@ -117,6 +118,7 @@ mod tests {
         let note = note();
         let long = format!("Beta agonists {}", "were given and ".repeat(20));
         assert!(change(&long, Some(1), &note).is_some() && is_cut_off(&long, &note));
+        assert!(is_cut_off(&format!("{long}..."), &note));
         for whole in [format!("{long} helped."), "Beta agonists were given for the".to_owned()] {
             assert!(!is_cut_off(&whole, &note), "{whole}");
         }
