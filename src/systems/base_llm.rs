@@ -1,7 +1,6 @@
 //! The reply of MEDEC's prompts on a note: that it is correct, or which sentence is wrong and its correction.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
@@ -104,8 +103,8 @@ fn is_sentence(words: &str, own: &str) -> bool {
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
 fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
-    let fields = |value: &Value| {
-        let find = |names: &[&str]| names.iter().find_map(|name| value.get(*name)).map(words);
+    let fields = |fields: &record::Fields| {
+        let find = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)).map(words);
         let id: usize = find(&["id", "sentence_id"])?.trim().parse().ok()?;
         let correction = find(&["correction", "corrected_sentence"])?;
         note.sentences.get(id)?;

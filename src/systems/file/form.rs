@@ -141,8 +141,7 @@ impl Form<'_> {
             let mut pairs = self.fields.iter().zip(&values);
             pairs.any(|(field, value)| decides(field.is) && value.is_some()).then_some(values)
         };
-        let of_object = |value: &Value| of_fields(value.as_object()?);
-        let found = match (record::read(reply, finish_reason, of_object), self.style) {
+        let found = match (record::read(reply, finish_reason, of_fields), self.style) {
             (Some((values, parse)), Style::Json) => Some((values, parse)),
             (Some((values, _)), Style::Lines) => Some((values, Parse::Repaired)),
             (None, style) => of_fields(&labelled(said(reply), self)).map(|values| {

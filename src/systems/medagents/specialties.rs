@@ -34,7 +34,7 @@ impl Record for Specialties {
 /// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
 /// get the known specialties from number `n` on, even if one of them is among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
-    let object = |value: &Value| value.as_object().cloned();
+    let object = |fields: &record::Fields| Some(fields.clone());
     let found = record::read(text, finish_reason, object).or_else(|| {
         let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
         let is_list = !items.is_empty();

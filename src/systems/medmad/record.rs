@@ -240,7 +240,8 @@ pub fn parse(
     settings: &Settings,
 ) -> (Record, Parse) {
     let reading = settings.confidence_reading;
-    let record = |value: &Value| {
+    let record = |fields: &reading::record::Fields| {
+        let value = &Value::from(fields.clone());
         let field = self::text(value.get("answer")?);
         let (said, how) = of_field(&field, text, options, Parse::Ok);
         let is_stated = !value["confidence"].is_null();

@@ -49,8 +49,7 @@ pub fn read(
     note: &Note,
     action: Option<&Action>,
 ) -> (Answer, Parse) {
-    let of_value = |value: &Value| of_object(value.as_object()?, note);
-    let said = record::read_or_lines(text, finish_reason, of_value);
+    let said = record::read_or_lines(text, finish_reason, |object| of_object(object, note));
     match (said, action) {
         (Some((answer, parse)), _) => {
             let (mut answer, is_repaired) = placed(answer, note);

@@ -44,8 +44,8 @@ impl Review {
 
 /// Reads a review.
 pub fn read(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
-    let whole = record::read(text, finish_reason, |value| {
-        let review = of_object(value.as_object()?);
+    let whole = record::read(text, finish_reason, |object| {
+        let review = of_object(object);
         review.final_score().map(|_| review)
     });
     let (review, parse) = whole.unwrap_or_else(|| (of_prose(said(text)), Parse::Fallback));

@@ -81,8 +81,7 @@ pub fn is_none(text: &str) -> bool {
 /// Reads a step.
 pub fn read(text: &str, finish_reason: FinishReason) -> (StepRecord, Parse) {
     let text = &text[..end_of_step(text)];
-    let whole = record::read(text, finish_reason, |value| {
-        let object = value.as_object()?;
+    let whole = record::read(text, finish_reason, |object| {
         let has = |key: &str| object.contains_key(key);
         let is_step = has("action") || has("thought") && has("observation");
         is_step.then(|| of_object(object))

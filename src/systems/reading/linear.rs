@@ -1,7 +1,5 @@
 //! What reads replies, for `crate::linear`: of what a model writes, much is what a client sent.
 
-use serde_json::Value;
-
 use super::{
     answer, confidence, correction, echo, harness, json, letter, options, quotation, record, reply,
     verdict, words,
@@ -68,7 +66,9 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("record::read", &|text| {
             keep(record::read(text, stop, |value| value.get("answer").cloned()));
         }),
-        ("record::exact", &|text| keep(record::exact(text, &|value: &Value| Some(value.clone())))),
+        ("record::exact", &|text| {
+            keep(record::exact(text, &|one: &record::Fields| Some(one.clone())))
+        }),
         ("record::read_or_lines", &|text| {
             keep(record::read_or_lines(text, stop, |value| value.get("answer").cloned()));
         }),

@@ -1,7 +1,7 @@
 //! The options of a question in what a reply says: the one whose text a passage is, and the letter of one beside the text of another.
 
 use super::correction::without_number;
-use super::{plain, sentences};
+use super::{agreed, plain, sentences};
 use crate::data::Choice;
 use crate::record::Language;
 use crate::text::{Aligner, align};
@@ -10,8 +10,7 @@ use crate::text::{Aligner, align};
 /// of no option.
 pub fn whole(said: &str, options: &[Choice]) -> Option<char> {
     let by = |is_it: &dyn Fn(&str) -> bool| {
-        let mut found = options.iter().filter(|option| is_it(&option.text));
-        found.next().filter(|_| found.next().is_none()).map(|option| option.letter)
+        agreed(options.iter().filter(|one| is_it(&one.text)).map(|one| one.letter))
     };
     [said, without_number(said)].into_iter().find_map(|said| {
         let (written, words) = (bare(said), plain(said));

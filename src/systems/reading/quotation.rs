@@ -1,6 +1,6 @@
 //! The sentence of a note that words are quoted from as they stand.
 
-use super::plain;
+use super::{agreed, plain};
 
 /// Words of a quotation that is a part of a sentence: fewer may stand anywhere.
 const FEWEST: usize = 3;
@@ -13,10 +13,9 @@ pub fn quoted(sentences: &[String], words: &str) -> Option<usize> {
     }
     // Whole words, but where none end.
     let words = if words.contains(is_unspaced) { words.trim() } else { &words };
-    let mut found =
+    let found =
         sentences.iter().enumerate().filter(|(_, sentence)| plain(sentence).contains(words));
-    let (id, _) = found.next()?;
-    found.next().is_none().then_some(id)
+    agreed(found.map(|(id, _)| id))
 }
 
 /// Words of a text; where nothing stands between them, two characters are one.

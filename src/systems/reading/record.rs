@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use super::{json, said};
 use crate::record::{FinishReason, Parse};
 
+/// The fields of an object, by [`plain_key`].
+pub type Fields = Map<String, Value>;
+
 /// How deep a record may lie in objects around it.
 const MAX_AROUND: usize = 3;
 
@@ -17,7 +20,7 @@ const MAX_AROUND: usize = 3;
 pub fn read<T>(
     text: &str,
     finish_reason: FinishReason,
-    record: impl Fn(&Value) -> Option<T>,
+    record: impl Fn(&Fields) -> Option<T>,
 ) -> Option<(T, Parse)> {
     let text = said(text);
     let whole = if finish_reason == FinishReason::Length { Parse::Repaired } else { Parse::Ok };
@@ -31,20 +34,20 @@ pub fn read<T>(
 pub fn read_or_lines<T>(
     text: &str,
     finish_reason: FinishReason,
-    record: impl Fn(&Value) -> Option<T>,
+    record: impl Fn(&Fields) -> Option<T>,
 ) -> Option<(T, Parse)> {
-    let of_lines = || Some((record(&labelled(said(text)).into())?, Parse::Fallback));
+    let of_lines = || Some((record(&labelled(said(text)))?, Parse::Fallback));
     read(text, finish_reason, &record).or_else(of_lines)
 }
 
 /// The record that a whole text is.
-pub(super) fn exact<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
+pub(super) fn exact<T>(text: &str, record: &impl Fn(&Fields) -> Option<T>) -> Option<T> {
     record(&lower(&serde_json::from_str(text).ok()?))
 }
 
 /// What stands before the first colon of each line, by [`plain_key`], and what after; of equal keys the last counts. Quotes, bullets and
 /// asterisks around either are no part of it.
-pub fn labelled(text: &str) -> Map<String, Value> {
+pub fn labelled(text: &str) -> Fields {
     let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');
     let pairs = text.lines().filter_map(|line| line.split_once([':', '：']));
     let pairs = pairs.map(|(before, after)| {
@@ -55,7 +58,7 @@ pub fn labelled(text: &str) -> Map<String, Value> {
 }
 
 /// The record of a text's objects; of several the last, where they decide alike.
-fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
+fn last<T>(text: &str, record: &impl Fn(&Fields) -> Option<T>) -> Option<T> {
     /// Parts of the keys of fields that decide.
     const DECIDES: [&str; 5] = ["answer", "agree", "error", "flag", "sentence_id"];
     let records = json::objects(text).into_iter().filter_map(|found| {
@@ -63,22 +66,23 @@ fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
         let own = fields.iter().map(|(key, value)| (key.to_lowercase(), super::text(value)));
         let decides = own.filter(|(key, _)| DECIDES.iter().any(|part| key.contains(part)));
         let decides: BTreeMap<_, _> = decides.collect();
-        Some((decides, within(&fields.into(), record, 0)?))
+        Some((decides, within(&fields, record, 0)?))
     });
     let mut records: Vec<_> = records.collect();
     let is_one = records.windows(2).all(|pair| pair[0].0 == pair[1].0);
     records.pop().filter(|_| is_one).map(|(_, record)| record)
 }
 
-/// The record that an object is, or that stands in it.
-fn within<T>(object: &Value, record: &impl Fn(&Value) -> Option<T>, depth: usize) -> Option<T> {
-    let fields = object.as_object().filter(|fields| !fields.is_empty())?;
-    let mut inner = fields.values().filter(|_| depth < MAX_AROUND);
-    record(&lower(object)).or_else(|| inner.find_map(|one| within(one, record, depth + 1)))
+/// The record that an object is, or that stands in it; an empty one is none.
+fn within<T>(object: &Fields, record: &impl Fn(&Fields) -> Option<T>, depth: usize) -> Option<T> {
+    let own = Some(lower(object)).filter(|fields| !fields.is_empty());
+    let mut inner = object.values().filter(|_| depth < MAX_AROUND).filter_map(Value::as_object);
+    own.and_then(|own| record(&own))
+        .or_else(|| inner.find_map(|one| within(one, record, depth + 1)))
 }
 
 /// An object that is an answer under another name, with no more than reasons beside it: `{"option": "C: …"}`, or `{"D": "…"}`.
-fn answer_alone(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+fn answer_alone(object: &Fields) -> Option<Fields> {
     const NAMES: [&str; 4] = ["option", "choice", "letter", "selected_option"];
     let is_beside = |key: &str| is_reasons(key) || plain_key(key) == "confidence";
     let mut others = object.iter().filter(|(key, _)| !is_beside(key));
@@ -96,14 +100,8 @@ fn answer_alone(object: &Map<String, Value>) -> Option<Map<String, Value>> {
     Some(object.clone().into_iter().chain([answer]).collect())
 }
 
-/// A value; of an object, its keys as [`plain_key`] has them.
-fn lower(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (plain_key(key), value.clone())).collect()
-        }
-        other => other.clone(),
-    }
+fn lower(fields: &Fields) -> Fields {
+    fields.iter().map(|(key, value)| (plain_key(key), value.clone())).collect()
 }
 
 /// A key in lower case, its words joined by `_`, and of several names of an answer or a confidence the shortest.
@@ -178,8 +176,7 @@ mod tests {
     #[test]
     fn lines_count_where_there_is_no_record() {
         let answer = |text: &str| {
-            let read = |value: &Value| value.get("answer").map(super::super::text);
-            read_or_lines(text, FinishReason::Stop, read)
+            read_or_lines(text, FinishReason::Stop, |one| one.get("answer").map(super::super::text))
         };
         let said = |parse| Some(("B".to_owned(), parse));
         assert_eq!(answer("- **Answer**: \"B\",\nno more"), said(Parse::Fallback));

@@ -92,11 +92,9 @@ pub fn verdict(text: &str) -> Verdict {
         Some(false) => names_one || names_error(text),
         // «The text is correct, and the error is …» is no verdict, and yet says both.
         None => {
-            const TURNS: [&str; 3] = [" but ", " error is ", " and error is "];
             let whole = |one: &str| WHOLE.captures(one).is_some_and(|it| it.get(1).is_some());
-            let turns = |one: String| TURNS.iter().any(|turn| one.starts_with(turn));
             clauses(text).any(|one| has(&one, "note") && whole(&one))
-                && (names_error(text) || clauses(text).any(turns))
+                && (names_error(text) || clauses(text).any(|one| doubts(&one)))
         }
     };
     said.flag = said.flag.filter(|_| !said.contradicts);

@@ -1,7 +1,6 @@
 //! Parses the letter of a completion, by its meaning or as MedAgentBoard does.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
@@ -105,10 +104,9 @@ fn read_thought(
     keys: Keys<'_>,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let field = |value: &Value, key: &str| value.get(record::plain_key(key)).map(text);
-    let record = |value: &Value| {
-        let answer = field(value, keys.answer)?;
-        Some((field(value, keys.reason).unwrap_or_default(), answer))
+    let record = |fields: &record::Fields| {
+        let field = |key: &str| fields.get(&record::plain_key(key)).map(text);
+        Some((field(keys.reason).unwrap_or_default(), field(keys.answer)?))
     };
     if let Some(((reason, written), parse)) = record::read(completion, finish_reason, record) {
         let (answer, parse) = of_field(&written, completion, options, parse);
