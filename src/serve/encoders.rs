@@ -16,7 +16,7 @@ use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
 use super::models::{Kind, LONGEST_TOKEN, ModelEntry, name_of};
 use super::queue::{Place, Pool};
-use super::request::fields::{listed, with_ignored};
+use super::request::fields::listed;
 use super::response::events::cut;
 use crate::diagnosis::Failure;
 use crate::digest::{Sum, sha256};
@@ -328,7 +328,6 @@ impl Encoding {
         UsageOfTexts { prompt_tokens: self.tokens, total_tokens: self.tokens }
     }
 
-    /// The response, with the headers that every response has.
     pub fn respond(&self, own: impl Serialize, ignored: &[String]) -> Response {
         let (request, truncated) = (self.sum.clone().finish(), self.cut.clone());
         let body = OfTexts {
@@ -339,7 +338,7 @@ impl Encoding {
             system_fingerprint: self.model.fingerprint.clone(),
             wardround: OwnOfTexts { request, truncated, ignored: listed(ignored) },
         };
-        with_ignored(Json(body).into_response(), ignored)
+        Json(body).into_response()
     }
 }
 

@@ -96,10 +96,6 @@ struct ErrorObject {
     code: &'static str,
 }
 
-/// The code of an [`ApiError`], attached to its response for the metrics.
-#[derive(Clone, Copy, Debug)]
-pub struct Rejected(pub Code);
-
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> ApiError {
         ApiError { code, message: message.into(), param: None, retry_after_s: None }
@@ -174,7 +170,8 @@ impl IntoResponse for ApiError {
             let name = HeaderName::from_static("x-should-retry");
             headers.insert(name, HeaderValue::from_static("false"));
         }
-        response.extensions_mut().insert(Rejected(self.code));
+        // For the metrics.
+        response.extensions_mut().insert(self.code);
         response
     }
 }

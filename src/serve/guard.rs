@@ -15,7 +15,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
 use super::body::hold;
-use super::error::{ApiError, Code, Rejected};
+use super::error::{ApiError, Code};
 use super::keys::{Key, Role};
 use super::request::fields::quoted;
 use super::router::Access;
@@ -62,7 +62,7 @@ async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     let given = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= MOST_ID_BYTES);
     let id = given.cloned().unwrap_or_else(|| new_request_id().into());
     let mut response = next.run(request).await;
-    if let Some(Rejected(code)) = response.extensions().get() {
+    if let Some(code) = response.extensions().get::<Code>() {
         app.metrics.rejected(*code);
     }
     let headers = response.headers_mut();

@@ -217,18 +217,14 @@ impl ModelEntry {
 pub struct ModelList {
     object: &'static str,
     data: Vec<ModelEntry>,
-    wardround: OfServer,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct OfServer {
-    sandbox: Option<String>,
+    /// What held of the server's sandbox.
+    wardround: Value,
 }
 
 /// All that answers.
 pub async fn list(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
     let served = app.served()?;
-    let wardround = OfServer { sandbox: sandbox::held() };
+    let wardround = json!({"sandbox": sandbox::held()});
     Ok(Json(ModelList { object: "list", data: served.entries(app.created), wardround }))
 }
 

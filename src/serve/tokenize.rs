@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,26 +12,25 @@ use super::body::Sent;
 use super::error::{ApiError, Code};
 use super::guard::Caller;
 use super::models::refuse_length;
-use super::request::fields::{Fields, names, request, with_ignored};
+use super::request::fields::request;
 use crate::panel::PanelError;
 
+/// Unknown fields are mistakes where no response has a list of them.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TokenizeRequest {
     model: Option<String>,
     prompt: String,
     add_special_tokens: Option<bool>,
     #[serde(default)]
     return_token_strs: bool,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DetokenizeRequest {
     model: Option<String>,
     tokens: Vec<u32>,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -59,11 +57,11 @@ pub struct TokenizerInfo {
     model_max_length: usize,
 }
 
-pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Tokens>, ApiError> {
     Ok(sent.read(&app, tokenized).await?.0)
 }
 
-fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, ApiError> {
+fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Tokens>, ApiError> {
     let asked: TokenizeRequest = request(body)?;
     let model = app.served()?.find(asked.model.as_deref())?;
     let tokenizer = &model.backbone.description.tokenizer;
@@ -74,15 +72,15 @@ fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, Api
     let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
     let (count, max_model_len) = (tokens.len(), model.context());
     let made = Tokens { count, max_model_len, tokens, token_strs: strings };
-    Ok(with_ignored(Json(made).into_response(), &names(&asked.rest)))
+    Ok(Json(made))
 }
 
-pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
+pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Text>, ApiError> {
     Ok(sent.read(&app, detokenized).await?.0)
 }
 
-fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, ApiError> {
-    let DetokenizeRequest { model, tokens, rest } = request(body)?;
+fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Text>, ApiError> {
+    let DetokenizeRequest { model, tokens } = request(body)?;
     let model = app.served()?.find(model.as_deref())?;
     if tokens.len() > model.context() {
         let (given, most) = (tokens.len(), model.context());
@@ -95,7 +93,7 @@ fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Response, A
         return Err(ApiError::invalid("tokens", message));
     }
     let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
-    Ok(with_ignored(Json(Text { prompt }).into_response(), &names(&rest)))
+    Ok(Json(Text { prompt }))
 }
 
 /// Of the only model: whoever asks names none.

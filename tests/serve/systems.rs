@@ -127,8 +127,9 @@ fn what_a_system_cannot_honour_is_refused_and_what_it_ignores_is_listed() {
         "response_format": {"type": "text"},
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]});
     let answer = server.post("/v1/chat/completions", &body);
-    assert_eq!(answer.header("x-wardround-ignored"), "messages[0],temperature,user,zeta");
     let answer = answer.json();
+    let ignored = json!(["messages[0]", "temperature", "user", "zeta"]);
+    assert_eq!(answer["wardround"]["ignored"], ignored);
     assert_eq!(answer["wardround"]["record"]["run"], 1);
     // What has no effect changes nothing.
     let one = server.post("/v1/chat/completions", &chat("cot-sc", QUESTION)).json();

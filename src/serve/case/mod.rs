@@ -147,7 +147,7 @@ pub fn begin(
     let item = question::item(system.takes(), &last.content)?;
     let ask = Ask { system, item, seed: app.seed(decoding.seed())?, param: "messages" };
     let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
-    Ok(Started { answering, stream: decoding.streaming(), ignored })
+    Ok(Started { answering, stream: decoding.streaming() })
 }
 
 /// Unknown fields are mistakes at an endpoint of our own.

@@ -2,9 +2,6 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderName, HeaderValue};
-use axum::response::Response;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error, Unexpected};
 use serde::{Deserialize, Deserializer};
@@ -202,29 +199,6 @@ pub fn listed(ignored: &[String]) -> Vec<String> {
     names
 }
 
-/// What no header can carry, and what divides names there.
-const NOT_IN_HEADER: &AsciiSet = &CONTROLS.add(b'%').add(b',');
-
-/// The response header that lists fields of the request without effect.
-const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
-
-/// Lists the fields that had no effect in a header.
-pub fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
-    if let Some(value) = listed_in_header(ignored) {
-        response.headers_mut().insert(IGNORED, value);
-    }
-    response
-}
-
-/// The list as a header; `None` if there is nothing to list.
-fn listed_in_header(ignored: &[String]) -> Option<HeaderValue> {
-    let names = listed(ignored);
-    // A hundred bytes of each.
-    let names = names.iter().map(|name| utf8_percent_encode(name, NOT_IN_HEADER).to_string());
-    let names: Vec<String> = names.map(|name| format!("{name:.100}")).collect();
-    HeaderValue::from_str(&names.join(",")).ok().filter(|_| !ignored.is_empty())
-}
-
 /// The value of a setting that has several names.
 ///
 /// # Errors
@@ -337,22 +311,6 @@ mod tests {
         let list = listed(&names);
         assert_eq!((list.len(), list[32].as_str()), (33, "and 9968 more"));
         assert!(list.join(",").len() < 3000 && listed(&names[..1]).len() == 1);
-    }
-
-    #[test]
-    fn a_header_lists_every_name_whatever_is_in_it() {
-        let list = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            listed_in_header(&names).map(|value| value.to_str().unwrap().to_owned())
-        };
-        assert_eq!(list(&[]), None);
-        assert_eq!(list(&["messages[0].a b", "zeta"]).unwrap(), "messages[0].a b,zeta");
-        assert_eq!(
-            list(&["ä", "a,b%", "\r\nx: y", "zeta"]).unwrap(),
-            "%C3%A4,a%2Cb%25,%0D%0Ax: y,zeta"
-        );
-        let long = "患".repeat(60);
-        assert!(list(&[&*long; 40]).unwrap().len() < 4000);
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Wanted {
             _handles: handles,
             wanted: self,
         };
-        Ok(Started { answering, stream, ignored })
+        Ok(Started { answering, stream })
     }
 
     /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.

@@ -18,7 +18,6 @@ use crate::serve::app::{App, Phase};
 use crate::serve::audit::{About, Pending, Received};
 use crate::serve::error::ApiError;
 use crate::serve::request::decoding::Streaming;
-use crate::serve::request::fields::with_ignored;
 
 /// The interval of keep-alive comments; proxies close connections that are silent for long.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -52,25 +51,22 @@ pub trait Answering: Send + 'static {
 pub struct Started<A> {
     pub answering: A,
     pub stream: Option<Streaming>,
-    /// Fields that had no effect.
-    pub ignored: Vec<String>,
 }
 
 impl<A: Answering> Started<A> {
     /// The response, whole or as a stream.
     pub async fn respond(self, app: &Arc<App>, received: Received) -> Result<Response, ApiError> {
         let mut work = Work::begin(app, self.answering, received).await?;
-        let response = match self.stream {
-            Some(options) => work.streamed(options),
+        match self.stream {
+            Some(options) => Ok(work.streamed(options)),
             None => {
                 let choices = work.finish().await?;
                 let mut reply = work.answering.head().reply(false, choices);
                 reply.usage = Some(work.answering.used());
                 reply.wardround = Some(work.answering.own());
-                Json(reply).into_response()
+                Ok(Json(reply).into_response())
             }
-        };
-        Ok(with_ignored(response, &self.ignored))
+        }
     }
 }
 
