@@ -48,7 +48,7 @@ pub struct Kept {
 }
 
 /// What an endpoint said beside its completion.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elsewhere {
     pub answered_by: Option<AnsweredBy>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::backbone::Backbone;
-use super::remote::{RemoteError, RemoteModel, RemoteRequest};
+use super::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError};
 use crate::calls::{Elsewhere, Kept, Key, Store};
 use crate::console;
@@ -69,53 +69,41 @@ impl Responder for Endpoint {
             grammar: panel.grammar(call),
             thinking: panel.settings.thinking,
         };
-        let sampling = move |constrained, not_sent| SamplingLine {
-            temperature: sampling.temperature,
-            top_k: sampling.top_k,
-            top_p: sampling.top_p,
-            min_p: sampling.min_p,
-            repetition_penalty: None,
-            max_tokens,
-            constrained,
-            not_sent,
+        let answer = move |said: Kept| {
+            let Elsewhere { constrained, not_sent, .. } =
+                said.elsewhere.clone().unwrap_or_default();
+            let sampling = SamplingLine {
+                temperature: sampling.temperature,
+                top_k: sampling.top_k,
+                top_p: sampling.top_p,
+                min_p: sampling.min_p,
+                repetition_penalty: None,
+                max_tokens,
+                constrained,
+                not_sent,
+            };
+            Answer { seed, sampling, request: String::new(), said }
         };
         // What is in an image is not in the request.
         let calls = self.calls.clone().filter(|_| call.image.is_none());
         let sum = sha256(format!("{} {request:?}", self.name()));
         let calls = calls.map(|calls| (Key::of(&sum, panel.salt), calls));
-        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key))
-            && let Some(Elsewhere { constrained, not_sent, .. }) = kept.elsewhere.clone()
-        {
-            let sampling = sampling(constrained, not_sent);
-            let answer = Answer { seed, sampling, request: String::new(), said: kept };
-            return Ok(Box::new(|| Ok(answer)));
+        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
+            return Ok(Box::new(move || Ok(answer(kept))));
         }
         let sent = self.model.clone().send(request, panel.stop.clone());
         Ok(Box::new(move || {
-            let completion = sent().map_err(|error| match error {
+            let RemoteCompletion { said, notes, .. } = sent().map_err(|error| match error {
                 RemoteError::Interrupted => PanelError::Interrupted,
                 other => PanelError::Remote(other),
             })?;
-            for note in &completion.notes {
+            for note in &notes {
                 console::note(format!("note: {note}"));
             }
-            let sampling = sampling(completion.is_constrained, completion.not_sent.clone());
-            let said = Kept {
-                text: completion.text,
-                tokens: Vec::new(),
-                finish_reason: completion.finish_reason,
-                usage: completion.usage,
-                elapsed_ms: completion.elapsed_ms,
-                elsewhere: Some(Elsewhere {
-                    answered_by: completion.answered_by,
-                    constrained: completion.is_constrained,
-                    not_sent: completion.not_sent,
-                }),
-            };
             if let Some((key, calls)) = calls {
                 calls.put(&key, &said);
             }
-            Ok(Answer { seed, sampling, request: String::new(), said })
+            Ok(answer(said))
         }))
     }
 

@@ -8,11 +8,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::body::{Forms, LearnedForms};
 use self::failure::{Failure, ServerError};
-use self::forms::{Forms, LearnedForms};
 use self::limit::{Limit, backoff};
 use self::transport::{Answer, Transport};
 use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use crate::calls::{Elsewhere, Kept};
 use crate::hub::OfflineReason;
 use crate::record::AnsweredBy;
 use crate::text::ellipsis;
@@ -21,7 +22,6 @@ mod body;
 mod failure;
 #[cfg(test)]
 mod fake_server;
-mod forms;
 mod image;
 mod limit;
 mod quotation;
@@ -121,20 +121,23 @@ impl RemoteModel {
             }
         };
         let redact = |text| self.transport.redact_answer(text);
-        Ok(RemoteCompletion {
-            text: redact(reply.text),
-            finish_reason: reply.finish_reason,
-            usage: reply.usage,
-            is_constrained: forms.constrain(request),
-            not_sent: forms.not_sent(request),
+        let elsewhere = Elsewhere {
             answered_by: reply.answered_by.map(|AnsweredBy { model, fingerprint }| AnsweredBy {
                 model: model.map(redact),
                 fingerprint: fingerprint.map(redact),
             }),
+            constrained: forms.constrain(request),
+            not_sent: forms.not_sent(request),
+        };
+        let said = Kept {
+            text: redact(reply.text),
+            tokens: Vec::new(),
+            finish_reason: reply.finish_reason,
+            usage: reply.usage,
             elapsed_ms: started.elapsed().as_millis() as u64,
-            attempts,
-            notes,
-        })
+            elsewhere: Some(elsewhere),
+        };
+        Ok(RemoteCompletion { said, attempts, notes })
     }
 
     /// [`RemoteModel::complete`] on a thread of its own; the returned closure waits for it. A blocked read cannot be cancelled, but the
@@ -176,9 +179,8 @@ impl RemoteModel {
         let mut forms = self.learned.forms();
         let (mut attempts, mut in_these_forms, mut earliest) = (0, 0, Instant::now());
         loop {
-            let write =
-                |request| body::write(&self.address.model, request, image.as_deref(), forms);
-            let body = request.map(write).transpose()?;
+            let write = |request| forms.write(&self.address.model, request, image.as_deref());
+            let body = request.map(write);
             (attempts, in_these_forms) = (attempts + 1, in_these_forms + 1);
             let permit = self.limit.enter(earliest, stop).ok_or(RemoteError::Interrupted)?;
             let answer = self.transport.send(url, body.as_deref());
@@ -228,8 +230,7 @@ impl RemoteModel {
         let (address, status) = (self.address.clone(), error.status);
         let message = self.shown(&error.message, request);
         let mut sent = request.into_iter().flat_map(|request| request.sampling.sent());
-        let is_rejected =
-            |name: &&str| matches!(status, 400 | 422) && error.names_parameter(&[name]);
+        let is_rejected = |name: &&str| matches!(status, 400 | 422) && error.names_parameter(name);
         if let Some(parameter) = sent.find(is_rejected) {
             return RemoteError::Sampling { address, parameter, status, message };
         }

@@ -34,8 +34,6 @@ faults! {
         Proxy { address: Address, problem: ProxyError } => Usage, problem.hint();
         #[error("the image {path} cannot be sent: {reason}")]
         Image { path: PathBuf, reason: String } => Usage;
-        #[error("the schema cannot be sent: {reason}")]
-        Schema { reason: String } => Usage;
         #[error("{address} denies access (HTTP {status}): {message}")]
         Denied {
             address: Address,

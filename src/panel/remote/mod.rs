@@ -19,9 +19,10 @@ pub use self::client::{AVAILABLE, RemoteModel};
 pub use self::error::RemoteError;
 pub use self::key::ApiKey;
 use super::SamplingChoice;
+use crate::calls::Kept;
 use crate::hub::OfflineReason;
 use crate::hub::proxy::Proxies;
-use crate::record::{AnsweredBy, FinishReason, Grammar, Message, Usage};
+use crate::record::{Grammar, Message};
 
 /// How an endpoint is asked.
 #[derive(Clone, Debug)]
@@ -87,18 +88,9 @@ pub struct RemoteRequest {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteCompletion {
-    /// Without reasoning that the server returns separately; for a refusal, its words, or what came before a filter cut it off.
-    pub text: String,
-    pub finish_reason: FinishReason,
-    /// Zeros where the server does not report it.
-    pub usage: Usage,
-    /// Whether the request that was answered had a grammar.
-    pub is_constrained: bool,
-    /// As [`crate::record::SamplingLine`] has it.
-    pub not_sent: Vec<String>,
-    pub answered_by: Option<AnsweredBy>,
-    /// Of all attempts and the pauses between them.
-    pub elapsed_ms: u64,
+    /// As the store of calls keeps it. Its text is without reasoning that the server returns separately; for a refusal, its words, or what
+    /// came before a filter cut it off. Its usage is zeros where the server does not report it, its time that of all attempts and pauses.
+    pub said: Kept,
     /// Requests that were sent for it.
     pub attempts: u32,
     /// For the user: parameters that this request showed the endpoint not to support, each reported once, and why it was withheld.

@@ -26,58 +26,41 @@ impl ServerError {
     /// Reads an error's body. The shapes: OpenAI's `{"error": {message, code, param}}`, also with a bare text; the
     /// same without the outer `error`; FastAPI's `{"detail": [{loc, msg}]}`; anything else as it stands.
     pub fn read(status: u16, body: &[u8]) -> ServerError {
-        match serde_json::from_slice::<Value>(body) {
-            Ok(value) if value.is_object() => ServerError::of(status, &value),
-            _ => ServerError::new(status, &String::from_utf8_lossy(body), None, None),
-        }
+        let value = serde_json::from_slice(body).ok().filter(Value::is_object);
+        let value = value.unwrap_or_else(|| String::from_utf8_lossy(body).into());
+        ServerError::of(status, &value)
     }
 
     /// The error in a response with a success status; its `code` counts as the status where it is one, else 500.
     pub fn within(error: &Value) -> ServerError {
-        let code = error.get("code").and_then(Value::as_u64);
-        let status = code.and_then(|code| u16::try_from(code).ok());
-        let status = status.filter(|status| (400..600).contains(status));
+        let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let status = code.filter(|status| (400..600).contains(status));
         ServerError::of(status.unwrap_or(500), error)
     }
 
     fn of(status: u16, value: &Value) -> ServerError {
-        if let Some(detail) = value.get("detail") {
-            return ServerError::of_detail(status, detail);
-        }
-        let error = value.get("error").unwrap_or(value);
-        let text = |name: &str| match error.get(name)? {
-            Value::String(text) => Some(text.clone()),
+        let mut said = ["detail", "error"].into_iter().map(|name| &value[name]);
+        let said = said.find(|said| !said.is_null()).unwrap_or(value);
+        let text = |value: &Value| match value {
             Value::Null => None,
+            Value::String(text) => Some(text.clone()),
             other => Some(other.to_string()),
         };
-        let message = error.as_str().map(str::to_owned).or_else(|| text("message"));
-        let message = message.unwrap_or_else(|| value.to_string());
-        ServerError::new(status, &message, text("code"), text("param"))
-    }
-
-    fn of_detail(status: u16, detail: &Value) -> ServerError {
-        let Some(first) = detail.get(0) else {
-            let message = detail.as_str().map_or_else(|| detail.to_string(), str::to_owned);
-            return ServerError::new(status, &message, None, None);
-        };
         // As in ["body", "response_format", "type"].
-        let place = first.get("loc").and_then(Value::as_array);
-        let place = place.into_iter().flatten().filter_map(Value::as_str);
+        let place = said[0]["loc"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let place: Vec<&str> = place.filter(|part| *part != "body").collect();
-        let said = first.get("msg").and_then(Value::as_str).unwrap_or("is wrong");
-        let message = format!("{}: {said}", place.join("."));
-        let parameter = place.first().map(|&part| part.to_owned());
-        ServerError::new(status, &message, None, parameter)
-    }
-
-    fn new(
-        status: u16,
-        message: &str,
-        code: Option<String>,
-        parameter: Option<String>,
-    ) -> ServerError {
+        let (message, parameter) = match &said[0] {
+            Value::Null => (text(&said["message"]), text(&said["param"])),
+            first => {
+                let message = first["msg"].as_str().unwrap_or("is wrong");
+                let message = format!("{}: {message}", place.join("."));
+                (Some(message), place.first().map(|part| (*part).to_owned()))
+            }
+        };
+        let whole = if said.is_object() { value } else { said };
+        let message = message.or_else(|| text(whole)).unwrap_or_default();
         let message = message.replace(char::is_control, " ").trim().to_owned();
-        ServerError { status, code, parameter, message }
+        ServerError { status, code: text(&said["code"]), parameter, message }
     }
 
     /// Whether another attempt may succeed. An exhausted quota, which comes with the status of a rate limit, is not transient, nor is what
@@ -93,20 +76,12 @@ impl ServerError {
         matches!(self.code.as_deref(), Some("content_filter" | "content_policy_violation"))
     }
 
-    /// Whether it is about a parameter of one of these names: the parameter that it gives, else any in its message.
-    pub fn names_parameter(&self, names: &[&str]) -> bool {
+    /// Whether it is about the parameter of this name: the parameter that it gives, else a word of its message.
+    pub fn names_parameter(&self, name: &str) -> bool {
+        let is_part = |char: char| char.is_alphanumeric() || char == '_';
         let text = self.parameter.as_ref().unwrap_or(&self.message);
-        names.iter().any(|name| is_word(text, name))
+        text.split(|char| !is_part(char)).any(|word| word == name)
     }
-}
-
-/// Whether `text` contains `word` as a whole word.
-fn is_word(text: &str, word: &str) -> bool {
-    let is_part = |char: char| char.is_alphanumeric() || char == '_';
-    text.match_indices(word).any(|(start, _)| {
-        let (before, after) = (&text[..start], &text[start + word.len()..]);
-        !before.ends_with(is_part) && !after.starts_with(is_part)
-    })
 }
 
 #[cfg(test)]
@@ -144,10 +119,10 @@ mod tests {
 
     #[test]
     fn a_parameter_is_blamed_as_a_word_and_where_one_is_named_no_other() {
-        assert!(read("unknown field `seed`").names_parameter(&["seed"]));
-        assert!(!read("linseed and seeds, seed_x").names_parameter(&["seed"]));
+        assert!(read("unknown field `seed`").names_parameter("seed"));
+        assert!(!read("linseed and seeds, seed_x").names_parameter("seed"));
         let named = read(r#"{"error": {"message": "seed", "param": "messages[0].content"}}"#);
-        assert!(!named.names_parameter(&["seed"]) && named.names_parameter(&["messages"]));
+        assert!(!named.names_parameter("seed") && named.names_parameter("messages"));
     }
 
     #[test]

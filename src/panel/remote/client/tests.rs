@@ -61,6 +61,10 @@ fn ask(server: &FakeServer) -> Result<RemoteCompletion, RemoteError> {
     open(server, options()).complete(&request(), &GO)
 }
 
+fn is_constrained(completion: &RemoteCompletion) -> bool {
+    completion.said.elsewhere.as_ref().unwrap().constrained
+}
+
 /// What comes of an endpoint that always does the same, and how often it was asked.
 fn always(act: Act) -> (RemoteError, usize) {
     let server = FakeServer::play(vec![act]);
@@ -72,12 +76,12 @@ fn always(act: Act) -> (RemoteError, usize) {
 fn a_completion_is_asked_for_and_read() {
     let server = FakeServer::play(vec![said("B")]);
     let completion = ask(&server).unwrap();
-    assert_eq!(completion.text, "B");
-    assert_eq!(completion.finish_reason, FinishReason::Stop);
-    assert_eq!(completion.usage.prompt_tokens, 3);
-    let answered_by = completion.answered_by.unwrap();
+    assert_eq!(completion.said.text, "B");
+    assert_eq!(completion.said.finish_reason, FinishReason::Stop);
+    assert_eq!(completion.said.usage.prompt_tokens, 3);
+    let answered_by = completion.said.elsewhere.clone().unwrap().answered_by.unwrap();
     assert_eq!(answered_by.model.as_deref(), Some("m-1"));
-    assert_eq!((completion.attempts, completion.is_constrained), (1, false));
+    assert_eq!((completion.attempts, is_constrained(&completion)), (1, false));
     assert_eq!(completion.notes, Vec::<String>::new());
 
     let requests = server.requests();
@@ -102,7 +106,7 @@ fn without_a_key_none_is_sent() {
 fn a_chunked_answer_is_read_whole() {
     let body = json!({"choices": [{"message": {"content": "Bé"}}]}).to_string();
     let server = FakeServer::play(vec![Act::Chunked { body, is_complete: true }]);
-    assert_eq!(ask(&server).unwrap().text, "Bé");
+    assert_eq!(ask(&server).unwrap().said.text, "Bé");
 }
 
 #[test]
@@ -130,7 +134,7 @@ fn a_key_that_an_endpoint_repeats_is_in_no_answer() {
     });
     let server = FakeServer::play(vec![ok(answer)]);
     let completion = ask(&server).unwrap();
-    assert_eq!(completion.text, "Your key is ***.");
+    assert_eq!(completion.said.text, "Your key is ***.");
     assert!(!format!("{completion:?}").contains(SECRET), "{completion:?}");
 }
 

@@ -35,7 +35,7 @@ fn no_more_requests_are_under_way_than_allowed() {
                     seed: number,
                     ..RemoteRequest::default()
                 };
-                assert_eq!(model.complete(&request, &GO).unwrap().text, content);
+                assert_eq!(model.complete(&request, &GO).unwrap().said.text, content);
             });
         }
     });

@@ -4,7 +4,7 @@ use crate::diagnosis::Diagnosis;
 use serde_json::json;
 
 use super::super::fake_server::{Act, FakeServer, ok, said, status};
-use super::{GO, always, ask, open, options, request};
+use super::{GO, always, ask, is_constrained, open, options, request};
 use crate::panel::SamplingChoice;
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
 use crate::record::{FinishReason, Grammar};
@@ -63,7 +63,8 @@ fn what_a_filter_withholds_is_a_refusal_of_that_call_and_the_item_goes_on() {
     {
         let server = FakeServer::play(vec![act]);
         let refused = ask(&server).unwrap();
-        assert_eq!((refused.text.as_str(), refused.finish_reason), ("", FinishReason::Refusal));
+        let said = (refused.said.text.as_str(), refused.said.finish_reason);
+        assert_eq!(said, ("", FinishReason::Refusal));
         assert_eq!((refused.notes.len(), server.requests().len()), (notes, 1));
     }
 }
@@ -147,7 +148,7 @@ fn a_parameter_that_is_refused_is_left_out_from_then_on_and_said_once() {
     let model = open(&server, options());
     let first = model.complete(&with_schema(), &GO).unwrap();
     assert_eq!(first.attempts, 4);
-    assert!(first.is_constrained);
+    assert!(is_constrained(&first));
     assert_eq!(first.notes.len(), 2, "{:?}", first.notes);
     assert!(
         first.notes[0].contains("does not support `seed`; sending no seed"),
@@ -171,7 +172,7 @@ fn a_server_without_any_schema_is_asked_freely_and_the_completion_says_so() {
         None => said("B"),
     });
     let completion = open(&server, options()).complete(&with_schema(), &GO).unwrap();
-    assert!(!completion.is_constrained);
+    assert!(!is_constrained(&completion));
     assert!(completion.notes[0].contains("text is unconstrained"), "{:?}", completion.notes);
 }
 

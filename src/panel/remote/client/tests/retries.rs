@@ -15,7 +15,7 @@ use crate::panel::remote::{Address, RemoteCompletion, RemoteError, RemoteModel, 
 fn second_after(act: Act) -> RemoteCompletion {
     let server = FakeServer::play(vec![act, said("B")]);
     let completion = ask(&server).unwrap();
-    assert_eq!(completion.text, "B");
+    assert_eq!(completion.said.text, "B");
     assert_eq!(server.requests().len(), 2);
     completion
 }
