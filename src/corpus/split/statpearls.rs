@@ -1,8 +1,6 @@
 //! Articles of StatPearls as MedRAG (Xiong et al. 2024) cuts them: by section and subtitle, short paragraphs joined.
 
-use quick_xml::Reader;
-use quick_xml::escape::resolve_xml_entity;
-use quick_xml::events::Event;
+use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::text::strip;
 
@@ -10,54 +8,68 @@ use crate::text::strip;
 const SHORT: usize = 200;
 /// Where a chunk stops growing.
 const LONG: usize = 1000;
-/// Deeper than any article; what is deeper is refused.
+/// Deeper than any article, and with more elements and texts; what has more is refused.
 const DEEPEST: usize = 128;
+const MOST_NODES: u32 = 1 << 20;
 const DASHES: &str = " -- ";
 
 /// A chunk's title, `article -- section` or `article -- section -- subtitle`, and its text.
 type Section = (String, String);
+type Element<'a> = Node<'a, 'a>;
 
-/// The chunks of one `.nxml` file, in order. Entities other than XML's own five are left as written.
+/// The chunks of one `.nxml` file, in order.
 ///
 /// # Errors
 /// What is not well-formed, or has no title, as a sentence about the file.
 pub fn split(text: &str) -> Result<Vec<Section>, String> {
-    let root = parse(text)?;
-    let titles = root.descendants("title");
-    let title = titles.first().ok_or("has no <title>")?;
+    if text.contains("<!ENTITY") {
+        return Err("declares entities, which can make a text of any length".to_owned());
+    }
+    // Articles name a DTD, which is not read.
+    let options =
+        ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options);
+    let document = document.map_err(|error| format!("is no sound XML: {error}"))?;
+    let all = || document.root_element().descendants().skip(1).filter(Node::is_element);
+    if all().any(|element| element.ancestors().nth(DEEPEST).is_some()) {
+        return Err(format!("has elements nested more than {DEEPEST} deep"));
+    }
+    let title = all().find(|element| element.has_tag_name("title")).ok_or("has no <title>")?;
     let mut sections = Vec::new();
-    for section in root.descendants("sec") {
-        cut(&title.text, section, &mut sections);
+    for section in all().filter(|element| element.has_tag_name("sec")) {
+        cut(&text_from(title.first_child()), section, &mut sections);
     }
     Ok(sections)
 }
 
 /// The chunks of one section, its inner sections left out.
-fn cut(article: &str, section: &Element, chunks: &mut Vec<Section>) {
-    let own = section.children.iter().find(|child| child.name == "title");
-    let name = own.map_or("", |title| strip(&title.text));
-    let plain = [article, name].join(DASHES);
+fn cut(article: &str, section: Element<'_>, chunks: &mut Vec<Section>) {
+    let own = section.children().find(|child| child.has_tag_name("title"));
+    let name = own.map(|title| text_from(title.first_child())).unwrap_or_default();
+    let plain = [article, strip(&name)].join(DASHES);
     let mut title = plain.clone();
     // Whether the last chunk may grow.
     let mut is_open = false;
     let mut follows_subtitle = false;
-    for child in &section.children {
-        if child.is_subtitle() {
+    for child in section.children().filter(Node::is_element) {
+        let begins_subtitle = is_subtitle(child);
+        if begins_subtitle {
             is_open = false;
             let mut parts: Vec<&str> = title.split(DASHES).take(2).collect();
-            let subtitle = child.content();
+            let subtitle = content(child);
             parts.push(&subtitle);
             title = parts.join(DASHES);
-        } else if child.name == "p" {
-            let text = child.content();
+        } else if child.has_tag_name("p") {
+            let text = content(child);
             let last = chunks.last_mut().filter(|_| is_open && length(&text) < SHORT);
             match last.filter(|(_, before)| length(before) + length(&text) < LONG) {
                 Some((_, before)) => *before = format!("{before} {text}"),
                 None => chunks.push((title.clone(), text)),
             }
             is_open = true;
-        } else if child.name == "list" {
-            let items: Vec<String> = child.children.iter().map(Element::content).collect();
+        } else if child.has_tag_name("list") {
+            let items: Vec<String> =
+                child.children().filter(Node::is_element).map(content).collect();
             let joined = items.join(" ");
             let last = chunks.last_mut().filter(|_| is_open);
             match last.filter(|(_, before)| length(before) + length(&joined) < LONG) {
@@ -75,7 +87,7 @@ fn cut(article: &str, section: &Element, chunks: &mut Vec<Section>) {
                 title.clone_from(&plain);
             }
         }
-        follows_subtitle = child.is_subtitle();
+        follows_subtitle = begins_subtitle;
     }
 }
 
@@ -90,112 +102,34 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// An element as Python's ElementTree keeps it.
-#[derive(Debug, Default)]
-struct Element {
-    name: String,
-    /// Before the first child.
-    text: String,
-    /// After the end, up to the next element.
-    tail: String,
-    children: Vec<Element>,
+/// The text from a node up to the next element, as Python's ElementTree keeps it.
+fn text_from(first: Option<Element<'_>>) -> String {
+    let siblings = std::iter::successors(first, Node::next_sibling);
+    let before = siblings.take_while(|node| !node.is_element());
+    before.filter(Node::is_text).filter_map(|node| node.text()).collect()
 }
 
-impl Element {
-    /// All of its text, white space at the ends of its parts gone. What is empty still leaves a space.
-    fn content(&self) -> String {
-        let mut text = strip(&self.text).to_owned();
-        for child in &self.children {
-            add(&mut text, &child.content());
-            let tail = strip(&child.tail);
-            if !tail.is_empty() {
-                add(&mut text, tail);
-            }
-        }
-        strip(&text).to_owned()
-    }
-
-    /// A paragraph of one bold text and nothing after it.
-    fn is_subtitle(&self) -> bool {
-        match &*self.children {
-            [only] => self.name == "p" && only.name == "bold" && strip(&only.tail).is_empty(),
-            _ => false,
+/// All of its text, white space at the ends of its parts gone. What is empty still leaves a space.
+fn content(element: Element<'_>) -> String {
+    let mut text = strip(&text_from(element.first_child())).to_owned();
+    for child in element.children().filter(Node::is_element) {
+        add(&mut text, &content(child));
+        let tail = text_from(child.next_sibling());
+        if !strip(&tail).is_empty() {
+            add(&mut text, strip(&tail));
         }
     }
-
-    /// Those of that name, in the document's order.
-    fn descendants(&self, name: &str) -> Vec<&Element> {
-        let mut found = Vec::new();
-        for child in &self.children {
-            found.extend(Some(child).filter(|child| child.name == name));
-            found.extend(child.descendants(name));
-        }
-        found
-    }
-
-    /// Where text goes that comes next: after the last child, or before any.
-    fn place(&mut self) -> &mut String {
-        match self.children.last_mut() {
-            Some(child) => &mut child.tail,
-            None => &mut self.text,
-        }
-    }
+    strip(&text).to_owned()
 }
 
-/// The root element.
-fn parse(text: &str) -> Result<Element, String> {
-    let mut reader = Reader::from_str(text);
-    reader.config_mut().expand_empty_elements = true;
-    // The document itself, around the root.
-    let mut open = vec![Element::default()];
-    loop {
-        let event = reader.read_event();
-        let event = event.map_err(|error| {
-            format!("is no sound XML at byte {}: {error}", reader.error_position())
-        })?;
-        match event {
-            Event::Start(tag) => {
-                if open.len() > DEEPEST {
-                    return Err(format!("has elements nested more than {DEEPEST} deep"));
-                }
-                let name = tag.local_name().into_inner().to_owned();
-                open.push(Element { name, ..Element::default() });
-            }
-            // The reader holds its name against the tag that it ends.
-            Event::End(_) => {
-                let done = open.pop();
-                if let Some(parent) = open.last_mut() {
-                    parent.children.extend(done);
-                }
-            }
-            Event::Text(text) => push(&mut open, &text),
-            Event::CData(text) => push(&mut open, &text),
-            Event::GeneralRef(reference) => match reference.resolve_char_ref() {
-                Ok(Some(character)) => push(&mut open, character.encode_utf8(&mut [0; 4])),
-                _ => match resolve_xml_entity(&reference) {
-                    Some(text) => push(&mut open, text),
-                    None => push(&mut open, &format!("&{};", &*reference)),
-                },
-            },
-            Event::Eof => break,
-            Event::Empty(_)
-            | Event::Comment(_)
-            | Event::Decl(_)
-            | Event::PI(_)
-            | Event::DocType(_) => {}
-        }
-    }
-    let mut document = open.pop().unwrap_or_default();
-    if !open.is_empty() {
-        return Err(format!("never ends <{}>", document.name));
-    }
-    document.children.pop().ok_or_else(|| "has no element".to_owned())
-}
-
-fn push(open: &mut [Element], text: &str) {
-    if let Some(element) = open.last_mut() {
-        element.place().push_str(text);
-    }
+/// A paragraph of one bold text and nothing after it.
+fn is_subtitle(element: Element<'_>) -> bool {
+    let mut children = element.children().filter(Node::is_element);
+    let (first, second) = (children.next(), children.next());
+    let is_bold = first.is_some_and(|only| {
+        only.has_tag_name("bold") && strip(&text_from(only.next_sibling())).is_empty()
+    });
+    element.has_tag_name("p") && is_bold && second.is_none()
 }
 
 #[cfg(test)]
@@ -218,11 +152,14 @@ mod tests {
 
     #[test]
     fn what_is_no_article_is_said() {
-        assert!(split("<a><b></a>").unwrap_err().starts_with("is no sound XML at byte"));
-        assert_eq!(split("<a><b>").unwrap_err(), "never ends <b>");
-        assert_eq!(split("").unwrap_err(), "has no element");
+        assert!(split("<a><b></a>").unwrap_err().starts_with("is no sound XML: "));
+        for text in ["<a><b>", "", "<a><title>a&b;</title></a>"] {
+            assert!(split(text).unwrap_err().starts_with("is no sound XML: "));
+        }
+        let entity = "<!DOCTYPE a [<!ENTITY b 'b'>]><a>&b;</a>";
+        assert!(split(entity).unwrap_err().contains("entities"));
         assert_eq!(split("<a>text</a>").unwrap_err(), "has no <title>");
-        let deep = "<a>".repeat(200);
+        let deep = "<a>".repeat(200) + &"</a>".repeat(200);
         assert!(split(&deep).unwrap_err().contains("nested more than"));
     }
 }
