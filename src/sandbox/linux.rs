@@ -1,13 +1,13 @@
 //! Files by Landlock, and sockets and processes by seccomp.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
-    PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use seccompiler::SeccompCmpArgLen::{Dword, Qword};
@@ -80,38 +80,37 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     if !policy.has_network {
         rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
     }
-    let mut rules = rules.create()?;
     let libraries = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let names = if policy.has_network { NAMES } else { "" };
     let system = [SYSTEM, PROC, names].into_iter().flat_map(str::split_whitespace);
-    for path in system.map(PathBuf::from).chain(std::env::split_paths(&libraries)) {
-        rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
-    }
-    for path in &policy.read {
-        // No program is started anyway; libraries lie elsewhere.
-        rules = allow(rules, path, AccessFs::from_read(NEWEST) & !AccessFs::Execute)?;
-    }
-    let plain = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::MakeDir;
-    let mut plain = plain | AccessFs::RemoveFile | AccessFs::RemoveDir | AccessFs::Refer;
+    let system = system.map(PathBuf::from).chain(std::env::split_paths(&libraries));
+    let read = AccessFs::from_read(NEWEST);
+    let mut plain =
+        AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::MakeDir;
+    plain |= AccessFs::RemoveFile | AccessFs::RemoveDir | AccessFs::Refer;
     if policy.has_network {
         // What is fetched into the hub's cache is linked to its blobs.
         plain |= AccessFs::MakeSym;
     }
-    for path in &policy.write {
-        rules = allow(rules, path, plain | AccessFs::ReadFile | AccessFs::ReadDir)?;
+    // What is not there has no rule.
+    let rules = rules
+        .create()?
+        .add_rules(path_beneath_rules(system, read))?
+        // No program is started anyway; libraries lie elsewhere.
+        .add_rules(path_beneath_rules(&policy.read, read & !AccessFs::Execute))?
+        .add_rules(path_beneath_rules(
+            &policy.write,
+            plain | AccessFs::ReadFile | AccessFs::ReadDir,
+        ))?
+        .add_rules(path_beneath_rules(&policy.list, AccessFs::ReadDir | AccessFs::RemoveDir))?;
+    if !cfg!(feature = "cuda") {
+        return Ok(rules);
     }
-    for path in &policy.list {
-        rules = allow(rules, path, AccessFs::ReadDir | AccessFs::RemoveDir)?;
-    }
-    if cfg!(feature = "cuda") {
-        for path in devices() {
-            rules = allow(rules, &path, AccessFs::from_all(NEWEST))?;
-        }
-        // The driver names its threads there.
-        let write = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile;
-        rules = allow(rules, Path::new("/proc/self/task"), write)?;
-    }
-    Ok(rules)
+    // The driver names its threads there.
+    let write = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile;
+    rules
+        .add_rules(path_beneath_rules(devices(), AccessFs::from_all(NEWEST)))?
+        .add_rules(path_beneath_rules(["/proc/self/task"], write))
 }
 
 /// The devices of NVIDIA's driver, of WSL2 too: it talks to them by control calls.
@@ -120,17 +119,6 @@ fn devices() -> impl Iterator<Item = PathBuf> {
     let is_gpu = |name: &str| name.starts_with("nvidia") || name == "dxg";
     let wanted = entries.filter(move |entry| entry.file_name().to_str().is_some_and(is_gpu));
     wanted.map(|entry| entry.path())
-}
-
-/// Adds the rule of a path, with the rights of its kind; none where it is not there.
-fn allow(
-    rules: RulesetCreated,
-    path: &Path,
-    access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, RulesetError> {
-    let Ok(opened) = PathFd::new(path) else { return Ok(rules) };
-    let of_file = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
-    rules.add_rule(PathBeneath::new(opened, of_file))
 }
 
 /// What reaches past the process and its files, whatever its arguments: other programs and processes, rings of calls that no filter
