@@ -36,8 +36,6 @@ pub enum AuditContent {
     Full,
     /// Sums under the trail's key
     Hash,
-    /// Nothing: who, when, how many tokens
-    None,
 }
 
 /// Where the trail lies, and what it keeps.
@@ -45,8 +43,6 @@ pub enum AuditContent {
 pub struct AuditOptions {
     pub directory: PathBuf,
     pub content: AuditContent,
-    /// Whether the addresses of clients are kept.
-    pub addresses: bool,
     /// Days after which kept texts are deleted; `None`: never.
     pub keep_days: Option<u32>,
 }
@@ -55,7 +51,7 @@ impl AuditOptions {
     /// A trail of sums, which deletes nothing.
     pub fn new(directory: impl Into<PathBuf>) -> AuditOptions {
         let directory = directory.into();
-        AuditOptions { directory, content: AuditContent::Hash, addresses: true, keep_days: None }
+        AuditOptions { directory, content: AuditContent::Hash, keep_days: None }
     }
 }
 

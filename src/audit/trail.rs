@@ -134,22 +134,22 @@ impl Trail {
         self.0.is_failing.load(Relaxed)
     }
 
-    /// The sum of a text under the key; `None` where no sums are kept.
-    pub fn sum(&self, text: impl AsRef<[u8]>) -> Option<String> {
-        (self.0.options.content != AuditContent::None).then(|| self.0.key.sum(text))
+    /// The sum of a text under the key.
+    pub fn sum(&self, text: impl AsRef<[u8]>) -> String {
+        self.0.key.sum(text)
     }
 
     /// What is kept of a text of JSON that went in.
     pub fn input(&self, json: &[u8]) -> Input {
         let is_kept = self.0.options.content == AuditContent::Full;
         let kept = is_kept.then(|| String::from_utf8_lossy(json).into_owned());
-        Input { sum: self.sum(json), json: kept }
+        Input { sum: Some(self.sum(json)), json: kept }
     }
 
     /// The event with what went in and what came out, as far as it is kept.
     pub fn ended(&self, event: Event, input: Input, output: &Value) -> Event {
         let came = Some(output).filter(|output| !output.is_null());
-        let sum = came.and_then(|output| self.sum(output.to_string()));
+        let sum = came.map(|output| self.sum(output.to_string()));
         let mut event = event.with_input(&input).with("output", sum);
         if self.0.options.content == AuditContent::Full {
             // No two texts are one file, and no sum of a deleted one can be guessed.
@@ -335,9 +335,6 @@ impl Writer {
                 let sum = content::keep(&self.options.directory, &self.key, &text)?;
                 fields.insert("content".to_owned(), sum.as_str().into());
                 kept.push(sum);
-            }
-            if !self.options.addresses {
-                fields.shift_remove("from");
             }
             let at_utc = clock::utc_now();
             self.log.push(Line { at_utc, up_ms, fields, ..Line::default() })?;

@@ -189,9 +189,6 @@ pub struct AuditFlags {
         env = "WARDROUND_AUDIT_CONTENT"
     )]
     audit_content: AuditContent,
-    /// Keep no addresses of clients
-    #[arg(long, help_heading = "Audit", requires = "audit", env = "WARDROUND_AUDIT_NO_ADDRESS")]
-    audit_no_address: bool,
     /// Delete kept texts after this many days
     #[arg(long, help_heading = "Audit", value_name = "DAYS", requires = "audit", value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_AUDIT_KEEP")]
     audit_keep: Option<u32>,
@@ -224,7 +221,6 @@ impl AuditFlags {
     pub fn options(self) -> Option<AuditOptions> {
         Some(AuditOptions {
             content: self.audit_content,
-            addresses: !self.audit_no_address,
             keep_days: self.audit_keep,
             ..self.directory.options()?
         })

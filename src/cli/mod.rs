@@ -222,7 +222,6 @@ Environment variables:
   WARDROUND_AUDIT               directory of the audit trail of `serve`, `check`, `run`, `resume`, `recipe` (--audit)
   WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
   WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
-  WARDROUND_AUDIT_NO_ADDRESS    keep no addresses in it (--audit-no-address)
   WARDROUND_KEYS                file of API keys of a server (--keys)
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com

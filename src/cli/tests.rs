@@ -108,7 +108,6 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
         ("audit", "WARDROUND_AUDIT"),
         ("audit-content", "WARDROUND_AUDIT_CONTENT"),
         ("audit-keep", "WARDROUND_AUDIT_KEEP"),
-        ("audit-no-address", "WARDROUND_AUDIT_NO_ADDRESS"),
         ("device", "WARDROUND_DEVICE"),
         ("encoder", "WARDROUND_ENCODER"),
         ("endpoint", "WARDROUND_DATA_ENDPOINT"),

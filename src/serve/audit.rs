@@ -163,7 +163,7 @@ impl Pending {
             .with("model", about.model.as_str())
             .with("fingerprint", about.fingerprint.as_str())
             .with("seed", about.seed)
-            .with("request", trail.as_ref().and_then(|trail| trail.sum(&about.request)))
+            .with("request", trail.as_ref().map(|trail| trail.sum(&about.request)))
             .with("call", random_name().map_err(|_| failed())?);
         let mut pending = Pending {
             _reserved: reserved.filter(|_| trail.is_some()),

@@ -102,18 +102,16 @@ fn a_start_deletes_what_a_killed_process_left_and_nothing_else() {
 
 #[test]
 fn no_more_is_kept_than_was_asked_for() {
-    for (kind, has_sums) in [(AuditContent::Hash, true), (AuditContent::None, false)] {
-        let scratch = tempfile::tempdir().unwrap();
-        let options = AuditOptions { addresses: false, ..options(scratch.path(), kind) };
-        let trail = open(&options);
-        trail.write(case(&trail, "a canary").with("request", trail.sum("sum"))).unwrap();
-        let line = lines(&options).remove(1);
-        assert!(!line.contains("canary") && !line.contains("10.0.0.7"), "{line}");
-        for name in ["input", "output", "request"] {
-            assert_eq!(line.contains(&format!("\"{name}\"")), has_sums, "{name}: {line}");
-        }
-        assert!(texts(&options).is_empty());
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path(), AuditContent::Hash);
+    let trail = open(&options);
+    trail.write(case(&trail, "a canary").with("request", trail.sum("sum"))).unwrap();
+    let line = lines(&options).remove(1);
+    assert!(!line.contains("canary"), "{line}");
+    for name in ["input", "output", "request"] {
+        assert!(line.contains(&format!("\"{name}\"")), "{name}: {line}");
     }
+    assert!(texts(&options).is_empty());
 }
 
 /// A line with words that lead out of the directory, of somebody who has a key too.

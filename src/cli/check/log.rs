@@ -95,7 +95,7 @@ impl Log {
             event = event
                 .with("item", self.trail.sum(line.item()))
                 .with("usage", usage(worked.usage))
-                .with("record", self.trail.sum("").map(|_| without_text(line)));
+                .with("record", without_text(line));
             let (input, output) = (std::mem::take(&mut self.input), finding.unwrap_or_default());
             event = self.trail.ended(event, input, &output);
         }
