@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::OutputFormat;
+use super::options::{OutputFormat, refuse_existing};
 use super::report;
 use super::sandboxed::Paths;
 use crate::analysis::rating::draw::draw;
@@ -67,12 +67,7 @@ impl Export {
 
     fn run(self) -> Result<(), Failure> {
         let out = &self.out;
-        if fs_err::exists(out)? && fs_err::read_dir(out)?.next().is_some() {
-            return Err(Failure::usage(
-                format!("{} exists and is not empty", out.display()),
-                "choose another `--out`",
-            ));
-        }
+        refuse_existing(out)?;
         let wanted = self.notes as usize;
         // Finished runs alone.
         let runs = self.runs.iter().map(|run| Ok(read_finished(run)?.0));

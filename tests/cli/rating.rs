@@ -181,10 +181,9 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
         &["bad.json does not say who rated", "hint: fill in the rater's initials"],
     );
     refused(&|file| file["schema"] = json!(2), &["schema 2: this version of wardround reads 1"]);
-    refused(
-        &|file| file["kind"] = json!("wardround-rating-key"),
-        &["unknown variant `wardround-rating-key`, expected `wardround-ratings`"],
-    );
+    scratch
+        .wardround("rate score sheet/rate-key.json sheet/rate-key.json")
+        .refused(2, &["rate-key.json is no rater's file: missing field `rater`"]);
     scratch.write("bad.json", "{\"kind\": ");
     let score = |files: &str| scratch.wardround(format!("rate score sheet/rate-key.json {files}"));
     score("bad.json").refused(2, &["bad.json is no rater's file: EOF"]);

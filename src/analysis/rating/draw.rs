@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{Key, KeyEntry, KeyKind, KeyRun};
+use super::key::{Key, KeyEntry, KeyRun};
 use super::sheet::{Entry, Sheet, Shown};
 use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
@@ -54,17 +54,8 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
     let runs: Vec<KeyRun> = outcomes.iter().map(key_run).collect();
     let sheet = Sheet::new(runs.iter().any(|run| run.synthetic), entries);
     let sheet = sheet.map_err(std::io::Error::from)?;
-    let dataset = &outcomes[0].contents.plan.dataset;
-    let key = Key {
-        kind: KeyKind::Key,
-        schema: Schema,
-        sheet: sheet.sheet.clone(),
-        seed,
-        dataset: dataset.name.clone(),
-        dataset_sha256: dataset.sha256.clone(),
-        runs,
-        entries: key_entries,
-    };
+    let code = sheet.sheet.clone();
+    let key = Key { schema: Schema, sheet: code, seed, runs, entries: key_entries };
     Ok((sheet, key))
 }
 

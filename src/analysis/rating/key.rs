@@ -12,22 +12,12 @@ use crate::record::Schema;
 /// The key's name beside the page.
 pub const FILE: &str = "rate-key.json";
 
-/// What says that a file is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeyKind {
-    #[serde(rename = "wardround-rating-key")]
-    Key,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    pub kind: KeyKind,
     pub schema: Schema,
     /// Whose key it is.
     pub sheet: String,
     pub seed: u64,
-    pub dataset: String,
-    pub dataset_sha256: String,
     pub runs: Vec<KeyRun>,
     /// In the sheet's order.
     pub entries: Vec<KeyEntry>,

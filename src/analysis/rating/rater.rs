@@ -14,20 +14,11 @@ use crate::record::Schema;
 
 #[derive(Deserialize)]
 struct RaterFile {
-    #[serde(rename = "kind")]
-    _kind: RaterKind,
     #[serde(rename = "schema")]
     _schema: Schema,
     sheet: String,
     rater: String,
     entries: Vec<RaterEntry>,
-}
-
-/// What says that a file is one.
-#[derive(Deserialize)]
-enum RaterKind {
-    #[serde(rename = "wardround-ratings")]
-    Ratings,
 }
 
 #[derive(Clone, Default, Deserialize)]
