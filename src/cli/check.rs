@@ -7,7 +7,6 @@ mod silence;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use clap::Args;
 use serde_json::json;
@@ -31,6 +30,7 @@ use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::outside;
+use crate::panel::recorder::Telling;
 use crate::retrieval::CorpusSpec;
 use crate::systems::table::SystemEntry;
 use crate::systems::{Task, Which};
@@ -182,9 +182,8 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
 
 /// Runs the system on the note without a run directory.
 fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
-    let ((sender, calls), (searcher, searches)) = (channel(), channel());
-    let recorder = Box::new((sender, searcher));
-    let started = run.start(&models.start()?, recorder, interrupt::watch())?;
+    let (recorder, calls, searches) = Telling::new();
+    let started = run.start(&models.start()?, Box::new(recorder), interrupt::watch())?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let line = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
     Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))

@@ -14,7 +14,7 @@ use super::spec::Spec;
 use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::panel::recorder::Expecting;
+use crate::panel::recorder::Telling;
 use crate::record::{ItemLine, SearchLine};
 use crate::systems::in_flight::run_all;
 
@@ -51,14 +51,10 @@ pub fn replay(
     let (run, models) = spec.prepare()?;
     run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), allow_version)?;
 
-    let ((sender, calls), (searcher, searches)) = (channel(), channel());
-    let expected = by_prefill.then(|| {
-        let calls = contents.calls.records.iter();
-        calls.map(|call| (call.key(), call.tokens.clone())).collect()
-    });
-    let expected = Expecting { tokens: expected.unwrap_or_default(), calls: sender };
-    let recorder = Box::new((expected, searcher));
-    let started = run.start(&models.start()?, recorder, stop.clone())?;
+    let (mut recorder, calls, searches) = Telling::new();
+    let expected = contents.calls.records.iter().filter(|_| by_prefill);
+    recorder.expected = expected.map(|call| (call.key(), call.tokens.clone())).collect();
+    let started = run.start(&models.start()?, Box::new(recorder), stop.clone())?;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
     let mut jobs = Vec::with_capacity(wanted.len());
     for record in &wanted {

@@ -1,7 +1,7 @@
 //! Where a panel's calls and searches are recorded, and where earlier ones are looked up.
 
 use std::collections::HashMap;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::diagnosis::Failure;
 use crate::record::{CallKey, CallLine, SearchKey, SearchLine};
@@ -60,34 +60,34 @@ impl<F: Fn(&CallLine) + Send + Sync> Recorder for F {
     }
 }
 
-/// The same, where it is known what the calls are said to have given.
-pub struct Expecting<R> {
-    pub tokens: HashMap<CallKey, Vec<u32>>,
-    pub calls: R,
+/// Sends calls and searches to channels.
+pub struct Telling {
+    /// What calls are said to have given, where that is known.
+    pub expected: HashMap<CallKey, Vec<u32>>,
+    calls: Sender<CallLine>,
+    searches: Sender<SearchLine>,
 }
 
-impl<R: Recorder> Recorder for Expecting<R> {
-    fn expected(&self, key: &CallKey) -> Option<&[u32]> {
-        self.tokens.get(key).map(Vec::as_slice)
-    }
-
-    fn record(&self, call: &CallLine) -> Result<(), Failure> {
-        self.calls.record(call)
+impl Telling {
+    /// With what receives the calls and the searches.
+    pub fn new() -> (Telling, Receiver<CallLine>, Receiver<SearchLine>) {
+        let ((sender, calls), (searcher, searches)) = (channel(), channel());
+        let expected = HashMap::new();
+        (Telling { expected, calls: sender, searches: searcher }, calls, searches)
     }
 }
 
-/// The same, with a channel for searches.
-impl<R: Recorder> Recorder for (R, Sender<SearchLine>) {
+impl Recorder for Telling {
     fn expected(&self, key: &CallKey) -> Option<&[u32]> {
-        self.0.expected(key)
+        self.expected.get(key).map(Vec::as_slice)
     }
 
     fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
-        let _ = self.1.send(search.clone());
+        let _ = self.searches.send(search.clone());
         Ok(())
     }
 
     fn record(&self, call: &CallLine) -> Result<(), Failure> {
-        self.0.record(call)
+        self.calls.record(call)
     }
 }

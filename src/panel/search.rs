@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
     use crate::diagnosis::Failure;
-    use crate::panel::recorder::Recorder;
+    use crate::panel::recorder::{Recorder, Telling};
     use crate::panel::scripted::{Script, panel};
     use crate::record::{CallLine, Passage};
     use crate::retrieval::{Retrieve, SearchResult, Searched};
@@ -76,14 +76,10 @@ mod tests {
         Passage {
             chunk: "a/1#0".into(),
             source: "a".into(),
-            title: String::new(),
-            paragraph: 0,
             score: 1.0,
             sha256: sha256.into(),
             text: text.map(str::to_owned),
-            url: None,
-            date: None,
-            licence: None,
+            ..Passage::default()
         }
     }
 
@@ -158,9 +154,8 @@ mod tests {
     #[test]
     fn blank_queries_and_cut_ones_are_logged_as_such() {
         let (mut panel, _calls) = panel(&[], Script::new(|_, _| String::new()));
-        let (sender, searches) = std::sync::mpsc::channel();
-        let (calls, _calls) = std::sync::mpsc::channel();
-        panel.recorder = Box::new((calls, sender));
+        let (recorder, _calls, searches) = Telling::new();
+        panel.recorder = Box::new(recorder);
         panel.retriever = Some(Arc::new(Cutting(Searched::default())));
         for (step, query) in ["", " \n", "long"].into_iter().enumerate() {
             let step = step as u32;
