@@ -98,10 +98,8 @@ impl FromStr for Format {
     type Err = DataError;
 
     fn from_str(name: &str) -> Result<Self, DataError> {
-        let mut formats = Format::value_variants().iter().copied();
-        formats
-            .find(|format| format.name() == name)
-            .ok_or_else(|| DataError::UnknownFormat(name.to_owned()))
+        <Format as ValueEnum>::from_str(name, false)
+            .map_err(|_| DataError::UnknownFormat(name.to_owned()))
     }
 }
 

@@ -1,30 +1,6 @@
-//! The plain format for the user's own questions: JSON Lines, or CSV in a file whose name ends in `.csv`.
+//! The plain format for the user's own questions, JSON Lines, or CSV in a file whose name ends in `.csv`: `docs/running.md` says what a line has.
 //!
-//! One question a line:
-//!
-//! ```json
-//! {"id": "ward-7", "question": "Which vitamin is retinol?", "options": {"A": "Vitamin A", "B": "Vitamin D"}, "answer": "A"}
-//! {"question": "Which of these is a bone of the leg?", "options": ["Ulna", "Tibia", "Clavicle"]}
-//! ```
-//!
-//! The same in CSV, where a line break inside a quoted cell is part of it:
-//!
-//! ```csv
-//! id,question,A,B,C,answer,image
-//! ward-7,Which vitamin is retinol?,Vitamin A,Vitamin D,,A,
-//! ,Which of these is a bone of the leg?,Ulna,Tibia,Clavicle,,
-//! ```
-//!
-//! | field | |
-//! |---|---|
-//! | `question` | required |
-//! | `options` | required: 2 to 10, a list, or an object whose keys are the letters from A on; in CSV the columns `A`, `B`, …, with empty cells only after the last option |
-//! | `answer` | the letter of the correct option; a question without it is answered but not scored |
-//! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
-//! | `image` | a URL or a path, kept as written |
-//!
-//! Files are UTF-8, with or without a byte order mark, with either line ending. A missing field may also be `null`, in CSV
-//! an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
+//! A missing field may also be `null`, in CSV an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
 
 use serde_json::{Map, Value};
 

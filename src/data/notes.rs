@@ -1,37 +1,10 @@
-//! The plain format for the user's own notes: a `.txt` file or a folder of them, JSON Lines, or CSV in a file whose name
-//! ends in `.csv`.
+//! The plain format for the user's own notes: a `.txt` file or a folder of them, JSON Lines, or CSV in a file whose name ends in `.csv`.
+//! `docs/notes.md` says what a line has.
 //!
-//! A `.txt` file is one note, whose id is the file's name without the extension; the notes of a folder run in the order of
-//! their names. In the other forms each line is a note:
+//! A `.txt` file is one note, whose id is the file's name without the extension; the notes of a folder run in the order of their names. Of a
+//! line whose `sentence` is given, it must be the one of its `sentence_id`. The notices count the notes that were split.
 //!
-//! ```json
-//! {"id": "ward-7", "text": "Fever for two days. Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
-//! {"text": "Seen on the ward. Well.", "sentences": ["Seen on the ward.", "Well."], "gold": {"flag": 0}}
-//! ```
-//!
-//! The same in CSV, where a line break inside a quoted cell is part of it:
-//!
-//! ```csv
-//! id,text,sentences,flag,sentence_id,sentence,correction,type,keywords,language
-//! ward-7,Fever for two days. Malaria is treated with aspirin.,,1,1,,Malaria is treated with artesunate.,,artesunate,
-//! ,Seen on the ward. Well.,"Seen on the ward.
-//! Well.",0,,,,,,
-//! ```
-//!
-//! | field | |
-//! |---|---|
-//! | `text` | required |
-//! | `sentences` | a list; in CSV one a line |
-//! | `gold` | `flag` (1: the note has an error; 0: it has none) and for flag 1 `sentence_id` (from 0), `correction`, and optionally `sentence` (which must be that sentence), `type` and `keywords` (a list; in CSV separated by `,` or `;`); in CSV columns of their own. A note without it is checked but not scored |
-//! | `language` | `english`, `chinese` or `arabic`; if missing, detected from the note's script |
-//! | `id` | unique in the file, a string or an integer; if missing, the record's number from 1 |
-//!
-//! If `sentences` is missing, a text that numbers its sentences 0, 1, 2, … is split at the numbers; any other is split at line
-//! ends that are no hard wrap, and after . ! ? before whitespace, or 。 ！ ？, but not after an abbreviation such as `p.o.` or `S.` in
-//! `S. aureus`. The notices count the notes that were split.
-//!
-//! Files are UTF-8, with or without a byte order mark, with either line ending. A missing field may also be `null`, in CSV
-//! an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
+//! A missing field may also be `null`, in CSV an empty cell or no column at all. An unknown field is refused, since it may be a misspelling.
 
 use std::path::{Path, PathBuf};
 

@@ -17,17 +17,14 @@ fn problem(line: &str) -> String {
 
 #[test]
 fn reads_the_documented_example() {
-    let text = include_str!("../mcq.rs");
-    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("//! {")).collect();
-    let dataset =
-        parse(&lines.iter().map(|line| format!("{{{line}\r\n")).collect::<String>()).unwrap();
+    let page = include_str!("../../../docs/running.md");
+    let first = page.lines().find(|line| line.starts_with("{\"id\"")).unwrap();
+    let second = r#"{"question": "Which of these is a bone of the leg?", "options": ["Ulna", "Tibia", "Clavicle"]}"#;
+    let dataset = parse(&format!("{first}\r\n{second}\r\n")).unwrap();
     assert_eq!(dataset.name, "ward");
     assert_eq!(dataset.questions().len(), 2);
     let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
-    assert_eq!(
-        (first.id.as_str(), first.gold, first.option('B')),
-        ("ward-7", Some('A'), Some("Vitamin D"))
-    );
+    assert_eq!((first.id.as_str(), first.gold, first.option('B')), ("q1", Some('C'), Some("B12")));
     assert_eq!(
         (second.id.as_str(), second.gold, second.option('C')),
         ("2", None, Some("Clavicle"))
@@ -131,9 +128,10 @@ fn csv_problem(text: &str) -> String {
 
 #[test]
 fn reads_the_documented_table() {
-    let text = include_str!("../mcq.rs");
-    let block = text.split("//! ```").find_map(|block| block.strip_prefix("csv\n")).unwrap();
-    let dataset = parse_csv(&block.replace("//! ", "")).unwrap();
+    let page = include_str!("../../../docs/running.md");
+    let header = page.split('`').find(|code| code.starts_with("id,question,")).unwrap();
+    let rows = "ward-7,Which vitamin is retinol?,Vitamin A,Vitamin D,,,A,\n,Which of these is a bone of the leg?,Ulna,Tibia,Clavicle,,,\n";
+    let dataset = parse_csv(&format!("{header}\n{rows}")).unwrap();
     let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
     assert_eq!((first.id.as_str(), first.gold, first.options.len()), ("ward-7", Some('A'), 2));
     assert_eq!(

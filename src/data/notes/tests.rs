@@ -19,17 +19,29 @@ fn gold_problem(gold: &str) -> String {
     problem(&format!(r#"{{"text": "Ill. Well.", "gold": {gold}}}"#))
 }
 
-fn documented(language: &str) -> String {
-    let text = include_str!("../notes.rs");
-    let mut blocks = text.split("//! ```");
-    let block = blocks.find_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
-    block.unwrap().replace("//! ", "")
+fn documented(language: &str) -> &'static str {
+    let mut blocks = include_str!("../../../docs/notes.md").split("```");
+    blocks.find_map(|block| block.strip_prefix(language)?.strip_prefix('\n')).unwrap()
 }
 
 #[test]
-fn reads_the_documented_examples_alike() {
-    let lines = parse("ward.jsonl", &documented("json")).unwrap();
-    let table = parse("ward.csv", &documented("csv")).unwrap();
+fn reads_the_documented_examples() {
+    for (file, language) in [("ward.jsonl", "json"), ("ward.csv", "csv")] {
+        let dataset = parse(file, documented(language)).unwrap();
+        let gold = dataset.notes()[0].gold.clone().unwrap();
+        assert_eq!(gold.error.unwrap().correction, "He takes paracetamol.");
+    }
+}
+
+#[test]
+fn reads_lines_and_tables_alike() {
+    let lines = r#"{"id": "ward-7", "text": "Fever for two days. Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
+        {"text": "Seen on the ward. Well.", "sentences": ["Seen on the ward.", "Well."], "gold": {"flag": 0}}"#;
+    let table = "id,text,sentences,flag,sentence_id,sentence,correction,type,keywords,language\n\
+        ward-7,Fever for two days. Malaria is treated with aspirin.,,1,1,,Malaria is treated with artesunate.,,artesunate,\n\
+        ,Seen on the ward. Well.,\"Seen on the ward.\nWell.\",0,,,,,,\n";
+    let lines = parse("ward.jsonl", lines).unwrap();
+    let table = parse("ward.csv", table).unwrap();
     assert_eq!(lines.items, table.items);
     let [wrong, right] = lines.notes()[..] else {
         panic!("{lines:?}");
