@@ -44,6 +44,8 @@ pub mod console; // lines to stdout and stderr
 pub mod corpus; // corpora on disk: built, added to, checked
 pub mod data; // files of questions and notes, read and checked
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, verify, replay
+#[cfg(test)]
+mod fake_http; // a server on the loopback
 mod fault; // errors that say of each who is to blame and what to do
 pub mod hub; // model files and datasets, fetched and verified
 #[cfg(test)]

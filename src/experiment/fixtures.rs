@@ -22,7 +22,6 @@ use crate::record::{
     RetrievedChunk, RoundLine, SCHEMA, SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts,
     Stage, Usage,
 };
-use crate::retrieval::Gone;
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
 
@@ -104,16 +103,9 @@ pub fn searching_plan() -> Plan {
     let corpus = CorpusPlan {
         ids: vec!["77".repeat(32)],
         paths: vec!["/corpora/ward".to_owned()],
-        sources: Vec::new(),
         contents: vec![SourceCounts { label: "ward".to_owned(), documents: 3, chunks: 5 }],
-        document_tokens: None,
-        reranker: None,
-        reranker_path: None,
-        reranker_tokens: None,
-        device: None,
         passage: "{title}: {text}".to_owned(),
-        no_passages: false,
-        gone: Gone::default(),
+        ..CorpusPlan::default()
     };
     Plan { corpus: Some(corpus), ..plan() }
 }
@@ -136,9 +128,7 @@ pub fn search(item: &str, run: u32, step: u32) -> SearchLine {
             score: 0.85,
             sha256: "88".repeat(32),
             text: Some("Fluids first.".to_owned()),
-            url: None,
-            date: None,
-            licence: None,
+            ..Passage::default()
         }],
         took: SearchTimes { embed_ms: 1.5, scan_ms: 0.25, rerank_ms: 3.0 },
         ..SearchLine::default()

@@ -87,9 +87,7 @@ mod tests {
             score,
             sha256: String::new(),
             text: Some("{title} stays.".into()),
-            url: None,
-            date: None,
-            licence: None,
+            ..Passage::default()
         }
     }
 

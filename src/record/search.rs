@@ -26,7 +26,7 @@ pub struct RetrievedChunk {
 }
 
 /// A passage as it was shown to a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Passage {
     /// `LABEL/DOCUMENT#PARAGRAPH`.

@@ -37,9 +37,7 @@ impl Retrieve for Scripted {
             score: 1.0 / (paragraph + 1) as f32,
             sha256: format!("{paragraph}").repeat(64),
             text: Some((*text).to_owned()),
-            url: None,
-            date: None,
-            licence: None,
+            ..Passage::default()
         });
         let shown: Vec<Passage> = shown.collect();
         let chunk = |passage: &Passage| RetrievedChunk {

@@ -24,16 +24,8 @@ fn searching() -> (tempfile::TempDir, PathBuf) {
     let corpus = CorpusPlan {
         ids: vec!["77".repeat(32)],
         paths: vec!["/corpora/ward".to_owned()],
-        sources: Vec::new(),
-        contents: Vec::new(),
-        document_tokens: None,
-        reranker: None,
-        reranker_path: None,
-        reranker_tokens: None,
-        device: None,
         passage: "{title}: {text}".to_owned(),
-        no_passages: false,
-        gone: Default::default(),
+        ..CorpusPlan::default()
     };
     let plan = Plan { corpus: Some(corpus), ..plan };
     let (dataset, items) = (&plan.dataset.name, &plan.dataset.items);
@@ -50,9 +42,7 @@ fn searching() -> (tempfile::TempDir, PathBuf) {
             score: 0.85,
             sha256: "88".repeat(32),
             text: Some("Fluids first.".to_owned()),
-            url: None,
-            date: None,
-            licence: None,
+            ..Passage::default()
         };
         let search = SearchLine {
             dataset: dataset.clone(),

@@ -8,7 +8,7 @@ use crate::record::SourceCounts;
 use crate::retrieval::Gone;
 
 /// What a run searches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorpusPlan {
     /// The id of each corpus, which covers its texts, vectors and encoder.

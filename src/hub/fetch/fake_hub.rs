@@ -1,10 +1,8 @@
 //! A hub on the loopback for tests: one tiny repository, and ways to misbehave.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use sha1::{Digest, Sha1};
 
 use crate::digest::Sum;
 use crate::digest::hex;
+use crate::fake_http::{FakeHttp, Request, packed_blanks, send, write_head};
 
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 pub const REPOSITORY: &str = "org/tiny";
@@ -37,25 +36,6 @@ pub enum Fault {
     Elsewhere,
 }
 
-/// A request as it arrived.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Request {
-    pub method: String,
-    pub path: String,
-    headers: HashMap<String, String>,
-}
-
-impl Request {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(String::as_str)
-    }
-}
-
-pub struct FakeHub {
-    pub endpoint: String,
-    requests: Receiver<Request>,
-}
-
 /// What the hub serves; a file longer than 64 bytes counts as large.
 pub struct Repository {
     /// The hub id.
@@ -64,77 +44,37 @@ pub struct Repository {
     pub faults: Vec<(&'static str, Fault)>,
 }
 
-impl FakeHub {
-    pub fn serve(repository: Repository) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (sender, requests) = channel();
-        let repository = Arc::new(repository);
-        thread::spawn(move || {
-            let mut spent = Vec::new();
-            for stream in listener.incoming() {
-                let stream = stream.unwrap();
-                let Some(request) = read(&stream) else {
-                    continue;
-                };
-                let file = request.path.rsplit('/').next().unwrap_or_default().to_owned();
-                let fault = repository.faults.iter().find(|(path, _)| request.path.ends_with(path));
-                let fault = fault.map(|(_, fault)| *fault).filter(|fault| {
-                    let is_spent = request.method == "GET" && spent.contains(&file);
-                    !(is_spent && matches!(fault, Fault::DieOnce(_)))
-                });
-                if request.method == "GET" && matches!(fault, Some(Fault::DieOnce(_))) {
-                    spent.push(file);
-                }
-                let (sender, repository) = (sender.clone(), Arc::clone(&repository));
-                thread::spawn(move || answer(stream, &request, fault, &repository, port, &sender));
+pub fn serve(repository: Repository) -> FakeHttp {
+    let spent = Mutex::new(Vec::new());
+    FakeHttp::serve(move |request, _, stream| {
+        let file = request.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let fault = repository.faults.iter().find(|(path, _)| request.path.ends_with(path));
+        let mut fault = fault.map(|(_, fault)| *fault);
+        if request.method == "GET" && matches!(fault, Some(Fault::DieOnce(_))) {
+            let mut spent = spent.lock().unwrap();
+            match spent.contains(&file) {
+                true => fault = None,
+                false => spent.push(file),
             }
-        });
-        Self { endpoint: format!("http://127.0.0.1:{port}"), requests }
-    }
-
-    /// The requests since the last call.
-    pub fn requests(&self) -> Vec<Request> {
-        self.requests.try_iter().collect()
-    }
-}
-
-fn read(stream: &TcpStream) -> Option<Request> {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let first = lines.next()?;
-    let (method, rest) = first.split_once(' ')?;
-    let headers = lines.take_while(|line| !line.is_empty());
-    let headers = headers.filter_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        Some((name.to_ascii_lowercase(), value.trim().to_owned()))
-    });
-    Some(Request {
-        method: method.to_owned(),
-        path: rest.split(' ').next()?.to_owned(),
-        headers: headers.collect(),
+        }
+        answer(stream, request, fault, &repository);
     })
 }
 
 fn answer(
-    mut stream: TcpStream,
+    stream: &mut TcpStream,
     request: &Request,
     fault: Option<Fault>,
     repository: &Repository,
-    port: u16,
-    log: &Sender<Request>,
 ) {
-    // A test that has ended no longer listens.
-    let _ = log.send(request.clone());
     match fault {
         Some(Fault::Hang) => return thread::sleep(Duration::from_secs(10)),
         Some(Fault::Deny(status, code)) => {
-            return send(&mut stream, status, &[("x-error-code", code.to_owned())], b"");
+            return send(stream, status, &[("x-error-code", code.to_owned())], b"");
         }
         Some(Fault::Bloat) => {
-            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            packed.write_all(&vec![b' '; 65 << 20]).unwrap();
             let encoding = [("content-encoding", "gzip".to_owned())];
-            return send(&mut stream, 200, &encoding, &packed.finish().unwrap());
+            return send(stream, 200, &encoding, &packed_blanks(65 << 20));
         }
         _ => {}
     }
@@ -148,15 +88,15 @@ fn answer(
             .collect();
         let listing = serde_json::json!({"sha": COMMIT, "siblings": siblings}).to_string();
         let status = if ["main", COMMIT].contains(&revision) { 200 } else { 404 };
-        return send(&mut stream, status, &[], listing.as_bytes());
+        return send(stream, status, &[], listing.as_bytes());
     }
     let resolve = format!("/{}/resolve/{COMMIT}/", repository.id);
     let name = request.path.strip_prefix(&resolve).or_else(|| request.path.strip_prefix("/store/"));
     // Datasets are named by their whole address.
     let name = name.or_else(|| request.path.strip_prefix('/'));
     match repository.files.iter().find(|(file, _)| Some(*file) == name) {
-        Some((name, bytes)) => send_file(&mut stream, request, fault, name, bytes, port),
-        None => send(&mut stream, 404, &[("x-error-code", "EntryNotFound".to_owned())], b""),
+        Some((name, bytes)) => send_file(stream, request, fault, name, bytes),
+        None => send(stream, 404, &[("x-error-code", "EntryNotFound".to_owned())], b""),
     }
 }
 
@@ -166,7 +106,6 @@ fn send_file(
     fault: Option<Fault>,
     name: &str,
     bytes: &[u8],
-    port: u16,
 ) {
     let mut headers = Vec::new();
     if bytes.len() > 64 {
@@ -180,6 +119,8 @@ fn send_file(
     git.update(lie);
     headers.push(("etag", format!("W/\"{}\"", hex(&git.finalize()))));
     if fault == Some(Fault::Elsewhere) && !request.path.starts_with("/store/") {
+        // By another name of the same port.
+        let port = stream.local_addr().unwrap().port();
         headers.push(("location", format!("http://localhost:{port}/store/{name}")));
         return send(stream, 302, &headers, b"");
     }
@@ -214,19 +155,4 @@ fn send_file(
         }
         _ => send(stream, status, &headers, body),
     }
-}
-
-fn send(stream: &mut TcpStream, status: u16, headers: &[(&str, String)], body: &[u8]) {
-    let mut headers = headers.to_vec();
-    headers.push(("content-length", body.len().to_string()));
-    write_head(stream, status, &headers);
-    let _ = stream.write_all(body);
-}
-
-fn write_head(stream: &mut TcpStream, status: u16, headers: &[(&str, String)]) {
-    let mut head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n");
-    for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
-    }
-    let _ = stream.write_all(format!("{head}\r\n").as_bytes());
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 use super::super::{
     Environment, FileCheck, HubError, HubOptions, OfflineReason, Status, fetch, resolve, verify,
 };
-use super::fake_hub::{COMMIT, FakeHub, Fault, REPOSITORY, Repository};
+use super::fake_hub::{COMMIT, Fault, REPOSITORY, Repository, serve};
+use crate::fake_http::FakeHttp;
 
 const SHARD: &str = "model-00001-of-00002.safetensors";
 const OTHER: &str = "model-00002-of-00002.safetensors";
@@ -32,14 +33,14 @@ fn tiny() -> Repository {
     }
 }
 
-fn with(path: &'static str, fault: Fault) -> FakeHub {
-    FakeHub::serve(Repository { faults: vec![(path, fault)], ..tiny() })
+fn with(path: &'static str, fault: Fault) -> FakeHttp {
+    serve(Repository { faults: vec![(path, fault)], ..tiny() })
 }
 
-fn options(hub: &FakeHub, cache: &Path) -> HubOptions {
+fn options(hub: &FakeHttp, cache: &Path) -> HubOptions {
     let environment = Environment::from_lookup(|name| match name {
         "HF_HUB_CACHE" => Some(cache.into()),
-        "HF_ENDPOINT" => Some(hub.endpoint.clone().into()),
+        "HF_ENDPOINT" => Some(hub.url().into()),
         "HF_TOKEN" => Some("hf_secret".into()),
         _ => None,
     })
@@ -80,7 +81,7 @@ fn leftovers(directory: &Path, suffix: &str) -> usize {
 
 #[test]
 fn a_model_lands_in_the_cache_and_is_found_there_offline() {
-    let hub = FakeHub::serve(tiny());
+    let hub = serve(tiny());
     let cache = tempfile::tempdir().unwrap();
     let mut options = options(&hub, cache.path());
     let fetched = resolve(REPOSITORY, &options).unwrap();
@@ -106,7 +107,7 @@ fn a_model_lands_in_the_cache_and_is_found_there_offline() {
 
 #[test]
 fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
-    let hub = FakeHub::serve(tiny());
+    let hub = serve(tiny());
     let cache = tempfile::tempdir().unwrap();
     let options = options(&hub, cache.path());
     let fetched = fetch(REPOSITORY, None, &options).unwrap();
@@ -163,7 +164,7 @@ fn a_gated_model_is_explained() {
     let mut options = options(&hub, cache.path());
     options.environment = Environment::from_lookup(|name| match name {
         "HF_HUB_CACHE" => Some(cache.path().into()),
-        "HF_ENDPOINT" => Some(hub.endpoint.clone().into()),
+        "HF_ENDPOINT" => Some(hub.url().into()),
         _ => None,
     })
     .unwrap();
@@ -178,14 +179,14 @@ fn a_gated_model_is_explained() {
         super::super::Card::find("gemma3-4b").unwrap().revision.as_str(),
         Fault::Deny(403, "GatedRepo"),
     );
-    options.environment.endpoint = hub.endpoint.clone();
+    options.environment.endpoint = hub.url();
     let hint = fetch("gemma3-4b", None, &options).unwrap_err().hint().unwrap();
     assert!(hint.contains("https://huggingface.co/google/gemma-3-4b-it"), "{hint}");
 }
 
 #[test]
 fn what_the_hub_does_not_have_is_named() {
-    let hub = FakeHub::serve(tiny());
+    let hub = serve(tiny());
     let cache = tempfile::tempdir().unwrap();
     let options = options(&hub, cache.path());
     for member in ["org/absent", "org/tiny@v9"] {
@@ -201,7 +202,7 @@ fn what_the_hub_does_not_have_is_named() {
 
     let mut repository = tiny();
     repository.files.retain(|(name, _)| *name != "tokenizer.json");
-    let hub = FakeHub::serve(repository);
+    let hub = serve(repository);
     let error = fetch(REPOSITORY, None, &self::options(&hub, cache.path())).unwrap_err();
     assert!(error.to_string().contains("tokenizer.json"), "{error}");
 }
@@ -223,7 +224,7 @@ fn the_token_goes_to_the_hub_and_not_to_its_store() {
 #[test]
 fn the_password_of_a_mirror_reaches_it_and_no_error() {
     let hub = with("tokenizer.json", Fault::Deny(500, ""));
-    let place = hub.endpoint.strip_prefix("http://").unwrap().to_owned();
+    let place = hub.url().strip_prefix("http://").unwrap().to_owned();
     let cache = tempfile::tempdir().unwrap();
     for place in [&*place, "127.0.0.1:1", "127.0.0.1:port"] {
         let environment = Environment::from_lookup(|name| match name {
@@ -244,7 +245,7 @@ fn the_password_of_a_mirror_reaches_it_and_no_error() {
 
 #[test]
 fn a_folder_can_be_verified_where_there_is_no_hub() {
-    let hub = FakeHub::serve(tiny());
+    let hub = serve(tiny());
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("carried");
     let mut options = options(&hub, folder.path());
@@ -272,7 +273,7 @@ fn a_folder_can_be_verified_where_there_is_no_hub() {
 
 #[test]
 fn nothing_connects_when_it_is_forbidden() {
-    let hub = FakeHub::serve(tiny());
+    let hub = serve(tiny());
     let cache = tempfile::tempdir().unwrap();
     let mut by_flag = options(&hub, cache.path());
     by_flag.offline = Some(OfflineReason::Flag);
@@ -316,7 +317,7 @@ files = [{{ name = "tokenizer.json", size_bytes = {size} }}]
         Box::leak(Box::new(toml::from_str(&text).unwrap()))
     };
     for (size, is_right) in [(100, true), (99, false)] {
-        let hub = FakeHub::serve(tiny());
+        let hub = serve(tiny());
         let folder = tempfile::tempdir().unwrap();
         let (id, revision) = (REPOSITORY.to_owned(), "main".to_owned());
         let repository = super::super::Repository { id, revision, card: Some(card(size)) };

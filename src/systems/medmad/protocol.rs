@@ -306,13 +306,9 @@ mod tests {
                 chunk: "a/1#0".into(),
                 source: "guideline".into(),
                 title: "Asthma".into(),
-                paragraph: 0,
                 score: 1.0,
-                sha256: String::new(),
                 text: Some("Beta agonists open the airways.".into()),
-                url: None,
-                date: None,
-                licence: None,
+                ..Passage::default()
             };
             Ok(SearchResult { shown: vec![passage], ..SearchResult::default() })
         }

@@ -67,9 +67,7 @@ mod tests {
             score: 1.0,
             sha256: String::new(),
             text: Some(text.into()),
-            url: None,
-            date: None,
-            licence: None,
+            ..Passage::default()
         };
         SearchLine { shown: vec![passage], ..SearchLine::default() }
     }

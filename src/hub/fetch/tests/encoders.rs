@@ -1,8 +1,9 @@
 //! Encoders: other files than a decoder's, listed and summed by their cards.
 
-use super::super::fake_hub::{FakeHub, Repository};
+use super::super::fake_hub::{Repository, serve};
 use super::{leftovers, options, status_of};
 use crate::diagnosis::Diagnosis;
+use crate::fake_http::FakeHttp;
 use crate::hub::{Authority, Card, OfflineReason, Status, fetch, resolve, verify};
 
 const DEBERTA: &str = "microsoft/deberta-xlarge-mnli";
@@ -11,9 +12,9 @@ const DEBERTA_TEXTS: [&str; 5] =
     ["README.md", "config.json", "vocab.json", "merges.txt", "tokenizer_config.json"];
 
 /// An encoder's repository with other files than its card's, at another commit; no sum of the card is at stake.
-fn encoder(id: &'static str, files: &[&'static str]) -> FakeHub {
+fn encoder(id: &'static str, files: &[&'static str]) -> FakeHttp {
     let named = |name: &&'static str| (*name, [name.as_bytes(); 20].concat());
-    FakeHub::serve(Repository { id, files: files.iter().map(named).collect(), faults: Vec::new() })
+    serve(Repository { id, files: files.iter().map(named).collect(), faults: Vec::new() })
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::diagnosis::{Blame, Diagnosis};
 use std::time::{Duration, Instant};
 
-use super::super::fake_hub::{FakeHub, Fault, REPOSITORY};
+use super::super::fake_hub::{Fault, REPOSITORY, serve};
 use super::{SHARD, bytes_of, leftovers, options, read, tiny, with};
 use crate::hub::fetch::incomplete;
 use crate::hub::{Authority, HubError, fetch, resolve};
@@ -28,7 +28,7 @@ fn a_connection_that_dies_is_taken_up_where_it_broke_off() {
 
 #[test]
 fn a_fetch_that_was_killed_is_taken_up_by_the_next() {
-    let hub = FakeHub::serve(tiny());
+    let hub = serve(tiny());
     let folder = tempfile::tempdir().unwrap();
     let options = options(&hub, folder.path());
     let whole = fetch(REPOSITORY, None, &options).unwrap();

@@ -16,7 +16,8 @@ use super::super::{
     Address, ApiKey, RemoteCompletion, RemoteError, RemoteModel, RemoteOptions, RemoteRequest,
 };
 use super::MESSAGE_CHARS;
-use super::fake_server::{Act, FakeServer, ok, said, status};
+use super::fake_server::{Act, ok, play, said, status};
+use crate::fake_http::FakeHttp;
 use crate::hub::OfflineReason;
 use crate::hub::proxy::Proxies;
 use crate::record::{FinishReason, Message};
@@ -24,7 +25,7 @@ use crate::record::{FinishReason, Message};
 const SECRET: &str = "sk-hush-hush";
 static GO: AtomicBool = AtomicBool::new(false);
 
-fn address(server: &FakeServer) -> Address {
+fn address(server: &FakeHttp) -> Address {
     Address::parse(&format!("openai:org/m@{}", server.url())).unwrap()
 }
 
@@ -43,7 +44,7 @@ fn key(address: &Address) -> Option<ApiKey> {
     ApiKey::from_lookup(address, &[], lookup).unwrap()
 }
 
-fn open(server: &FakeServer, options: RemoteOptions) -> RemoteModel {
+fn open(server: &FakeHttp, options: RemoteOptions) -> RemoteModel {
     let address = address(server);
     let key = key(&address);
     RemoteModel::open(&address, RemoteOptions { key, ..options }).unwrap()
@@ -57,7 +58,7 @@ fn request() -> RemoteRequest {
     }
 }
 
-fn ask(server: &FakeServer) -> Result<RemoteCompletion, RemoteError> {
+fn ask(server: &FakeHttp) -> Result<RemoteCompletion, RemoteError> {
     open(server, options()).complete(&request(), &GO)
 }
 
@@ -67,14 +68,14 @@ fn is_constrained(completion: &RemoteCompletion) -> bool {
 
 /// What comes of an endpoint that always does the same, and how often it was asked.
 fn always(act: Act) -> (RemoteError, usize) {
-    let server = FakeServer::play(vec![act]);
+    let server = play(vec![act]);
     let error = ask(&server).unwrap_err();
     (error, server.requests().len())
 }
 
 #[test]
 fn a_completion_is_asked_for_and_read() {
-    let server = FakeServer::play(vec![said("B")]);
+    let server = play(vec![said("B")]);
     let completion = ask(&server).unwrap();
     assert_eq!(completion.said.text, "B");
     assert_eq!(completion.said.finish_reason, FinishReason::Stop);
@@ -96,7 +97,7 @@ fn a_completion_is_asked_for_and_read() {
 
 #[test]
 fn without_a_key_none_is_sent() {
-    let server = FakeServer::play(vec![said("B")]);
+    let server = play(vec![said("B")]);
     let model = RemoteModel::open(&address(&server), options()).unwrap();
     model.complete(&request(), &GO).unwrap();
     assert_eq!(server.requests()[0].header("authorization"), None);
@@ -105,7 +106,7 @@ fn without_a_key_none_is_sent() {
 #[test]
 fn a_chunked_answer_is_read_whole() {
     let body = json!({"choices": [{"message": {"content": "Bé"}}]}).to_string();
-    let server = FakeServer::play(vec![Act::Chunked { body, is_complete: true }]);
+    let server = play(vec![Act::Chunked { body, is_complete: true }]);
     assert_eq!(ask(&server).unwrap().said.text, "Bé");
 }
 
@@ -113,14 +114,14 @@ fn a_chunked_answer_is_read_whole() {
 fn the_key_is_in_no_error_and_no_debug_form() {
     let echo = format!(r#"{{"error": {{"message": "bad key {SECRET}"}}}}"#);
     for code in [400, 401, 404, 500] {
-        let server = FakeServer::play(vec![status(code, &echo)]);
+        let server = play(vec![status(code, &echo)]);
         let model = open(&server, options());
         let error = model.complete(&request(), &GO).unwrap_err();
         let shown = format!("{error} {error:?} {:?} {model:?}", error.hint());
         assert!(shown.contains("bad key ***") && !shown.contains(SECRET), "{shown}");
     }
     for answer in [json!({"error": {"code": 401, "message": SECRET}}), json!({"choices": SECRET})] {
-        let server = FakeServer::play(vec![ok(answer)]);
+        let server = play(vec![ok(answer)]);
         let error = ask(&server).unwrap_err();
         assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
     }
@@ -132,7 +133,7 @@ fn a_key_that_an_endpoint_repeats_is_in_no_answer() {
         "model": format!("m-{SECRET}"),
         "choices": [{"message": {"content": format!("Your key is {SECRET}.")}}],
     });
-    let server = FakeServer::play(vec![ok(answer)]);
+    let server = play(vec![ok(answer)]);
     let completion = ask(&server).unwrap();
     assert_eq!(completion.said.text, "Your key is ***.");
     assert!(!format!("{completion:?}").contains(SECRET), "{completion:?}");
@@ -142,20 +143,20 @@ fn a_key_that_an_endpoint_repeats_is_in_no_answer() {
 fn a_message_that_is_cut_leaves_no_part_of_the_key_at_the_cut() {
     let echo = format!("{}{SECRET}{}", "x".repeat(MESSAGE_CHARS - 4), "y".repeat(300));
     for code in [400, 401, 500] {
-        let server = FakeServer::play(vec![status(code, &echo)]);
+        let server = play(vec![status(code, &echo)]);
         let error = open(&server, options()).complete(&request(), &GO).unwrap_err();
         assert!(error.to_string().contains("xxx***y…"), "{error}");
     }
-    let server = FakeServer::play(vec![status(400, &"é".repeat(1000))]);
+    let server = play(vec![status(400, &"é".repeat(1000))]);
     let error = ask(&server).unwrap_err().to_string();
     assert!(error.ends_with(&format!(": {}…", "é".repeat(MESSAGE_CHARS))), "{error}");
-    let server = FakeServer::play(vec![status(400, "")]);
+    let server = play(vec![status(400, "")]);
     assert!(ask(&server).unwrap_err().to_string().ends_with(": no reason given"));
 }
 
 #[test]
 fn nothing_is_sent_where_it_is_forbidden() {
-    let server = FakeServer::play(vec![said("B")]);
+    let server = play(vec![said("B")]);
     for (reason, said) in [
         (OfflineReason::Flag, "--offline"),
         (OfflineReason::Variable("HF_HUB_OFFLINE"), "HF_HUB_OFFLINE"),
@@ -208,23 +209,23 @@ fn an_endpoint_inside_is_never_asked_through_the_proxy_and_errors_name_it() {
 #[test]
 fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
     let list = json!({"data": [{"id": "org/m", "max_model_len": 8192}]});
-    let server = FakeServer::play(vec![status(503, ""), ok(list)]);
+    let server = play(vec![status(503, ""), ok(list)]);
     let is_listed = open(&server, options()).look_up(&GO).unwrap();
     assert_eq!(is_listed, Some(true));
     let asked = server.requests();
     assert_eq!((asked[1].method.as_str(), asked[1].path.as_str()), ("GET", "/v1/models"));
     assert!(asked[1].header("authorization").is_some());
 
-    let none = FakeServer::play(vec![status(404, "")]);
+    let none = play(vec![status(404, "")]);
     assert_eq!(open(&none, options()).look_up(&GO).unwrap(), None);
-    let denied = FakeServer::play(vec![status(401, "")]);
+    let denied = play(vec![status(401, "")]);
     let error = open(&denied, options()).look_up(&GO).unwrap_err();
     assert!(matches!(error, RemoteError::Denied { .. }), "{error}");
 }
 
 #[test]
 fn an_image_is_shown_and_one_that_is_missing_costs_its_item_without_a_request() {
-    let server = FakeServer::play(vec![said("B")]);
+    let server = play(vec![said("B")]);
     let model = open(&server, options());
     let shown = RemoteRequest { image: Some("https://host/scan.png".to_owned()), ..request() };
     model.complete(&shown, &GO).unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::fake_server::{Act, FakeServer, said, status};
+use super::super::fake_server::{Act, play, said, serve, status};
 use super::{GO, open, options, request};
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
 use crate::record::Message;
@@ -14,7 +14,7 @@ use crate::record::Message;
 fn no_more_requests_are_under_way_than_allowed() {
     static INSIDE: AtomicUsize = AtomicUsize::new(0);
     static MOST: AtomicUsize = AtomicUsize::new(0);
-    let server = FakeServer::serve(|request, number| {
+    let server = serve(|request, number| {
         MOST.fetch_max(1 + INSIDE.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
         thread::sleep(Duration::from_millis(20));
         INSIDE.fetch_sub(1, Ordering::SeqCst);
@@ -45,7 +45,7 @@ fn no_more_requests_are_under_way_than_allowed() {
 #[test]
 fn the_rate_limit_counts_every_attempt() {
     // Every 30 ms.
-    let server = FakeServer::play(vec![status(500, ""), status(500, ""), said("B")]);
+    let server = play(vec![status(500, ""), status(500, ""), said("B")]);
     let slow = RemoteOptions {
         requests_per_minute: Some(2000),
         first_pause: Duration::ZERO,
@@ -68,7 +68,7 @@ fn the_rate_limit_counts_every_attempt() {
 fn a_stop_ends_a_request_a_pause_and_a_wait() {
     let pausing = Act::Answer(429, vec![("retry-after", "60".to_owned())], String::new());
     for act in [Act::Hang, pausing] {
-        let server = FakeServer::play(vec![act]);
+        let server = play(vec![act]);
         let model = Arc::new(open(&server, options()));
         let stop = Arc::new(AtomicBool::new(false));
         let start = Instant::now();

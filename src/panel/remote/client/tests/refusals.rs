@@ -3,7 +3,7 @@
 use crate::diagnosis::Diagnosis;
 use serde_json::json;
 
-use super::super::fake_server::{Act, FakeServer, ok, said, status};
+use super::super::fake_server::{Act, ok, play, said, serve, status};
 use super::{GO, always, ask, is_constrained, open, options, request};
 use crate::panel::SamplingChoice;
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
@@ -61,7 +61,7 @@ fn what_a_filter_withholds_is_a_refusal_of_that_call_and_the_item_goes_on() {
     for (act, notes) in
         [(status(400, &filtered.to_string()), 1), (ok(filtered.clone()), 1), (ok(withheld), 0)]
     {
-        let server = FakeServer::play(vec![act]);
+        let server = play(vec![act]);
         let refused = ask(&server).unwrap();
         let said = (refused.said.text.as_str(), refused.said.finish_reason);
         assert_eq!(said, ("", FinishReason::Refusal));
@@ -95,7 +95,7 @@ fn a_sampling_parameter_that_an_endpoint_lacks_ends_the_run_by_name() {
     let sampling =
         SamplingChoice { top_k: Some(20), top_p: Some(0.9), ..SamplingChoice::default() };
     for (sampling, blamed) in [(sampling, true), (SamplingChoice::default(), false)] {
-        let server = FakeServer::play(vec![status(400, unknown)]);
+        let server = play(vec![status(400, unknown)]);
         let request = RemoteRequest { sampling, ..request() };
         let error = open(&server, options()).complete(&request, &GO).unwrap_err();
         assert_eq!(error.to_string().contains("does not take the `top_k` that was set"), blamed);
@@ -106,11 +106,11 @@ fn a_sampling_parameter_that_an_endpoint_lacks_ends_the_run_by_name() {
 
 #[test]
 fn a_redirect_does_not_carry_the_key_away() {
-    let other = FakeServer::play(vec![said("B")]);
+    let other = play(vec![said("B")]);
     let place = format!("{}/v1/chat/completions", other.url());
     for code in [302, 307, 308] {
         let headers = vec![("location", place.clone())];
-        let server = FakeServer::play(vec![Act::Answer(code, headers, String::new())]);
+        let server = play(vec![Act::Answer(code, headers, String::new())]);
         let error = ask(&server).unwrap_err();
         assert!(matches!(error, RemoteError::NotFound { .. }), "{error}");
     }
@@ -121,7 +121,7 @@ fn a_redirect_does_not_carry_the_key_away() {
 fn an_answer_without_end_is_cut_off() {
     // Four megabytes are four kilobytes when they are packed.
     for act in [Act::Endless(1 << 20), Act::Packed(4 << 20)] {
-        let server = FakeServer::play(vec![act]);
+        let server = play(vec![act]);
         let short = RemoteOptions { most_bytes: 10_000, ..options() };
         let error = open(&server, short).complete(&request(), &GO).unwrap_err();
         assert!(matches!(error, RemoteError::TooLong { most_bytes: 10_000, .. }), "{error}");
@@ -133,7 +133,7 @@ fn an_answer_without_end_is_cut_off() {
 #[test]
 fn a_parameter_that_is_refused_is_left_out_from_then_on_and_said_once() {
     // As a server that knows neither `json_schema` nor `seed`, and says so in two ways.
-    let server = FakeServer::serve(|request, _| {
+    let server = serve(|request, _| {
         if request.body.get("seed").is_some() {
             return status(400, r#"{"error": {"message": "Unrecognized argument: seed"}}"#);
         }
@@ -167,7 +167,7 @@ fn a_parameter_that_is_refused_is_left_out_from_then_on_and_said_once() {
 
 #[test]
 fn a_server_without_any_schema_is_asked_freely_and_the_completion_says_so() {
-    let server = FakeServer::serve(|request, _| match request.body.get("response_format") {
+    let server = serve(|request, _| match request.body.get("response_format") {
         Some(_) => status(400, "response_format is not supported"),
         None => said("B"),
     });
@@ -178,7 +178,7 @@ fn a_server_without_any_schema_is_asked_freely_and_the_completion_says_so() {
 
 #[test]
 fn a_refusal_that_had_another_cause_teaches_nothing() {
-    let server = FakeServer::play(vec![status(400, "the seed of the matter is the prompt")]);
+    let server = play(vec![status(400, "the seed of the matter is the prompt")]);
     let model = open(&server, options());
     let error = model.complete(&with_schema(), &GO).unwrap_err();
     assert!(matches!(error, RemoteError::Rejected { .. }), "{error}");

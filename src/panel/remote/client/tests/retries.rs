@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::super::fake_server::{Act, FakeServer, ok, said, status};
+use super::super::fake_server::{Act, ok, play, said, status};
 use super::{GO, always, ask, open, options, request};
 use crate::panel::remote::{Address, RemoteCompletion, RemoteError, RemoteModel, RemoteOptions};
 
 /// The second attempt's answer after a first that went wrong so.
 fn second_after(act: Act) -> RemoteCompletion {
-    let server = FakeServer::play(vec![act, said("B")]);
+    let server = play(vec![act, said("B")]);
     let completion = ask(&server).unwrap();
     assert_eq!(completion.said.text, "B");
     assert_eq!(server.requests().len(), 2);
@@ -76,7 +76,7 @@ fn a_dead_endpoint_costs_the_item() {
 
 #[test]
 fn a_silent_endpoint_times_out_and_is_asked_again() {
-    let server = FakeServer::play(vec![Act::Hang, said("B")]);
+    let server = play(vec![Act::Hang, said("B")]);
     let brief = RemoteOptions { timeout: Duration::from_millis(300), ..options() };
     let start = Instant::now();
     let completion = open(&server, brief).complete(&request(), &GO).unwrap();
@@ -87,7 +87,7 @@ fn a_silent_endpoint_times_out_and_is_asked_again() {
 
 #[test]
 fn a_pause_that_the_server_asks_for_is_kept_by_everybody() {
-    let server = FakeServer::play(vec![
+    let server = play(vec![
         Act::Answer(429, vec![("retry-after", "0.8".to_owned())], String::new()),
         said("B"),
     ]);
