@@ -50,19 +50,13 @@ pub(super) fn read(directory: &Path, key: &Key, sum: &str, line: u64) -> Result<
 
 /// Deletes the text of a sum; one that is gone already is no error.
 pub(super) fn remove(directory: &Path, sum: &str) -> io::Result<()> {
-    match fs_err::remove_file(path(directory, sum)?) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
+    outside::if_there(fs_err::remove_file(path(directory, sum)?)).map(|_| ())
 }
 
 /// The sums of the texts that are there. Files of other names are none.
 pub(super) fn list(directory: &Path) -> io::Result<HashSet<String>> {
-    let entries = match fs_err::read_dir(directory.join(FOLDER)) {
-        Ok(entries) => entries.collect::<Result<Vec<_>, _>>()?,
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let entries = outside::if_there(fs_err::read_dir(directory.join(FOLDER)))?;
+    let entries = entries.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     let names = entries.iter().filter_map(|entry| entry.file_name().into_string().ok());
     let sums = names.filter_map(|name| name.strip_suffix(ENDING).map(str::to_owned));
     Ok(sums.filter(|sum| is_sha256(sum)).collect())

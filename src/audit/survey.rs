@@ -1,7 +1,7 @@
 //! All that the lines of a trail say of what lies beside them; whether it still is as they say.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{BufReader, ErrorKind};
+use std::io::BufReader;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -50,14 +50,9 @@ pub(super) fn write_head(directory: &Path, words: &str) -> std::io::Result<()> {
 
 /// The hash of the head beside a trail; `None` where there is none.
 pub(super) fn head(directory: &Path) -> Result<Option<String>, Failure> {
-    match outside::bytes(&directory.join(HEAD), 1 << 10) {
-        Ok(bytes) => {
-            let text = String::from_utf8_lossy(&bytes);
-            Ok(Some(text.split_whitespace().next_back().unwrap_or_default().to_owned()))
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    let bytes = outside::if_there(outside::bytes(&directory.join(HEAD), 1 << 10))?;
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(text.map(|text| text.split_whitespace().next_back().unwrap_or_default().to_owned()))
 }
 
 impl Survey {

@@ -53,10 +53,7 @@ impl Store {
     /// # Errors
     /// A directory of other things, or that others may write; one that cannot be read; a file.
     pub fn check(directory: &Path) -> Result<(), CallsError> {
-        let entries = match fs_err::read_dir(directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            entries => entries?,
-        };
+        let Some(entries) = outside::if_there(fs_err::read_dir(directory))? else { return Ok(()) };
         refuse_writable(directory)?;
         for entry in entries {
             let entry = entry?;

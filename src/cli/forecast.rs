@@ -85,7 +85,7 @@ impl Outlook {
                 match resolve(name, &spec.hub.local()) {
                     _ if Address::is_meant_by(name) => {}
                     Ok(_) => {}
-                    Err(HubError::NotCached(_) | HubError::NoCache) => {
+                    Err(HubError::NotCached { .. } | HubError::NoCache) => {
                         outlook.models.insert(name.clone());
                     }
                     Err(error) => return Err(error.into()),

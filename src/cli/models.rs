@@ -93,7 +93,7 @@ impl Models {
 pub fn state(card: &Card, options: &HubOptions) -> String {
     match hub::resolve(&card.name, options) {
         Ok(checkpoint) => checkpoint.directory.display().to_string(),
-        Err(HubError::NotCached(lacking)) => format!("not here: {}", lacking.missing),
+        Err(HubError::NotCached { missing, .. }) => format!("not here: {missing}"),
         Err(error) => error.to_string(),
     }
 }

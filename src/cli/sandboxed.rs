@@ -205,7 +205,7 @@ impl Paths {
             }
             match hub::resolve(name, &here) {
                 Ok(checkpoint) => self = self.read_model(&checkpoint.directory),
-                Err(HubError::NotCached(_) | HubError::NoCache)
+                Err(HubError::NotCached { .. } | HubError::NoCache)
                     if options.fetch_refusal().is_none() =>
                 {
                     self = self.connect(options);

@@ -48,7 +48,8 @@ impl Selftest {
 
 /// The names of the cards whose files are in the cache.
 fn cached(hub: &HubOptions) -> Result<Vec<String>, Failure> {
-    let is_here = |name: &String| !matches!(hub::resolve(name, hub), Err(HubError::NotCached(_)));
+    let is_here =
+        |name: &String| !matches!(hub::resolve(name, hub), Err(HubError::NotCached { .. }));
     let names = Card::all().iter().map(|card| card.name.clone());
     let models: Vec<String> = names.filter(is_here).collect();
     match models.is_empty() {

@@ -7,7 +7,7 @@ use serde::de::Error;
 
 use crate::corpus::CorpusError;
 use crate::corpus::store::manifest::{MANIFEST, ManifestFile};
-use crate::encoder::{Document, Embedded, Encoder, EncoderError, EncoderOptions};
+use crate::encoder::{Document, Embedded, Encoder, EncoderError, EncoderOptions, cut_to};
 use crate::hub::Card;
 use crate::ops::{Device, Quantisation};
 
@@ -133,17 +133,11 @@ fn of_identity(
 
 /// The first `dims` numbers, at length 1 again where the whole is.
 pub fn cut(vector: &[f32], dims: usize, is_normalised: bool) -> Vec<f32> {
-    let mut vector = vector.to_vec();
-    if dims < vector.len() {
-        vector.truncate(dims);
-        if is_normalised {
-            let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
-            if length > 0.0 {
-                vector.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
-            }
-        }
+    if dims >= vector.len() {
+        return vector.to_vec();
     }
-    vector
+    let wide: Vec<f64> = vector.iter().copied().map(f64::from).collect();
+    cut_to(&wide, dims, is_normalised)
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@
 //! only its ids are loaded, in the order of `ori_pqal.json`: the official test set of 500. Without it all records are loaded, and the notices say so. The ids are MedAgentBoard's, such as
 //! `pubmedqa_mc_21645374`.
 
-use std::io::ErrorKind;
-
 use super::row::Row;
 use super::source::Source;
 use super::{Choice, DataError, Draft, Question};
+use crate::outside;
 
 /// What is read beside the questions, where it is there.
 pub const TEST_FILE: &str = "test_ground_truth.json";
@@ -19,11 +18,10 @@ const OPTIONS: [(char, &str, &str); 3] =
     [('A', "Yes", "yes"), ('B', "No", "no"), ('C', "Maybe", "maybe")];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    match Source::read(&source.path.with_file_name(TEST_FILE)) {
-        Ok(test) => select(source, Some(&test)),
-        Err(DataError::Read(error)) if error.kind() == ErrorKind::NotFound => select(source, None),
-        Err(error) => Err(error),
-    }
+    let path = source.path.with_file_name(TEST_FILE);
+    let test = outside::if_there(outside::file(&path))?;
+    let test = test.map(|bytes| Source::new(&path, bytes)).transpose()?;
+    select(source, test.as_ref())
 }
 
 /// The questions that the test file lists; without a test file all.

@@ -1,7 +1,6 @@
 //! The end of one chained log: lines that are pushed are durable after `commit`, or gone. One process at a time has it.
 
 use std::collections::HashSet;
-use std::fs::TryLockError;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,6 +12,7 @@ use super::chain::{self, Chain};
 use super::error::RunError;
 use super::line::Hasher;
 use super::link::Link;
+use crate::outside;
 
 /// Opens a log at its end, or makes one (mode 0600).
 ///
@@ -33,10 +33,10 @@ pub fn open(path: &Path, is_new: bool) -> Result<File, RunError> {
 /// Keeps other writers out until the file is closed, be it by a kill. Some network file systems have no locks: they forgo the guard,
 /// not the run, and the user is told.
 pub fn lock(log: &File, directory: &Path) -> Result<Option<String>, RunError> {
-    match log.try_lock() {
-        Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Err(RunError::Busy { path: directory.to_owned() }),
-        Err(TryLockError::Error(error)) => Ok(Some(format!(
+    match outside::lock(log) {
+        Ok(true) => Ok(None),
+        Ok(false) => Err(RunError::Busy { path: directory.to_owned() }),
+        Err(error) => Ok(Some(format!(
             "{} cannot be locked ({error}): let no other process write to it",
             directory.display()
         ))),

@@ -166,8 +166,8 @@ fn behind<R: Link>(file: File, chain: &Chain<R>) -> Result<Appender<R>, RunError
 /// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.
 fn is_vacant(path: &Path) -> Result<bool, RunError> {
     let before_plan = [texts::FILE, versions::FILE].map(|name| path.join(name));
-    let mut files = vec![whole_file::partial_path(&path.join(plan::FILE))];
-    files.extend(before_plan.iter().map(|file| whole_file::partial_path(file)));
+    let mut files = vec![outside::partial(&path.join(plan::FILE))];
+    files.extend(before_plan.iter().map(|file| outside::partial(file)));
     // A file of such a name that stands alone is somebody's own.
     if fs_err::exists(path.join(CallLine::FILE))? {
         files.extend(before_plan);

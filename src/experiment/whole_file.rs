@@ -2,25 +2,14 @@
 
 use crate::outside;
 
-use std::ffi::OsString;
-use std::fs::{DirBuilder, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::{DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 
 /// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let partial = partial_path(path);
-    let written = write_partial(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
-    if written.is_err() {
-        // The error to report is the first one; a partial file that stays is overwritten by the next attempt.
-        let _ = std::fs::remove_file(&partial);
-    }
-    // The file that was wanted is named, not the one beside it.
-    written.map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
-    })?;
-    sync_directory_of(path)
+    outside::replace(path, bytes, true)
 }
 
 /// Makes a directory that only its owner can enter (mode 0700), and its parents; an existing one is closed to others.
@@ -39,35 +28,7 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
     if fs_err::metadata(path)?.permissions().mode() & 0o777 != 0o700 {
         fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     }
-    sync_directory_of(path)
-}
-
-fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What an attempt left that was cut off.
-    match std::fs::remove_file(partial) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Where a file is written before it takes its place: hidden, in the same directory.
-pub(super) fn partial_path(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".partial");
-    path.with_file_name(name)
-}
-
-/// Makes the entry of `path` in its directory durable.
-pub(super) fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    outside::sync_directory(directory)
+    outside::sync_directory_of(path)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{HubError, read_if_there};
+use super::HubError;
+use crate::outside;
 
 /// One repository inside a cache; it need not exist.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl CachedRepository {
         if is_commit(revision) {
             return Ok(Some(revision.to_owned()));
         }
-        let commit = read_if_there(&self.reference(revision))?;
+        let commit = outside::if_there(outside::text(self.reference(revision)))?;
         Ok(commit.map(|commit| commit.trim().to_owned()).filter(|commit| is_commit(commit)))
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Card, HubError, Kind};
 use crate::checkpoint::{CONFIG, CheckpointFiles, TOKENIZER, TOKENIZER_CONFIG, incomplete};
+use crate::outside;
 
 /// A checkpoint whose files were all there when it was found.
 #[derive(Clone, Debug)]
@@ -66,12 +67,7 @@ impl Checkpoint {
     }
 
     fn named(&self, path: &Path) -> (String, PathBuf) {
-        let relative = path.strip_prefix(&self.directory).unwrap_or(path);
-        let components: Vec<_> = relative
-            .components()
-            .map(|component| component.as_os_str().to_string_lossy())
-            .collect();
-        (components.join("/"), path.to_owned())
+        (outside::relative(path, &self.directory), path.to_owned())
     }
 }
 

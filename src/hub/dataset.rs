@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::cache::is_commit;
 use super::{HubError, Licence};
-use crate::digest::is_sha256;
 use crate::outside;
 
 // `DATASETS`: every file of `datasets/` by its name, in the order of the names.
@@ -127,9 +126,14 @@ impl DatasetCard {
             if !is_commit(&source.revision) {
                 return Err(malformed(format!("`{}` is not a commit", source.revision)));
             }
-            for file in &source.files {
-                let refused = |problem| malformed(format!("{}: {problem}", file.path));
-                file.check().map_err(refused)?;
+            for DatasetFile { path, sha256, rows, .. } in &source.files {
+                if !outside::is_below(path) {
+                    return Err(malformed(format!("{path} leads out of the directory")));
+                }
+                if sha256.is_none() && rows.is_none() {
+                    let problem = format!("{path}: give `sha256`, or `rows` where it is not known");
+                    return Err(malformed(problem));
+                }
             }
         }
         Ok(card)
@@ -143,19 +147,6 @@ impl DatasetCard {
     /// All published files together; `None` where the size of one is not known.
     pub fn size_bytes(&self) -> Option<u64> {
         self.files().map(|(_, file)| file.size_bytes).sum()
-    }
-}
-
-impl DatasetFile {
-    /// # Errors
-    /// What is wrong with the entry.
-    fn check(&self) -> Result<(), &'static str> {
-        match &self.sha256 {
-            _ if !outside::is_below(&self.path) => Err("`path` leads out of the directory"),
-            Some(sum) if !is_sha256(sum) => Err("`sha256` is no sum"),
-            None if self.rows.is_none() => Err("give `sha256`, or `rows` where it is not known"),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -228,7 +219,6 @@ mod tests {
         };
         let sum = format!("sha256 = \"{sum}\"\n");
         assert!(refused(&sum, "").contains("give `sha256`, or `rows`"));
-        assert!(refused(&sum, "sha256 = \"0\"\n").contains("`sha256` is no sum"));
         assert!(refused("path = \"medqa/", "path = \"../").contains("leads out"));
         assert!(refused("revision = \"", "revision = \"v").contains("is not a commit"));
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use regex::{Captures, Regex};
 
+use super::HubError;
 use super::proxy::Proxies;
-use super::{HubError, read_if_there};
-use crate::variable;
+use crate::{outside, variable};
 
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 /// Any of them forbids connections.
@@ -126,7 +126,7 @@ impl Environment {
         let (None, Some(path)) = (&self.token, &self.token_path) else {
             return Ok(self.token.clone());
         };
-        let text = read_if_there(path)?.unwrap_or_default();
+        let text = outside::if_there(outside::text(path))?.unwrap_or_default();
         Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Token(text.to_owned())))
     }
 }

@@ -32,8 +32,17 @@ faults! {
         /// A provenance.
         #[error("{} cannot be read: {reason}", path.display())]
         Malformed { path: PathBuf, reason: String } => Artefact;
-        #[error(transparent)]
-        NotCached(lacking: Box<NotCached>) => Artefact, elsewhere("models", &lacking.member);
+        #[error("{repository} is incomplete in the cache {}: {missing}; {reason}", cache.display())]
+        NotCached {
+            /// As it would be typed.
+            member: String,
+            /// With its revision, in words.
+            repository: String,
+            /// What the cache lacks.
+            missing: String,
+            cache: PathBuf,
+            reason: OfflineReason,
+        } => Artefact, elsewhere("models", member);
         #[error("{name} cannot be fetched: {reason}")]
         Forbidden {
             /// What fetches it: `models` or `data`.
@@ -87,23 +96,6 @@ faults! {
         #[error(transparent)]
         Io(error: #[from] io::Error) => error.blame(), error.hint();
     }
-}
-
-/// A repository that is incomplete in the cache and may not be fetched.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{repository} at revision {revision} is incomplete in the cache {}: {missing}; {reason}",
-    cache.display()
-)]
-pub struct NotCached {
-    /// As it would be typed.
-    pub member: String,
-    pub repository: String,
-    pub revision: String,
-    /// What the cache lacks.
-    pub missing: String,
-    pub cache: PathBuf,
-    pub reason: OfflineReason,
 }
 
 /// Why nothing may be fetched.

@@ -162,14 +162,16 @@ impl Fetch<'_> {
         let Self { repository, listing: Listing { commit, .. }, directory, .. } = self;
         match &self.cache {
             Some(cache) if !is_commit(&repository.revision) => {
-                replace(&cache.reference(&repository.revision), &commit)?;
+                let reference = cache.reference(&repository.revision);
+                fs_err::create_dir_all(reference.parent().unwrap_or(&reference))?;
+                outside::replace(&reference, commit.as_str(), false)?;
             }
             Some(_) => {}
             None => {
                 let (repository, revision) = (repository.id.clone(), commit.clone());
                 let provenance = Provenance { repository, revision, sha256: self.sums };
                 let text = toml::to_string_pretty(&provenance).map_err(io::Error::other)?;
-                replace(&directory.join(PROVENANCE), &text)?;
+                outside::replace(&directory.join(PROVENANCE), text, false)?;
             }
         }
         open_snapshot(repository, &commit, &directory)
@@ -238,12 +240,4 @@ fn link(blob: &Path, file: &Path, name: &str) -> Result<(), HubError> {
 /// The name that a file has until it is complete.
 fn incomplete(path: &Path) -> PathBuf {
     path.with_added_extension("incomplete")
-}
-
-/// Writes a small file by way of a temporary one, so that it is never half written.
-fn replace(path: &Path, text: &str) -> Result<(), HubError> {
-    let part = incomplete(path);
-    fs_err::create_dir_all(path.parent().unwrap_or(path))?;
-    outside::write_public(&part, text)?;
-    Ok(fs_err::rename(&part, path)?)
 }

@@ -21,7 +21,7 @@ mod repository;
 mod source;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 
@@ -32,7 +32,7 @@ pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
 pub use dataset::{Conversion, DatasetCard, DatasetFile, DatasetSource, Host, matches};
 pub use environment::{Environment, Token};
-pub use error::{HubError, NotCached, OfflineReason};
+pub use error::{HubError, OfflineReason};
 pub use fetch::fetch_dataset;
 pub use options::HubOptions;
 pub use provenance::{FetchedFile, PROVENANCE, Provenance, Record};
@@ -45,22 +45,9 @@ pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};
 
 /// What a TOML file says; `None` where there is no file.
 fn read_toml<T: DeserializeOwned>(path: PathBuf) -> Result<Option<T>, HubError> {
-    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    let Some(text) = outside::if_there(outside::text(&path))? else { return Ok(None) };
     outside::toml(&text).map(Some).map_err(|error| {
         let reason = error.message().to_owned();
         HubError::Malformed { path, reason }
     })
-}
-
-/// A file's text; `None` where there is no file.
-fn read_if_there(path: &Path) -> std::io::Result<Option<String>> {
-    if_there(outside::text(path))
-}
-
-/// What was done with a file; `None` where there is none.
-pub fn if_there<T>(done: std::io::Result<T>) -> std::io::Result<Option<T>> {
-    match done {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        done => done.map(Some),
-    }
 }

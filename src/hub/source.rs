@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::cache::CachedRepository;
 use super::{
-    Card, Checkpoint, FilesError, HubError, HubOptions, Kind, NotCached, Provenance, Repository,
-    fetch as hub_fetch,
+    Card, Checkpoint, FilesError, HubError, HubOptions, Kind, OfflineReason, Provenance,
+    Repository, fetch as hub_fetch,
 };
 
 #[cfg(test)]
@@ -34,23 +34,12 @@ pub fn check(member: &str, options: &HubOptions) -> Result<(), HubError> {
 }
 
 fn open_or_fetch(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, HubError> {
-    let cache = options.cache()?;
-    let cached = CachedRepository::of(&cache, &repository.id);
-    let missing = match look_up(repository, &cached)? {
-        Ok(checkpoint) => return Ok(checkpoint),
-        Err(missing) => missing,
-    };
-    let Some(reason) = options.fetch_refusal() else {
-        return hub_fetch::fetch_repository(repository, None, options);
-    };
-    Err(HubError::NotCached(Box::new(NotCached {
-        member: repository.spelling(),
-        repository: repository.id.clone(),
-        revision: repository.revision.clone(),
-        missing,
-        cache,
-        reason,
-    })))
+    match look_up(repository, options) {
+        Err(HubError::NotCached { .. }) if options.fetch_refusal().is_none() => {
+            hub_fetch::fetch_repository(repository, None, options)
+        }
+        found => found,
+    }
 }
 
 /// Fetches a model, named by its card or hub id, into the cache, or into the folder `to` together with a
@@ -91,26 +80,29 @@ fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
     Checkpoint::open(&name, path, origin, card)
 }
 
-/// Looks a repository up in the cache, resolving its revision once for all files; else, in words, what the cache lacks.
-fn look_up(
-    repository: &Repository,
-    cached: &CachedRepository,
-) -> Result<Result<Checkpoint, String>, HubError> {
-    let Some(commit) = cached.commit(&repository.revision)? else {
-        return Ok(Err("the revision is unknown there".to_owned()));
+/// Looks a repository up in the cache, resolving its revision once for all files.
+fn look_up(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, HubError> {
+    let cache = options.cache()?;
+    let cached = CachedRepository::of(&cache, &repository.id);
+    let lacks = |missing: String| HubError::NotCached {
+        member: repository.spelling(),
+        repository: format!("{} at revision {}", repository.id, repository.revision),
+        missing,
+        cache: cache.clone(),
+        reason: options.fetch_refusal().unwrap_or(OfflineReason::Command),
     };
+    let commit = cached.commit(&repository.revision)?;
+    let commit = commit.ok_or_else(|| lacks("the revision is unknown there".to_owned()))?;
     let snapshot = cached.snapshot(&commit);
     if !snapshot.is_dir() {
-        return Ok(Err(format!("there is no snapshot of {commit}")));
+        return Err(lacks(format!("there is no snapshot of {commit}")));
     }
-    Ok(match open_snapshot(repository, &commit, &snapshot) {
-        Err(HubError::Files(FilesError::Incomplete { file, .. })) => {
-            Err(format!("{file} is missing"))
+    open_snapshot(repository, &commit, &snapshot).map_err(|error| match error {
+        HubError::Files(FilesError::Incomplete { file, .. }) => lacks(format!("{file} is missing")),
+        HubError::Files(FilesError::NoWeights { .. }) => {
+            lacks("its weights are missing".to_owned())
         }
-        Err(HubError::Files(FilesError::NoWeights { .. })) => {
-            Err("its weights are missing".to_owned())
-        }
-        opened => Ok(opened?),
+        error => error,
     })
 }
 

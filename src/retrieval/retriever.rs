@@ -1,6 +1,6 @@
 //! What answers searches, one after another: it owns corpora, encoder and reranker, and remembers what it has answered last.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,12 +30,7 @@ struct Turn {
     known: Known,
 }
 
-/// Results of the last searches, so that equal ones are not made again.
-#[derive(Default)]
-struct Known {
-    results: HashMap<SearchRequest, SearchResult>,
-    oldest_first: VecDeque<SearchRequest>,
-}
+type Known = HashMap<SearchRequest, SearchResult>;
 
 impl Retriever {
     /// Opens the corpora: no vector is read, no model loaded.
@@ -117,18 +112,15 @@ impl Retrieve for Retriever {
         }
         let mut turn = self.turn();
         let (searcher, known) = self.searcher(&mut turn)?;
-        if let Some(result) = known.results.get(request) {
+        if let Some(result) = known.get(request) {
             let took = SearchTimes::default();
             return Ok(SearchResult { took, is_cached: true, ..result.clone() });
         }
         let result = try_answer(searcher, request)?;
-        known.results.insert(request.clone(), result.clone());
-        known.oldest_first.push_back(request.clone());
-        if known.oldest_first.len() > MOST_KNOWN
-            && let Some(oldest) = known.oldest_first.pop_front()
-        {
-            known.results.remove(&oldest);
+        if known.len() >= MOST_KNOWN {
+            known.clear();
         }
+        known.insert(request.clone(), result.clone());
         Ok(result)
     }
 }

@@ -55,10 +55,10 @@ fn a_segment_that_the_disk_does_not_hold_is_not_counted() {
 fn a_build_that_was_killed_before_it_had_a_plan_is_begun_again() {
     let scratch = scratch();
     std::fs::create_dir(scratch.path("out")).unwrap();
-    scratch.write("out/plan.toml.part", "schema = ");
+    scratch.write("out/.plan.toml.partial", "schema = ");
     scratch.wardround(BUILD).succeeded();
     scratch.wardround("corpus verify out").succeeded();
-    assert!(!scratch.path("out/plan.toml.part").exists());
+    assert!(!scratch.path("out/.plan.toml.partial").exists());
 }
 
 const NOTE: &str = "{\"id\": \"a\", \"text\": \"0 She had asthma.\\n1 She went home.\", \"gold\": {\"flag\": 0}}\n";

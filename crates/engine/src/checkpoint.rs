@@ -1,7 +1,6 @@
 //! The files of a checkpoint's directory: complete, or an error that names what is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::TryLockError;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -163,13 +162,11 @@ pub fn write_whole<E: From<io::Error>>(
     directory: &Path,
     write: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
-    let name =
-        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let building = directory.with_file_name(format!(".{name}.partial"));
+    let building = outside::partial(directory);
     fs_err::create_dir_all(&building)?;
     // Where there are no locks, as on some network file systems, the guard is forgone and not the model.
     let lock = outside::open_directory(&building)?;
-    if let Err(TryLockError::WouldBlock) = lock.file().try_lock() {
+    if let Ok(false) = outside::lock(&lock) {
         let busy = format!("{} is being written by another process", directory.display());
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, busy).into());
     }

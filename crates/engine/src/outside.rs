@@ -1,6 +1,8 @@
 //! Files that others wrote, of lengths that published ones keep to by far.
 
-use std::io::{self, Read};
+use std::error::Error;
+use std::fs::TryLockError;
+use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use ::toml::Spanned;
@@ -35,6 +37,66 @@ pub fn below(folder: &Path, path: &str) -> io::Result<PathBuf> {
             let problem = format!("{path} leads out of {}", folder.display());
             Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
         }
+    }
+}
+
+/// A path inside a folder, with `/` between its parts; the whole path where it lies elsewhere.
+pub fn relative(path: &Path, root: &Path) -> String {
+    let Ok(inside) = path.strip_prefix(root) else { return path.to_string_lossy().into_owned() };
+    inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// What was done with a file; `None` where there is none.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// Writes a file beside `path`, makes it durable and puts it in the place of `path`: it is there whole or as before. Where it is `private` its
+/// owner alone may read it.
+pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, private: bool) -> io::Result<()> {
+    let partial = partial(path);
+    let made = if private { create(&partial) } else { create_public(&partial) };
+    let written = made.and_then(|mut file| {
+        file.write_all(bytes.as_ref())?;
+        file.sync_all()?;
+        fs_err::rename(&partial, path)
+    });
+    if written.is_err() {
+        // The error to report is the first one; a partial file that stays is overwritten by the next attempt.
+        let _ = fs_err::remove_file(&partial);
+    }
+    written.map_err(|error| {
+        // The file that was wanted is named, not the one beside it.
+        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        io::Error::new(error.kind(), format!("cannot write {}: {reason}", path.display()))
+    })?;
+    sync_directory_of(path)
+}
+
+/// Where a file is written before it takes its place: hidden, in the same directory.
+pub fn partial(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.partial"))
+}
+
+/// Makes the entry of `path` in its directory durable.
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    sync_directory(parent.unwrap_or(Path::new(".")))
+}
+
+/// Keeps other processes out until the file is closed, be it by a kill; `false` where one has it.
+///
+/// # Errors
+/// A file system without locks.
+pub fn lock(file: &fs_err::File) -> io::Result<bool> {
+    match file.file().try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -7,7 +7,6 @@ pub mod segments;
 pub(crate) mod tests;
 mod writer;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -32,9 +31,6 @@ use crate::outside;
 pub const SEGMENT: usize = 4096;
 /// Chunks that an encoder is handed at once, which decides no byte.
 pub const BATCH: usize = 64;
-/// The ending of what is not whole yet.
-const PART: &str = "part";
-
 /// What is built, and how.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
@@ -118,7 +114,7 @@ impl Build {
         let file = ManifestFile::new(manifest, local)?;
         if !is_begun {
             fs_err::create_dir_all(out)?;
-            replace(&path, &file.text()?)?;
+            outside::replace(&path, file.text()?, false)?;
         }
         let build = Build { _lock: lock(out)?, out: out.to_owned(), file };
         if is_begun {
@@ -200,7 +196,7 @@ fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusErr
     let input = |path: &PathBuf| {
         Ok(InputFile {
             source: source.label.clone(),
-            path: formats::relative(path, data),
+            path: outside::relative(path, data),
             size_bytes: fs_err::metadata(path)?.len(),
             sha256: sha256_file(path)?,
         })
@@ -224,23 +220,21 @@ fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Corpus
         let (size_bytes, sha256) = (fs_err::metadata(&path)?.len(), sha256_file(&path)?);
         manifest.files.push(StoredFile { name: name.to_owned(), size_bytes, sha256 });
     }
-    replace(&out.join(MANIFEST), &ManifestFile::new(manifest, local)?.text()?)?;
+    outside::replace(&out.join(MANIFEST), ManifestFile::new(manifest, local)?.text()?, false)?;
     remove_plan(out)
 }
 
 /// What is left of a build that is over.
 fn remove_plan(out: &Path) -> Result<(), CorpusError> {
-    match fs_err::remove_file(out.join(PLAN)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
+    outside::if_there(fs_err::remove_file(out.join(PLAN)))?;
+    Ok(())
 }
 
 /// An error where a directory holds more than what a build left that was killed before it had a plan.
 fn expect_free(out: &Path) -> Result<(), CorpusError> {
     let entries = if out.exists() { Some(fs_err::read_dir(out)?) } else { None };
     for entry in entries.into_iter().flatten() {
-        if Path::new(&entry?.file_name()) != Path::new(PLAN).with_added_extension(PART) {
+        if entry?.path() != outside::partial(&out.join(PLAN)) {
             return Err(CorpusError::Taken { path: out.to_owned() });
         }
     }
@@ -250,19 +244,8 @@ fn expect_free(out: &Path) -> Result<(), CorpusError> {
 /// Locks the plan, so that no two processes append.
 fn lock(out: &Path) -> Result<File, CorpusError> {
     let file = outside::open(out.join(PLAN))?;
-    match file.file().try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(CorpusError::Busy { path: out.to_owned() }),
-        Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
+    match outside::lock(&file)? {
+        true => Ok(file),
+        false => Err(CorpusError::Busy { path: out.to_owned() }),
     }
-}
-
-/// Puts a whole file in the place of `path`, durably.
-fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
-    let part = path.with_added_extension(PART);
-    let mut file = outside::create_public(&part)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs_err::rename(&part, path)?;
-    Ok(outside::sync_directory(path.parent().unwrap_or(Path::new(".")))?)
 }

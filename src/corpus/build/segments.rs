@@ -101,12 +101,9 @@ impl Segments {
             files.insert(name, file);
             ends.insert(name, end);
         }
-        let mut text = String::new();
-        for line in &lines {
-            text += &line_text(line)?;
-        }
-        let mut log = outside::open_to_write(directory.join(SEGMENTS))?;
-        log.set_len(text.len() as u64)?;
+        let path = directory.join(SEGMENTS);
+        let mut log = outside::open_to_write(&path)?;
+        log.set_len(appended::split(&outside::file(&path)?).0.len() as u64)?;
         log.seek(SeekFrom::End(0))?;
         Ok(Segments {
             directory: directory.to_owned(),

@@ -83,7 +83,7 @@ pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError>
     } else if root.is_dir() {
         let mut files = Vec::new();
         list(&root, &mut files)?;
-        named.extend(files.into_iter().map(|path| (relative(&path, &root), path)));
+        named.extend(files.into_iter().map(|path| (outside::relative(&path, &root), path)));
         named.retain(|(name, _)| is_wanted(source, name));
         named.sort();
     }
@@ -127,18 +127,12 @@ fn plain_line_ends(text: String) -> String {
 
 /// What a document in a folder is called: its path inside, or its name where the folder is a file.
 fn name(path: &Path, root: &Path) -> String {
-    match relative(path, root) {
+    match outside::relative(path, root) {
         inside if inside.is_empty() => {
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
         inside => inside,
     }
-}
-
-/// With `/` between the parts; the whole path where it lies elsewhere.
-pub fn relative(path: &Path, root: &Path) -> String {
-    let Ok(inside) = path.strip_prefix(root) else { return path.to_string_lossy().into_owned() };
-    inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 fn is_wanted(source: &Source, name: &str) -> bool {

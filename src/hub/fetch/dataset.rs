@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::client::{Client, RemoteFile};
 use super::convert::convert;
-use super::{Known, bring, incomplete, replace};
+use super::{Known, bring, incomplete};
 use crate::console;
 use crate::hub::environment::without_login;
 use crate::hub::{
     Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, HubError, HubOptions,
-    PROVENANCE, Record, if_there, sha256_file,
+    PROVENANCE, Record, sha256_file,
 };
 use crate::outside;
 
@@ -53,7 +53,7 @@ pub fn fetch_dataset(
             };
             if record.files.insert(file.path.clone(), fetched.clone()) != Some(fetched) {
                 let text = toml::to_string_pretty(&record).map_err(std::io::Error::other)?;
-                replace(&to.join(PROVENANCE), &text)?;
+                outside::replace(&to.join(PROVENANCE), text, false)?;
             }
             paths.push(path);
         }
@@ -114,7 +114,7 @@ impl Wanted<'_> {
         let fetched = bring(client, options, &file.path, &remote, &part, put);
         if fetched.is_err() && file.convert == Some(Conversion::Keywords) {
             // Rows that may not be kept are not kept to go on from either.
-            if_there(fs_err::remove_file(&part))?;
+            outside::if_there(fs_err::remove_file(&part))?;
         }
         fetched
     }
@@ -149,7 +149,7 @@ impl Wanted<'_> {
         if let Some(notice) = &converted.notice {
             console::note(format!("note: {}: {notice}", file.path));
         }
-        replace(self.path, &converted.text)?;
+        outside::replace(self.path, &converted.text, false)?;
         fs_err::remove_file(part)?;
         Ok(sha256_file(self.path)?)
     }

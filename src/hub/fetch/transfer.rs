@@ -1,6 +1,5 @@
 //! The download of one file: into an incomplete file beside the destination, continued where the last one stopped.
 
-use std::fs::TryLockError;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::thread;
@@ -102,12 +101,8 @@ impl Part {
     fn open(path: &Path) -> Result<Self, HubError> {
         fs_err::create_dir_all(path.parent().unwrap_or(path))?;
         let mut file = outside::open_to_write(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(HubError::Busy { path: path.to_owned() });
-            }
-            Err(TryLockError::Error(error)) => return Err(error.into()),
+        if !outside::lock(&file)? {
+            return Err(HubError::Busy { path: path.to_owned() });
         }
         let mut sum = Sum::default();
         let length = sum.read(&mut file)?;

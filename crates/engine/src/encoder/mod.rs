@@ -27,13 +27,14 @@ pub use memory::footprint;
 pub use options::{Document, Embedded, EncoderOptions, Pair, Side};
 pub use reranker::{Reranker, between_0_and_1};
 pub use tokens::Sequence;
+pub use vector::cut_to;
 
 use bert::{Network, bert_config, load};
 use folder::{CONFIG, Folder};
 use form::{Form, document_text, query_text};
 use identity::Particulars;
 use tokens::Tokens;
-use vector::{finish, pool};
+use vector::pool;
 
 use crate::model::BertConfig;
 use crate::ops::Device;
@@ -209,7 +210,7 @@ impl Encoder {
         let (width, output) = (self.state_width, self.card.output);
         let states = network.run(texts, &|states| pool(states, width, output))?;
         let EncoderIdentity { dims, normalised, .. } = self.identity;
-        let finish = |vector: &Vec<f64>| finish(vector, dims, normalised);
+        let finish = |vector: &Vec<f64>| cut_to(vector, dims, normalised);
         expect_finite(states.iter().map(finish).collect())
     }
 }

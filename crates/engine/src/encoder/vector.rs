@@ -18,7 +18,7 @@ pub(super) fn pool(states: &[f32], width: usize, output: EncoderOutput) -> Vec<f
 }
 
 /// The first `dims` numbers, at length 1 where asked for; a vector of zeros stays.
-pub(super) fn finish(vector: &[f64], dims: usize, normalised: bool) -> Vec<f32> {
+pub fn cut_to(vector: &[f64], dims: usize, normalised: bool) -> Vec<f32> {
     let vector = &vector[..dims];
     let length = match normalised {
         // sentence-transformers' own floor.
@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn a_cut_vector_has_length_one_and_zeros_keep_theirs() {
-        assert_eq!(finish(&[3.0, 4.0, 12.0], 2, true), [0.6, 0.8]);
-        assert_eq!(finish(&[3.0, 4.0, 12.0], 2, false), [3.0, 4.0]);
-        assert_eq!(finish(&[0.0, 0.0], 2, true), [0.0, 0.0]);
+        assert_eq!(cut_to(&[3.0, 4.0, 12.0], 2, true), [0.6, 0.8]);
+        assert_eq!(cut_to(&[3.0, 4.0, 12.0], 2, false), [3.0, 4.0]);
+        assert_eq!(cut_to(&[0.0, 0.0], 2, true), [0.0, 0.0]);
     }
 }
