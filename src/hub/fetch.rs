@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use indicatif::HumanBytes;
+
 use self::client::{Client, Listing, RemoteFile};
-use self::progress::Progress;
 use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::Checkpoint;
 use super::source::open_snapshot;
@@ -21,6 +22,7 @@ use super::{
     Authority, HubError, HubOptions, Kind, PROVENANCE, Provenance, Repository, sha256_file,
 };
 use crate::checkpoint;
+use crate::console;
 use crate::outside;
 
 mod client;
@@ -28,7 +30,6 @@ mod convert;
 mod dataset;
 #[cfg(test)]
 mod fake_hub;
-mod progress;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -187,11 +188,23 @@ fn bring<T>(
     part: &Path,
     put: impl FnOnce(&str) -> Result<T, HubError>,
 ) -> Result<T, HubError> {
-    let progress = Progress::start(options, name, remote.size_bytes);
-    let sha256 = transfer::download(client, remote, part, &progress)?;
+    let file = format!("{} ({})", console::plain(name), HumanBytes(remote.size_bytes));
+    let tell = |what: &str| {
+        if !options.quiet {
+            console::note(format!("{what} {file}"));
+        }
+    };
+    tell("fetching");
+    let mut told = 0;
+    let sha256 = transfer::download(client, remote, part, &mut |bytes| {
+        let tenths = 10 * bytes / remote.size_bytes.max(1);
+        if tenths > std::mem::replace(&mut told, tenths) && tenths < 10 {
+            tell(&format!("{tenths}0 % of"));
+        }
+    })?;
     let placed = put(&sha256);
     match placed.is_ok() {
-        true => progress.finish(),
+        true => tell("fetched"),
         false => fs_err::remove_file(part)?,
     }
     placed

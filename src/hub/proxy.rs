@@ -113,8 +113,8 @@ fn parse(url: &str) -> Option<(&'static str, String, u16)> {
     Some((scheme, plain(host), port)).filter(|(_, host, _)| !host.is_empty())
 }
 
-/// An address of IPv6 has brackets where a port follows.
-fn split_port(place: &str) -> (&str, Option<&str>) {
+/// Host and port; an address of IPv6 keeps its brackets, and has some where a port follows.
+pub fn split_port(place: &str) -> (&str, Option<&str>) {
     let cut = place.rsplit_once(':').filter(|cut| !cut.0.contains(':') || cut.0.ends_with(']'));
     cut.map_or((place, None), |(host, port)| (host, Some(port)))
 }

@@ -136,23 +136,15 @@ mod tests {
         let is_wrong = flag == Some(true);
         NoteLine {
             dataset: "wards".to_owned(),
-            run: 0,
             item: id.to_owned(),
             language: Language::English,
-            gold: None,
             flag: flag.into(),
             sentence_id: is_wrong.then_some(1),
             sentence: "Give A.".to_owned(),
-            exact_sentence_id: None,
             correction: is_wrong.then(|| "Give B.".to_owned()),
-            confidence: None,
-            detection: None,
-            localisation: None,
-            search: None,
             calls: 1,
             error: error.map(str::to_owned),
-            prev: String::new(),
-            hash: String::new(),
+            ..NoteLine::default()
         }
     }
 

@@ -8,7 +8,6 @@ use fs_err::File;
 
 use super::super::HubError;
 use super::client::{Client, RemoteFile, bad, unreachable};
-use super::progress::Progress;
 use crate::digest::Sum;
 use crate::outside;
 
@@ -17,7 +16,7 @@ const FRUITLESS_ATTEMPTS: u32 = 5;
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Downloads a file up to its full size into `path`, going on where an earlier download or connection broke off;
-/// returns its sha256.
+/// returns its sha256. `tell` is told how many bytes of the file are here.
 ///
 /// # Errors
 /// The hub refuses, several connections in a row bring nothing, or the file cannot be written. What arrived stays.
@@ -25,7 +24,7 @@ pub fn download(
     client: &Client,
     remote: &RemoteFile,
     path: &Path,
-    progress: &Progress,
+    tell: &mut dyn FnMut(u64),
 ) -> Result<String, HubError> {
     let mut part = Part::open(path)?;
     if part.length > remote.size_bytes {
@@ -33,12 +32,12 @@ pub fn download(
     }
     let mut fruitless = 0;
     loop {
-        progress.position(part.length);
+        tell(part.length);
         if part.length == remote.size_bytes {
             return part.close();
         }
         let before = part.length;
-        let ended = append(client, remote, &mut part, progress);
+        let ended = append(client, remote, &mut part, tell);
         fruitless = if part.length > before { 0 } else { fruitless + 1 };
         let early = || unreachable(&remote.url, "the answers end too early");
         let error = ended.err().unwrap_or_else(early);
@@ -65,12 +64,12 @@ fn append(
     client: &Client,
     remote: &RemoteFile,
     part: &mut Part,
-    progress: &Progress,
+    tell: &mut dyn FnMut(u64),
 ) -> Result<(), HubError> {
     let (offset, body) = client.bytes(&remote.url, part.length)?;
     if offset != part.length {
         part.clear()?;
-        progress.position(0);
+        tell(0);
     }
     // One byte more than there should be tells a file that is too long from one that is whole.
     let mut reader = body.into_reader().take(remote.size_bytes - part.length + 1);
@@ -86,7 +85,7 @@ fn append(
             return Err(bad(&remote.url, reason));
         }
         part.write(&buffer[..count])?;
-        progress.position(part.length);
+        tell(part.length);
     }
 }
 

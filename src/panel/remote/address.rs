@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::RemoteError;
+use crate::hub::proxy::split_port;
 
 const SCHEME: &str = "openai:";
 const COMPLETIONS: &str = "/chat/completions";
@@ -104,14 +105,6 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{SCHEME}{}@{}", self.model, self.base)
-    }
-}
-
-/// Host and port; an IPv6 address keeps its brackets.
-fn split_port(authority: &str) -> (&str, Option<&str>) {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (authority, None),
     }
 }
 

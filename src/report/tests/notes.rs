@@ -35,20 +35,8 @@ pub fn note(id: &str) -> NoteLine {
         run: 1,
         item: id.into(),
         language: Language::English,
-        gold: None,
         flag: None.into(),
-        sentence_id: None,
-        sentence: String::new(),
-        exact_sentence_id: None,
-        correction: None,
-        confidence: None,
-        detection: None,
-        localisation: None,
-        search: None,
-        calls: 0,
-        error: None,
-        prev: String::new(),
-        hash: String::new(),
+        ..NoteLine::default()
     }
 }
 
