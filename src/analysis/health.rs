@@ -75,8 +75,8 @@ impl ParseHealth {
     }
 
     /// The warnings for figures of `whom`.
-    pub fn warning(&self, whom: &str) -> Option<String> {
-        warning([(whom.to_owned(), *self)])
+    pub fn warnings(&self, whom: &str) -> Vec<String> {
+        warnings([(whom.to_owned(), *self)])
     }
 }
 
@@ -86,9 +86,9 @@ fn named(shares: &[(&str, f64)]) -> String {
     shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share)).join(", ")
 }
 
-/// One warning for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read or declined to
+/// The warnings for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read or declined to
 /// answer, and those of which more than [`HOLLOW_LIMIT`] say nothing.
-pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<String> {
+pub fn warnings(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Vec<String> {
     let of: Vec<(String, ParseHealth)> = of.into_iter().collect();
     let unread = of.iter().filter(|(_, one)| one.unread + one.refused > UNREAD_LIMIT);
     let unread = unread.map(|(whom, one)| {
@@ -101,19 +101,19 @@ pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<St
     let mut warnings = Vec::new();
     if !unread.is_empty() {
         warnings.push(format!(
-            "Warning: more than {:.0} % of the replies could not be read, or declined to answer, of {}. Such figures say how a model writes as much as what it knows.",
-            100.0 * UNREAD_LIMIT,
-            unread.join(", ")
+            "Warning: of the replies of {} more than {:.0} % could not be read, or declined to answer. Such figures say how a model writes as much as what it knows.",
+            unread.join(", "),
+            100.0 * UNREAD_LIMIT
         ));
     }
     if !hollow.is_empty() {
         warnings.push(format!(
-            "Warning: more than {:.0} % of the replies have hardly a word, loop, are cut or contradict themselves of {}. What was read of them may be well-formed and mean nothing.",
-            100.0 * HOLLOW_LIMIT,
-            hollow.join(", ")
+            "Warning: of the replies of {} more than {:.0} % have hardly a word, loop, are cut or contradict themselves. What was read of them may be well-formed and mean nothing.",
+            hollow.join(", "),
+            100.0 * HOLLOW_LIMIT
         ));
     }
-    (!warnings.is_empty()).then(|| warnings.join(" "))
+    warnings
 }
 
 /// Percentages, in the order of [`SHARES`].
@@ -165,8 +165,8 @@ mod tests {
         });
         let health = ParseHealth::of(&calls).unwrap();
         assert!(health.to_string().ends_with(" (void 50.0)"), "{health}");
-        let warning = health.warning("a on b").unwrap();
-        assert!(warning.contains("of a on b (void 50.0 %)."), "{warning}");
+        let warning = health.warnings("a on b").concat();
+        assert!(warning.contains("of a on b (void 50.0 %) more than 10 %"), "{warning}");
         let written = serde_json::to_string(&health).unwrap();
         assert!(!written.contains("looping"), "{written}");
         assert_eq!(serde_json::from_str::<ParseHealth>(&written).unwrap(), health);
@@ -177,20 +177,19 @@ mod tests {
         use Parse::{Fallback, Refused, Unread};
         let with = |silent: &[Parse]| {
             let parses = [silent, &vec![Parse::Ok; 20 - silent.len()]].concat();
-            health(&parses).unwrap().warning("a on b")
+            health(&parses).unwrap().warnings("a on b").concat()
         };
         for one in [&[Unread][..], &[Refused], &[Fallback; 9]] {
-            assert_eq!(with(one), None);
+            assert_eq!(with(one), "");
         }
         for (silent, shares) in [
             (&[Unread, Unread][..], "unread 10.0"),
             (&[Unread, Refused], "refused 5.0, unread 5.0"),
             (&[Refused; 18], "refused 90.0"),
         ] {
-            let warning = with(silent).unwrap();
-            let told = format!(
-                "more than 5 % of the replies could not be read, or declined to answer, of a on b ({shares} %)."
-            );
+            let warning = with(silent);
+            let told =
+                format!("of a on b ({shares} %) more than 5 % could not be read, or declined");
             assert!(warning.contains(&told), "{warning}");
         }
     }

@@ -58,7 +58,7 @@ impl Figures {
         let mut records = contents.items.records.iter();
         let has_notes = records.any(|record| record.note().is_some());
         let parse_health = ParseHealth::of(&contents.calls.records);
-        let warning = parse_health.and_then(|health| health.warning(&contents.plan.system));
+        let warnings = parse_health.map(|health| health.warnings(&contents.plan.system));
         let copies = copies(contents);
         let near_duplicates = outcomes.near_duplicates();
         let surplus: usize = near_duplicates.iter().map(|group| group.len() - 1).sum();
@@ -66,7 +66,7 @@ impl Figures {
             parse_health,
             near_duplicates,
             n_units: (surplus > 0).then(|| outcomes.items().len() - surplus),
-            warnings: warning.into_iter().chain(copies).collect(),
+            warnings: warnings.into_iter().flatten().chain(copies).collect(),
             accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run: mean(&rounds),

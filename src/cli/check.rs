@@ -7,8 +7,10 @@ mod silence;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use self::log::Log;
@@ -120,7 +122,11 @@ impl Check {
                 None => ask(run, models),
             }
         };
+        // A note may take minutes: a terminal shows that the process is at work.
+        let spinner = ProgressBar::new_spinner().with_message("checking the note");
+        spinner.enable_steady_tick(Duration::from_millis(250));
         let worked = work();
+        spinner.finish_and_clear();
         if let Some(log) = log {
             log.end(&worked)?;
         }

@@ -107,7 +107,7 @@ impl List {
             let size =
                 size.map_or("unknown".into(), |bytes| format!("{:5.1} MB", bytes as f64 / 1e6));
             let line = format!(
-                "{:20} {size:8}  {}: {}; licence: {}",
+                "{:20} {size:>8}  {}: {}; licence: {}",
                 card.name, card.title, card.records, card.licence.name
             );
             console::say(line)?;

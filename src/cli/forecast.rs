@@ -186,11 +186,7 @@ fn missing_corpora(spec: &Spec) -> Vec<String> {
 
 /// A file, and the dataset that it is of.
 pub fn file(path: &Path) -> String {
-    let mut cards = DatasetCard::all().iter();
-    let card = cards.find(|card| card.files().any(|(_, file)| path.ends_with(&file.path)));
-    let remedy = card.map_or(String::new(), |card| {
-        format!(": `wardround data fetch {} --to DIR` brings it", card.name)
-    });
+    let remedy = DatasetCard::remedy(path).map_or(String::new(), |remedy| format!(": {remedy}"));
     format!("{}{remedy}", path.display())
 }
 

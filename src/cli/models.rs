@@ -111,7 +111,7 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
             |size| gibibytes(usize::try_from(size).unwrap_or(usize::MAX)),
         );
         console::say(format!(
-            "{:28} {kind} {:40} {size:9} {gate:6} {:18} {state}",
+            "{:28} {kind} {:42} {size:>9} {gate:5} {}; {state}",
             card.name, card.repository, card.licence.name
         ))?;
     }

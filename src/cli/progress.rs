@@ -16,6 +16,8 @@ use crate::record::CallLine;
 
 /// The pause between plain lines.
 const PAUSE: Duration = Duration::from_secs(10);
+/// How often the bar is drawn although nothing has changed but the time.
+const TICK: Duration = Duration::from_secs(1);
 
 pub struct Progress {
     /// Counts where nothing is drawn too.
@@ -39,6 +41,10 @@ impl Progress {
         }
         bar.set_position(done);
         bar.reset_eta();
+        // A first call may take minutes.
+        if is_drawn {
+            bar.enable_steady_tick(TICK);
+        }
         Progress { bar, quiet, calls: 0.into(), tokens: 0.into(), last_line_ms: 0.into() }
     }
 

@@ -135,7 +135,7 @@ impl Report {
         scorer.keywords = output.keywords(begun)?;
         let results = RecipeResults::of(&begun.name, &begun.recipe, &runs, None, &scorer)?;
         // CSV has no notes.
-        results.warnings.first().into_iter().for_each(console::note);
+        results.warnings.iter().for_each(console::note);
         Ok(results)
     }
 

@@ -67,9 +67,9 @@ fn read_subsets(source: &Source, subsets: &[&str]) -> Result<Draft, DataError> {
     if read > 0 && of_uw == 0 {
         notices.push(match split.as_deref() {
             Some("ms-test") => {
-                format!("MS, {read} of the paper's {PAPER_NOTES} notes: not comparable")
+                format!("MEDEC-MS, {read} of the paper's {PAPER_NOTES} notes: its figures are not comparable")
             }
-            _ => "MS, and not the paper's test notes: not comparable".to_owned(),
+            _ => "MEDEC-MS, and not the paper's test notes: its figures are not comparable".to_owned(),
         });
     }
     Ok(Draft::new(named("medec", split), &[source], notes, notices))
@@ -222,7 +222,10 @@ mod tests {
         let dataset = parse(&text).unwrap();
         let gold = dataset.notes()[0].gold.clone().unwrap();
         assert_eq!(gold.error.unwrap().kind, None);
-        assert_eq!(dataset.notices, ["MS, and not the paper's test notes: not comparable"]);
+        assert_eq!(
+            dataset.notices,
+            ["MEDEC-MS, and not the paper's test notes: its figures are not comparable"]
+        );
     }
 
     #[test]
@@ -238,7 +241,7 @@ mod tests {
             [
                 "rows without an id, left out: 4 of 6",
                 "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement): 1 of 6",
-                "MS, 1 of the paper's 925 notes: not comparable",
+                "MEDEC-MS, 1 of the paper's 925 notes: its figures are not comparable",
             ]
         );
         assert!(!format!("{dataset:?}").contains("secret"));
@@ -260,7 +263,10 @@ mod tests {
             ]
         );
         let without = parse_as(&format!("{HEADER}{RIGHT}"), Format::MedecUw).unwrap();
-        assert_eq!(without.notices, ["MS, 1 of the paper's 925 notes: not comparable"]);
+        assert_eq!(
+            without.notices,
+            ["MEDEC-MS, 1 of the paper's 925 notes: its figures are not comparable"]
+        );
     }
 
     #[test]
@@ -325,7 +331,7 @@ mod tests {
             test.notices,
             [
                 "rows without an id, left out: 328 of 925",
-                "MS, 597 of the paper's 925 notes: not comparable"
+                "MEDEC-MS, 597 of the paper's 925 notes: its figures are not comparable"
             ]
         );
         let validation = read("Validation");

@@ -98,6 +98,9 @@ pub(super) fn compare_all<R: Link>(
 const SHOWN: usize = 60;
 const BEFORE: usize = 20;
 
+/// What is shown of a field that is not there.
+pub const ABSENT: &str = "absent";
+
 /// One differing field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldDifference {
@@ -163,7 +166,7 @@ fn walk(
 }
 
 fn show(value: Option<&Value>) -> String {
-    value.map_or_else(|| "absent".to_owned(), Value::to_string)
+    value.map_or_else(|| ABSENT.to_owned(), Value::to_string)
 }
 
 /// Both texts cut to `SHOWN` characters around their first difference.

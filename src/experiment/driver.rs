@@ -223,7 +223,7 @@ pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Resu
     }
     Err(Failure::outcome(
         format!("none of {} items has a result: what the models said could not be read", says.len()),
-        Some("their replies are in calls.jsonl and on the report's page; a higher max_tokens or --decoding grammar may help".to_owned()),
+        Some("their replies are in calls.jsonl and on the report's page; a larger model, a higher max_tokens or, where it is off, --decoding grammar may help".to_owned()),
     ))
 }
 

@@ -13,6 +13,7 @@ use super::spec::Spec;
 use super::{texts, versions};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
+use crate::hub::DatasetCard;
 use crate::ops::PAGE;
 use crate::outside;
 use crate::panel::recorder::Recorder;
@@ -44,7 +45,12 @@ impl Spec {
     /// Whatever is missing or malformed; items that the system does not take.
     pub fn read(&self, shared: &mut Shared) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
-        let mut dataset = data::load(&self.data, self.format)?;
+        let mut dataset = data::load(&self.data, self.format).map_err(|error| {
+            match DatasetCard::remedy(&self.data).filter(|_| !self.data.exists()) {
+                Some(remedy) => Failure::usage(error.to_string(), &remedy),
+                None => error.into(),
+            }
+        })?;
         dataset.items = self.subset.choose(dataset.items)?;
         if let Some(shard) = self.shard {
             dataset.items = shard.take(dataset.items);

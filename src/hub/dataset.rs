@@ -103,6 +103,16 @@ impl DatasetCard {
         Self::all().iter().find(|card| card.name == name)
     }
 
+    /// What brings a file that is not there, where it is one of a dataset.
+    pub fn remedy(path: &Path) -> Option<String> {
+        Self::all().iter().find_map(|card| {
+            let (_, file) = card.files().find(|(_, file)| path.ends_with(&file.path))?;
+            let root = path.ancestors().nth(Path::new(&file.path).iter().count())?;
+            let root = Path::new(".").join(root).display().to_string();
+            Some(format!("`wardround data fetch {} --to {root}` brings it", card.name))
+        })
+    }
+
     /// The card of this name in the binary, or in the file of this path.
     ///
     /// # Errors
@@ -172,6 +182,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn a_file_of_a_dataset_says_what_brings_it() {
+        let of = |path: &str| DatasetCard::remedy(Path::new(path));
+        let told = |root: &str| Some(format!("`wardround data fetch medqa --to {root}` brings it"));
+        assert_eq!(of("data/medqa/us_5opt_test.jsonl"), told("./data"));
+        assert_eq!(of("medqa/us_5opt_test.jsonl"), told("./"));
+        assert_eq!(of("questions.jsonl"), None);
+    }
 
     #[test]
     fn every_card_parses_and_no_two_files_share_a_path() {

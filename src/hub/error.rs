@@ -8,8 +8,7 @@ use super::{Authority, Card, DatasetCard, Kind};
 use crate::checkpoint::FilesError;
 use crate::fault::faults;
 
-const AGAIN: &str =
-    "run the same command again: it continues the download; HF_ENDPOINT names a mirror";
+const AGAIN: &str = "run the same command again: it continues the download; a mirror is named by HF_ENDPOINT, of datasets by --endpoint";
 
 faults! {
     /// Why a checkpoint cannot be found, fetched or used.

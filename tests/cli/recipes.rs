@@ -67,7 +67,7 @@ fn a_dry_run_of_a_recipe_fetches_nothing_and_says_what_is_missing() {
     for part in [
         "50 items, 3 runs, at most 1650 calls of some 350 tokens",
         "missing    the model gemma3-4b: ",
-        "MEDEC-Full-TrainingSet-with-ErrorType.csv: `wardround data fetch medec --to DIR`",
+        "MEDEC-Full-TrainingSet-with-ErrorType.csv: `wardround data fetch medec --to ./nowhere`",
         "missing    a corpus to search",
     ] {
         assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");

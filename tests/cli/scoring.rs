@@ -78,7 +78,7 @@ fn tables_show_both_families_and_what_was_not_as_it_should_be() {
     }
     assert!(!outcome.stdout.contains("BLEURT"));
     for note in [
-        "note: MS, 2 of the paper's 925 notes: not comparable",
+        "note: MEDEC-MS, 2 of the paper's 925 notes: its figures are not comparable",
         "note: run.txt:3: an invalid line, which counts as missing",
     ] {
         assert!(outcome.stderr.contains(note), "{}", outcome.stderr);

@@ -9,6 +9,7 @@ use crate::analysis::metrics::over_runs::plain;
 use crate::analysis::table::{Cell, Table};
 use crate::analysis::tables::{Labelled, cost_table};
 use crate::data::ItemKind;
+use crate::experiment::compare::{ABSENT, FieldDifference};
 
 impl Comparison {
     /// Markdown: the tables, then plans and flips of the first against each other.
@@ -85,7 +86,7 @@ impl Comparison {
     fn warnings(&self) -> Vec<String> {
         let runs = self.runs.iter();
         let of = runs.filter_map(|row| Some((row.run.clone(), row.figures.parse_health?)));
-        health::warning(of).into_iter().collect()
+        health::warnings(of)
     }
 }
 
@@ -109,13 +110,20 @@ fn against(pair: &RunPair, kind: ItemKind) -> String {
     if pair.plan.is_empty() {
         text += "- their plans do not differ\n";
     }
-    for field in &pair.plan {
+    // Settings and agents that only one of two systems has are no choice of the runs.
+    let of_other_systems = pair.plan.iter().any(|one| one.field == "system");
+    let is_shown =
+        |one: &&FieldDifference| !of_other_systems || (one.left != ABSENT && one.right != ABSENT);
+    for field in pair.plan.iter().filter(is_shown) {
         text += &format!("- plan: {field}\n");
     }
     for (direction, name) in
         [(Direction::RightToWrong, "right → wrong"), (Direction::WrongToRight, "wrong → right")]
     {
-        text += &format!("\n{}", flips(&pair.flips_to(direction), name, kind).markdown());
+        let flipped = pair.flips_to(direction);
+        if !flipped.is_empty() {
+            text += &format!("\n{}", flips(&flipped, name, kind).markdown());
+        }
     }
     text
 }

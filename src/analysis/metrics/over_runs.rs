@@ -58,11 +58,11 @@ impl Spread {
 
     /// What the mean is of, as a sentence has it.
     pub fn in_words(&self) -> String {
-        let n = self.n.unwrap_or(1);
+        let runs = runs(self.n.unwrap_or(1));
         match (self.std, self.deviation()) {
-            (None, _) => format!("n = {n} run, so no standard deviation"),
-            (_, None) => format!("the same in all of n = {n} runs, so no standard deviation"),
-            _ => format!("mean and sample standard deviation over n = {n} runs"),
+            (None, _) => format!("{runs}, so no standard deviation"),
+            (_, None) => format!("the same in all {runs}, so no standard deviation"),
+            _ => format!("mean and sample standard deviation over {runs}"),
         }
     }
 }
@@ -81,11 +81,16 @@ impl fmt::Display for Spread {
             write!(f, " ± {std:.4}")?;
         }
         match self.n {
-            Some(n) if self.std != deviation => write!(f, " (the same in all {n} runs)"),
-            Some(n) => write!(f, " (n = {n})"),
+            Some(n) if self.std != deviation => write!(f, " (the same in all {})", runs(n)),
+            Some(n) => write!(f, " ({})", runs(n)),
             None => Ok(()),
         }
     }
+}
+
+/// Their number, as a sentence has it.
+pub fn runs(n: usize) -> String {
+    if n == 1 { "1 run".to_owned() } else { format!("{n} runs") }
 }
 
 /// The share of `true`; `None` of nothing.
@@ -192,7 +197,7 @@ mod tests {
         // .76 and .77 of 100 items: the ± .0071 that MED-MAD's Table 1 prints.
         let accuracy = OverRuns::of_shares(&[run(76, 24), run(77, 23)]).unwrap();
         assert_eq!(accuracy.per_run, [0.76, 0.77]);
-        assert_eq!(accuracy.to_string(), "0.7650 ± 0.0071 (n = 2)");
+        assert_eq!(accuracy.to_string(), "0.7650 ± 0.0071 (2 runs)");
     }
 
     /// 0.1 three times is 0.30000000000000004.
@@ -214,7 +219,7 @@ mod tests {
     fn one_run_has_no_deviation() {
         let accuracy = OverRuns::of_shares(&[run(1, 3)]).unwrap();
         assert_eq!((accuracy.mean, accuracy.std), (0.25, None));
-        assert_eq!(accuracy.to_string(), "0.2500 (n = 1)");
+        assert_eq!(accuracy.to_string(), "0.2500 (1 run)");
     }
 
     #[test]

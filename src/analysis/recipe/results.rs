@@ -19,7 +19,7 @@ use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::Spread;
+use crate::analysis::metrics::over_runs::{self, Spread};
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
 use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
@@ -266,7 +266,7 @@ fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<St
         };
         Some((format!("{row} on {dataset}"), cell.parse_health?))
     };
-    unfinished.into_iter().chain(health::warning(cells.iter().filter_map(health))).collect()
+    unfinished.into_iter().chain(health::warnings(cells.iter().filter_map(health))).collect()
 }
 
 /// Runs, then what all methods have in common, then what differs.
@@ -281,7 +281,10 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
         }
     });
     let said = conditions::say(&rows.collect::<Vec<_>>());
-    [format!("n = {runs} runs over the same items.")].into_iter().chain(said).collect()
+    [format!("{} over the same items.", over_runs::runs(runs as usize))]
+        .into_iter()
+        .chain(said)
+        .collect()
 }
 
 /// Weights, number formats, thinking, decoding, items, runs: shown with every table.
@@ -291,16 +294,17 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     lines.push(conditions::decoding(recipe.decoding).to_owned());
     if let Some((_, contents)) = cells.first() {
         let plan = &contents.plan;
-        let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
+        let (runs, seed, version) = (over_runs::runs(plan.runs as usize), plan.seed, &plan.version);
         let kind = &plan.engine.device_kind;
-        lines.push(format!("{runs} runs, seed {seed}, wardround {version} on {kind}"));
+        lines.push(format!("{runs}, seed {seed}, wardround {version} on {kind}"));
     }
     for dataset in &recipe.dataset {
         let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
         if let Some((_, contents)) = cells.iter().find(of) {
             let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
             let (count, sum) = (items.len(), sha256.get(..12).unwrap_or(sha256));
-            lines.push(format!("{}: {count} items, sha256 {sum}…", dataset.label));
+            let noun = if count == 1 { "item" } else { "items" };
+            lines.push(format!("{}: {count} {noun}, sha256 {sum}…", dataset.label));
         }
     }
     lines
@@ -340,7 +344,7 @@ mod tests {
         cells[0].parse_health = Some(serde_json::from_value(health).unwrap());
         let warned = warnings(&recipe, &[], &cells).concat();
         assert!(
-            warned.contains("answer, of gemma3-4b: alone on MEDEC (unread 100.0 %)"),
+            warned.contains("replies of gemma3-4b: alone on MEDEC (unread 100.0 %) more"),
             "{warned}"
         );
     }

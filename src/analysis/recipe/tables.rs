@@ -61,7 +61,8 @@ fn as_printed(printed: &PrintedTable) -> Table {
 
 /// The tables that a recipe is run for: all but calibration and cost.
 pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
-    let mut text = format!("{}. {}\n\n", recipe.title, recipe.text);
+    let stop = if recipe.title.ends_with(['?', '!']) { "" } else { "." };
+    let mut text = format!("{}{stop} {}\n\n", recipe.title, recipe.text);
     for table in all(recipe, results) {
         if !matches!(table.name, "calibration" | "cost") {
             text += &(table.markdown() + "\n");
@@ -118,8 +119,11 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
         }
         table = table.replies(|method| found(method)?.parse_health);
     }
+    let has_paper = recipe.method.iter().any(|one| !one.paper.is_empty());
+    let of_paper = "The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.";
     table
-        .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
+        .note("Mean ± sample standard deviation over the runs; best of a column in bold.")
+        .notes(has_paper.then(|| of_paper.to_owned()))
         .notes(failures)
         .build()
 }
@@ -167,20 +171,26 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 }
 
 fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    Table::of("paired", "Differences, paired by question", &results.paired)
+    let table = Table::of("paired", "Differences, paired by question", &results.paired)
         .grouped_by(|row| {
             format!("{}: {}", dataset(recipe, &row.dataset), row.comparison.in_words())
         })
         .text("method", |row| method(recipe, &row.method))
         .text("less", |row| method(recipe, &row.baseline))
-        .interval("ours", |row| &row.difference)
-        .interval("paper", |row| row.paper)
+        .interval("ours", |row| &row.difference);
+    // Of a recipe without a paper nothing is said of one.
+    let has_paper = results.paired.iter().any(|row| row.paper.is_some());
+    let table = if has_paper { table.interval("paper", |row| row.paper) } else { table };
+    let best =
+        ", and for a best system that is the one the paper names, which has no row of its own";
+    let of_paper = if has_paper { best } else { "" };
+    table
         .text("p, Holm", |row| row.p_adjusted.map(|p| format!("{p:.3}")))
         .number("could be seen", |row| row.detectable)
         .text("exact McNemar p, by run", |row| {
             row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value)).join(", ")
         })
-        .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table, and for a best system that is the one the paper names, which has no row of its own. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
+        .note(format!("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table{of_paper}. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here."))
         .unless_empty()
 }
 

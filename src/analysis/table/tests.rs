@@ -26,7 +26,7 @@ fn markdown_rounds_marks_the_best_and_keeps_its_columns() {
     let text = table().markdown();
     assert!(text.contains("| method | MedQA: ours | MedQA: less paper |\n| --- | ---: | ---: |"));
     assert!(
-        text.contains("| *Single* |  |  |\n| a, \"b\" \\| c | **0.3333 ± 0.1250 (n = 3)** | – |")
+        text.contains("| *Single* |  |  |\n| a, \"b\" \\| c | **0.3333 ± 0.1250 (3 runs)** | – |")
     );
     assert!(text.contains("| +0.1000 [-0.2000, +0.4000] |\n| *Panel* |"));
     assert!(text.ends_with("\nA note & more.\n"));

@@ -86,7 +86,7 @@ fn flips(lines: &[&AnswerLine]) -> Option<Table> {
         .number("wrong → wrong", |(_, [_, to_right, from_right, graded])| {
             graded - to_right - from_right
         })
-        .note(format!("Conformity: of {faced} times that more than half of the others stood together against an agent, it went over to them {gave_in} times."))
+        .note(format!("Conformity: where more than half of the others stood together against an agent, it went over to them in {gave_in} of {faced} cases."))
         .unless_empty()
 }
 

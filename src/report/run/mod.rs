@@ -38,8 +38,8 @@ struct Results {
     method: Vec<String>,
     /// The same as under tables that stand alone.
     conditions: Vec<String>,
-    /// Where too many replies could not be read.
-    warning: Option<String>,
+    /// Where too many replies could not be read, or say nothing.
+    warnings: Vec<String>,
     /// What is missing from the figures.
     missing: Option<String>,
     panels: Vec<Subplot>,
@@ -87,9 +87,9 @@ pub(super) fn render_parts(
 
 /// The tables of the same contents.
 pub fn tables(contents: &Contents, scorer: &CorrectionScorer) -> Vec<Table> {
-    let Results { mut tables, warning, conditions, .. } = results(contents, scorer);
+    let Results { mut tables, warnings, conditions, .. } = results(contents, scorer);
     for table in &mut tables {
-        table.notes.extend(warning.iter().chain(&conditions).cloned());
+        table.notes.extend(warnings.iter().chain(&conditions).cloned());
     }
     tables
 }

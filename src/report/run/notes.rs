@@ -44,7 +44,7 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let notes: Vec<&NoteLine> = contents.notes().into_values().collect();
     let (headline, about) = headline(&figures);
     let health = ParseHealth::of(&contents.calls.records);
-    let warning = health.and_then(|health| health.warning(&contents.plan.system));
+    let warnings = health.map(|health| health.warnings(&contents.plan.system));
     let entry = Entry { heading: String::new(), notes: &figures, health };
     let mut tables = notes::all(&[entry]);
     tables.extend(confidence(&outcomes.predictions(), health).map(|(table, _)| table));
@@ -56,7 +56,7 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     Results {
         headline,
         about: about + &read(health),
-        warning,
+        warnings: warnings.unwrap_or_default(),
         method: method(&contents.plan, &notes),
         missing: missing_weights(&figures),
         panels,

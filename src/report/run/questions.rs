@@ -133,11 +133,11 @@ pub fn results(contents: &Contents) -> Results {
     }
     tables.extend(debate::tables(&contents.plan, &all.items));
     tables.extend(position_table(all.items.iter().copied()));
-    let warning = health.and_then(|health| health.warning(&contents.plan.system));
+    let warnings = health.map(|health| health.warnings(&contents.plan.system));
     Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
         about: about + &read(health),
-        warning,
+        warnings: warnings.unwrap_or_default(),
         panels,
         tables,
         ..Results::default()

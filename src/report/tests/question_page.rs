@@ -130,11 +130,11 @@ fn rows_carry_what_filters_read() {
 fn the_table_counts_errors_as_wrong() {
     let page = page();
     // Run 1: 3 of 7 graded, run 2: 4 of 7; the deviation is the sample's.
-    for figure in ["0.4286", "0.5714", "<b class=\"big\">0.5000</b>", "± 0.1010", "n = 2 runs"] {
+    for figure in ["0.4286", "0.5714", "<b class=\"big\">0.5000</b>", "± 0.1010", "over 2 runs"] {
         assert!(page.contains(figure), "{figure}");
     }
     let lone = page_of(item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"), &[]);
-    assert!(lone.contains("n = 1 run, so no standard deviation"));
+    assert!(lone.contains("1 run, so no standard deviation"));
     assert!(lone.contains("1 of 16 planned cases"));
 }
 

@@ -81,7 +81,7 @@ fn the_page_of_a_recipe() {
     let cell = Cell { method: &own.method[0], dataset: &own.dataset[0] };
     let results: RecipeResults = serde_json::from_value(json!({
         "schema": 1, "recipe": "two", "title": "Two methods", "synthetic": false,
-        "conditions": ["n = 2 runs over the same items."], "making": ["2 runs, seed 42"],
+        "conditions": ["2 runs over the same items."], "making": ["2 runs, seed 42"],
         "cells": [{
             "method": "debate", "dataset": "medqa", "system": "medmad", "accuracy": [0.5, 1.0], "mean": 0.75,
             "std": 0.35, "interval": null, "parse_health": null, "paper": [0.7, 0.1], "n_items": 1, "n_runs": 2,
