@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use super::prompt::Reasons;
 use super::reply::ParsedReply;
-use super::schema::{Gives, PROMPT, ReplyKind, Stage, SystemFile};
+use super::schema::{BY, Gives, PROMPT, ReplyKind, Stage, SystemFile, Text, YES_NO};
 use super::settings::Settings;
-use super::text::NamedText;
 use super::transcript::Transcript;
-use crate::data::{Item, ItemKind};
+use crate::data::{Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
-use crate::prompts::PromptSet;
-use crate::record::{self, FinishReason, ItemLine, Message};
+use crate::prompts::{PromptSet, has_placeholder};
+use crate::record::{self, FinishReason, ItemLine, Message, SearchPlace};
 use crate::systems::case::{Case, Step};
 use crate::systems::config::{Slot, passage};
 use crate::systems::exemplars::nearest::Nearest;
@@ -30,11 +29,10 @@ const PASSAGE_FOLDER: &str = "mediqa_corr";
 pub struct Staged {
     /// With its texts in place.
     file: SystemFile,
-    pub(super) settings: Settings,
+    settings: Settings,
     slots: Vec<Slot>,
     reasons: Reasons,
-    texts: Vec<NamedText>,
-    pub(super) passage: String,
+    passage: String,
     exemplars: Arc<Exemplars>,
     /// Where a stage shows them.
     nearest: Option<Nearest>,
@@ -68,7 +66,6 @@ impl Staged {
             settings: settings.clone(),
             slots,
             reasons: Reasons::new(prompts)?,
-            texts: own.texts.iter().map(|text| NamedText::new(text, settings)).collect(),
             passage: passage.transpose()?.unwrap_or_default(),
             nearest: is_nearest.then(|| Nearest::new(exemplars)),
             exemplars: exemplars.clone(),
@@ -125,6 +122,48 @@ impl Staged {
     /// The stages that the settings have.
     fn there(&self) -> impl Iterator<Item = &Stage> {
         self.file.stages.iter().filter(move |stage| stage.is_there(&self.settings))
+    }
+
+    /// What a stage's search finds; `None` where it finds nothing, or there is none.
+    fn look_up<T>(
+        &self,
+        case: &Case<'_, T>,
+        stage: &Stage,
+        transcript: &mut Transcript,
+    ) -> Result<Option<Found>, PanelError> {
+        let (Item::Note(note), true) = (case.task.item, stage.search) else { return Ok(None) };
+        let sentence = transcript.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
+        let longest = || longest_word(sentence.map_or("", String::as_str)).to_owned();
+        let query = transcript.words.first().cloned().unwrap_or_else(longest);
+        let place = SearchPlace { round: 0, step: transcript.searches };
+        let found = case.search(place, &query, 1, 1)?;
+        transcript.searches += 1;
+        Ok((!found.shown.is_empty()).then(|| Found::new(&found, &self.passage)))
+    }
+
+    /// A text that prompts quote, of the settings' choice: of a question with that and what was `said` filled in, and nothing where one of
+    /// these that it quotes is empty. Texts of notes quote nothing.
+    fn told(&self, text: &Text, item: &Item, said: &[(&str, String)]) -> String {
+        let text = match text {
+            Text::One(text) => text,
+            Text::By(words) => {
+                let word = words.get(BY).map(|by| self.settings.word(by)).unwrap_or_default();
+                let of_yes_no = words.get(&format!("{word}{YES_NO}"));
+                let of_yes_no = of_yes_no.filter(|_| item.question().is_some_and(is_yes_or_no));
+                let Some(text) = of_yes_no.or_else(|| words.get(&word)) else {
+                    return String::new();
+                };
+                text
+            }
+        };
+        let Item::Question(question) = item else { return text.clone() };
+        let quoted = said.iter().filter(|(name, _)| has_placeholder(text, name));
+        let quoted: Vec<(&str, &str)> =
+            quoted.map(|(name, value)| (*name, value.as_str())).collect();
+        match quoted.iter().any(|(_, value)| value.is_empty()) {
+            true => String::new(),
+            false => fill_question(text, question, &quoted),
+        }
     }
 
     fn ask<T>(
@@ -206,8 +245,8 @@ impl Staged {
             let name = one.name.as_str();
             (name, transcript.stages.get(name).cloned().unwrap_or_default())
         }));
-        let texts = self.texts.iter();
-        let texts = texts.map(|named| (named.name.as_str(), named.filled(item, &values)));
+        let texts = self.file.texts.iter();
+        let texts = texts.map(|(name, text)| (name.as_str(), self.told(text, item, &values)));
         let texts: Vec<(&str, String)> = texts.collect();
         values.extend(texts.iter().cloned());
         if let Item::Note(note) = item {
@@ -281,4 +320,17 @@ impl System for Staged {
         let chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
         Some(chars + passage_chars)
     }
+}
+
+/// Whether a question's options are those of PubMedQA.
+fn is_yes_or_no(question: &Question) -> bool {
+    let mut options = question.options.iter().map(|option| option.text.trim().to_lowercase());
+    options.all(|option| ["yes", "no", "maybe"].contains(&option.as_str()))
+}
+
+/// The longest word of a sentence, the first of several.
+pub fn longest_word(sentence: &str) -> &str {
+    let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+    let length = |word: &str| word.chars().count();
+    words.fold("", |best, word| if length(word) > length(best) { word } else { best })
 }

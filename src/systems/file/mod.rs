@@ -10,11 +10,9 @@ pub mod form;
 mod prompt;
 mod reply;
 pub mod schema;
-mod search;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod text;
 mod transcript;
 
 use std::cell::RefCell;

@@ -7,7 +7,7 @@ use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, NoteLine, Passage};
 use crate::retrieval::{Retrieve, SearchRequest, SearchResult, Searched};
-use crate::systems::file::search::longest_word;
+use crate::systems::file::ask::longest_word;
 use crate::systems::scripted::{exemplars, note};
 use crate::systems::{SystemConfig, Task};
 
