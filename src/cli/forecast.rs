@@ -1,6 +1,6 @@
-//! `--dry-run`: calls, tokens and memory of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
+//! `--dry-run`: calls and memory of what would run, and what is missing. Nothing is fetched, and no weights are loaded.
 //!
-//! Calls are the most that the systems can make, tokens of replies those of their usual ones.
+//! Calls are the most that the systems can make.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,6 @@ use crate::experiment::run::Inputs;
 use crate::experiment::spec::Spec;
 use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::panel::remote::Address;
-use crate::systems::SystemConfig;
 
 /// A run, and what it is called.
 pub struct Planned {
@@ -79,8 +78,9 @@ impl Outlook {
             let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
             let listed = || spec.subset.listed().map(share);
             let items = inputs.as_ref().map(Inputs::items).or_else(listed);
-            let (each, reply) = (spec.config.max_calls(), reply_tokens(&spec.config));
-            let calls = items.unwrap_or(1) as u64 * u64::from(spec.runs) * u64::from(each);
+            let calls = items.unwrap_or(1) as u64
+                * u64::from(spec.runs)
+                * u64::from(spec.config.max_calls());
             for name in spec.slot_models()? {
                 match resolve(name, &spec.hub.local()) {
                     _ if Address::is_meant_by(name) => {}
@@ -97,7 +97,7 @@ impl Outlook {
                 None => "an unknown number of items, here as one".to_owned(),
             };
             outlook.lines.push(format!(
-                "cell       {label}: {items}, {}, at most {calls} calls of some {reply} tokens",
+                "cell       {label}: {items}, {}, at most {calls} calls",
                 count(spec.runs as usize, "run"),
             ));
             all_calls += calls;
@@ -143,21 +143,6 @@ impl Outlook {
     }
 }
 
-/// The tokens of a usual reply of the system: a record of MED-MAD has 700 to 1,500, an answer of one letter ten. The paper of MedGuards
-/// counts some 500 a detection, others were counted here on small models.
-fn reply_tokens(config: &SystemConfig) -> usize {
-    let usual = match config.entry.name {
-        "medmad" | "no-debate" => 1_100,
-        "zero-shot" | "few-shot" | "self-consistency" => 10,
-        "cot" | "cot-sc" => 350,
-        "medguards" => 450,
-        "base-llm" => 120,
-        "medreact" | "medreflex" => 350,
-        _ => 300,
-    };
-    config.decoding.max_tokens.map_or(usual, |most| usual.min(most))
-}
-
 /// The files of items and exemplars that a run needs and has not.
 fn missing_files(spec: &Spec) -> Vec<String> {
     let shown = spec.exemplars.as_ref().map(|shown| &shown.notes);
@@ -199,6 +184,7 @@ mod tests {
     use crate::data::Format;
     use crate::experiment::recipe::built_in::names;
     use crate::hub::{Environment, HubOptions};
+    use crate::systems::SystemConfig;
 
     #[derive(Parser)]
     struct Only {
@@ -235,9 +221,8 @@ mod tests {
         }
     }
 
-    /// A record of MED-MAD has 700 to 1,500 tokens: 200 would be a fifth of what it takes.
     #[test]
-    fn a_call_of_med_mad_is_counted_as_eleven_hundred_tokens() {
+    fn calls_of_a_recipe_are_counted_by_cell() {
         let empty = tempfile::tempdir().unwrap();
         let data = empty.path().display().to_string();
         let verb = Only::parse_from(["recipe", "table4", "--data-dir", &data]).verb;
@@ -245,15 +230,10 @@ mod tests {
         let outlook = Outlook::of(&runs).unwrap();
         // 100 questions, 3 runs; three agents answer twice, or once and debate once.
         for label in ["No-Debate Ensemble", "MED-MAD (one round)"] {
-            let line = format!(
-                "cell       {label} on MedQA: 100 items, 3 runs, at most 1800 calls of some 1100 tokens"
-            );
+            let line =
+                format!("cell       {label} on MedQA: 100 items, 3 runs, at most 1800 calls");
             assert!(outlook.lines.contains(&line), "{line}: {:?}", outlook.lines);
         }
-        let limited = ["recipe", "table4", "--data-dir", &data, "--set", "max_tokens=500"];
-        let runs = planned(&Only::parse_from(limited).verb.recipe().unwrap()).unwrap();
-        let outlook = Outlook::of(&runs).unwrap();
-        assert!(outlook.lines[0].ends_with(" calls of some 500 tokens"), "{:?}", outlook.lines);
     }
 
     #[test]

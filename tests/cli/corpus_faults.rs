@@ -79,7 +79,7 @@ fn an_encoder_and_a_reranker_count_in_the_memory_of_a_run() {
     {
         assert!(lines.iter().any(|line| line.contains(part)), "no {part} in {lines:#?}");
     }
-    assert!(planned.stdout.contains("at most 50 calls of some 350 tokens"), "{planned:#?}");
+    assert!(planned.stdout.contains("at most 50 calls"), "{planned:#?}");
     let config = std::fs::read_to_string(scratch.path("reranker/config.json")).unwrap();
     let huge = config.replace("\"hidden_size\": 16", "\"hidden_size\": 4194304");
     assert_ne!(huge, config);

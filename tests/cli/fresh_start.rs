@@ -271,7 +271,7 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
     let before = std::fs::read_dir(scratch.path(".")).unwrap().count();
     let told = scratch.run_one("out", "--runs 2 --set t_max=3 --dry-run");
     for part in [
-        "constrained text, on questions.jsonl: 3 items, 2 runs, at most 72 calls ",
+        "constrained text, on questions.jsonl: 3 items, 2 runs, at most 72 calls\n",
         "calls      at most 72",
         "sym        llama (llama, bf16)\n",
         "of keys and values",

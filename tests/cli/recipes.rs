@@ -65,7 +65,7 @@ fn a_dry_run_of_a_recipe_fetches_nothing_and_says_what_is_missing() {
     let scratch = Scratch::new();
     let told = scratch.wardround("recipe medreact-table2 --data-dir nowhere --dry-run");
     for part in [
-        "50 items, 3 runs, at most 1650 calls of some 350 tokens",
+        "50 items, 3 runs, at most 1650 calls",
         "missing    the model gemma3-4b: ",
         "MEDEC-Full-TrainingSet-with-ErrorType.csv: `wardround data fetch medec --to ./nowhere`",
         "missing    a corpus to search",

@@ -2,7 +2,7 @@
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CITED, SetPairs, SystemFlags, by_default};
+use crate::cli::flags::{CITED, PanelFlags, SystemFlags, by_default};
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
@@ -19,17 +19,21 @@ impl SystemFlags {
         hardware: &Hardware,
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
-        let prompts = &self.prompts.prompts;
-        PromptSet::open(prompts.as_deref())?;
+        PromptSet::open(self.prompts.prompts.as_deref())?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
             let (which, members) = split(text);
             let entry = Which::read(which)?.entry()?;
             let name = entry.name;
-            let mut set = SetPairs::of(&self.pairs(name))?;
-            by_default(entry, CITED, &mut set.settings)?;
-            let config = SystemConfig::of(entry, &set.settings)?;
-            if config.entry.exemplars || config.search().is_some() {
+            let mut set = self.pairs(name);
+            by_default(entry, CITED, &mut set)?;
+            let format = match entry.takes {
+                ItemKind::Questions => Format::Mcq,
+                ItemKind::Notes => Format::Notes,
+            };
+            let flags = PanelFlags { set, prompts: self.prompts.clone(), ..PanelFlags::default() };
+            let mut spec = flags.spec(entry, "", format)?;
+            if entry.exemplars || spec.config.search().is_some() {
                 return Err(Failure::usage(
                     format!(
                         "{name} searches a corpus or shows exemplars, and a server has neither"
@@ -37,19 +41,10 @@ impl SystemFlags {
                     "ask it by `wardround check` or `wardround run`",
                 ));
             }
-            let format = match config.entry.takes {
-                ItemKind::Questions => Format::Mcq,
-                ItemKind::Notes => Format::Notes,
-            };
-            specs.push(Spec {
-                panel: panel(&config, members, named)?,
-                slots: set.models,
-                slot_sampling: set.sampling,
-                prompts: prompts.clone(),
-                hardware: hardware.clone(),
-                hub: hub.clone(),
-                ..Spec::new(config, "", format)?
-            });
+            spec.panel = panel(&spec.config, members, named)?;
+            spec.hardware = hardware.clone();
+            spec.hub = hub.clone();
+            specs.push(spec);
         }
         self.refuse_other_settings(&specs)?;
         Ok(specs)
