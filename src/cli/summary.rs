@@ -55,87 +55,75 @@ pub fn write_missing_page(contents: &Contents) -> Result<(), Failure> {
 fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::io::Result<()> {
     let accuracy =
         figures.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
-    console::say(format!(
-        "{} on {}: {}, {}",
-        plan.system,
-        plan.dataset.name,
-        count(plan.dataset.items.len(), "item"),
-        count(results.n_runs as usize, "run")
-    ))?;
-    console::say(format!("accuracy   {accuracy}"))?;
-    if let Some(figures) = &figures.notes {
-        tell_notes(figures)?;
-    }
-    let tokens = &results.tokens;
+    let (items, runs) = (plan.dataset.items.len(), results.n_runs as usize);
+    let (items, runs) = (count(items, "item"), count(runs, "run"));
+    console::say(format!("{} on {}: {items}, {runs}", plan.system, plan.dataset.name))?;
+    let mut rows = vec![("accuracy", accuracy)];
+    rows.extend(figures.notes.iter().flat_map(of_notes));
     if let Some(health) = &figures.parse_health {
-        console::say(format!("replies    {health} % {}", health::SHARES))?;
+        rows.push(("replies", format!("{health} % {}", health::SHARES)));
     }
     let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option, contradictions } =
         results.parse;
-    console::say(format!(
-        "calls      {} ({ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread)",
-        results.calls
-    ))?;
+    let parse = format!(
+        "{ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread"
+    );
+    rows.push(("calls", format!("{} ({parse})", results.calls)));
     if contradictions > 0 {
-        console::say(format!("replies    {contradictions} contradicted themselves"))?;
+        rows.push(("replies", format!("{contradictions} contradicted themselves")));
     }
     if not_an_option > 0 {
-        console::say(format!("answers    {not_an_option} named a letter that is no option"))?;
+        rows.push(("answers", format!("{not_an_option} named a letter that is no option")));
     }
-    console::say(format!(
-        "tokens     {} prompt ({} cached), {} completion ({} forced)",
-        tokens.prompt, tokens.cached, tokens.completion, tokens.forced
-    ))?;
-    for warning in &figures.warnings {
-        console::say(warning)?;
-    }
+    let tokens = &results.tokens;
+    let prompt = format!("{} prompt ({} cached)", tokens.prompt, tokens.cached);
+    let completion = format!("{} completion ({} forced)", tokens.completion, tokens.forced);
+    rows.push(("tokens", format!("{prompt}, {completion}")));
+    tell_rows(rows)?;
+    figures.warnings.iter().try_for_each(console::say)?;
+    let mut rows = Vec::new();
     if plan.synthetic {
-        console::say("note       synthetic weights answer noise: these figures mean nothing")?;
+        let noise = "synthetic weights answer noise: these figures mean nothing";
+        rows.push(("note", noise.to_owned()));
     }
-    if let Some(digest) = results.figures.get(DIGEST).and_then(Value::as_str) {
-        console::say(format!("digest     {digest}"))?;
-    }
-    console::say(format!("head       {}", results.head))?;
-    console::say(format!("report     {}", out.join(report::FILE).display()))
+    let digest = results.figures.get(DIGEST).and_then(Value::as_str);
+    rows.extend(digest.map(|digest| ("digest", digest.to_owned())));
+    rows.push(("head", results.head.clone()));
+    rows.push(("report", out.join(report::FILE).display().to_string()));
+    tell_rows(rows)
 }
 
-/// Prints the figures of a run on notes.
-fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
+fn tell_rows(rows: Vec<(&str, String)>) -> std::io::Result<()> {
+    rows.iter().try_for_each(|(name, text)| console::say(format!("{name:10} {text}")))
+}
+
+/// The figures of a run on notes.
+fn of_notes(figures: &NoteFigures) -> Vec<(&'static str, String)> {
     let shown = |figure: Option<&OverRuns>| figure.map_or("none".to_owned(), OverRuns::to_string);
+    let mut rows = Vec::new();
     if let Some(detection) = &figures.detection {
-        let of_read = shown(detection.accuracy_of_read.as_ref());
-        console::say(format!(
-            "detection  {}; {of_read} of what could be read; F1 {}",
-            detection.accuracy,
-            shown(detection.f1.as_ref())
-        ))?;
+        let (of_read, f1) =
+            (shown(detection.accuracy_of_read.as_ref()), shown(detection.f1.as_ref()));
+        let accuracy = &detection.accuracy;
+        rows.push(("detection", format!("{accuracy}; {of_read} of what could be read; F1 {f1}")));
     }
-    if let Some(localisation) = &figures.localisation {
-        console::say(format!(
-            "sentences  {} by similarity; {} word for word",
-            localisation.accuracy, localisation.accuracy_exact
-        ))?;
+    if let Some(found) = &figures.localisation {
+        let (alike, exact) = (&found.accuracy, &found.accuracy_exact);
+        rows.push(("sentences", format!("{alike} by similarity; {exact} word for word")));
     }
     let rouge = figures.correction.as_ref().and_then(|one| one.measure(Measure::Rouge1));
     if let Some(rouge) = rouge {
-        console::say(format!(
-            "ROUGE-1    {} over the pairs; composite {}",
-            shown(rouge.subset.as_ref()),
-            rouge.composite
-        ))?;
+        let (pairs, composite) = (shown(rouge.subset.as_ref()), &rouge.composite);
+        rows.push(("ROUGE-1", format!("{pairs} over the pairs; composite {composite}")));
     }
     for stage in &figures.consensus {
         let agreed = stage.settled.iter().find(|one| one.source == SettledBy::Agreement);
-        if let Some(agreed) = agreed {
-            console::say(format!(
-                "agreement  {}: {:.4} of {}",
-                stage.stage,
-                agreed.share,
-                count(stage.n, "note")
-            ))?;
-        }
+        rows.extend(agreed.map(|agreed| {
+            let (name, share, notes) = (&stage.stage, agreed.share, count(stage.n, "note"));
+            ("agreement", format!("{name}: {share:.4} of {notes}"))
+        }));
     }
-    Ok(())
+    rows
 }
 
 /// `1 item`, `2 items`.

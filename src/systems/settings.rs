@@ -1,6 +1,5 @@
 //! Parses settings from `key=value` pairs and from a plan's table, with the errors of those that are refused.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use serde::de::{DeserializeOwned, Error};
@@ -19,8 +18,6 @@ pub enum SettingsError {
     BadValue { key: String, value: String, expected: String },
     #[error("there is no system {name}")]
     UnknownSystem { name: String, known: Vec<&'static str> },
-    #[error("setting {key} is given twice")]
-    Twice { key: String },
 }
 
 impl Diagnosis for SettingsError {
@@ -35,7 +32,6 @@ impl Diagnosis for SettingsError {
                 Some(format!("the system's settings are {}", known.join(", ")))
             }
             SettingsError::BadValue { .. } => None,
-            SettingsError::Twice { .. } => Some("give it once".into()),
             SettingsError::UnknownSystem { known, .. } => {
                 let known = known.join(", ");
                 Some(format!("the systems are {known}; or give a TOML file of your own"))
@@ -70,18 +66,13 @@ pub(super) use settings;
 /// Splits `key=value` pairs.
 ///
 /// # Errors
-/// The first text without `=`; a key that is there twice.
+/// The first text without `=`.
 pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
         None => Err(SettingsError::NoEquals { pair: pair.as_ref().into() }),
     };
-    let entries = pairs.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
-    let mut keys = BTreeSet::new();
-    match entries.iter().find(|(key, _)| !keys.insert(key)) {
-        None => Ok(entries),
-        Some((key, _)) => Err(SettingsError::Twice { key: key.clone() }),
-    }
+    pairs.iter().map(entry).collect()
 }
 
 /// `table` with these entries in place of its own.

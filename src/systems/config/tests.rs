@@ -133,12 +133,6 @@ fn switches_are_on_or_off_true_or_false() {
 }
 
 #[test]
-fn a_setting_is_given_once() {
-    let error = SystemConfig::parse("medmad", &["t_max=0", " t_max =2"]).unwrap_err();
-    assert_eq!(error, SettingsError::Twice { key: "t_max".to_owned() });
-}
-
-#[test]
 fn an_item_takes_so_many_calls_at_most() {
     for (name, pairs, calls) in [
         ("healthcareagent", &[][..], 7),
