@@ -107,11 +107,8 @@ debate() { # debate NAME QUESTIONS ROWS OPTION...: every free completion as long
   python3 -c 'import json, sys; print("     ", sys.argv[2], json.dumps(json.load(open(sys.argv[1]))["panel"])[:300])' "$log/panel.$1.out" "$1" 2>/dev/null
 }
 panel() { # on MedQA, where gpu_pack.sh found it
-  local few=${QUESTIONS:-32} many=${QUESTIONS:-128}
-  made
-  left 30 "a panel of 8 rows" && debate 8 "$few" 8
-  left 40 "a panel of 64 rows" && debate 64 "$many" 64
-  left 40 "a panel of 128 rows" && debate 128 "$many" 128
+  local rows; made
+  for rows in ${PANEL_ROWS:-8 64 128}; do left 40 "a panel of $rows rows" && debate "$rows" "${QUESTIONS:-$((rows > 8 ? 128 : 32))}" "$rows"; done
 }
 weights() {
   local q; for q in q8_0 q4_k; do left 15 "$q" && bench 40 $q qwen3 --quant $q -p 512 -n 128 --batch 1,8,64; done

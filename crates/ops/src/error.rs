@@ -19,7 +19,9 @@ pub enum OpsError {
     MixedDevices { one: String, other: String },
     #[error("{0} is named twice by --device")]
     RepeatedDevice(String),
-    #[error("WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, units")]
+    #[error(
+        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, units, waves, or \"units,waves\""
+    )]
     CudaPart(String),
     #[error("--fast is not supported on {device}")]
     NotFaster { device: String },

@@ -79,8 +79,9 @@ impl Cuda {
         let mut gpu = Cuda::on(stream, kernels)?;
         gpu.warpgroups =
             !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
-        gpu.waves = !left_out.waves;
         gpu.units = gpu.warpgroups && !left_out.units && gpu.units_agree()?;
+        let has_clusters = gpu.kernels.clusters_of_four.is_some();
+        gpu.waves = gpu.warpgroups && !left_out.waves && has_clusters && gpu.waves_agree()?;
         Ok(gpu)
     }
 
@@ -105,7 +106,7 @@ impl Cuda {
             back: Arc::default(),
             warpgroups: false,
             units: false,
-            waves: true,
+            waves: false,
             fast: false,
             in_f32: false,
             stream,

@@ -9,7 +9,7 @@ use super::cut::{Cut, ROWS as CTA_ROWS};
 use super::kernels::{Epilogue, Form, Product};
 use super::matmul::Matmul;
 use super::units::{ROWS as TILE_ROWS, Units};
-use super::wave::Room;
+use super::wave::{Room, WAVES};
 use super::{Buffer, Cuda, Matrix};
 use crate::checkpoint::RawTensor;
 use crate::sampling::philox;
@@ -53,7 +53,7 @@ impl Cuda {
     /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
     pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
         // Blocks of outputs, whole or split.
-        let wholes = if self.room().clusters.is_some() { 0..2 } else { 1..2 };
+        let wholes = if self.kernels.clusters_of_four.is_some() { 0..2 } else { 1..2 };
         let cuts =
             CTA_ROWS.iter().flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
         let cuts: Vec<Cut> = cuts.collect();
@@ -75,6 +75,15 @@ impl Cuda {
         })
     }
 
+    /// The same in one wave, its CTAs alone and in clusters.
+    pub(super) fn waves_agree(&self) -> Result<bool, OpsError> {
+        self.agree(|form, size| {
+            let waves = WAVES.into_iter().filter(|wave| size.rows <= wave.rows);
+            let cuts = waves.flat_map(|wave| [1, 4].map(|chunks| (wave, [chunks, 4])));
+            cuts.map(|(wave, cut)| self.kernels.by_wave(form, size.outputs, wave, cut)).collect()
+        })
+    }
+
     fn agree(&self, kernels_of: impl Fn(Form, Product) -> Vec<Matmul>) -> Result<bool, OpsError> {
         let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
         let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();
@@ -84,7 +93,7 @@ impl Cuda {
         let numbers = scattered(ROWS * INPUTS, 2).into_iter();
         let halves: Vec<u8> = numbers.flat_map(bf16::to_le_bytes).collect();
         self.stream.write(&x.region, 0, &halves);
-        for rows in [ROWS / 2, ROWS] {
+        for rows in [ROWS / 16, ROWS / 4, ROWS / 2, ROWS] {
             x.set_rows(rows);
             // On a GPU of one multiprocessor every size is a large one.
             let room = Room { multiprocessors: 1, warpgroups: false, units: false, clusters: None };

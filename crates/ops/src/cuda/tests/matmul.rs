@@ -338,6 +338,7 @@ fn wgmma_has_the_bits_of_mma_sync() {
     if gpu.stream.has_warpgroups() {
         assert!(gpu.warpgroups_agree().unwrap());
         assert!(gpu.units_agree().unwrap());
+        assert!(gpu.waves_agree().unwrap());
         assert!(gpu.warpgroups, "what the GPU was asked when it was opened");
     }
 }
