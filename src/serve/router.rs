@@ -17,11 +17,10 @@ use super::app::App;
 use super::encoders::OfTexts;
 use super::error::{ApiError, Code, ErrorBody};
 use super::models::{ModelEntry, ModelList};
-use super::request::chat::{ChatRequest, Turn};
+use super::request::chat::ChatRequest;
 use super::request::completions::CompletionRequest;
 use super::request::decoding::Decoding;
 use super::request::fields::quoted;
-use super::request::format::Formats;
 use super::response::reply::Reply;
 use super::texts::{EmbeddingRequest, Embeddings, Ranking, RerankRequest};
 use super::{case, completion, guard, models, status, texts, tokenize};
@@ -77,11 +76,11 @@ fn api() -> Vec<Route> {
             .gives(of::<ModelEntry>),
         Route::post("/v1/chat/completions", "The answer to a chat", completion::chat)
             .also(&["/chat/completions"])
-            .takes(&[of::<ChatRequest>, of::<Turn>, of::<Decoding>, of::<Formats>])
+            .takes(&[of::<ChatRequest>, of::<Decoding>])
             .gives(of::<Reply>),
         Route::post("/v1/completions", "What follows a text", completion::complete)
             .also(&["/completions"])
-            .takes(&[of::<CompletionRequest>, of::<Decoding>, of::<Formats>])
+            .takes(&[of::<CompletionRequest>, of::<Decoding>])
             .gives(of::<Reply>),
         Route::post("/v1/embeddings", "Vectors of texts", texts::embed)
             .also(&["/embeddings"])

@@ -27,7 +27,7 @@ use super::queue::Place;
 use super::request::chat::ChatRequest;
 use super::request::fields::{Seed, listed, request};
 use super::response::events::{Answering, Started, Work};
-use super::response::reply::{Choice, Delta, Head, Own, Usage};
+use super::response::reply::{Choice, Delta, Own, Reply, Usage};
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, Worked};
@@ -110,7 +110,7 @@ impl Case {
 /// A case as it is worked on. Dropping it stops the work. Whoever does not read keeps a place in the queue until then.
 pub struct SystemAnswer {
     ask: Arc<Ask>,
-    head: Head,
+    head: Reply,
     ignored: Vec<String>,
     events: UnboundedReceiver<CaseEvent>,
     stop: Arc<AtomicBool>,
@@ -207,7 +207,7 @@ impl SystemAnswer {
         let place = app.queue()?.enter(1, 0, caller)?;
         let (sender, events) = unbounded_channel();
         let answering = SystemAnswer {
-            head: Head::new(true, &ask.system.id, &ask.system.fingerprint),
+            head: Reply::new(true, &ask.system.id, &ask.system.fingerprint),
             ignored: listed(ignored),
             events,
             stop: Arc::default(),
@@ -254,7 +254,7 @@ impl Answering for SystemAnswer {
         self.worked.is_some()
     }
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &Reply {
         &self.head
     }
 

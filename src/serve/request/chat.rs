@@ -18,6 +18,11 @@ pub struct ChatRequest {
     #[serde(default)]
     logprobs: bool,
     top_logprobs: Option<Whole<0, MOST_LOGPROBS>>,
+    enable_thinking: Option<bool>,
+    #[serde(default)]
+    chat_template_kwargs: TemplateArguments,
+    /// Only `none` has an effect.
+    reasoning_effort: Option<String>,
     #[serde(flatten)]
     rest: Fields,
     /// Whether the model is to think, if the request says so.
@@ -46,7 +51,6 @@ impl ChatRequest {
         let given = fields.iter().filter(is_asking);
         let mut given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
         let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
-        let turn = take(&mut fields, |own: &mut Turn| &mut own.rest)?;
         request.decoding = Decoding::take(&mut fields)?;
         if request.top_logprobs.is_some_and(|top| top.0 > 0) && !request.logprobs {
             let message = "top_logprobs is given without logprobs: true";
@@ -56,14 +60,15 @@ impl ChatRequest {
         let mut ignored = names(&fields);
         request.texts = messages(std::mem::take(&mut request.messages), &mut ignored)?;
         ignored.append(&mut request.decoding.ignored);
-        ignored.extend(unknown("chat_template_kwargs", &turn.chat_template_kwargs.rest));
-        let thinks_not = turn.reasoning_effort.map(|effort| effort == "none");
+        let TemplateArguments { enable_thinking, rest } = &request.chat_template_kwargs;
+        ignored.extend(unknown("chat_template_kwargs", rest));
+        let thinks_not = request.reasoning_effort.as_ref().map(|effort| effort == "none");
         if thinks_not == Some(false) {
             request.decoding.without_effect.push("reasoning_effort");
         }
         request.thinks = agreed([
-            ("chat_template_kwargs.enable_thinking", turn.chat_template_kwargs.enable_thinking),
-            ("enable_thinking", turn.enable_thinking),
+            ("chat_template_kwargs.enable_thinking", *enable_thinking),
+            ("enable_thinking", request.enable_thinking),
             ("reasoning_effort", (thinks_not == Some(true)).then_some(false)),
         ])?;
         Ok(ChatRequest { given, ignored, ..request })
@@ -73,18 +78,6 @@ impl ChatRequest {
     pub fn logprobs(&self) -> Option<usize> {
         self.logprobs.then(|| self.top_logprobs.map_or(0, Whole::count))
     }
-}
-
-/// How the model's turn begins.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Turn {
-    enable_thinking: Option<bool>,
-    chat_template_kwargs: TemplateArguments,
-    /// Only `none` has an effect.
-    reasoning_effort: Option<String>,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::fields::{
     Fields, MOST, Real, Seed, TextOrList, Whole, agreed, asks_for_nothing, take, unknown,
 };
-use super::format::{self, Format};
+use super::format::{self, Format, Guide, ResponseFormat};
 use crate::engine::Sampling;
 use crate::serve::error::{ApiError, Code};
 
@@ -43,6 +43,8 @@ pub struct Decoding {
     max_completion_tokens: Option<Whole<0, MOST>>,
     stream: bool,
     stream_options: Option<Streaming>,
+    response_format: Option<ResponseFormat>,
+    structured_outputs: Option<Guide>,
     #[serde(skip)]
     pub format: Option<Format>,
     /// Unknown fields of inner objects.
@@ -69,7 +71,8 @@ impl Decoding {
     /// What is known and not supported; values that no model can be asked for.
     pub fn take(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let mut decoding = take(fields, |own: &mut Decoding| &mut own.rest)?;
-        decoding.format = format::take_only(fields, &mut decoding.ignored)?;
+        let (first, second) = (decoding.response_format.take(), decoding.structured_outputs.take());
+        decoding.format = format::only(first, second, &mut decoding.ignored)?;
         decoding.refuse_unsupported(fields)?;
         let newer = decoding.max_completion_tokens;
         decoding.max_tokens =

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::{Fields, take, unknown};
+use super::fields::{Fields, unknown};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
@@ -19,17 +19,8 @@ pub struct Format {
     pub grammar: Grammar,
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Formats {
-    response_format: Option<ResponseFormat>,
-    structured_outputs: Option<Guide>,
-    #[serde(flatten)]
-    rest: Fields,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ResponseFormat {
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct ResponseFormat {
     #[serde(rename = "type")]
     kind: Kind,
     json_schema: Option<NamedSchema>,
@@ -37,7 +28,7 @@ struct ResponseFormat {
     rest: Fields,
 }
 
-#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
     Text,
@@ -45,7 +36,7 @@ enum Kind {
     JsonSchema,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct NamedSchema {
     schema: Option<Value>,
     #[serde(flatten)]
@@ -53,9 +44,9 @@ struct NamedSchema {
 }
 
 /// One of vLLM's forms.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Guide {
+pub enum Guide {
     Json(Value),
     Regex(String),
     Choice(Vec<String>),
@@ -63,16 +54,15 @@ enum Guide {
     Grammar(String),
 }
 
-/// The format that the fields of [`Formats`] give, if any; `ignored` gets what is unknown inside.
+/// The format that the fields give, if any; `ignored` gets what is unknown inside.
 ///
 /// # Errors
 /// Several formats; an unsupported one; a grammar that is too long.
-pub fn take_only(
-    fields: &mut Fields,
+pub fn only(
+    response_format: Option<ResponseFormat>,
+    structured_outputs: Option<Guide>,
     ignored: &mut Vec<String>,
 ) -> Result<Option<Format>, ApiError> {
-    let Formats { response_format, structured_outputs, .. } =
-        take(fields, |own: &mut Formats| &mut own.rest)?;
     let first = response_format.map(|format| format.read(ignored)).transpose()?.flatten();
     let second = structured_outputs.map(Guide::read).transpose()?;
     match (first, second) {
@@ -160,6 +150,7 @@ fn bounded(
 
 #[cfg(test)]
 mod tests {
+    use super::super::decoding::Decoding;
     use super::super::fields::parse;
     use super::*;
 
@@ -168,10 +159,9 @@ mod tests {
     }
 
     fn with_ignored(body: Value) -> Result<(Option<Grammar>, Vec<String>), ApiError> {
-        let mut ignored = Vec::new();
         let mut fields = parse(body.to_string().as_bytes()).unwrap();
-        let read = take_only(&mut fields, &mut ignored)?;
-        Ok((read.map(|format| format.grammar), ignored))
+        let read = Decoding::take(&mut fields)?;
+        Ok((read.format.map(|format| format.grammar), read.ignored))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
 use super::events::{Answering, Started};
 use super::logprobs::{self, ListWriter, Lists, Offset};
-use super::reply::{self, Choice, Head, Logprobs, Own};
+use super::reply::{self, Choice, Logprobs, Own, Reply};
 use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request::digest;
 use crate::record::{FinishReason, Usage};
@@ -60,7 +60,7 @@ pub struct Wanted {
 
 /// A response and its choices. Requests of choices that have not ended are cancelled on drop.
 pub struct Answer {
-    head: Head,
+    head: Reply,
     wanted: Wanted,
     /// Fields of the request that had no effect.
     ignored: Vec<String>,
@@ -159,7 +159,7 @@ impl Wanted {
         let stream = decoding.streaming();
         let is_chat = matches!(self.form, Form::Chat { .. });
         let answering = Answer {
-            head: Head::new(is_chat, &model.id, &model.fingerprint),
+            head: Reply::new(is_chat, &model.id, &model.fingerprint),
             ignored: listed(&ignored),
             seed,
             digest,
@@ -246,7 +246,8 @@ impl Answer {
         let choice = &mut self.choices[index];
         let mut delta = match event {
             Event::Admitted { .. } => {
-                return Ok(self.head.is_chat.then(|| Choice::begun(index)));
+                let is_chat = matches!(self.wanted.form, Form::Chat { .. });
+                return Ok(is_chat.then(|| Choice::begun(index)));
             }
             Event::Piece { text, tokens, logprobs } => {
                 match choice.last_at.replace(at) {
@@ -354,7 +355,7 @@ impl Answering for Answer {
         self.choices.iter().all(|choice| choice.done.is_some())
     }
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &Reply {
         &self.head
     }
 

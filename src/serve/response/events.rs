@@ -13,7 +13,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::reply::{Choice, Head, Own, Reply, Usage};
+use super::reply::{Choice, Own, Reply, Usage};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::{About, Pending, Received};
 use crate::serve::error::ApiError;
@@ -33,7 +33,8 @@ pub trait Answering: Send + 'static {
 
     fn is_done(&self) -> bool;
 
-    fn head(&self) -> &Head;
+    /// The response without its choices.
+    fn head(&self) -> &Reply;
 
     /// Of what has ended.
     fn used(&self) -> Usage;
@@ -61,10 +62,10 @@ impl<A: Answering> Started<A> {
             Some(options) => Ok(work.streamed(options)),
             None => {
                 let choices = work.finish().await?;
-                let mut reply = work.answering.head().reply(false, choices);
-                reply.usage = Some(work.answering.used());
-                reply.wardround = Some(work.answering.own());
-                Ok(Json(reply).into_response())
+                let answering = &work.answering;
+                let (usage, wardround) = (Some(answering.used()), Some(answering.own()));
+                let head = answering.head().clone();
+                Ok(Json(Reply { choices, usage, wardround, ..head }).into_response())
             }
         }
     }
@@ -141,7 +142,7 @@ fn about(answering: &impl Answering) -> About {
     let (output, finish) = answering.output();
     About {
         model: head.model.clone(),
-        fingerprint: head.fingerprint.clone(),
+        fingerprint: head.system_fingerprint.clone(),
         seed: Some(own.seed as u64),
         request: own.request,
         output,
@@ -190,10 +191,10 @@ impl<A: Answering> Streamed<A> {
     fn chunks(&mut self, choices: Vec<Choice>) -> String {
         let answering = &self.work.answering;
         let (head, is_done) = (answering.head(), answering.is_done());
-        let chunks = choices.into_iter().map(|choice| head.reply(true, vec![choice]));
+        let chunks = choices.into_iter().map(|choice| head.chunk(vec![choice]));
         let mut chunks: Vec<Reply> = chunks.collect();
         if is_done && self.options.include_usage == Some(true) {
-            chunks.push(Reply { usage: Some(answering.used()), ..head.reply(true, Vec::new()) });
+            chunks.push(Reply { usage: Some(answering.used()), ..head.chunk(Vec::new()) });
         }
         if let Some(last) = chunks.last_mut().filter(|_| is_done) {
             last.wardround = Some(answering.own());

@@ -42,7 +42,7 @@ fn token_id(id: u32) -> String {
 }
 
 /// A token of a chat with its log-probability, and those of the likeliest in its place.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TokenLogprob {
     #[serde(flatten)]
     chosen: Candidate,
@@ -50,7 +50,7 @@ pub struct TokenLogprob {
     top_logprobs: Option<Vec<Candidate>>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 struct Candidate {
     token: String,
     logprob: f64,
@@ -78,7 +78,7 @@ pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Logprobs {
 }
 
 /// The four lists of text completions, which have an entry for each token.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Lists {
     tokens: Vec<String>,
     token_logprobs: Vec<Option<f64>>,

@@ -11,7 +11,7 @@ use super::logprobs::{Lists, TokenLogprob};
 use crate::record;
 
 /// A completion, or a chunk of one.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reply {
     pub id: String,
     pub object: &'static str,
@@ -26,7 +26,7 @@ pub struct Reply {
     pub wardround: Option<Own>,
 }
 
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Choice {
     pub index: usize,
     /// Of a whole chat.
@@ -42,7 +42,7 @@ pub struct Choice {
     pub finish_reason: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Message {
     role: &'static str,
     content: String,
@@ -51,7 +51,7 @@ pub struct Message {
     refusal: Option<String>,
 }
 
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
@@ -61,7 +61,7 @@ pub struct Delta {
     pub reasoning_content: Option<String>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Logprobs {
     Chat { content: Vec<TokenLogprob>, refusal: Option<String> },
@@ -100,7 +100,7 @@ impl Usage {
 }
 
 /// What no other server's responses have: the seed, the request's digest, the fields without effect; of a system its item and record.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Own {
     pub seed: i64,
     pub request: String,
@@ -118,39 +118,29 @@ pub fn new_id(prefix: &str) -> String {
     format!("{prefix}-{:x}-{:x}", since.as_micros(), COUNTER.fetch_add(1, Relaxed))
 }
 
-/// What all chunks of a response have.
-pub struct Head {
-    pub id: String,
-    pub created: u64,
-    pub model: String,
-    pub fingerprint: String,
-    pub is_chat: bool,
-}
-
-impl Head {
-    /// With an id that is unique.
-    pub fn new(is_chat: bool, model: &str, fingerprint: &str) -> Head {
-        let id = new_id(if is_chat { "chatcmpl" } else { "cmpl" });
+impl Reply {
+    /// What all chunks of a response have, without a choice. Its id is unique.
+    pub fn new(is_chat: bool, model: &str, fingerprint: &str) -> Reply {
+        let (object, prefix) =
+            if is_chat { ("chat.completion", "chatcmpl") } else { ("text_completion", "cmpl") };
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (model, fingerprint) = (model.to_owned(), fingerprint.to_owned());
-        Head { id, created: since.as_secs(), model, fingerprint, is_chat }
-    }
-
-    pub fn reply(&self, is_chunk: bool, choices: Vec<Choice>) -> Reply {
         Reply {
-            id: self.id.clone(),
-            object: match (self.is_chat, is_chunk) {
-                (false, _) => "text_completion",
-                (true, false) => "chat.completion",
-                (true, true) => "chat.completion.chunk",
-            },
-            created: self.created,
-            model: self.model.clone(),
-            system_fingerprint: self.fingerprint.clone(),
-            choices,
+            id: new_id(prefix),
+            object,
+            created: since.as_secs(),
+            model: model.to_owned(),
+            system_fingerprint: fingerprint.to_owned(),
+            choices: Vec::new(),
             usage: None,
             wardround: None,
         }
+    }
+
+    /// A chunk with these choices.
+    pub fn chunk(&self, choices: Vec<Choice>) -> Reply {
+        let is_chat = self.object == "chat.completion";
+        let object = if is_chat { "chat.completion.chunk" } else { self.object };
+        Reply { object, choices, ..self.clone() }
     }
 }
 
