@@ -116,8 +116,7 @@ mod tests {
     fn a_search_of_an_earlier_attempt_is_not_made_again_unless_its_texts_were_not_kept() {
         let (mut panel, _calls) = panel(&[], Script::new(|_, _| String::new()));
         let key = SearchKey { dataset: "d".into(), run: 1, item: "n".into(), round: 0, step: 0 };
-        let request =
-            SearchRequest { query: "q".into(), retrieve_top_k: 1, rerank_top_k: 1, salt: None };
+        let request = SearchRequest { query: "q".into(), retrieve_top_k: 1, rerank_top_k: 1 };
         panel.retriever = None;
         let missing = panel.search(key.clone(), &request).unwrap_err();
         assert!(matches!(missing, PanelError::NoCorpus));
@@ -160,12 +159,7 @@ mod tests {
         for (step, query) in ["", " \n", "long"].into_iter().enumerate() {
             let step = step as u32;
             let key = SearchKey { dataset: "d".into(), run: 1, item: "n".into(), round: 0, step };
-            let request = SearchRequest {
-                query: query.into(),
-                retrieve_top_k: 9,
-                rerank_top_k: 9,
-                salt: None,
-            };
+            let request = SearchRequest { query: query.into(), retrieve_top_k: 9, rerank_top_k: 9 };
             let line = panel.search(key, &request).unwrap();
             assert_eq!((line.shown.len(), line.query_cut), (usize::from(step == 2), step == 2));
             assert_eq!(searches.try_recv().unwrap(), line);

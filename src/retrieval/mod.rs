@@ -34,8 +34,6 @@ pub struct SearchRequest {
     pub retrieve_top_k: usize,
     /// Of these, passages that are shown at most.
     pub rerank_top_k: usize,
-    /// Whose results it may share: those of an equal salt. It has no part in what is found.
-    pub salt: Option<[u8; 16]>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

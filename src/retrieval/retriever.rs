@@ -1,7 +1,6 @@
 //! What answers searches, one after another: it owns corpora, encoder and reranker, and remembers what it has answered last.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::corpora::Corpora;
@@ -13,7 +12,7 @@ use crate::encoder::{Encoder, Reranker};
 use crate::ops::{Cpu, Device};
 use crate::record::SearchTimes;
 
-/// Results that are remembered, of some ten kilobytes each: those of a long run's items at work, and no more of a server's.
+/// Results that are remembered, of some ten kilobytes each: more than a run's items at work ask for.
 const MOST_KNOWN: usize = 4096;
 
 /// The corpora of runs and what searches them, each time on all threads.
@@ -116,23 +115,11 @@ impl Retrieve for Retriever {
             let took = SearchTimes::default();
             return Ok(SearchResult { took, is_cached: true, ..result.clone() });
         }
-        let result = try_answer(searcher, request)?;
+        let result = searcher.answer(request)?;
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
         known.insert(request.clone(), result.clone());
         Ok(result)
     }
-}
-
-/// Searches. A panic is the error of this search, and others go on: it changes nothing that the next one reads.
-fn try_answer(searcher: &Searcher, request: &SearchRequest) -> Result<SearchResult, Failure> {
-    catch_unwind(AssertUnwindSafe(|| searcher.answer(request))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let reason = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
-        Err(Failure::machine(
-            format!("a search ended in a panic: {reason}"),
-            "report it with the query; other searches go on",
-        ))
-    })
 }

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::corpus::CorpusError;
 use crate::corpus::build::tests::Sources;
-use crate::corpus::embed::Embed;
 use crate::corpus::fake::FakeEncoder;
 use crate::corpus::store::manifest::{Manifest, ManifestFile};
-use crate::encoder::{Document, Embedded};
 use crate::ops::Cpu;
 
 fn options(sources: &Sources) -> RetrieverOptions {
@@ -31,7 +28,7 @@ fn start(options: &RetrieverOptions) -> Retriever {
 }
 
 fn request(query: &str) -> SearchRequest {
-    SearchRequest { query: query.to_owned(), retrieve_top_k: 10, rerank_top_k: 5, salt: None }
+    SearchRequest { query: query.to_owned(), retrieve_top_k: 10, rerank_top_k: 5 }
 }
 
 fn sources() -> Sources {
@@ -84,11 +81,6 @@ fn searches_alone_and_at_once_have_equal_results() {
     assert_eq!(alone, together);
     let again = one.search(&request(&queries[0])).unwrap();
     assert!(again.is_cached && without_times(again) == alone[0]);
-    // Whoever has another salt does not learn that somebody asked the same.
-    let salted = SearchRequest { salt: Some([1; 16]), ..request(&queries[0]) };
-    let other = one.search(&salted).unwrap();
-    assert!(!other.is_cached && without_times(other) == alone[0]);
-    assert!(one.search(&salted).unwrap().is_cached);
 }
 
 #[test]
@@ -182,43 +174,6 @@ fn a_text_that_was_changed_is_an_error_and_never_a_passage() {
     let is_told = error.contains("out/texts.bin is damaged: chunk ")
         && error.ends_with(" has another sum than chunks.bin says");
     assert!(is_told, "{error}");
-}
-
-/// An encoder that panics at one word.
-struct Fragile(FakeEncoder);
-
-impl Embed for Fragile {
-    fn identity(&self) -> Result<toml::Table, CorpusError> {
-        self.0.identity()
-    }
-
-    fn is_normalised(&self) -> bool {
-        true
-    }
-
-    fn width(&self) -> usize {
-        self.0.width()
-    }
-
-    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError> {
-        self.0.embed(documents)
-    }
-
-    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError> {
-        assert!(!queries.iter().any(|query| query.contains("snake")), "index out of bounds");
-        self.0.embed_queries(queries)
-    }
-}
-
-#[test]
-fn a_panic_is_the_error_of_its_search_and_searching_goes_on() {
-    let sources = sources();
-    let retriever = Retriever::with(options(&sources), Box::new(Fragile(FakeEncoder::new())));
-    for _ in 0..2 {
-        let error = retriever.search(&request("snake bite")).unwrap_err();
-        assert!(error.to_string().contains("index out of bounds"), "{error}");
-        assert!(!retriever.search(&request("fever drug")).unwrap().shown.is_empty());
-    }
 }
 
 #[test]

@@ -294,8 +294,8 @@ impl<'a, T> Case<'a, T> {
         let (dataset, item) = (dataset.to_owned(), item.id().to_owned());
         let SearchPlace { round, step } = place;
         let key = SearchKey { dataset, run, item, round, step };
-        let (query, salt) = (query.to_owned(), panel.salt);
-        panel.search(key, &SearchRequest { query, retrieve_top_k, rerank_top_k, salt })
+        let query = query.to_owned();
+        panel.search(key, &SearchRequest { query, retrieve_top_k, rerank_top_k })
     }
 
     /// The seed of a random draw of the protocol itself.

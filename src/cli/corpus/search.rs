@@ -83,7 +83,6 @@ impl Search {
             query: query.to_owned(),
             retrieve_top_k: self.top_k,
             rerank_top_k: self.rerank_top_k,
-            salt: None,
         };
         let print = |request: &SearchRequest, result: &SearchResult| {
             let value = serde_json::json!({
