@@ -129,24 +129,11 @@ impl ServedEncoder {
     /// The entry in the list of models.
     pub fn entry(&self) -> ModelEntry {
         let ServedEncoder { id, reader, identity, root, .. } = self;
-        let mut own = json!({
-            "kind": reader.kind(),
-            "output": identity.output,
-            "document": identity.document,
-            "weights_sha256": identity.weights_sha256,
-            "tokenizer_sha256": identity.tokenizer_sha256,
-            "dtype": identity.dtype,
-            "quantisation": identity.quantisation,
-            "device_kind": identity.device_kind,
-            "fingerprint": self.fingerprint,
-            "synthetic": self.is_synthetic,
-            "notice": self.notice,
-        });
-        if let Reader::Encoder(encoder) = &**reader {
-            own["dimensions"] = encoder.width().into();
-            own["normalised"] = identity.normalised.into();
-            own["query"] = identity.query.as_str().into();
-        }
+        let mut own = json!(identity);
+        own["kind"] = json!(reader.kind());
+        own["fingerprint"] = self.fingerprint.as_str().into();
+        own["synthetic"] = self.is_synthetic.into();
+        own["notice"] = self.notice.into();
         ModelEntry::new(id, root.clone(), Some(reader.max_tokens()), own)
     }
 }

@@ -1,8 +1,9 @@
 //! Loads what `serve` serves: models with their names in the API, systems on these models, encoders and rerankers.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use itertools::Itertools;
 
 use crate::cli::flags::SystemFlags;
 use crate::cli::sandboxed::Paths;
@@ -103,17 +104,6 @@ fn encoders_device(devices: &[Device], hardware: &Hardware) -> Result<Device, Fa
     }
 }
 
-fn refuse_equal_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
-    let mut seen = HashSet::new();
-    match names.find(|name| !seen.insert(*name)) {
-        None => Ok(()),
-        Some(name) => Err(Failure::usage(
-            format!("two models or systems are named {name}"),
-            "give a model another name: NAME=MODEL; a system is served once",
-        )),
-    }
-}
-
 /// The models and systems to serve, and the options they are loaded with.
 pub struct Sources {
     named: Vec<NamedModel>,
@@ -148,7 +138,13 @@ impl Sources {
         let specs = systems.specs(&named, &hardware, &hub)?;
         let models = named.iter().map(|model| &*model.name);
         let models = models.chain(encoders.iter().map(|encoder| &*encoder.name));
-        refuse_equal_names(models.chain(specs.iter().map(|spec| spec.config.entry.name)))?;
+        let all = models.chain(specs.iter().map(|spec| spec.config.entry.name));
+        if let Some(name) = all.duplicates().next() {
+            return Err(Failure::usage(
+                format!("two models or systems are named {name}"),
+                "give a model another name: NAME=MODEL; a system is served once",
+            ));
+        }
         Ok(Sources { named, encoders, specs, hardware, hub })
     }
 

@@ -62,48 +62,38 @@ enum CaseEvent {
     Ended(Result<Worked, ApiError>),
 }
 
-/// A case, which waits for a thread.
-struct Case {
-    ask: Arc<Ask>,
-    stop: Arc<AtomicBool>,
-    events: UnboundedSender<CaseEvent>,
-    /// The salt of its prefix cache.
-    salt: Option<[u8; 16]>,
+/// Works on a case, and tells of it.
+fn work(ask: &Ask, options: CaseOptions, events: &UnboundedSender<CaseEvent>, running: &Gauge) {
+    // If the receiver is gone, so is the client.
+    let tell = |event| drop(events.send(event));
+    if options.stop.load(Relaxed) {
+        return;
+    }
+    running.inc();
+    tell(CaseEvent::Begun);
+    let worked = catch_unwind(AssertUnwindSafe(|| worked(ask, options, events.clone())));
+    running.dec();
+    tell(CaseEvent::Ended(worked.unwrap_or_else(|_| Err(ApiError::failed()))));
 }
 
-impl Case {
-    fn work(&self, running: &Gauge) {
-        // If the receiver is gone, so is the client.
-        let tell = |event| drop(self.events.send(event));
-        if self.stop.load(Relaxed) {
-            return;
+fn worked(
+    Ask { system, item, param, .. }: &Ask,
+    options: CaseOptions,
+    events: UnboundedSender<CaseEvent>,
+) -> Result<Worked, ApiError> {
+    let on_call = move |call: &CallLine| drop(events.send(CaseEvent::Call(call.clone())));
+    let worked = system.seated.work(item, options, on_call).map_err(|error| match error {
+        PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
+        // The prompts are the system's; where they leave no room, the item's text is too long.
+        error => {
+            let error = ApiError::from(error);
+            let is_long = error.code == Code::ContextLengthExceeded;
+            ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
         }
-        running.inc();
-        tell(CaseEvent::Begun);
-        let worked = catch_unwind(AssertUnwindSafe(|| self.worked()));
-        running.dec();
-        tell(CaseEvent::Ended(worked.unwrap_or_else(|_| Err(ApiError::failed()))));
-    }
-
-    fn worked(&self) -> Result<Worked, ApiError> {
-        let Ask { system, item, seed, param, .. } = &*self.ask;
-        let (salt, stop, events) = (self.salt, self.stop.clone(), self.events.clone());
-        let options = CaseOptions { seed: *seed, run: 1, salt, stop };
-        let on_call = move |call: &CallLine| drop(events.send(CaseEvent::Call(call.clone())));
-        let worked = system.seated.work(item, options, on_call);
-        let worked = worked.map_err(|error| match error {
-            PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
-            // The prompts are the system's; where they leave no room, the item's text is too long.
-            error => {
-                let error = ApiError::from(error);
-                let is_long = error.code == Code::ContextLengthExceeded;
-                ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
-            }
-        })?;
-        match worked.line.error() {
-            None => Ok(worked),
-            Some(error) => Err(ApiError::new(Code::Internal, error)),
-        }
+    })?;
+    match worked.line.error() {
+        None => Ok(worked),
+        Some(error) => Err(ApiError::new(Code::Internal, error)),
     }
 }
 
@@ -216,9 +206,9 @@ impl SystemAnswer {
             ask: Arc::new(ask),
         };
         let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
-        let case = Case { ask, stop, events: sender, salt: caller.map(Caller::salt) };
+        let options = CaseOptions { seed: ask.seed, run: 1, salt: caller.map(Caller::salt), stop };
         let running = app.metrics.cases.clone();
-        app.cases.add(turn(caller), move || case.work(&running));
+        app.cases.add(turn(caller), move || work(&ask, options, &sender, &running));
         Ok(answering)
     }
 }
