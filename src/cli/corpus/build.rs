@@ -12,7 +12,7 @@ use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::{self as builder, BATCH, BuildOptions};
-use crate::corpus::embed::{Embed, encoder_options};
+use crate::corpus::embed::encoder_options;
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::Compute;
@@ -96,7 +96,19 @@ impl Build {
             search_dims: self.search_dims,
             limit: self.limit,
         };
-        run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress)
+        let mut reported = Instant::now();
+        builder::Build::begin(&options, &encoder)?.run(&encoder, BATCH, &mut |chunks| {
+            if reported.elapsed().as_secs() >= 10 {
+                self.progress.note(format!("{chunks} chunks"));
+                reported = Instant::now();
+            }
+            Ok(())
+        })?;
+        let corpus = Corpus::open(&options.out)?;
+        let manifest = corpus.manifest();
+        let documents = count(manifest.documents as usize, "document");
+        self.progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
+        Ok(console::say(corpus.id())?)
     }
 
     fn encoder_options(&self) -> Result<EncoderOptions, Failure> {
@@ -108,22 +120,4 @@ impl Build {
         options.quantisation = self.compute.quant;
         Ok(options)
     }
-}
-
-/// Runs the build to its end and prints the corpus's id.
-fn run(build: builder::Build, encoder: &dyn Embed, progress: QuietFlag) -> Result<(), Failure> {
-    let directory = build.directory().to_owned();
-    let mut reported = Instant::now();
-    build.run(encoder, BATCH, &mut |chunks| {
-        if reported.elapsed().as_secs() >= 10 {
-            progress.note(format!("{chunks} chunks"));
-            reported = Instant::now();
-        }
-        Ok(())
-    })?;
-    let corpus = Corpus::open(&directory)?;
-    let manifest = corpus.manifest();
-    let documents = count(manifest.documents as usize, "document");
-    progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
-    Ok(console::say(corpus.id())?)
 }

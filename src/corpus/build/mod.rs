@@ -144,11 +144,6 @@ impl Build {
         }
     }
 
-    /// Where the corpus is going to be.
-    pub fn directory(&self) -> &Path {
-        &self.out
-    }
-
     /// Goes on to the end. `tell` is told the chunks that are done, and its error ends the build as a kill would.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ fn a_corpus_holds_what_its_sources_hold() {
     assert_eq!(corpus.full_vectors().unwrap().dims(), 16);
     let own = first as usize..corpus.len();
     assert_eq!(corpus.ranges(&["own".to_owned()]), std::slice::from_ref(&own));
-    assert!(verify(corpus.directory()).unwrap().iter().all(|check| check.problem.is_none()));
+    assert!(verify(&sources.path("out")).unwrap().iter().all(|check| check.problem.is_none()));
     let lines = segments::read_lines(&sources.path("out/build.jsonl")).unwrap();
     assert_eq!(lines.last().unwrap().empty, ["rows/r7", "rows/r57", "ward/inner/empty.txt"]);
 }

@@ -78,15 +78,11 @@ impl Corpus {
         if vectors.full_dims.is_some() {
             self.full_vectors()?;
         }
-        let mut end = 0;
-        for source in sources {
+        let end = sources.iter().try_fold(0, |end, source| {
             let [start, next] = source.range;
-            if start != end || next < start {
-                break;
-            }
-            end = next;
-        }
-        match end == *chunks {
+            (start == end && next >= start).then_some(next)
+        });
+        match end == Some(*chunks) {
             true => Ok(()),
             false => {
                 Err(self.damaged(MANIFEST, "the ranges of its sources do not hold its chunks"))
@@ -97,10 +93,6 @@ impl Corpus {
     /// Of a file that `corpus.toml` does not list, none.
     fn bytes(&self, name: &str) -> &[u8] {
         self.maps.get(name).map_or(&[], |map| &**map)
-    }
-
-    pub fn directory(&self) -> &Path {
-        &self.directory
     }
 
     pub fn manifest(&self) -> &Manifest {
