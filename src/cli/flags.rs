@@ -1,12 +1,8 @@
 //! The flags shared by the commands that run a panel, and how they fill in a spec.
 
 mod retrieval;
-#[cfg(feature = "serve")]
-mod systems;
 
 pub use retrieval::{corpus, refuse_idle_reranker, reranker};
-#[cfg(feature = "serve")]
-pub use systems::SystemFlags;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

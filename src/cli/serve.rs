@@ -10,8 +10,8 @@ use std::process::Command;
 use clap::Args;
 
 use self::sources::Sources;
+use self::systems::SystemFlags;
 use super::audit::AuditFlags;
-use super::flags::SystemFlags;
 use super::options::HubFlags;
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use itertools::Itertools;
 
-use crate::cli::flags::SystemFlags;
+use super::systems::SystemFlags;
 use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::corpus::embed::encoder_options;

@@ -1,8 +1,11 @@
 //! The systems of `serve`, with their models and settings.
 
+use clap::Args;
+
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CITED, PanelFlags, SystemFlags, by_default};
+use crate::cli::flags::{CITED, PanelFlags, by_default};
+use crate::cli::options::PromptFlags;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
@@ -10,6 +13,19 @@ use crate::hub::HubOptions;
 use crate::prompts::PromptSet;
 use crate::systems::file::EXTENSION;
 use crate::systems::{SystemConfig, Which};
+
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Systems")]
+pub struct SystemFlags {
+    /// Serve a system under its name, such as medmad, or that of a TOML file, with the models in their order or those after =; may be repeated
+    #[arg(long, value_name = "SYSTEM[=A,B,C]")]
+    pub system: Vec<String>,
+    /// Change a setting of a system, such as medmad.t_max=2, as --set of `run` does; may be repeated
+    #[arg(long, value_name = "SYSTEM.KEY=VALUE")]
+    pub set: Vec<String>,
+    #[command(flatten)]
+    pub prompts: PromptFlags,
+}
 
 impl SystemFlags {
     /// The spec of each system; its panel has the models' names in the API.
