@@ -67,7 +67,7 @@ pub struct Show {
 #[derive(Debug, Args)]
 pub struct Forget {
     /// The directory of the trail, which no other process writes meanwhile
-    pub directory: PathBuf,
+    directory: PathBuf,
     /// The lines whose texts to delete, by number
     #[arg(value_name = "LINE", required_unless_present_any = ["from", "to", "actor", "event", "request"], conflicts_with = "Filter")]
     lines: Vec<u64>,
@@ -79,7 +79,8 @@ pub struct Forget {
 }
 
 impl Verify {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let found = verify(&self.directory, &self.head)?;
         let chain = &found.survey.chain;
         console::say(format!("lines  {}", chain.lines))?;
@@ -112,7 +113,8 @@ impl Verify {
 }
 
 impl Show {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let Show { directory, json, filter } = self;
         let lines = wanted(&directory, &filter.keyed(&directory)?)?;
         if !json {
@@ -129,8 +131,9 @@ impl Show {
 }
 
 impl Forget {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
         let Forget { directory, lines, filter, why } = self;
+        given.write_in(&directory).enter()?;
         let filter = filter.keyed(&directory)?;
         if lines.is_empty() {
             wanted(&directory, &filter)?;

@@ -24,18 +24,10 @@ enum Verb {
 }
 
 impl Bench {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        match &self.verb {
-            Some(Verb::Panel(panel)) => panel.within(given),
-            None if self.model.synth.is_some() => given.write(&self.model.models.root()),
-            None => Ok(given),
-        }
-    }
-
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         match self.verb {
-            Some(Verb::Panel(panel)) => panel.run(),
-            None => self.model.run(),
+            Some(Verb::Panel(panel)) => panel.run(given),
+            None => self.model.run(given),
         }
     }
 }

@@ -24,30 +24,6 @@ pub enum BundleVerb {
 
 run_each!(BundleVerb: Create, Verify);
 
-impl BundleVerb {
-    pub fn within(&self, mut given: Paths) -> Result<Paths, Failure> {
-        match self {
-            // It has no flag to be quiet: a sandbox that holds in part is said.
-            BundleVerb::Verify(_) => {
-                given.is_quiet = false;
-                Ok(given)
-            }
-            BundleVerb::Create(create) => {
-                let models = &create.models;
-                let given = given.models(models, &HubFlags::default().options(true)?.local())?;
-                // Which dataset a file is of is told by the record of the folder that it was fetched into.
-                let data = create.data.iter().filter_map(|path| std::path::absolute(path).ok());
-                let records = data.flat_map(|path| {
-                    let folders = path.ancestors().map(|folder| folder.join(PROVENANCE));
-                    Vec::from_iter(folders)
-                });
-                let given = given.read(records).read([std::env::current_exe()?]);
-                given.write_beside(&create.out)
-            }
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub struct Verify {
     /// The bundle
@@ -58,7 +34,16 @@ pub struct Verify {
 }
 
 impl Request {
-    fn run(mut self) -> Result<(), Failure> {
+    fn run(mut self, given: Paths) -> Result<(), Failure> {
+        let given = given.models(&self.models, &HubFlags::default().options(true)?.local())?;
+        // Which dataset a file is of is told by the record of the folder that it was fetched into.
+        let data = self.data.iter().filter_map(|path| std::path::absolute(path).ok());
+        let records = data.flat_map(|path| {
+            let folders = path.ancestors().map(|folder| folder.join(PROVENANCE));
+            Vec::from_iter(folders)
+        });
+        let given = given.read(records).read([std::env::current_exe()?]);
+        given.write_beside(&self.out)?.enter()?;
         if self.binaries.is_empty() {
             self.binaries.push(std::env::current_exe()?);
         }
@@ -70,7 +55,9 @@ impl Request {
 }
 
 impl Verify {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        // It has no flag to be quiet: a sandbox that holds in part is said.
+        Paths { is_quiet: false, ..given }.enter()?;
         let (bundle, comment) = verify(&self.directory, &self.key)?;
         console::say(format!("signed  {}", console::plain(&comment)))?;
         Ok(console::say(format!("intact  {}", described(&bundle)))?)

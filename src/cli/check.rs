@@ -85,23 +85,19 @@ fn reads_one_note(system: &SystemEntry) -> bool {
 }
 
 impl Check {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        let paths = given.run(&self.spec(self.path())?)?;
-        // A note that is not there leaves no directory.
-        let is_there = self.path().is_none_or(Path::exists);
-        let out = self.out.iter().filter(|_| is_there);
-        self.audit.within(out.into_iter().try_fold(paths, |paths, own| paths.write(own))?)
-    }
-
     /// The note's; `None`: stdin.
     fn path(&self) -> Option<&Path> {
         self.note.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         let path = self.path();
         let options = self.audit.clone().options();
         let spec = self.spec(path)?;
+        // A note that is not there leaves no directory.
+        let mut out = self.out.iter().filter(|_| path.is_none_or(Path::exists));
+        let paths = out.try_fold(given.run(&spec)?, |paths, own| paths.write(own))?;
+        self.audit.within(paths)?.enter()?;
         let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
         let work = || -> Result<Worked, Failure> {
             let note = read(path, self.out.is_some())?;

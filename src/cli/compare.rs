@@ -8,6 +8,7 @@ use super::options::{FigureFormat, OutputFormat};
 use super::report::print;
 use crate::analysis::comparison::compare_runs;
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 
 #[derive(Debug, Args)]
 pub struct Compare {
@@ -23,7 +24,8 @@ pub struct Compare {
 }
 
 impl Compare {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let comparison = compare_runs(&self.runs, self.common)?;
         let format = match self.format {
             OutputFormat::Md => FigureFormat::Md,

@@ -5,6 +5,7 @@ use clap_complete::Shell;
 
 use super::command;
 use super::exit::Failure;
+use super::sandboxed::Paths;
 use crate::console;
 
 #[derive(Debug, Args)]
@@ -15,7 +16,8 @@ pub struct Completions {
 }
 
 impl Completions {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         Ok(console::write(&script(self.shell))?)
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::corpus::store::manifest::BuiltSource;
 use crate::corpus::{Corpus, verify};
@@ -39,7 +40,8 @@ pub struct Verify {
 run_each!(CorpusVerb: Build, Info, Search, Verify);
 
 impl Info {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let corpus = Corpus::open(&self.directory)?;
         let manifest = corpus.manifest();
         console::say(format!(
@@ -84,7 +86,8 @@ impl Info {
 }
 
 impl Verify {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let mut wrong = 0;
         for check in verify::verify(&self.directory)? {
             wrong += usize::from(check.problem.is_some());

@@ -9,7 +9,7 @@ use super::keywords::Keywords;
 use super::models::tell_checks;
 use super::options::{HubFlags, QuietFlag};
 use super::reasons::Reasons;
-use super::sandboxed::folder_of;
+use super::sandboxed::{Paths, folder_of};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, Question};
@@ -64,7 +64,8 @@ pub struct Verify {
 run_each!(Data: Fetch, Ls, Verify, Keywords, Reasons);
 
 impl Fetch {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.fetch()?.enter()?;
         let options = self.hub.options(self.progress.quiet)?;
         // A mistake in a name is reported before anything is fetched.
         let mut cards = Vec::new();
@@ -101,7 +102,8 @@ impl Fetch {
 }
 
 impl List {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         for card in DatasetCard::all() {
             let size = card.size_bytes();
             let size =
@@ -117,13 +119,10 @@ impl List {
 }
 
 impl Verify {
-    /// The one file that is read beside a file of questions.
-    pub fn beside(&self) -> Option<PathBuf> {
-        let name = self.format.and_then(Format::beside)?;
-        Some(folder_of(&self.directory).join(name))
-    }
-
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        // The one file that is read beside a file of questions.
+        let beside = self.format.and_then(Format::beside);
+        given.read(beside.map(|name| folder_of(&self.directory).join(name))).enter()?;
         if let Some(format) = self.format {
             let own = tell_notices(&self.directory, format)?;
             let (path, items) = (self.directory.display(), own.items.len());

@@ -48,23 +48,22 @@ pub struct Demo {
 }
 
 impl Demo {
-    pub fn within(&mut self, given: Paths) -> Result<Paths, Failure> {
-        let paths = match self.real {
-            true => given.run(&self.debate(vec![self.real_model()?])?)?,
-            // The models are made inside too.
-            false => given.write(&self.models.root())?,
-        };
-        paths.write(self.out.get_or_insert_with(free_name))
-    }
-
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let out = self.out.clone().unwrap_or_else(free_name);
         let spec = match self.real {
-            true => self.debate(vec![self.real_model()?])?,
-            false => self.debate(self.models.panel(Shape::Tiny, self.progress)?)?,
+            true => {
+                let spec = self.debate(vec![self.real_model()?])?;
+                given.run(&spec)?.write(&out)?.enter()?;
+                spec
+            }
+            // The models are made inside too.
+            false => {
+                given.write(&self.models.root())?.write(&out)?.enter()?;
+                self.debate(self.models.panel(Shape::Tiny, self.progress)?)?
+            }
         };
         let (run, models) = spec.prepare()?;
         let observer = Arc::new(Terminal::new(self.progress.quiet, None));
-        let out = self.out.unwrap_or_else(free_name);
         let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
         print_debate(&executed.contents, self.real)?;

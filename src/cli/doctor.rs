@@ -23,13 +23,10 @@ pub struct Doctor {
     json: bool,
     #[command(flatten)]
     hub: HubFlags,
-    /// What it is sandboxed with, which it tells.
-    #[arg(skip)]
-    pub within: Paths,
 }
 
 impl Doctor {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         let options = self.hub.options(true)?;
         let build = BuildInfo::own();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -66,7 +63,7 @@ impl Doctor {
                 .map(|card| ("model", format!("{}: {}", card.name, state(card, &here)))),
         );
         // Last, for it stays.
-        let held = self.within.enter()?.unwrap_or_else(|| "off".to_owned());
+        let held = given.enter()?.unwrap_or_else(|| "off".to_owned());
         rows.push(("sandbox", held.trim_start_matches("sandbox: ").to_owned()));
         if !self.json {
             let mut lines = rows.into_iter().map(|(name, text)| format!("{name:10} {text}"));

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::error::Error;
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Args, Subcommand};
 
 use super::inspect::{ModelFlags, read_messages, read_text};
 use super::logprobs::Logprobs;
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::engine::{Constraint, EngineOptions, Grammar, Request, Stop};
 use crate::experiment::hardware::{Compute, DEFAULT_CONTEXT, MOST_DRAFT};
@@ -25,52 +25,27 @@ use crate::panel::{PanelError, SamplingChoice};
 use crate::record::Message;
 use crate::tokenizer::Tokenizer;
 
-/// A completion, unless one of its verbs is asked for.
-#[derive(Debug)]
-pub enum Generate {
-    Completion(Box<OneCompletion>),
-    Other(Other),
+// A completion, unless the verb below it is asked for.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Generate {
+    #[command(subcommand)]
+    verb: Option<Other>,
+    #[command(flatten)]
+    one: Box<OneCompletion>,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Other {
+enum Other {
     /// Print next-token log-probabilities for a token sequence
     Logprobs(Logprobs),
 }
 
-run_each!(Other: Logprobs);
-
-impl Args for Generate {
-    fn augment_args(command: Command) -> Command {
-        let command = Other::augment_subcommands(OneCompletion::augment_args(command));
-        command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Generate::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Generate {
-    fn from_arg_matches(given: &ArgMatches) -> Result<Generate, Error> {
-        match given.subcommand_name() {
-            Some(_) => Other::from_arg_matches(given).map(Generate::Other),
-            None => OneCompletion::from_arg_matches(given)
-                .map(|one| Generate::Completion(Box::new(one))),
-        }
-    }
-
-    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), Error> {
-        *self = Generate::from_arg_matches(given)?;
-        Ok(())
-    }
-}
-
 impl Generate {
-    pub fn run(self) -> Result<(), Failure> {
-        match self {
-            Generate::Completion(one) => one.run(),
-            Generate::Other(other) => other.run(),
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        match self.verb {
+            Some(Other::Logprobs(verb)) => verb.run(given),
+            None => self.one.run(given),
         }
     }
 }
@@ -133,7 +108,8 @@ struct Form {
 }
 
 impl OneCompletion {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let checkpoint = self.model.find()?;
         let files = &checkpoint.files;
         let tokenizer =

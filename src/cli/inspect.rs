@@ -14,15 +14,17 @@ use crate::record::Message;
 #[derive(Debug, Args)]
 pub struct ModelFlags {
     /// Model: a card's name, a hub id or a directory
-    #[arg(long, help_heading = "Model", value_name = "MODEL")]
-    model: String,
+    #[arg(long, help_heading = "Model", value_name = "MODEL", required = true)]
+    model: Option<String>,
     #[command(flatten)]
     hub: HubFlags,
 }
 
 impl ModelFlags {
     pub fn find(&self) -> Result<Checkpoint, Failure> {
-        Ok(resolve(&self.model, &self.hub.options(false)?)?)
+        // Absent only beside a verb that has one of its own.
+        let model = self.model.as_deref().unwrap_or_default();
+        Ok(resolve(model, &self.hub.options(false)?)?)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::serve::keys::{Role, add, read, revoke};
 
@@ -35,7 +36,10 @@ pub enum KeysVerb {
 }
 
 impl KeysVerb {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let (KeysVerb::Add { file, .. } | KeysVerb::Ls { file } | KeysVerb::Revoke { file, .. }) =
+            &self;
+        given.write_beside(file)?.enter()?;
         match self {
             KeysVerb::Add { file, name, role } => console::say(add(&file, &name, role)?)?,
             KeysVerb::Ls { file } => {

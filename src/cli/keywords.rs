@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::asking::{AskFlags, Asking};
+use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
@@ -32,11 +33,12 @@ pub struct Keywords {
     #[arg(long, value_enum)]
     format: Format,
     #[command(flatten)]
-    pub ask: AskFlags,
+    ask: AskFlags,
 }
 
 impl Keywords {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        self.ask.within(given)?.enter()?;
         let template = self.ask.prompts()?.get("keywords/keywords", &["wrong", "corrected"])?;
         let asking = Asking {
             agent: AGENT,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::inspect::ModelFlags;
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::engine::EngineError;
 use crate::experiment::hardware::Compute;
@@ -73,7 +74,8 @@ struct Likely {
 }
 
 impl Logprobs {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let checkpoint = self.model.find()?;
         let config = Config::read(&checkpoint.files.config).map_err(ModelError::from)?;
         refuse_unknown(&self.tokens, &config)?;

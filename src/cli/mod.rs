@@ -1,12 +1,13 @@
 //! The commands. stdout has data, stderr progress. Settings of the machine have environment variables, settings of a run only flags.
 
-/// `run` of an enum of commands: that of the command it holds.
+/// `run` of an enum of commands: that of the command it holds. Each is given what its arguments name, says what else it reads and writes, and
+/// enters the sandbox before its first thread.
 macro_rules! run_each {
     ($verbs:ident: $($(#[$condition:meta])? $verb:ident),+ $(,)?) => {
         impl $verbs {
-            pub fn run(self) -> Result<(), $crate::diagnosis::Failure> {
+            pub fn run(self, given: $crate::cli::sandboxed::Paths) -> Result<(), $crate::diagnosis::Failure> {
                 match self {
-                    $($(#[$condition])? $verbs::$verb(verb) => verb.run()),+
+                    $($(#[$condition])? $verbs::$verb(verb) => verb.run(given)),+
                 }
             }
         }
@@ -63,19 +64,12 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, Subcommand};
 
-use self::audit::AuditVerb;
-use self::corpus::CorpusVerb;
-use self::data::Data;
-use self::generate::Generate;
-#[cfg(feature = "serve")]
-use self::keys::KeysVerb;
 use self::models::Models;
-use self::options::HubFlags;
 pub use self::parse::parse;
-use self::rate::Rate;
 use self::sandboxed::{Paths, SandboxFlag};
 
 use crate::cli::exit::Failure;
+use crate::sandbox::SandboxMode;
 
 /// Panels of small open language models for medical questions, offline and reproducible
 #[derive(Debug, Parser)]
@@ -141,9 +135,9 @@ enum Verb {
     Bundle(bundle::BundleVerb),
     /// Check or show an audit trail, or delete texts that it keeps
     #[command(subcommand)]
-    Audit(AuditVerb),
+    Audit(audit::AuditVerb),
     /// Generate one completion, or print log-probabilities
-    Generate(Generate),
+    Generate(generate::Generate),
     /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),
     /// Show this build, and the devices, memory and models available here
@@ -241,73 +235,11 @@ fn after_help() -> String {
 /// # Errors
 /// The failure of the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { given, sandbox, mut verb } = arguments;
-    let sealed = given.map_or(Ok(()), |mut given| {
-        given.mode = sandbox.sandbox;
-        let within = verb.within(given)?;
-        within.map_or(Ok(()), |within| within.enter().map(drop))
-    });
-    let done = sealed.and_then(|()| verb.run());
+    let Arguments { given, sandbox, verb } = arguments;
+    let mode = given.as_ref().map_or(SandboxMode::Off, |_| sandbox.sandbox);
+    let are_here = matches!(verb, Verb::Selftest(_) | Verb::Models(Models::Verify(_)));
+    let given = given.unwrap_or_default().named(are_here);
+    let done = given.and_then(|given| verb.run(Paths { mode, ..given }));
     sandboxed::remove_empty();
     done
-}
-
-impl Verb {
-    /// What a verb may do beside reading what its arguments name: what its files name in turn, where it writes, whether it talks to others.
-    /// `None`: it is told what its arguments name, and enters the sandbox itself once it knows more.
-    fn within(&mut self, given: Paths) -> Result<Option<Paths>, Failure> {
-        let are_here = matches!(self, Verb::Selftest(_) | Verb::Models(Models::Verify(_)));
-        let given = given.named(are_here)?;
-        Ok(Some(match self {
-            Verb::Demo(verb) => verb.within(given)?,
-            Verb::Run(verb) => verb.within(given)?,
-            Verb::Recipe(verb) => verb.within(given)?,
-            Verb::Resume(verb) => verb.within(given)?,
-            Verb::Check(verb) => verb.within(given)?,
-            Verb::Replay(verb) => verb.within(given)?,
-            Verb::Report(verb) => verb.within(given)?,
-            Verb::Rate(Rate::Export(verb)) => verb.within(given)?,
-            Verb::Data(Data::Fetch(_)) | Verb::Models(Models::Fetch(_)) => given.fetch()?,
-            Verb::Data(Data::Verify(verb)) => given.read(verb.beside()),
-            Verb::Data(Data::Keywords(verb)) => verb.ask.within(given)?,
-            Verb::Data(Data::Reasons(verb)) => verb.ask.within(given)?,
-            Verb::Corpus(verb) => match &**verb {
-                CorpusVerb::Build(verb) => verb.within(given)?,
-                CorpusVerb::Search(verb) => given.corpora(&verb.directories()),
-                CorpusVerb::Info(_) | CorpusVerb::Verify(_) => given,
-            },
-            Verb::Models(Models::Import(verb)) => given.write_beside(&verb.import.directory)?,
-            Verb::Models(Models::Synth(verb)) => given.write_beside(&verb.directory)?,
-            Verb::Models(Models::Ls(_)) | Verb::Selftest(_) => {
-                given.models([], &HubFlags::default().options(true)?)?
-            }
-            Verb::Bench(verb) => verb.within(given)?,
-            Verb::Audit(AuditVerb::Forget(verb)) => given.write_in(&verb.directory),
-            #[cfg(feature = "serve")]
-            Verb::Keys(
-                KeysVerb::Add { file, .. } | KeysVerb::Ls { file } | KeysVerb::Revoke { file, .. },
-            ) => given.write_beside(file)?,
-            #[cfg(feature = "airgap")]
-            Verb::Bundle(verb) => verb.within(given)?,
-            Verb::Verify(_)
-            | Verb::Rate(Rate::Score(_))
-            | Verb::Compare(_)
-            | Verb::Score(_)
-            | Verb::Systems(_)
-            | Verb::Generate(_)
-            | Verb::Models(Models::Verify(_))
-            | Verb::Data(Data::Ls(_))
-            | Verb::Completions(_)
-            | Verb::Audit(AuditVerb::Verify(_) | AuditVerb::Show(_)) => given,
-            #[cfg(feature = "serve")]
-            Verb::Serve(verb) => {
-                verb.within = given;
-                return Ok(None);
-            }
-            Verb::Doctor(verb) => {
-                verb.within = given;
-                return Ok(None);
-            }
-        }))
-    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::options::{HubFlags, QuietFlag};
+use super::sandboxed::Paths;
 use crate::chat::{ChatError, ChatTemplate};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -54,7 +55,7 @@ pub struct Verify {
 #[group(skip)]
 pub struct Import {
     #[command(flatten)]
-    pub import: hub::gguf::Import,
+    import: hub::gguf::Import,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -65,7 +66,7 @@ pub struct Synth {
     #[arg(value_enum)]
     family: Family,
     /// New or empty directory to write to
-    pub directory: PathBuf,
+    directory: PathBuf,
     /// Size
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
@@ -78,13 +79,16 @@ pub struct Synth {
 }
 
 impl Models {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         match self {
-            Models::Ls(flags) => list(&flags.options(true)?.local()),
-            Models::Fetch(fetch) => fetch.run(),
-            Models::Verify(verify) => verify.run(),
-            Models::Import(import) => import.run(),
-            Models::Synth(synth) => synth.run(),
+            Models::Ls(flags) => {
+                given.models([], &HubFlags::default().options(true)?)?.enter()?;
+                list(&flags.options(true)?.local())
+            }
+            Models::Fetch(fetch) => fetch.run(given),
+            Models::Verify(verify) => verify.run(given),
+            Models::Import(import) => import.run(given),
+            Models::Synth(synth) => synth.run(given),
         }
     }
 }
@@ -119,7 +123,8 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
 }
 
 impl Fetch {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.fetch()?.enter()?;
         let options = self.hub.options(self.progress.quiet)?;
         let checkpoint = hub::fetch(&self.model, self.to.as_deref(), &options)?;
         Ok(console::say(checkpoint.directory.display().to_string())?)
@@ -127,7 +132,8 @@ impl Fetch {
 }
 
 impl Verify {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let checkpoint = hub::resolve(&self.model, &HubFlags::default().options(true)?.local())?;
         tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)?;
         try_out(&checkpoint)
@@ -195,7 +201,8 @@ fn describe(status: &Status) -> String {
 }
 
 impl Import {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.write_beside(&self.import.directory)?.enter()?;
         let Import { import, progress } = self;
         import.run()?;
         if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&import.directory) {
@@ -209,7 +216,8 @@ impl Import {
 }
 
 impl Synth {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.write_beside(&self.directory)?.enter()?;
         let recipe = Recipe {
             family: self.family,
             shape: self.shape,

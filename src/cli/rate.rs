@@ -61,12 +61,9 @@ pub struct Score {
 run_each!(Rate: Export, Score);
 
 impl Export {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        given.write(&self.out)
-    }
-
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
         let out = &self.out;
+        given.write(out)?.enter()?;
         refuse_existing(out)?;
         let wanted = self.notes as usize;
         // Finished runs alone.
@@ -92,7 +89,8 @@ impl Export {
 }
 
 impl Score {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let key = Key::read(&self.key)?;
         let (raters, entries) = rater::read_all(&key, &self.ratings)?;
         report::print(&scores::tables(&key, &raters, &entries), self.format)

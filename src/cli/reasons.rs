@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::asking::{AskFlags, Asking};
+use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{Format, Note};
@@ -41,11 +42,12 @@ pub struct Reasons {
     #[arg(long, value_enum)]
     style: Style,
     #[command(flatten)]
-    pub ask: AskFlags,
+    ask: AskFlags,
 }
 
 impl Reasons {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        self.ask.within(given)?.enter()?;
         let style = self.style.to_possible_value();
         let style = style.map_or(String::new(), |value| value.get_name().to_owned());
         let prompts = self.ask.prompts()?;

@@ -72,19 +72,6 @@ impl RecipeVerb {
         self.name.as_deref().unwrap_or_default()
     }
 
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        let is_run = !self.start.dry_run;
-        let paths = self.recipes()?.into_iter().try_fold(given, |paths, mut recipe| {
-            if is_run {
-                return self.output.within(paths, &recipe)?.write(&recipe.out);
-            }
-            recipe.hardware.calls.directory = None;
-            recipe.hub = recipe.hub.local();
-            self.output.within(paths, &recipe)
-        })?;
-        if is_run { self.audit.within(paths) } else { Ok(paths) }
-    }
-
     /// The recipe, or all of a paper.
     fn recipes(&self) -> Result<Vec<RecipeRun>, Failure> {
         if let Some(names) = of_paper(self.name()) {
@@ -95,11 +82,21 @@ impl RecipeVerb {
         Ok(vec![recipe])
     }
 
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         let recipes = self.recipes()?;
         if self.start.dry_run {
+            let paths = recipes.iter().cloned().try_fold(given, |paths, mut recipe| {
+                recipe.hardware.calls.directory = None;
+                recipe.hub = recipe.hub.local();
+                self.output.within(paths, &recipe)
+            })?;
+            paths.enter()?;
             return each(&recipes, |recipe| announce(recipe, &self.output.scorers));
         }
+        let paths = recipes.iter().try_fold(given, |paths, recipe| {
+            self.output.within(paths, recipe)?.write(&recipe.out)
+        })?;
+        self.audit.within(paths)?.enter()?;
         let (flags, audit) = (&self.start.execution, self.audit.options());
         let with = Execution { flags, audit, verb: "recipe" };
         self.output.run(&recipes, with)

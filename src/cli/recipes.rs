@@ -64,24 +64,17 @@ struct New {
 }
 
 impl Recipes {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        match &self.verb {
-            Some(About::New(new)) => given.write_beside(&new.file),
-            Some(About::Ls(_) | About::Show(_)) => Ok(given),
-            None => self.run.within(given),
-        }
-    }
-
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         match self.verb {
-            Some(verb) => verb.run(),
-            None => self.run.run(),
+            Some(verb) => verb.run(given),
+            None => self.run.run(given),
         }
     }
 }
 
 impl List {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         for name in names() {
             let recipe = Recipe::find(name)?;
             let paper = papers().find(|paper| {
@@ -96,14 +89,16 @@ impl List {
 }
 
 impl Show {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let unknown = || RecipeError::Unknown { name: self.name.clone() };
         Ok(console::write(text(&self.name).ok_or_else(unknown)?)?)
     }
 }
 
 impl New {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.write_beside(&self.file)?.enter()?;
         let recipe = &self.file;
         let data = self.data.clone().unwrap_or_else(|| recipe.with_extension("jsonl"));
         let format = self.format.unwrap_or(Format::Mcq);

@@ -44,11 +44,6 @@ pub struct Replay {
 }
 
 impl Replay {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        let plan = Plan::load(&Plan::find(&self.directory)?)?;
-        given.run(&self.spec(&plan)?)
-    }
-
     fn spec(&self, plan: &Plan) -> Result<Spec, Failure> {
         let mut execution = self.execution.clone();
         execution.hardware.calls.refuse("a replay computes every call again")?;
@@ -61,9 +56,10 @@ impl Replay {
         Ok(spec)
     }
 
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let spec = self.spec(&Plan::load(&Plan::find(&self.directory)?)?)?;
+        given.run(&spec)?.enter()?;
         let contents = Contents::read(&self.directory)?;
-        let spec = self.spec(&contents.plan)?;
         let (allow_version, by_prefill) = (self.allow_version, self.by_prefill);
         let stop = interrupt::watch();
         let replayed = replay(&contents, spec, &self.items, allow_version, by_prefill, stop)?;

@@ -45,16 +45,14 @@ pub struct Report {
 }
 
 impl Report {
-    /// The page goes into the directory, or the submission where it is named.
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        match &self.submission {
-            Some(file) => given.write_beside(file),
-            None if self.format.is_some() => Ok(given),
-            None => Ok(given.write_in(&self.directory)),
-        }
-    }
-
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        // The page goes into the directory, or the submission where it is named.
+        let paths = match &self.submission {
+            Some(file) => given.write_beside(file)?,
+            None if self.format.is_some() => given,
+            None => given.write_in(&self.directory),
+        };
+        paths.enter()?;
         if let Some(file) = &self.submission {
             return self.submit(file);
         }

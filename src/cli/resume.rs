@@ -36,14 +36,6 @@ pub struct Resume {
 }
 
 impl Resume {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        let paths = match self.recipe()? {
-            Some(recipe) => self.output.within(given, &recipe)?.write(&recipe.out)?,
-            None => given.run(&self.spec()?)?.write(&self.directory)?,
-        };
-        self.audit.within(paths)
-    }
-
     /// The recipe of the directory, if it is one's.
     fn recipe(&self) -> Result<Option<RecipeRun>, Failure> {
         let Some(manifest) = RecipeManifest::read(&self.directory)? else { return Ok(None) };
@@ -62,13 +54,16 @@ impl Resume {
         again(&plan, &self.execution, self.panel.clone(), self.corpus.clone())
     }
 
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         let audit = self.audit.clone().options();
         let with = Execution { flags: &self.execution, audit, verb: "resume" };
         if let Some(recipe) = self.recipe()? {
+            let paths = self.output.within(given, &recipe)?.write(&recipe.out)?;
+            self.audit.within(paths)?.enter()?;
             return self.output.run(&[recipe], with);
         }
         let spec = self.spec()?;
+        self.audit.within(given.run(&spec)?.write(&self.directory)?)?.enter()?;
         let (run, models) = spec.prepare()?;
         go_on(run, models, &self.directory, with, self.allow_version)
     }

@@ -83,18 +83,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Its directory is made before the process is sealed, which writes nowhere else.
-    pub fn within(&mut self, given: Paths) -> Result<Paths, Failure> {
-        let (mut spec, _) = self.clone().asked()?;
-        if self.start.dry_run {
-            spec.hardware.calls.directory = None;
-            spec.hub = spec.hub.local();
-            return given.run(&spec);
-        }
-        let out = self.out.get_or_insert_with(|| default_directory(&spec));
-        self.audit.within(given.run(&spec)?.write(out)?)
-    }
-
     /// The spec, and the plan that it repeats with its path.
     fn asked(self) -> Result<(Spec, Option<(Plan, PathBuf)>), Failure> {
         let Some(path) = self.plan.clone() else { return Ok((self.spec()?, None)) };
@@ -102,14 +90,18 @@ impl Run {
         Ok((self.again(&plan)?, Some((plan, path))))
     }
 
-    pub fn run(self) -> Result<(), Failure> {
-        let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let (execution, audit) = (self.start.execution.clone(), self.audit.clone());
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let (allow_version, shard) = (self.allow_version, self.start.shard);
         let (mut spec, promised) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
         let mut outlook = None;
         if dry_run {
+            let mut here = spec.clone();
+            here.hardware.calls.directory = None;
+            here.hub = here.hub.local();
+            given.run(&here)?.enter()?;
             let (name, text) = (spec.config.entry.plan_name, spec.decoding.adjective());
             let label = format!("{name}, {text} text, on {}", spec.data.display());
             let planned = [Planned { label, spec }];
@@ -120,6 +112,9 @@ impl Run {
             [Planned { spec, .. }] = planned;
             spec.hub = spec.hub.local();
             outlook = Some(told);
+        } else {
+            // Its directory is made before the process is sealed, which writes nowhere else.
+            audit.within(given.run(&spec)?.write(&out)?)?.enter()?;
         }
         let mut shared = Shared::default();
         let inputs = spec.read(&mut shared)?;
@@ -138,7 +133,7 @@ impl Run {
             summary::announce(&run, &models)?;
             return outlook.tell();
         }
-        let with = Execution { flags: &execution, audit, verb: "run" };
+        let with = Execution { flags: &execution, audit: audit.options(), verb: "run" };
         let ended = go_on(run, models, &out, with, allow_version);
         ended.map_err(|error| match error.downcast_ref() {
             Some(RunError::PlanDiffers { differences, .. }) => {

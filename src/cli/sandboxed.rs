@@ -42,12 +42,12 @@ pub struct Paths {
     pub(super) policy: Policy,
     pub mode: SandboxMode,
     /// The device that it computes on; `None`: the CPU.
-    device: Option<String>,
-    hub: HubFlags,
+    pub(super) device: Option<String>,
+    pub(super) hub: HubFlags,
     /// Models, encoders and rerankers.
-    models: Vec<String>,
+    pub(super) models: Vec<String>,
     /// Where what is fetched goes; `None`: into the hub's cache.
-    to: Option<PathBuf>,
+    pub(super) to: Option<PathBuf>,
     /// Whether it tells no progress.
     pub(super) is_quiet: bool,
 }

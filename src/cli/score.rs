@@ -9,6 +9,7 @@ use crate::analysis::mediqa_corr::score::{Reference, compare};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::Pairs;
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::data::{self, Format, ItemKind};
 use crate::experiment::spec::formats;
@@ -41,7 +42,8 @@ pub struct MediqaCorr {
 run_each!(Score: MediqaCorr);
 
 impl MediqaCorr {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let gold = data::load(&self.gold, self.gold_format)?;
         for notice in &gold.notices {
             console::note(format!("note: {notice}"));

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::options::{HubFlags, QuietFlag};
+use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Compute;
@@ -21,7 +22,8 @@ pub struct Selftest {
 }
 
 impl Selftest {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.models([], &HubFlags::default().options(true)?)?.enter()?;
         let hub = HubFlags::default().options(true)?.local();
         let models = if self.model.is_empty() { cached(&hub)? } else { self.model };
         let mut rows: Vec<Row> = Vec::with_capacity(models.len());

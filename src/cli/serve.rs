@@ -35,13 +35,11 @@ pub struct Serve {
     hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
-    /// What its arguments name; it is sealed once it listens.
-    #[arg(skip)]
-    pub within: Paths,
 }
 
 impl Serve {
-    pub fn run(self) -> Result<(), Failure> {
+    /// It is sealed once it listens.
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         self.options.listen.refuse_open()?;
         let hub = self.hub.options(true)?;
         if hub.fetch_refusal().is_some() {
@@ -50,7 +48,7 @@ impl Serve {
         let sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         // Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever renews them.
         let Listen { keys, tls_cert, tls_key, .. } = &self.options.listen;
-        let paths = self.within.read(keys).read_beside(tls_cert.iter().chain(tls_key));
+        let paths = given.read(keys).read_beside(tls_cert.iter().chain(tls_key));
         let paths = paths.read(&self.systems.prompts.prompts);
         let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
         let paths = self.audit.within(paths)?;

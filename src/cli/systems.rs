@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::run::systems;
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::systems::{SYSTEMS, SystemConfig, Which};
 
@@ -23,7 +24,8 @@ pub struct Show {
 }
 
 impl Systems {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         match self {
             Systems::Ls => {
                 for entry in SYSTEMS.iter() {

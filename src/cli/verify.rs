@@ -8,6 +8,7 @@ use super::summary::count;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::results;
 use crate::cli::exit::Failure;
+use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::experiment::compare;
 use crate::experiment::recipe::cells::FOLDER;
@@ -24,7 +25,8 @@ pub struct Verify {
 }
 
 impl Verify {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let directory = &self.directory;
         if let Some(begun) = RecipeManifest::read(directory)? {
             return self.recipe(directory, &begun);

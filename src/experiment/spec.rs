@@ -33,6 +33,7 @@ pub const MOST_IN_FLIGHT: usize = 4096;
 const SEARCH_CONTEXT: usize = 32_768;
 
 /// What a run is asked to be.
+#[derive(Clone)]
 pub struct Spec {
     pub config: SystemConfig,
     pub data: PathBuf,

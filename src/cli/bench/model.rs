@@ -10,6 +10,7 @@ use crate::bench::trial::Trial;
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
 use crate::cli::options::{FigureFormat, HubFlags, QuietFlag};
+use crate::cli::sandboxed::Paths;
 use crate::cli::synthetic::SyntheticModels;
 use crate::experiment::hardware::Compute;
 use crate::experiment::run;
@@ -28,12 +29,12 @@ pub struct ModelBench {
     model: Option<String>,
     /// Synthetic model of this family instead; made on first use
     #[arg(long, value_enum, value_name = "FAMILY", conflicts_with = "model")]
-    pub synth: Option<Family>,
+    synth: Option<Family>,
     /// Size of the synthetic model
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
     #[command(flatten)]
-    pub models: SyntheticModels,
+    models: SyntheticModels,
     /// Prompt lengths to measure, in tokens; 0 for none
     #[arg(short, long, value_delimiter = ',', default_value = "512", value_name = "P,P")]
     prompt_tokens: Vec<u32>,
@@ -67,7 +68,12 @@ pub struct ModelBench {
 }
 
 impl ModelBench {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let paths = match self.synth {
+            Some(_) => given.write(&self.models.root())?,
+            None => given,
+        };
+        paths.enter()?;
         let device = self.compute.one_device()?;
         let workloads = self.workloads(device.machine().prefill_rows());
         if workloads.is_empty() {

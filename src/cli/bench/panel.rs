@@ -65,21 +65,24 @@ pub struct PanelBench {
 }
 
 impl PanelBench {
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        match self.synth {
-            // The models are made inside too, by threads that must be sealed.
-            true => given.write(&self.models.root()),
-            false => given.run(&self.clone().spec()?),
-        }
-    }
-
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
         let (format, progress_flag, ignore_eos) =
             (self.format, self.execution.progress, self.ignore_eos);
         if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
-        let spec = self.spec()?;
+        // The models are made inside too, by threads that must be sealed.
+        let spec = match self.synth {
+            true => {
+                given.write(&self.models.root())?.enter()?;
+                self.spec()?
+            }
+            false => {
+                let spec = self.spec()?;
+                given.run(&spec)?.enter()?;
+                spec
+            }
+        };
         let (run, models) = spec.prepare()?;
         let device = models.devices[0].clone();
         let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));

@@ -66,19 +66,15 @@ fn vector_types() -> impl TypedValueParser<Value = VectorType> {
 }
 
 impl Build {
-    /// The inputs, and where it is built.
-    pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
-        let paths = self.data().iter().fold(given, |paths, data| paths.read_model(data));
-        paths.write_public(&self.out)
-    }
-
     /// Where the inputs are: by default beside the description.
     fn data(&self) -> Option<PathBuf> {
         let own = Some(Path::new(&self.description)).filter(|file| file.is_file());
         self.data_dir.clone().or(own.map(folder_of))
     }
 
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let paths = self.data().iter().fold(given, |paths, data| paths.read_model(data));
+        paths.write_public(&self.out)?.enter()?;
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
         let data = self.data().ok_or_else(|| {

@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 
 use super::super::options::model_folder;
+use super::super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::DeviceChoice;
@@ -59,16 +60,14 @@ fn from_one() -> impl TypedValueParser<Value = usize> {
 }
 
 impl Search {
-    pub fn directories(&self) -> Vec<PathBuf> {
-        self.directories.split(',').map(PathBuf::from).collect()
-    }
-
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        let directories: Vec<PathBuf> = self.directories.split(',').map(PathBuf::from).collect();
+        given.corpora(&directories).enter()?;
         let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
         let rerank = self.rerank.unwrap_or(without_flag);
         let options = RetrieverOptions {
             corpus: CorpusSpec {
-                directories: self.directories(),
+                directories,
                 sources: self.sources,
                 reranker: self.reranker.as_deref().map(model_folder).transpose()?,
                 reranker_tokens: self.reranker_tokens,
