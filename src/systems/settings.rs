@@ -1,7 +1,5 @@
 //! Parses settings from `key=value` pairs and from a plan's table, with the errors of those that are refused.
 
-use std::fmt::Display;
-
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -136,13 +134,10 @@ where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
-    number(&spelled(value)?, MIN, MAX).map_err(D::Error::custom)
-}
-
-fn number<T: TryFrom<u64>>(value: &str, min: u64, max: u64) -> Result<T, impl Display + use<T>> {
-    let number = value.parse().ok().filter(|number| (min..=max).contains(number));
+    let number = spelled(value)?.parse().ok().filter(|number| (MIN..=MAX).contains(number));
     let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| format!("expected a whole number from {min} to {max}"))
+    let expected = || D::Error::custom(format!("expected a whole number from {MIN} to {MAX}"));
+    number.ok_or_else(expected)
 }
 
 /// `on` or `off`, for `#[serde(with)]`.

@@ -12,6 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use self::recruits::read_experts;
 use super::case::{Case, Record, Step, Verdict};
@@ -140,17 +141,11 @@ impl MdAgents {
             ("expertise", self.settings.decoding.string()),
             ("hierarchy", self.settings.decoding.string()),
         ]);
-        let fields = vec![("experts", array(expert, EXPERTS, EXPERTS))];
-        let step = Step::new(Stage::Aside, 0, "recruitment", Shape::record(fields));
+        let asked = ("experts", array(expert, EXPERTS, EXPERTS));
         let count = [("count", &*EXPERTS.to_string())];
-        let mut messages = self.messages.experts.fill_question(case.item, &count);
-        self.show_example(&mut messages, &self.messages.experts_example);
-        let call = case.call(&step, RECRUITER, "recruiter", messages);
-        let mab_compat = self.settings.mab_compat;
-        let read = |text: &str, finish_reason| {
-            read_experts(&Fields::of(mab_compat, text, finish_reason, "experts"), mab_compat)
-        };
-        let experts = case.ask(call, read)?.value.experts;
+        let messages = self.messages.experts.fill_question(case.item, &count);
+        let example = &self.messages.experts_example;
+        let experts = self.recruit(case, asked, messages, example, read_experts)?.experts;
         if experts.is_empty() {
             return Err(PanelError::NoExperts { item: case.item.id.clone() });
         }
@@ -175,11 +170,26 @@ impl MdAgents {
         Ok((answers(&opinions), decision))
     }
 
-    /// Shows the recruiter an example, as MedAgentBoard does.
-    fn show_example(&self, messages: &mut [Message], example: &str) {
-        if let Some(last) = messages.last_mut().filter(|_| self.settings.mab_compat) {
+    /// What the recruiter says of a field with this schema. MedAgentBoard's is shown an example.
+    fn recruit<R: Record>(
+        &self,
+        case: &Case<'_>,
+        (key, schema): (&str, Value),
+        mut messages: Vec<Message>,
+        example: &str,
+        read: fn(&Fields, bool) -> (R, Parse),
+    ) -> Result<R, PanelError> {
+        let mab_compat = self.settings.mab_compat;
+        if let Some(last) = messages.last_mut().filter(|_| mab_compat) {
             last.content = format!("{}\n\n{example}", last.content);
         }
+        let shape = Shape::record(vec![(key, schema)]);
+        let step = Step::new(Stage::Aside, 0, "recruitment", shape);
+        let call = case.call(&step, RECRUITER, "recruiter", messages);
+        let asked = case.ask(call, |text, finish_reason| {
+            read(&Fields::of(mab_compat, text, finish_reason, key), mab_compat)
+        })?;
+        Ok(asked.value)
     }
 
     /// The moderator's decision on opinions or reports.

@@ -3,15 +3,14 @@
 use serde_json::json;
 
 use super::recruits::{Member, Team, read_teams};
-use super::{AGENTS, Answered, MEMBERS, MdAgents, RECRUITER, TEAMS, answers};
+use super::{AGENTS, Answered, MEMBERS, MdAgents, TEAMS, answers};
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
 use crate::record::{FinishReason, Parse, Stage};
 use crate::systems::case::{Case, Step};
-use crate::systems::decoding::Shape;
 use crate::systems::form::{array, object};
 use crate::systems::messages::Templates;
-use crate::systems::reading::reply::{Explained, Fields, Passage};
+use crate::systems::reading::reply::{Explained, Passage};
 use crate::systems::reading::without_thinking;
 
 impl MdAgents {
@@ -52,17 +51,11 @@ impl MdAgents {
             ("goal", string()),
             ("members", array(member, MEMBERS, MEMBERS)),
         ]);
-        let fields = vec![("teams", array(team, TEAMS, TEAMS))];
-        let step = Step::new(Stage::Aside, 0, "recruitment", Shape::record(fields));
+        let asked = ("teams", array(team, TEAMS, TEAMS));
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
-        let mut messages = self.messages.teams.fill_question(case.item, &counts);
-        self.show_example(&mut messages, &self.messages.teams_example);
-        let call = case.call(&step, RECRUITER, "recruiter", messages);
-        let read = |text: &str, finish_reason| {
-            let mab_compat = self.settings.mab_compat;
-            read_teams(&Fields::of(mab_compat, text, finish_reason, "teams"), mab_compat)
-        };
-        Ok(case.ask(call, read)?.value.teams)
+        let messages = self.messages.teams.fill_question(case.item, &counts);
+        let example = &self.messages.teams_example;
+        Ok(self.recruit(case, asked, messages, example, read_teams)?.teams)
     }
 
     /// Every lead's request to its team.

@@ -154,12 +154,7 @@ impl MedAgents {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
-        let step = Step::new(
-            stage,
-            round,
-            "analysis",
-            Explained::shape(case.item, &self.settings.decoding),
-        );
+        let step = self.opinion_step(case, stage, round, "analysis");
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let messages =
                 self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
@@ -250,14 +245,13 @@ impl MedAgents {
         round: u32,
         synthesis: &str,
     ) -> Result<Asked<Explained>, PanelError> {
-        let step = Step::new(
-            Stage::Final,
-            round,
-            "decision",
-            Explained::shape(case.item, &self.settings.decoding),
-        );
+        let step = self.opinion_step(case, Stage::Final, round, "decision");
         let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
         case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
+    }
+
+    fn opinion_step(&self, case: &Case<'_>, stage: Stage, round: u32, purpose: &str) -> Step {
+        Step::new(stage, round, purpose, Explained::shape(case.item, &self.settings.decoding))
     }
 
     fn opinion_reader(

@@ -52,40 +52,31 @@ fn full(letters: &[char], settings: &Settings) -> Value {
         Letters::Item => letters.to_vec(),
         Letters::AToJ => ('A'..='J').collect(),
     };
+    let reasoning = object(vec![
+        ("question_focus", string.clone()),
+        ("key_clues", strings(0)),
+        ("elimination", array(elimination, 0, MAX_ITEMS)),
+        ("final_support", string.clone()),
+    ]);
+    let check =
+        object(vec![("if_chose_other", string.clone()), ("confidence_after_check", confidence())]);
+    let moves = object(vec![
+        ("main_point", string.clone()),
+        ("challenge", strings(0)),
+        ("accept", strings(0)),
+        ("risk_check", string.clone()),
+    ]);
     let mut fields = vec![
         ("cot", strings(MIN_STEPS)),
         ("answer", json!({"enum": answers})),
         ("confidence", confidence()),
+        ("structured_reasoning", reasoning),
     ];
     let at = if settings.analysis_first { 1 } else { 3 };
     fields.insert(at, ("option_analysis", option_analysis));
-    fields.push((
-        "structured_reasoning",
-        object(vec![
-            ("question_focus", string.clone()),
-            ("key_clues", strings(0)),
-            ("elimination", array(elimination, 0, MAX_ITEMS)),
-            ("final_support", string.clone()),
-        ]),
-    ));
-    if settings.counterfactual != Counterfactual::Strict {
-        fields.push((
-            "counterfactual_check",
-            object(vec![
-                ("if_chose_other", string.clone()),
-                ("confidence_after_check", confidence()),
-            ]),
-        ));
-    }
-    fields.push((
-        "debate_moves",
-        object(vec![
-            ("main_point", string.clone()),
-            ("challenge", strings(0)),
-            ("accept", strings(0)),
-            ("risk_check", string.clone()),
-        ]),
-    ));
+    let is_checked = settings.counterfactual != Counterfactual::Strict;
+    fields.extend(is_checked.then_some(("counterfactual_check", check)));
+    fields.push(("debate_moves", moves));
     root(fields)
 }
 

@@ -68,12 +68,6 @@ settings! {
     }
 }
 
-impl Searching {
-    fn settings(&self) -> SearchSettings {
-        SearchSettings { rerank: self.rerank, labels: self.cite }
-    }
-}
-
 settings! {
     /// How an answer is reviewed, and how often it may be tried again.
     pub struct Reviewing {
@@ -112,26 +106,11 @@ settings! {
     } with reviewing: Reviewing, searching: Searching, decoding: Decoding
 }
 
-impl config::Settings for Settings {
-    fn slots(&self) -> Vec<Slot> {
-        ["react", "eval", "reflex", "parser"].map(|agent| Slot::new(agent, 0)).to_vec()
-    }
-
-    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse.
-    fn max_calls(&self) -> u32 {
-        let Reviewing { turns, reviewers, .. } = self.reviewing;
-        turns * (self.react_turns + reviewers + 1)
-    }
-
-    fn search(&self) -> Option<SearchSettings> {
-        Some(self.searching.settings())
-    }
-
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
+impl Protocols for Settings {
+    fn protocol(&self) -> Protocol {
         let (steps, reviewing) = (self.react_turns, Some(self.reviewing.clone()));
         let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
-        let protocol = Protocol { steps, reviewing, searching, decoding };
-        Ok(Box::new(MedReflex::new(protocol, prompts)?))
+        Protocol { steps, reviewing, searching, decoding }
     }
 }
 
@@ -144,23 +123,40 @@ settings! {
     } with searching: Searching, decoding: Decoding
 }
 
-impl config::Settings for ReactSettings {
+impl Protocols for ReactSettings {
+    fn protocol(&self) -> Protocol {
+        let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
+        Protocol { steps: self.react_turns, reviewing: None, searching, decoding }
+    }
+}
+
+/// The settings of one of the two.
+trait Protocols: Send + Sync {
+    fn protocol(&self) -> Protocol;
+}
+
+impl<T: Protocols> config::Settings for T {
     fn slots(&self) -> Vec<Slot> {
-        ["react", "parser"].map(|agent| Slot::new(agent, 0)).to_vec()
+        let agents: &[&str] = match self.protocol().reviewing {
+            Some(_) => &["react", "eval", "reflex", "parser"],
+            None => &["react", "parser"],
+        };
+        agents.iter().map(|agent| Slot::new(*agent, 0)).collect()
     }
 
+    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse; without reviews one turn's.
     fn max_calls(&self) -> u32 {
-        self.react_turns + 1
+        let Protocol { steps, reviewing, .. } = self.protocol();
+        reviewing.map_or(steps + 1, |one| one.turns * (steps + one.reviewers + 1))
     }
 
     fn search(&self) -> Option<SearchSettings> {
-        Some(self.searching.settings())
+        let Searching { rerank, cite, .. } = self.protocol().searching;
+        Some(SearchSettings { rerank, labels: cite })
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
-        let protocol = Protocol { steps: self.react_turns, reviewing: None, searching, decoding };
-        Ok(Box::new(MedReflex::new(protocol, prompts)?))
+        Ok(Box::new(MedReflex::new(self.protocol(), prompts)?))
     }
 }
 
