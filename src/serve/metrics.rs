@@ -1,19 +1,27 @@
-//! Metrics in Prometheus' text format, with vLLM's names behind a prefix.
+//! What a server tells of itself: health, version, and metrics in Prometheus' text format, with vLLM's names behind a prefix.
 
 use std::collections::BTreeMap;
-use std::fmt::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::error::Code;
+use super::app::App;
+use super::error::{ApiError, Code};
+use super::models::ServedModel;
 use crate::engine::{Completion, EngineSnapshot, EngineStats};
 use crate::record::FinishReason;
 
@@ -141,12 +149,6 @@ impl Metrics {
     pub fn rejected(&self, code: Code) {
         self.rejections.get_or_create(&[("code", code.name().to_owned())]).inc();
     }
-
-    pub fn text(&self) -> Result<String, Error> {
-        let mut text = String::new();
-        encode(&mut text, &self.registry)?;
-        Ok(text)
-    }
 }
 
 impl ModelMetrics {
@@ -210,5 +212,47 @@ impl ModelMetrics {
         for ((_, _, of), family) in COUNTERS.iter().zip(&families.counters) {
             family.get_or_create(labels).inner().store(of(stats), Relaxed);
         }
+    }
+}
+
+/// How long to wait for an engine's state between two steps; after that its last figures are used.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
+
+pub async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
+    app.served()?;
+    Ok(Json(json!({"status": "ok"})))
+}
+
+pub async fn live() -> Json<Value> {
+    Json(json!({"status": "ok"}))
+}
+
+pub async fn version() -> Json<Value> {
+    Json(json!({"version": env!("CARGO_PKG_VERSION")}))
+}
+
+pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
+    for model in app.loaded().iter().flat_map(|served| &served.models) {
+        refresh(&app, model).await;
+    }
+    let mut text = String::new();
+    encode(&mut text, &app.metrics.registry)
+        .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// Updates the metrics of a model, if its engine reports its state in time.
+async fn refresh(app: &App, model: &ServedModel) {
+    let (sender, receiver) = oneshot::channel();
+    let tell = Box::new(move |snapshot| {
+        // The receiver may have timed out.
+        let _ = sender.send(snapshot);
+    });
+    if model.backbone.engine.request_snapshot(tell).is_err() {
+        return;
+    }
+    if let Ok(Ok(snapshot)) = timeout(SNAPSHOT_PATIENCE, receiver).await {
+        app.metrics.of_model(&model.id).engine(&snapshot);
     }
 }

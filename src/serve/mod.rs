@@ -29,9 +29,7 @@ mod request;
 mod response;
 mod router;
 mod server;
-mod status;
 mod texts;
-mod tokenize;
 
 pub use self::encoders::ServedEncoder;
 pub use self::models::{Served, ServedModel, ServedSystem};

@@ -23,7 +23,7 @@ use super::request::decoding::Decoding;
 use super::request::fields::quoted;
 use super::response::reply::Reply;
 use super::texts::{EmbeddingRequest, Embeddings, Ranking, RerankRequest};
-use super::{case, completion, guard, models, status, texts, tokenize};
+use super::{case, completion, guard, metrics, models, texts};
 
 /// Who may ask a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +62,11 @@ struct Route {
 fn api() -> Vec<Route> {
     use Access::{Api, Metrics, Public};
     vec![
-        Route::get("/health", Public, "Whether requests are answered now", status::health)
+        Route::get("/health", Public, "Whether requests are answered now", metrics::health)
             .also(&["/v1/health"]),
-        Route::get("/live", Public, "Whether the process lives", status::live),
-        Route::get("/version", Public, "The program's version", status::version),
-        Route::get("/metrics", Metrics, "Metrics for Prometheus", status::metrics),
+        Route::get("/live", Public, "Whether the process lives", metrics::live),
+        Route::get("/version", Public, "The program's version", metrics::version),
+        Route::get("/metrics", Metrics, "Metrics for Prometheus", metrics::metrics),
         Route::get("/openapi.json", Public, "This description", description),
         Route::get("/v1/models", Api, "The models and systems that answer", models::list)
             .also(&["/models"])
@@ -94,14 +94,14 @@ fn api() -> Vec<Route> {
         .also(&["/v2/rerank", "/rerank"])
         .takes(&[of::<RerankRequest>])
         .gives(of::<OfTexts<Ranking>>),
-        Route::post("/tokenize", "Tokens of a text", tokenize::tokenize)
-            .takes(&[of::<tokenize::TokenizeRequest>])
-            .gives(of::<tokenize::Tokens>),
-        Route::post("/detokenize", "The text of tokens", tokenize::detokenize)
-            .takes(&[of::<tokenize::DetokenizeRequest>])
-            .gives(of::<tokenize::Text>),
-        Route::get("/tokenizer_info", Api, "A model's tokenizer", tokenize::info)
-            .gives(of::<tokenize::TokenizerInfo>),
+        Route::post("/tokenize", "Tokens of a text", completion::tokenize)
+            .takes(&[of::<completion::TokenizeRequest>])
+            .gives(of::<completion::Tokens>),
+        Route::post("/detokenize", "The text of tokens", completion::detokenize)
+            .takes(&[of::<completion::DetokenizeRequest>])
+            .gives(of::<completion::Text>),
+        Route::get("/tokenizer_info", Api, "A model's tokenizer", completion::info)
+            .gives(of::<completion::TokenizerInfo>),
         Route::post("/v1/check", "Checks a note", case::check).takes(&[of::<case::CheckRequest>]),
     ]
 }
