@@ -2,7 +2,6 @@
 
 pub mod comparison;
 pub mod conditions;
-pub mod figures;
 pub mod health;
 pub mod mediqa_corr;
 pub mod metrics;

@@ -5,12 +5,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use itertools::Itertools;
+use serde::Serialize;
 
+use super::health::ParseHealth;
 use super::metrics::agreement::Trajectories;
-use super::metrics::bootstrap::together;
-use super::metrics::calibration::Prediction;
+use super::metrics::bootstrap::{Estimate, run_means, share, together};
+use super::metrics::calibration::{BINS, Calibration, Prediction, calibration};
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
+use super::metrics::over_runs::OverRuns;
 use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, ItemLine, ItemText, NoteLine, RoundLine, Stage};
@@ -123,6 +126,11 @@ impl<'a> Outcomes<'a> {
         runs.map(|run| run.iter().map(is_right).collect()).collect()
     }
 
+    /// The share of them that is right; `None` without gold.
+    pub fn accuracy(&self) -> Option<OverRuns> {
+        OverRuns::of_shares(&self.verdicts())
+    }
+
     /// Whether the vote of round 0 would have been right.
     pub fn round0(&self) -> Vec<Vec<bool>> {
         self.map(|answer| {
@@ -222,4 +230,34 @@ fn round(answer: &AnswerLine, when: When) -> Option<&RoundLine> {
 fn letters(answer: &AnswerLine, when: When) -> Vec<&str> {
     let answers = round(answer, when).map(|round| round.answers.iter().map(String::as_str));
     answers.into_iter().flatten().collect()
+}
+
+/// An item that errored is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunFigures {
+    /// `null` where no item has gold.
+    pub accuracy: Option<OverRuns>,
+    /// 95 % interval of the accuracy, by [`share`] over the items, those that ask nearly the same drawn together.
+    pub interval: Option<Estimate>,
+    /// How the replies of all calls were read; `null` without calls.
+    pub parse_health: Option<ParseHealth>,
+    pub n_runs: u32,
+    pub n_errors: usize,
+    /// Of the team's confidence; `null` where no graded answer has one.
+    pub calibration: Option<Calibration>,
+    pub cost: Option<Cost>,
+}
+
+impl RunFigures {
+    pub fn of(outcomes: &Outcomes<'_>) -> RunFigures {
+        RunFigures {
+            accuracy: outcomes.accuracy(),
+            interval: share(&run_means(&outcomes.verdicts()), Some(&outcomes.units())),
+            parse_health: ParseHealth::of(&outcomes.contents.calls.records),
+            n_runs: outcomes.contents.plan.runs,
+            n_errors: outcomes.n_errors(),
+            calibration: calibration(&outcomes.predictions(), BINS),
+            cost: outcomes.cost(),
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! The figures of a finished run in its results.json: written, and computed again to see whether they still hold.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -67,7 +67,7 @@ impl Figures {
             near_duplicates,
             n_units: (surplus > 0).then(|| outcomes.items().len() - surplus),
             warnings: warnings.into_iter().flatten().chain(copies).collect(),
-            accuracy: OverRuns::of_shares(&outcomes.verdicts()),
+            accuracy: outcomes.accuracy(),
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run: mean(&rounds),
             notes: has_notes.then(|| NoteFigures::of(&outcomes, &CorrectionScorer::default())),
@@ -87,16 +87,16 @@ impl Figures {
 /// The warning of samples that are all copies of the first, as of a greedy model: a vote over them is one opinion, and a standard deviation
 /// over such runs is 0 by itself.
 fn copies(contents: &Contents) -> Option<String> {
-    // How often each of the texts of a call was said.
-    let mut texts: BTreeMap<_, BTreeMap<&str, usize>> = BTreeMap::new();
-    for call in &contents.calls.records {
-        let key = (&call.item, &call.agent, &call.purpose, call.round);
-        *texts.entry(key).or_default().entry(&call.text).or_default() += 1;
-    }
-    let mut several = texts.values().filter(|said| said.values().sum::<usize>() > 1).peekable();
+    let texts = contents
+        .calls
+        .records
+        .iter()
+        .map(|call| ((&call.item, &call.agent, &call.purpose, call.round), &call.text));
+    let texts = texts.into_group_map();
+    let mut several = texts.values().filter(|said| said.len() > 1).peekable();
     several.peek()?;
     let of_samples = contents.calls.records.iter().any(|call| call.sample > 0);
-    several.all(|said| said.len() == 1).then(|| {
+    several.all(|said| said.iter().all_equal()).then(|| {
         let what = if of_samples { "samples of a question" } else { "runs" };
         format!(
             "Warning: all {what} gave the same replies, word for word, as a greedy model's do (temperature 0). They are one opinion: neither a vote nor a standard deviation over them says anything."
@@ -198,7 +198,7 @@ fn changed_figure(path: &Path) -> Option<RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::RunFigures;
+    use crate::analysis::outcomes::RunFigures;
     use crate::digest::sha256;
     use crate::experiment::fixtures::{
         ITEMS, failed_item, item, plan, start, start_with, texts, write_unfinished,

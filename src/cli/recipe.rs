@@ -160,7 +160,6 @@ impl RecipeVerb {
             limit: self.limit,
             shard: self.start.shard,
             data_dir: absolute(data_dir)?,
-            skip_bad_rows: false,
             prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
             settings: pairs(&set.settings)?.into_iter().collect(),
             slots: set.models,

@@ -14,7 +14,6 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{DEMO_TEXT, Format, ItemKind};
 use crate::experiment::recipe::built_in::{names, of_paper, papers, text};
-use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS, Recipe};
 
 #[derive(Debug, Args)]
@@ -91,8 +90,7 @@ impl List {
 impl Show {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        let unknown = || RecipeError::Unknown { name: self.name.clone() };
-        Ok(console::write(text(&self.name).ok_or_else(unknown)?)?)
+        Ok(console::write(text(&self.name).ok_or_else(|| Recipe::unknown(&self.name))?)?)
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::options::{OutputFormat, ScorerFlags};
 use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
-use crate::analysis::notes::{CorrectionScorer, submission};
+use crate::analysis::mediqa_corr::submission;
+use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
@@ -17,7 +18,6 @@ use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
-use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::{results, whole_file};
 use crate::record::NoteLine;
@@ -90,7 +90,7 @@ impl Report {
             ));
         };
         let of_first = records.into_iter().filter(|record| record.run == first);
-        let text = submission(of_first)?;
+        let text = submission::write(of_first)?;
         whole_file::write_private(file, text.as_bytes())?;
         Ok(console::say(file.display().to_string())?)
     }
@@ -125,8 +125,13 @@ impl Report {
         }
         let runs = self.runs(&begun.recipe, false)?;
         if runs.is_empty() {
-            let (path, name) = (self.directory.clone(), begun.name.clone());
-            return Err(RecipeError::Unfinished { path, name }.into());
+            let (path, name) = (self.directory.display(), &begun.name);
+            return Err(Failure::usage(
+                format!(
+                    "{path}: no cell of recipe {name} has finished, so there are no results yet"
+                ),
+                &format!("run what is missing: wardround resume {path}"),
+            ));
         }
         let output = RecipeOutput { encoder: None, scorers: self.scorers.clone() };
         let mut scorer = self.scorers.correction_scorer(runs.iter().map(|(_, run)| run))?;

@@ -4,10 +4,11 @@
 //! `cached`. Of an item that was tried again only the last line counts.
 //! Where two JSON values differ is the dotted path of each differing field, with both values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use itertools::{EitherOrBoth, Itertools};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -67,11 +68,6 @@ fn comparable<R: Link>(record: &R) -> Result<Value, RunError> {
     Ok(fields)
 }
 
-/// The fields in which two calls, or two items, are not equal, the left value first.
-fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifference>, RunError> {
-    Ok(differences(&comparable(left)?, &comparable(right)?))
-}
-
 /// The differences between the lines of two logs, by their keys: of each the fields in which they differ, or what is to be said of a line
 /// that one of them lacks.
 pub(super) fn compare_all<R: Link>(
@@ -80,15 +76,14 @@ pub(super) fn compare_all<R: Link>(
     [only_left, only_right]: [&str; 2],
 ) -> Result<Vec<String>, RunError> {
     let mut found = Vec::new();
-    let keys: BTreeSet<&R::Key> = left.keys().chain(right.keys()).collect();
-    for key in keys {
-        match (left.get(key), right.get(key)) {
-            (Some(a), Some(b)) => {
-                let fields = compare_records(*a, *b)?.into_iter();
+    for pair in left.iter().merge_join_by(right, |(one, _), (other, _)| one.cmp(other)) {
+        match pair {
+            EitherOrBoth::Both((key, a), (_, b)) => {
+                let fields = differences(&comparable(*a)?, &comparable(*b)?).into_iter();
                 found.extend(fields.map(|field| format!("{key}: {field}")));
             }
-            (Some(_), None) => found.push(format!("{key}: {only_left}")),
-            (None, _) => found.push(format!("{key}: {only_right}")),
+            EitherOrBoth::Left((key, _)) => found.push(format!("{key}: {only_left}")),
+            EitherOrBoth::Right((key, _)) => found.push(format!("{key}: {only_right}")),
         }
     }
     Ok(found)

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::exemplars::{ExemplarSpec, Shown};
 use super::hardware::Hardware;
 use super::models::Models;
@@ -38,7 +40,7 @@ impl CorpusSpec {
             library.searched();
         Ok(CorpusPlan {
             ids: corpus.clone(),
-            paths: self.directories.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
+            paths: self.directories.iter().map(|path| absolute(path)).try_collect()?,
             sources: sources.clone(),
             contents: contents.clone(),
             document_tokens: *document_tokens,
@@ -206,8 +208,8 @@ pub fn auxiliary_models(
     hardware: &Hardware,
     devices: &[Device],
 ) -> Result<AuxiliaryModels, Failure> {
-    let wanted = specs.iter().map(|spec| spec.retriever_options(devices));
-    let wanted = wanted.collect::<Result<Vec<Option<RetrieverOptions>>, _>>()?;
+    let wanted: Vec<Option<RetrieverOptions>> =
+        specs.iter().map(|spec| spec.retriever_options(devices)).try_collect()?;
     let mut retrievers: Vec<Held> = Vec::new();
     for (run, (spec, options)) in specs.iter().zip(&wanted).enumerate() {
         let Some(options) = options else { continue };

@@ -75,15 +75,12 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
     // The first failed write: nothing is written after it, and every caller gets its error.
     let mut standing: Result<(), RunError> = Ok(());
     while let Ok(first) = inbox.recv() {
-        let (mut searches, mut calls, mut items) = (Vec::new(), Vec::new(), Vec::new());
-        let mut finish = None;
+        let (mut waiting, mut finish) = (Vec::new(), None);
         for message in iter::once(first).chain(inbox.try_iter()) {
-            let (pushed, reply, waiting) = match message {
-                Message::Search(record, reply) => {
-                    (directory.push_search(*record), reply, &mut searches)
-                }
-                Message::Call(record, reply) => (directory.calls.push(*record), reply, &mut calls),
-                Message::Item(record, reply) => (directory.items.push(*record), reply, &mut items),
+            let (pushed, reply) = match message {
+                Message::Search(record, reply) => (directory.push_search(*record), reply),
+                Message::Call(record, reply) => (directory.calls.push(*record), reply),
+                Message::Item(record, reply) => (directory.items.push(*record), reply),
                 Message::Finish(reply) => {
                     finish = Some(reply);
                     break;
@@ -98,11 +95,9 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
         if let Some(log) = &mut directory.searches {
             standing = standing.and_then(|()| log.commit());
         }
-        searches.iter().for_each(|reply| answer(reply, standing.clone()));
         standing = standing.and_then(|()| directory.calls.commit());
-        calls.iter().for_each(|reply| answer(reply, standing.clone()));
         standing = standing.and_then(|()| directory.items.commit());
-        items.iter().for_each(|reply| answer(reply, standing.clone()));
+        waiting.iter().for_each(|reply| answer(reply, standing.clone()));
         if let Some(reply) = finish {
             // Closed before the answer: the caller may open the directory again.
             drop(directory);

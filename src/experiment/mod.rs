@@ -6,8 +6,8 @@
 //!
 //! A [`case`] is one item worked on by a system whose models are loaded already, without a directory.
 //!
-//! A run directory holds a plan, the items' texts, two hash-chained logs and results; it is written append-only, checked, resumed,
-//! merged from shards, and replayed.
+//! A run directory holds a plan, the items' texts, two hash-chained logs and results; it is written append-only, checked, resumed
+//! and replayed.
 
 pub mod appender;
 pub mod case;
@@ -25,7 +25,6 @@ pub mod line;
 pub mod link;
 pub mod log;
 pub mod models;
-mod outcome;
 pub mod plan;
 pub mod recipe;
 pub mod replay;

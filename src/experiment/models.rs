@@ -64,8 +64,8 @@ impl Models {
             }
             indices.insert(name.clone(), index);
         }
-        let endpoints = remote.iter().map(|name| open_endpoint(name, hardware, hub));
-        let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+        let endpoints =
+            remote.iter().map(|name| open_endpoint(name, hardware, hub)).try_collect()?;
         indices.extend(remote.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits {

@@ -3,9 +3,10 @@
 //! Every count follows from the plan and the logs. Figures are derived by the analysis layer and are opaque here. `head` is the
 //! lower-case hex sha256 over the file's bytes with `,\n  "head": "…"` taken out, so that it alone covers plan, logs and figures.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -153,11 +154,7 @@ impl Results {
         let plan = &contents.plan;
         let outcomes = contents.outcomes();
         refuse_unfinished(contents, &outcomes)?;
-        let graded = |(key, record): (&_, &&ItemLine)| match record.correct() {
-            Some(_) => None,
-            None => Some(ItemKey::clone(key).item),
-        };
-        let without_gold: HashSet<String> = outcomes.iter().filter_map(graded).collect();
+        let without_gold = outcomes.iter().filter(|(_, record)| record.correct().is_none());
         Ok(Results {
             schema: SCHEMA,
             version: versions::THIS.to_owned(),
@@ -165,7 +162,7 @@ impl Results {
             system: plan.system.clone(),
             dataset: plan.dataset.name.clone(),
             n_items: plan.dataset.items.len(),
-            n_without_gold: without_gold.len(),
+            n_without_gold: without_gold.map(|(key, _)| &key.item).unique().count(),
             n_runs: plan.runs,
             n_errors: outcomes.values().filter(|r| r.error().is_some()).count(),
             calls: contents.calls.records.len(),
@@ -208,13 +205,9 @@ fn refuse_unfinished(
     outcomes: &BTreeMap<ItemKey, &ItemLine>,
 ) -> Result<(), RunError> {
     let plan = &contents.plan;
-    let mut runs_of: HashMap<&str, u32> = HashMap::new();
-    for key in outcomes.keys() {
-        *runs_of.entry(&key.item).or_default() += 1;
-    }
+    let runs_of = outcomes.keys().map(|key| key.item.as_str()).counts();
     let lacking = |item: &String| {
-        let present = runs_of.get(item.as_str()).copied().unwrap_or(0);
-        plan.runs.saturating_sub(present) as usize
+        (plan.runs as usize).saturating_sub(runs_of.get(item.as_str()).copied().unwrap_or(0))
     };
     let items = &plan.dataset.items;
     match items.iter().find(|item| lacking(item) > 0) {

@@ -177,9 +177,6 @@ impl Spec {
                 sha256: dataset.sha256,
                 items_sha256: texts::sha256(&texts)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
-                shard: None,
-                skip_bad_rows: None,
-                skipped: None,
             },
             panel,
             corpus,
@@ -340,12 +337,7 @@ pub(super) fn absolute(path: &Path) -> std::io::Result<String> {
         true => path.to_owned(),
         false => std::path::absolute(path)?,
     };
-    utf8(&path).map(str::to_owned)
-}
-
-/// A path that a plan can name again.
-fn utf8(path: &Path) -> std::io::Result<&str> {
-    path.to_str().ok_or_else(|| {
+    path.into_os_string().into_string().map_err(|path| {
         let message = format!("{} is not UTF-8: no plan could name it again", path.display());
         std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
     })

@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
+use itertools::{EitherOrBoth, Itertools};
 use serde::Deserialize;
 
 use super::chain::Chain;
 use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::link::Link;
-use super::outcome;
 use super::results::{self, Results};
+use super::texts;
 use crate::record::SCHEMA;
 
 /// A directory whose every line is as it was written.
@@ -58,7 +59,7 @@ pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
 
 /// Checks the outcomes against the texts, and results.json, where there is one, against the plan and the logs.
 pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunError> {
-    outcome::check(contents)?;
+    texts::check_outcomes(contents)?;
     let path = contents.path.join(results::FILE);
     let Some(bytes) = results::read_bytes(&contents.path)? else {
         return Ok(None);
@@ -125,19 +126,13 @@ fn check_count<R: Link>(
 
 /// The first line, counted from 1, in which two texts differ.
 pub fn first_difference(found: &str, expected: &str) -> Option<(usize, Defect)> {
-    let (mut found, mut expected) = (found.split('\n'), expected.split('\n'));
-    for line in 1.. {
-        match (found.next(), expected.next()) {
-            (None, None) => break,
-            (found, expected) if found != expected => {
-                let shown = |text: Option<&str>| text.unwrap_or_default().trim().to_owned();
-                let (found, expected) = (shown(found), shown(expected));
-                return Some((line, Defect::Figure { found, expected }));
-            }
-            _ => {}
-        }
-    }
-    None
+    let mut lines = (1..).zip(found.split('\n').zip_longest(expected.split('\n')));
+    lines.find_map(|(line, pair)| {
+        let is_same = matches!(&pair, EitherOrBoth::Both(found, expected) if found == expected);
+        let (found, expected) = pair.or("", "");
+        let [found, expected] = [found, expected].map(|text| text.trim().to_owned());
+        (!is_same).then(|| (line, Defect::Figure { found, expected }))
+    })
 }
 
 #[cfg(test)]

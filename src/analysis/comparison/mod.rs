@@ -7,16 +7,16 @@ pub mod table;
 
 use std::path::PathBuf;
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use flips::Flip;
 
 use crate::analysis::conditions::{self, Conditions};
-use crate::analysis::figures::RunFigures;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::metrics::significance::{McNemar, mcnemar};
-use crate::analysis::outcomes::Outcomes;
+use crate::analysis::outcomes::{Outcomes, RunFigures};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::experiment::compare::FieldDifference;
@@ -77,13 +77,11 @@ pub struct RunPair {
 /// # Errors
 /// A directory that is no finished run, or does not verify; runs over different questions.
 pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison, Failure> {
-    let mut runs = directories
-        .iter()
-        .map(|path| Ok(read_finished(path)?.0))
-        .collect::<Result<Vec<Contents>, Failure>>()?;
+    let read = |path: &PathBuf| Ok::<_, Failure>(read_finished(path)?.0);
+    let mut runs: Vec<Contents> = directories.iter().map(read).try_collect()?;
     let Some((first, others)) = runs.split_first() else { return Err(questions::nothing_shared()) };
-    let plans = others.iter().map(|other| first.plan.differences(&other.plan));
-    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let plans: Vec<_> =
+        others.iter().map(|other| first.plan.differences(&other.plan)).try_collect()?;
     let dataset = first.plan.dataset.name.clone();
     let is_of_notes = first.items.records.iter().any(|item| item.note().is_some());
     let kind = if is_of_notes { ItemKind::Notes } else { ItemKind::Questions };
@@ -98,6 +96,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         let system = run.contents.plan.system.clone();
         ComparedRun { run: run.name(), system, figures: RunFigures::of(run) }
     });
+    let made = runs.iter().map(|run| (run.name(), Conditions::of(&run.contents.plan)));
     let pairs = runs.iter().skip(1).zip(plans);
     Ok(Comparison {
         dataset,
@@ -106,12 +105,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         n_graded: runs[0].items().len(),
         n_left_out,
         synthetic: runs.iter().all(|run| run.contents.plan.synthetic),
-        conditions: conditions::say(
-            &runs
-                .iter()
-                .map(|run| (run.name(), Conditions::of(&run.contents.plan)))
-                .collect::<Vec<_>>(),
-        ),
+        conditions: conditions::say(&made.collect_vec()),
         runs: rows.collect(),
         pairs: pairs.map(|(other, plan)| pair(&runs[0], other, plan)).collect(),
     })
@@ -126,8 +120,7 @@ fn pair(first: &Outcomes<'_>, other: &Outcomes<'_>, plan: Vec<FieldDifference>) 
         first: first.name(),
         other: other.name(),
         n_runs: left.len().min(right.len()),
-        // Of nothing there is none.
-        difference: paired_difference(&right, &left, Some(&units)).ok(),
+        difference: paired_difference(&right, &left, Some(&units)),
         mcnemar: tests.map(|(left, right)| mcnemar(left, right, Some(&units))).collect(),
         agreement: flips::agreement(first, other),
         flips: flips::flips(first, other),

@@ -79,7 +79,7 @@ pub fn compare(references: &[Reference], submission: &Submission) -> Matches {
         }
     }
     let has_no_words =
-        |(reference, candidate): &&(String, String)| rouge_set(candidate, reference).is_err();
+        |(reference, candidate): &&(String, String)| rouge_set(candidate, reference).is_none();
     counts.n_unknown = submission.predictions.len() - (counts.n_references - counts.n_missing);
     counts.n_pairs = matches.pairs.len();
     counts.n_without_words = matches.pairs.iter().filter(has_no_words).count();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::diagnosis::Failure;
 use crate::outside;
+use crate::record::NoteLine;
 use crate::text::{Pattern, is_whitespace, split_words};
 
 /// Stands for no correction.
@@ -103,42 +104,31 @@ fn without_quotes(mut text: &str) -> &str {
     text
 }
 
-/// What a system says of one note.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
-    pub id: &'a str,
-    pub is_wrong: bool,
-    /// `None` is written -1.
-    pub sentence_id: Option<usize>,
-    /// `None`, or nothing but blanks, is written NA.
-    pub correction: Option<&'a str>,
-}
-
-/// The lines as a submission. Line breaks in a correction become blanks and its backslashes are doubled, for the
-/// scorer takes them for escapes.
+/// A run as MEDIQA-CORR 2024 takes it: a line a note. One whose flag could not be read, or that errored, has no line, and so counts as wrong.
 ///
 /// # Errors
 /// An id that the official scorer would not know for one.
-pub fn write(lines: &[Line<'_>]) -> Result<String, Failure> {
-    lines.iter().map(write_line).collect()
+pub fn write<'a>(notes: impl IntoIterator<Item = &'a NoteLine>) -> Result<String, Failure> {
+    notes.into_iter().filter_map(line).collect()
 }
 
-fn write_line(line: &Line<'_>) -> Result<String, Failure> {
-    let words: Vec<&str> = split_words(line.correction.unwrap_or_default()).collect();
+/// Line breaks in a correction become blanks and its backslashes are doubled, for the scorer takes them for escapes.
+fn line(note: &NoteLine) -> Option<Result<String, Failure>> {
+    let flag = u8::from(note.flag.said().filter(|_| note.error.is_none())?);
+    let words: Vec<&str> = split_words(note.correction.as_deref().unwrap_or_default()).collect();
     let correction = match words.is_empty() {
         true => NOTHING.to_owned(),
         false => format!("\"{}\"", words.join(" ").replace('\\', "\\\\")),
     };
-    let sentence_id = line.sentence_id.map_or("-1".to_owned(), |id| id.to_string());
-    let flag = u8::from(line.is_wrong);
-    let written = format!("{} {flag} {sentence_id} {correction}", line.id);
-    match VALID.is_match(&written) {
+    let sentence_id = note.sentence_id.map_or("-1".to_owned(), |id| id.to_string());
+    let written = format!("{} {flag} {sentence_id} {correction}", note.item);
+    Some(match VALID.is_match(&written) {
         true => Ok(written + "\n"),
         false => Err(Failure::usage(
-            format!("the id `{}` cannot stand in a submission", line.id),
+            format!("the id `{}` cannot stand in a submission", note.item),
             "an id has a to z, 0 to 9 and - alone",
         )),
-    }
+    })
 }
 
 // The official scorer passes each line through the template of a Python `re.sub`. Its call has pattern, line and blank in the wrong places: meant
@@ -293,8 +283,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let line =
-            |id, is_wrong, sentence_id, correction| Line { id, is_wrong, sentence_id, correction };
+        let line = |id: &str, is_wrong: bool, sentence_id, correction: Option<&str>| NoteLine {
+            item: id.to_owned(),
+            flag: Some(is_wrong).into(),
+            sentence_id,
+            correction: correction.map(str::to_owned),
+            ..NoteLine::default()
+        };
         let text = write(&[
             line("ms-test-0", true, Some(0), Some("pH\r\n7.1 \\n  is \"it\".")),
             line("ms-test-1", false, None, None),

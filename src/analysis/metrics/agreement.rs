@@ -4,6 +4,7 @@
 //! Same-wrong@final at the last round's. A question with fewer than two neither agrees nor disagrees, such as one that MDAgents calls
 //! basic and gives to one agent: it is left out, and counted.
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::over_runs::{OverRuns, mean};
@@ -70,13 +71,8 @@ pub fn same_wrong<S: AsRef<str> + PartialEq>(answers: &[S], gold: &str) -> bool 
 /// The mean over all pairs of `vectors`, −1 to 1; `None` where fewer than two make no pair. A vector of zeros has the
 /// cosine 0 with every other, as sentence-transformers has it.
 pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Option<f64> {
-    let mut cosines = Vec::new();
-    for (place, left) in vectors.iter().enumerate() {
-        for right in &vectors[place + 1..] {
-            cosines.push(cosine(left, right));
-        }
-    }
-    mean(&cosines)
+    let pairs = vectors.iter().tuple_combinations();
+    mean(&pairs.map(|(left, right)| cosine(left, right)).collect_vec())
 }
 
 /// What a disagreement costs.

@@ -12,7 +12,6 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::MetricsError;
 pub use super::over_runs::Estimate;
 use crate::random::SplitMix64;
 
@@ -23,18 +22,14 @@ pub const SEED: u64 = 42;
 const QUANTILES: [f64; 2] = [0.025, 0.975];
 /// Units that differ by less are equal but for rounding.
 const ROUNDING: f64 = 1e-12;
-const FIGURE: &str = "bootstrap";
 
 /// The mean accuracy of `left` less that of `right`: each question's correctness is averaged over the runs of either
-/// system, which may have run more often than the other. Runs are `[runs][questions]`; `units` as in [`mean`].
-///
-/// # Errors
-/// No runs or no questions.
+/// system, which may have run more often than the other. Runs are `[runs][questions]`; `units` as in [`mean`]. `None` without questions.
 pub fn paired_difference(
     left: &[Vec<bool>],
     right: &[Vec<bool>],
     units: Option<&[usize]>,
-) -> Result<Estimate, MetricsError> {
+) -> Option<Estimate> {
     mean(&differences(left, right), units)
 }
 
@@ -53,39 +48,32 @@ pub fn run_means(runs: &[Vec<bool>]) -> Vec<f64> {
 }
 
 /// The mean of a value per question and its interval. `units` names each question's unit by any number; without it
-/// every question is one. Units count in the order in which they first come.
-///
-/// # Errors
-/// No values.
-pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
+/// every question is one. Units count in the order in which they first come. `None` of nothing.
+pub fn mean(values: &[f64], units: Option<&[usize]>) -> Option<Estimate> {
     let units = gather(values, units)?;
     let first = units[0].mean();
     let is_one = units.iter().all(|unit| (unit.mean() - first).abs() <= ROUNDING);
     let ends = (!is_one).then(|| ends(resample(&units)));
-    Ok(Estimate {
-        mean: values.iter().sum::<f64>() / values.len() as f64,
-        low: ends.map(|[low, _]| low),
-        high: ends.map(|[_, high]| high),
-        n_questions: values.len(),
-        n_units: units.len(),
-        exact: false,
-    })
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(estimate(mean, ends, values.len(), units.len()))
+}
+
+fn estimate(mean: f64, ends: Option<[f64; 2]>, n_questions: usize, n_units: usize) -> Estimate {
+    let (low, high) = ends.map(|[low, high]| (low, high)).unzip();
+    Estimate { mean, low, high, n_questions, n_units, exact: false }
 }
 
 /// As [`mean`], of a share from 0 to 1 per question.
-///
-/// # Errors
-/// As of [`mean`].
-pub fn share(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
+pub fn share(values: &[f64], units: Option<&[usize]>) -> Option<Estimate> {
     let found = mean(values, units)?;
     // The probability of none of n, or of all, is that of half of what the interval leaves out.
     let bound = libm::pow(QUANTILES[0], 1.0 / found.n_units as f64);
     let ends = match (found.low, found.mean) {
         (None, 1.0) => [bound, 1.0],
         (None, 0.0) => [0.0, 1.0 - bound],
-        _ => return Ok(found),
+        _ => return Some(found),
     };
-    Ok(Estimate { low: Some(ends[0]), high: Some(ends[1]), exact: true, ..found })
+    Some(Estimate { low: Some(ends[0]), high: Some(ends[1]), exact: true, ..found })
 }
 
 /// A statistic that is no mean, such as a ratio: of all questions, and its interval.
@@ -98,20 +86,14 @@ pub struct Resampled {
 
 /// A statistic of `count` questions, taken anew from the places of the questions in each resample; `units` as in [`mean`]. `None` where
 /// the questions themselves have none.
-///
-/// # Errors
-/// No questions.
 pub fn statistic(
     count: usize,
     units: Option<&[usize]>,
     of: impl Fn(&[usize]) -> Option<f64>,
-) -> Result<Option<Resampled>, MetricsError> {
-    if count == 0 {
-        return Err(MetricsError::Empty { figure: FIGURE, what: "questions" });
-    }
+) -> Option<Resampled> {
     let all: Vec<usize> = (0..count).collect();
     let names = units.unwrap_or(&all);
-    let Some(found) = of(&all) else { return Ok(None) };
+    let found = of(&all)?;
     let units = together(names);
     let mut chosen = Vec::with_capacity(count);
     let drawn = draw(units.len(), |places| {
@@ -120,21 +102,10 @@ pub fn statistic(
         of(&chosen)
     });
     let drawn: Vec<f64> = drawn.into_iter().flatten().collect();
-    let n_resamples = drawn.len();
-    if n_resamples == 0 {
-        return Ok(None);
-    }
-    let is_one = drawn.iter().all(|value| (value - drawn[0]).abs() <= ROUNDING);
+    let (first, n_resamples) = (*drawn.first()?, drawn.len());
+    let is_one = drawn.iter().all(|value| (value - first).abs() <= ROUNDING);
     let ends = (!is_one).then(|| ends(drawn));
-    let estimate = Estimate {
-        mean: found,
-        low: ends.map(|[low, _]| low),
-        high: ends.map(|[_, high]| high),
-        n_questions: count,
-        n_units: units.len(),
-        exact: false,
-    };
-    Ok(Some(Resampled { estimate, n_resamples }))
+    Some(Resampled { estimate: estimate(found, ends, count, units.len()), n_resamples })
 }
 
 /// P-values of a mean of differences.
@@ -149,10 +120,7 @@ pub struct PValues {
 /// Bootstrap P-values of a mean of differences: one-sided (#≤0 + 1) / (B + 1), two-sided 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1,
 /// where # counts the B resamples whose mean is so. Neither is smaller than the sign test's exact one, were all units that are not 0 of
 /// one sign: 2^−n of n such units, two-sided 2^(1−n). `units` as in [`mean`].
-///
-/// # Errors
-/// No values.
-pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Result<PValues, MetricsError> {
+pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Option<PValues> {
     let units = gather(differences, units)?;
     let differing = units.iter().filter(|unit| unit.sum.abs() > ROUNDING).count();
     let least = libm::exp2(-(differing as f64));
@@ -160,7 +128,7 @@ pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Result<PValues,
     let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
     let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
     let tail = |count: usize| (1 + count) as f64 / (1 + RESAMPLES) as f64;
-    Ok(PValues {
+    Some(PValues {
         two_sided: (2.0 * tail(not_above.min(not_below)).max(least)).min(1.0),
         one_sided: tail(not_above).max(least),
     })
@@ -178,19 +146,15 @@ impl Unit {
     }
 }
 
-/// Every value alone without `units`.
-pub(super) fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsError> {
-    if values.is_empty() {
-        return Err(MetricsError::Empty { figure: FIGURE, what: "questions" });
-    }
-    let Some(names) = units else {
-        return Ok(values.iter().map(|&sum| Unit { sum, size: 1 }).collect());
-    };
+/// Every value alone without `units`; `None` of nothing.
+pub(super) fn gather(values: &[f64], units: Option<&[usize]>) -> Option<Vec<Unit>> {
+    let alone: Vec<usize> = (0..values.len()).collect();
     let unit = |questions: Vec<usize>| Unit {
         sum: questions.iter().fold(0.0, |sum, question| sum + values[*question]),
         size: questions.len(),
     };
-    Ok(together(names).into_iter().map(unit).collect())
+    let units = together(units.unwrap_or(&alone)).into_iter().map(unit);
+    (!values.is_empty()).then(|| units.collect())
 }
 
 /// The places of the questions of each unit, in the order in which the units first come.
@@ -261,7 +225,7 @@ mod tests {
         assert_eq!(estimate.to_string(), "+0.1000 (all 3 units are equal: no interval)");
         let one = mean(&[-1.0], None).unwrap();
         assert_eq!(one.to_string(), "-1.0000 (one unit alone has no interval)");
-        let ratio = statistic(3, None, |_| Some(0.25)).unwrap().unwrap();
+        let ratio = statistic(3, None, |_| Some(0.25)).unwrap();
         assert_eq!((ratio.estimate.mean, ratio.estimate.low), (0.25, None));
         // Of half in every question the binomial distribution says nothing.
         assert_eq!(share(&[0.5; 4], None).unwrap().low, None);
@@ -299,7 +263,7 @@ mod tests {
         assert_eq!(together, PValues { two_sided: 1.0, one_sided: 0.5 });
         let balanced: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert!(p_values(&balanced, None).unwrap().two_sided > 0.8);
-        assert!(p_values(&[], None).is_err());
+        assert_eq!(p_values(&[], None), None);
     }
 
     #[test]
@@ -348,9 +312,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_mean_is_refused() {
-        let none = paired_difference(&[], &[], None).unwrap_err();
-        assert_eq!(none.to_string(), "bootstrap: no questions to compute it from");
-        assert!(paired_difference(&[vec![]], &[vec![]], None).is_err());
+    fn of_nothing_there_is_no_mean() {
+        assert_eq!(paired_difference(&[], &[], None), None);
+        assert_eq!(paired_difference(&[vec![]], &[vec![]], None), None);
     }
 }

@@ -26,7 +26,8 @@ impl OverRuns {
     ///
     /// `None` without runs, or when one of them has no verdict.
     pub fn of_shares(runs: &[Vec<bool>]) -> Option<OverRuns> {
-        OverRuns::of(runs.iter().map(|run| share(run)).collect::<Option<_>>()?)
+        let right = |run: &Vec<bool>| share(run.iter().filter(|one| **one).count(), run.len());
+        OverRuns::of(runs.iter().map(right).collect::<Option<_>>()?)
     }
 }
 
@@ -93,10 +94,9 @@ pub fn runs(n: usize) -> String {
     if n == 1 { "1 run".to_owned() } else { format!("{n} runs") }
 }
 
-/// The share of `true`; `None` of nothing.
-fn share(verdicts: &[bool]) -> Option<f64> {
-    let right = verdicts.iter().filter(|&&verdict| verdict).count();
-    (!verdicts.is_empty()).then(|| right as f64 / verdicts.len() as f64)
+/// `None` of nothing.
+pub fn share(part: usize, of: usize) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
 }
 
 /// `None` of nothing.

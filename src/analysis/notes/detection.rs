@@ -4,7 +4,7 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{Verdict, verdict};
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::{OverRuns, share};
 use crate::analysis::outcomes::Outcomes;
 use crate::record::NoteLine;
 
@@ -69,16 +69,10 @@ impl Detection {
         let over = |of: fn(&Confusion) -> Option<f64>| {
             OverRuns::of(confusions.iter().map(of).collect::<Option<_>>()?)
         };
-        let read: Vec<Vec<bool>> = verdicts
-            .iter()
-            .map(|run| {
-                let read = run.iter().filter(|one| one.is_read);
-                read.map(|one| one.is_detected).collect()
-            })
-            .collect();
+        let read = only(&verdicts, |_, one| one.is_read);
         Some(Detection {
-            accuracy: shares(&verdicts, |one| one.is_detected)?,
-            accuracy_of_read: OverRuns::of_shares(&read),
+            accuracy: outcomes.accuracy()?,
+            accuracy_of_read: shares(&read, |one| one.is_detected),
             confusion: Confusion::of(&notes.concat()),
             precision: over(Confusion::precision),
             recall: over(Confusion::recall),
@@ -93,7 +87,7 @@ impl Localisation {
     pub fn of(outcomes: &Outcomes<'_>) -> Option<Localisation> {
         let notes = outcomes.notes();
         let verdicts = verdicts(&notes);
-        let errors = only(&verdicts, |note| {
+        let errors = only(&verdicts, |note, _| {
             let gold = notes[0][note].gold.as_ref();
             gold.is_some_and(|gold| gold.flag)
         });
@@ -160,10 +154,6 @@ impl Confusion {
     }
 }
 
-fn share(part: usize, of: usize) -> Option<f64> {
-    (of > 0).then(|| part as f64 / of as f64)
-}
-
 fn verdicts(notes: &[Vec<&NoteLine>]) -> Vec<Vec<Verdict>> {
     let runs = notes.iter();
     runs.map(|run| run.iter().map(|note| verdict(note)).collect()).collect()
@@ -177,7 +167,7 @@ fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
     };
     let kinds = (0..first.len()).filter_map(kind).sorted_unstable().dedup();
     let row = |name: &str| {
-        let of_kind = only(verdicts, |note| kind(note) == Some(name));
+        let of_kind = only(verdicts, |note, _| kind(note) == Some(name));
         Some(ByType {
             kind: name.to_owned(),
             n: of_kind.first()?.len(),
@@ -188,12 +178,11 @@ fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
     kinds.filter_map(row).collect()
 }
 
-/// The verdicts on some of the notes.
-fn only(verdicts: &[Vec<Verdict>], takes: impl Fn(usize) -> bool) -> Vec<Vec<Verdict>> {
+/// Some of the verdicts, by the place of the note.
+fn only(verdicts: &[Vec<Verdict>], takes: impl Fn(usize, &Verdict) -> bool) -> Vec<Vec<Verdict>> {
     let chosen = |run: &Vec<Verdict>| {
-        let notes = run.iter().enumerate();
-        let chosen = notes.filter(|(note, _)| takes(*note));
-        chosen.map(|(_, verdict)| *verdict).collect()
+        let notes = run.iter().enumerate().filter(|(note, verdict)| takes(*note, verdict));
+        notes.map(|(_, verdict)| *verdict).collect()
     };
     verdicts.iter().map(chosen).collect()
 }

@@ -10,7 +10,6 @@ mod neural;
 mod quality;
 mod search;
 mod stages;
-mod submission;
 mod verdict;
 
 pub use agents::{Confidence, Consensus, LowPair, Settled};
@@ -25,5 +24,4 @@ pub use quality::{
 };
 pub use search::{SearchFigures, Spread};
 pub use stages::{CACHED_PRICE, COMPLETION_PRICE, PROMPT_PRICE, StageCost};
-pub use submission::submission;
 pub use verdict::{Verdict, verdict};

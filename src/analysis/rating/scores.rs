@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
+use itertools::Itertools;
+
 use super::BEST;
 use super::key::{Key, KeyEntry, KeyRun};
 use crate::analysis::metrics::agreement::{Weights, cohen_kappa};
-use crate::analysis::metrics::over_runs::mean;
+use crate::analysis::metrics::over_runs::{mean, share};
 use crate::analysis::table::{Cell, Table};
 
 /// Scores this far apart are told one by one.
@@ -35,11 +37,8 @@ impl Rated {
 
     /// Whether two raters differ by [`FAR`] or more.
     fn is_disputed(&self) -> bool {
-        let scores = || self.scores.iter().flatten();
-        match (scores().min(), scores().max()) {
-            (Some(least), Some(most)) => most - least >= FAR,
-            _ => false,
-        }
+        let ends = self.scores.iter().flatten().minmax().into_option();
+        ends.is_some_and(|(least, most)| most - least >= FAR)
     }
 }
 
@@ -93,8 +92,7 @@ fn opinions(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
 
 /// A row a pair of raters, over the entries that both have rated.
 fn agreement(raters: &[String], entries: &[Rated]) -> Table {
-    let pairs =
-        (0..raters.len()).flat_map(|one| (one + 1..raters.len()).map(move |two| (one, two)));
+    let pairs = (0..raters.len()).tuple_combinations();
     let both = |(one, two): (usize, usize)| -> (Vec<u8>, Vec<u8>) {
         entries.iter().filter_map(|entry| entry.scores[one].zip(entry.scores[two])).unzip()
     };
@@ -111,8 +109,7 @@ fn agreement(raters: &[String], entries: &[Rated]) -> Table {
         .number("rated by both", |pair| both(pair).0.len())
         .number("identical scores", identical)
         .number("agreement", |pair| {
-            let n = both(pair).0.len();
-            number((n > 0).then(|| identical(pair) as f64 / n as f64))
+            number(share(identical(pair), both(pair).0.len()))
         })
         .number("Cohen's kappa, unweighted", |pair| kappa(pair, Weights::None))
         .number("Cohen's kappa, quadratic weights", |pair| kappa(pair, Weights::Quadratic))

@@ -1,14 +1,17 @@
-//! What a recipe computes from its cells besides their accuracy.
+//! What a recipe computes from its cells besides their accuracy: the rows that its results keep of it, and their tables.
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use super::results::CellResult;
+use super::results::{CellResult, RecipeResults};
+use super::tables::{dataset, method};
 use crate::analysis::metrics::agreement::Agreement;
 use crate::analysis::metrics::agreement::mean_pairwise_cosine;
-use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::bootstrap::{Estimate, RESAMPLES};
 use crate::analysis::metrics::net_gain::{Conditional, net_gain};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::{Outcomes, When};
+use crate::analysis::table::Table;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::recipe::file::{Analysis, Recipe};
@@ -96,18 +99,16 @@ impl CellOutcomes<'_> {
     }
 }
 
-/// # Errors
-/// Runs over different questions.
-pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetGainRow>, Failure> {
+pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow> {
     if !recipe.analyses.contains(&Analysis::Netgain) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
         let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), Some(&outcomes.units()))?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
-        Ok(NetGainRow {
+        Some(NetGainRow {
             method: result.method.clone(),
             dataset: result.dataset.clone(),
             wrong_to_right: runs().map(|run| share(run.wrong_to_right, run.n_questions)).collect(),
@@ -122,7 +123,35 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetG
                 .copied(),
         })
     };
-    debating.map(row).collect()
+    debating.filter_map(row).collect()
+}
+
+/// The mean of a rate over the runs that have it.
+fn rate(by_run: &[Option<f64>]) -> Option<f64> {
+    mean(&by_run.iter().flatten().copied().collect::<Vec<_>>())
+}
+
+pub fn net_gain_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let short = results.netgain.iter().filter_map(|row| {
+        let n = row.conditional.as_ref()?.n_resamples;
+        let (method, dataset) = (method(recipe, &row.method), dataset(recipe, &row.dataset));
+        (n < RESAMPLES).then(|| format!("{method} on {dataset}: {n} of {RESAMPLES} resamples hold a question that was wrong at round 0 and one that was right; the others are left out of the first interval."))
+    });
+    Table::of("netgain", "NetGain from Round 0 to the final answer", &results.netgain)
+        .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |row| method(recipe, &row.method))
+        .under("of those that could turn")
+        .interval("ours", |row| row.conditional.as_ref().map(|one| &one.estimate))
+        .interval("paper", |row| row.paper)
+        .number("P(right at the end, wrong at 0)", |row| rate(&row.conditional.as_ref()?.wrong_to_right))
+        .number("P(wrong at the end, right at 0)", |row| rate(&row.conditional.as_ref()?.right_to_wrong))
+        .under("of all questions")
+        .interval("ours", |row| &row.estimate)
+        .number("wrong → right", |row| mean(&row.wrong_to_right))
+        .number("right → wrong", |row| mean(&row.right_to_wrong))
+        .note("Two readings of one name. Of those that could turn: the share of the questions wrong at round 0 that are right at the end, less the share of those right at round 0 that are wrong at the end, both means over the runs and both taken anew in each resample. Of all questions: the gain in accuracy, over the means of the runs. Intervals are 95 % by bootstrap of questions.")
+        .notes(short)
+        .unless_empty()
 }
 
 /// Agreement, and similarity where there is an encoder to measure it by.
@@ -183,6 +212,28 @@ fn cosines(
         questions.collect()
     })
     .collect()
+}
+
+pub fn collapse_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let wants_similarity = recipe.analyses.contains(&Analysis::Similarity);
+    let has_none = results.collapse.iter().all(|row| row.similarity.is_none());
+    let unmeasured = "No encoder was given, so similarity was not measured.".to_owned();
+    Table::of("collapse", "How alike trajectories are", &results.collapse)
+        .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |row| method(recipe, &row.method))
+        .under("correlated errors")
+        .spread("Agreement@0", |row| Some(&row.agreement.as_ref()?.agreement_at_0))
+        .spread("Same-wrong@0", |row| Some(&row.agreement.as_ref()?.same_wrong_at_0))
+        .spread("Same-wrong@final", |row| Some(&row.agreement.as_ref()?.same_wrong_at_final))
+        .spread("left out @0", |row| Some(&row.agreement.as_ref()?.lone_at_0))
+        .spread("left out @final", |row| Some(&row.agreement.as_ref()?.lone_at_final))
+        .under("similarity")
+        .spread("initial", |row| row.similarity.as_ref()?.initial.as_ref())
+        .spread("first round", |row| row.similarity.as_ref()?.first_round.as_ref())
+        .spread("last round", |row| row.similarity.as_ref()?.last.as_ref())
+        .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Left out are questions with one answer or none, such as those that MDAgents gives to one agent. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
+        .notes((wants_similarity && has_none).then_some(unmeasured))
+        .unless_empty()
 }
 
 /// Those of a dataset, in the order of the recipe's methods.
@@ -246,6 +297,35 @@ fn case(cells: &[&CellOutcomes<'_>], lines: &[&ItemLine]) -> CaseRow {
         gold: lines[0].gold().unwrap_or_default().to_owned(),
         methods: methods.collect(),
     }
+}
+
+/// A row for each method of each case; `None` where the recipe looks for no cases.
+pub fn case_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let count = match results.cases.len() {
+        0 => "No question is such a case.".to_owned(),
+        1 => "1 case.".to_owned(),
+        count => format!("{count} cases."),
+    };
+    let cases = results.cases.iter();
+    let rows = cases.flat_map(|case| case.methods.iter().map(move |method| (case, method)));
+    let table = Table::of("cases", "Questions that the last method alone gets right", rows)
+        .grouped_by(|(case, _)| {
+            let dataset = dataset(recipe, &case.dataset);
+            format!("{dataset} {}, run {}, gold {}", case.item, case.run, case.gold)
+        })
+        .text("method", |(_, one)| method(recipe, &one.method))
+        .text("letters, round by round", |(_, one)| letters(&one.rounds))
+        .text("answer", |(_, one)| &one.answer)
+        .note(format!(
+            "Questions on which every other method gives one and the same wrong answer and the last one the right one. {count}"
+        ));
+    recipe.analyses.contains(&Analysis::Cases).then(|| table.build())
+}
+
+/// Rounds apart by `/`; a missing letter as a dash.
+fn letters(rounds: &[Vec<String>]) -> String {
+    let shown = |letter: &String| if letter.is_empty() { "–".to_owned() } else { letter.clone() };
+    rounds.iter().map(|round| round.iter().map(shown).join(" ")).join(" / ")
 }
 
 #[cfg(test)]

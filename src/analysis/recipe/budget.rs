@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::analysis::{CellOutcomes, on_dataset};
+use super::results::RecipeResults;
+use super::tables::{dataset, method};
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::over_runs::mean;
-use crate::diagnosis::Failure;
+use crate::analysis::table::Table;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::Analysis;
 use crate::record::{AnswerLine, CallLine};
@@ -38,30 +40,29 @@ pub struct AtBudget {
     pub n_exhausted: usize,
 }
 
-/// # Errors
-/// Runs over different questions.
-pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<BudgetRow>, Failure> {
+pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<BudgetRow> {
     let mut rows = Vec::new();
     if !recipe.analyses.contains(&Analysis::EqualBudget) {
-        return Ok(rows);
+        return rows;
     }
     for dataset in &recipe.dataset {
         let mut here = on_dataset(cells, &dataset.name);
         here.retain(|cell| !cell.outcomes.items().is_empty());
         let Some((reference, others)) = here.split_first() else { continue };
         for method in others.iter().filter(|cell| is_sampled(cell)) {
-            rows.push(BudgetRow {
+            let tokens = |call: &CallLine| call.usage.prompt_tokens + call.usage.completion_tokens;
+            let calls = at_budget(reference, method, |_| 1);
+            let both = calls.zip(at_budget(reference, method, tokens));
+            rows.extend(both.map(|(calls, tokens)| BudgetRow {
                 dataset: dataset.name.clone(),
                 method: method.result.method.clone(),
                 reference: reference.result.method.clone(),
-                calls: at_budget(reference, method, |_| 1)?,
-                tokens: at_budget(reference, method, |call| {
-                    call.usage.prompt_tokens + call.usage.completion_tokens
-                })?,
-            });
+                calls,
+                tokens,
+            }));
         }
     }
-    Ok(rows)
+    rows
 }
 
 /// Whether all answers of a question are independent samples, several of an agent.
@@ -103,7 +104,7 @@ fn at_budget(
     reference: &CellOutcomes<'_>,
     method: &CellOutcomes<'_>,
     price: fn(&CallLine) -> usize,
-) -> Result<AtBudget, Failure> {
+) -> Option<AtBudget> {
     let (spent, costs) = (Costs::of(reference, price), Costs::of(method, price));
     let (answers, others) = (method.outcomes.answers(), reference.outcomes.answers());
     let runs = answers.iter().zip(&others).map(|(run, other)| {
@@ -115,10 +116,10 @@ fn at_budget(
     let verdicts: Vec<Vec<bool>> = paid.iter().map(right).collect();
     let over_all = |of: fn(&Paid) -> f64| mean(&paid.iter().flatten().map(of).collect::<Vec<_>>());
     let units = method.outcomes.units();
-    Ok(AtBudget {
-        accuracy: over_all(|one| f64::from(u8::from(one.is_right))).unwrap_or(0.0),
+    Some(AtBudget {
+        accuracy: over_all(|one| f64::from(u8::from(one.is_right)))?,
         difference: paired_difference(&reference.outcomes.verdicts(), &verdicts, Some(&units))?,
-        samples: over_all(|one| one.samples as f64).unwrap_or(0.0),
+        samples: over_all(|one| one.samples as f64)?,
         n_exhausted: paid.iter().flatten().filter(|one| one.is_exhausted).count(),
     })
 }
@@ -148,6 +149,24 @@ fn pay(line: &AnswerLine, budget: usize, costs: &Costs<'_>) -> Paid {
         samples,
         is_exhausted: samples == round.agents.len() && spent < budget,
     }
+}
+
+/// Two rows a method: at as many calls, and at as many tokens.
+pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let rows = results.budgets.iter().flat_map(|row| {
+        [("calls", &row.calls), ("tokens", &row.tokens)].map(|(paid, at)| (row, paid, at))
+    });
+    let rows: Vec<_> = rows.collect();
+    Table::of("budget", "Independent samples at a debate's price", &rows)
+        .grouped_by(|(row, ..)| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |(row, ..)| method(recipe, &row.method))
+        .text("paid in", |(_, paid, _)| *paid)
+        .number("samples", |(.., at)| at.samples)
+        .number("accuracy", |(.., at)| at.accuracy)
+        .interval("first method less it", |(.., at)| &at.difference)
+        .number("of its samples too few", |(.., at)| at.n_exhausted)
+        .note("Of each question as many of a method's samples, in their order, as cost no more than what the recipe's first method did with that question in the same run, one at the least; their vote. Tokens are those of prompts and completions, each prompt counted whole. Too few: questions, of all runs, that cost the first method more than all samples.")
+        .unless_empty()
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ pub mod analysis;
 pub mod budget;
 #[cfg(test)]
 pub(super) mod fixtures;
-mod gains;
 pub mod improvement;
 pub mod notes;
 pub mod paired;

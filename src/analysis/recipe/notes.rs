@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::gains;
-use super::improvement::measure_of;
+use super::improvement::{self, measure_of};
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use crate::analysis::metrics::kpcs::ALPHA;
@@ -35,7 +34,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         return Vec::new();
     }
     let mut tables = vec![columns(recipe, &entries)];
-    tables.extend(gains::table(recipe, results));
+    tables.extend(improvement::table(recipe, results));
     let by_cell = entries.iter().map(|entry| notes::Entry {
         heading: format!("{}, {}", entry.dataset, entry.label),
         notes: entry.notes,

@@ -14,21 +14,20 @@ use super::notes::full;
 use super::paired::{PairedRow, paired};
 use super::tables::{dataset, method};
 use crate::analysis::conditions::{self, Conditions};
-use crate::analysis::figures::RunFigures;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{self, Spread};
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
-use crate::analysis::outcomes::Outcomes;
+use crate::analysis::outcomes::{Outcomes, RunFigures};
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
 use crate::experiment::plan::MemberPlan;
 use crate::experiment::recipe::cells::{Cell, directory};
-use crate::experiment::recipe::{Recipe, RecipeError};
+use crate::experiment::recipe::{Recipe, malformed};
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
 use crate::outside;
@@ -155,7 +154,7 @@ impl CellResult {
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let results = serde_json::from_slice(&outside::file(path)?);
-    Ok(results.map_err(|error| RecipeError::malformed(path.display(), error))?)
+    results.map_err(|error| malformed(path.display(), error))
 }
 
 impl RecipeResults {
@@ -179,11 +178,11 @@ impl RecipeResults {
             outcomes: Outcomes::of(contents),
         });
         let read: Vec<CellOutcomes<'_>> = read.collect();
-        let netgain = analysis::net_gains(recipe, &read)?;
+        let netgain = analysis::net_gains(recipe, &read);
         let collapse = analysis::collapse(recipe, &read, encoder)?;
         let missing = missing(recipe, cells);
         let all = if missing.is_empty() { &read[..] } else { &[] };
-        let (paired, budgets) = (paired(recipe, all)?, budgets(recipe, all)?);
+        let (paired, budgets) = (paired(recipe, all), budgets(recipe, all));
         let cases = analysis::cases(recipe, all);
         let near_duplicates = near_duplicates(&read);
         drop(read);

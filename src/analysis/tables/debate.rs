@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use itertools::Itertools;
+
 use super::percent;
 use crate::analysis::metrics::agreement::{Weights, cohen_kappa};
 use crate::analysis::table::Table;
@@ -98,28 +100,25 @@ fn pairs(plan: &Plan, lines: &[&AnswerLine]) -> Option<Table> {
         answers: Vec<[&'a str; 3]>,
         kappa: Option<f64>,
     }
-    let mut pairs = Vec::new();
-    for (place, left) in plan.panel.iter().enumerate() {
-        for right in &plan.panel[place + 1..] {
-            let both = lines.iter().filter_map(|line| {
-                let first = &line.rounds[0];
-                let of = |agent: &String| {
-                    let place = first.agents.iter().position(|other| other == agent)?;
-                    Some(first.answers[place].as_str()).filter(|answer| !answer.is_empty())
-                };
-                let gold = line.gold.as_deref().unwrap_or_default();
-                Some([of(&left.agent)?, of(&right.agent)?, gold])
-            });
-            let answers: Vec<[&str; 3]> = both.collect();
-            let letters = |side: usize| -> Vec<u8> {
-                answers.iter().filter_map(|answers| answers[side].bytes().next()).collect()
+    let pairs = plan.panel.iter().tuple_combinations().map(|(left, right)| {
+        let both = lines.iter().filter_map(|line| {
+            let first = &line.rounds[0];
+            let of = |agent: &String| {
+                let place = first.agents.iter().position(|other| other == agent)?;
+                Some(first.answers[place].as_str()).filter(|answer| !answer.is_empty())
             };
-            let kappa = cohen_kappa(&letters(0), &letters(1), Weights::None);
-            let agents = [left, right].map(|one| format!("{} ({})", one.agent, one.backbone));
-            pairs.push(Pair { agents, answers, kappa });
-        }
-    }
-    pairs.retain(|pair| !pair.answers.is_empty());
+            let gold = line.gold.as_deref().unwrap_or_default();
+            Some([of(&left.agent)?, of(&right.agent)?, gold])
+        });
+        let answers: Vec<[&str; 3]> = both.collect();
+        let letters = |side: usize| -> Vec<u8> {
+            answers.iter().filter_map(|answers| answers[side].bytes().next()).collect()
+        };
+        let kappa = cohen_kappa(&letters(0), &letters(1), Weights::None);
+        let agents = [left, right].map(|one| format!("{} ({})", one.agent, one.backbone));
+        Pair { agents, answers, kappa }
+    });
+    let pairs = pairs.filter(|pair| !pair.answers.is_empty()).collect_vec();
     let count = |pair: &Pair<'_>, is: fn(&[&str; 3]) -> bool| {
         pair.answers.iter().filter(|one| is(one)).count()
     };

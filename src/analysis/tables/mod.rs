@@ -1,5 +1,10 @@
 //! Tables that runs and recipes share: cost, calibration, and all of notes.
 
+pub mod correction;
+pub mod debate;
+pub mod notes;
+mod search;
+
 use std::collections::BTreeMap;
 
 use super::health::{LABEL, ParseHealth};
@@ -7,11 +12,6 @@ use super::table::{Cell, Table, TableBuilder};
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::{Cost, Spent};
 use crate::record::AnswerLine;
-
-pub mod correction;
-pub mod debate;
-pub mod notes;
-mod search;
 
 /// What a row is of, and what it is called.
 pub struct Labelled<'a, T> {

@@ -4,7 +4,7 @@
 use super::correction::correction;
 use super::search;
 use crate::analysis::health::{self, ParseHealth};
-use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::over_runs::{OverRuns, share};
 use crate::analysis::notes::{
     CACHED_PRICE, COMPLETION_PRICE, Detection, NoteFigures, PROMPT_PRICE,
 };
@@ -182,7 +182,6 @@ fn confidence(entries: &[Entry<'_>]) -> Option<Table> {
 }
 
 fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
-    let share = |part: usize, of: usize| (of > 0).then(|| part as f64 / of as f64);
     let title = "When both detectors have low confidence (MedGuards, Table 16)";
     table("low-confidence", title, entries, |notes| Some(&notes.confidence.as_ref()?.low))
         .text("both below", |row| format!("{:.2}", row.of.below))

@@ -1,6 +1,5 @@
 //! What a plan has of its items, of what is searched, of the engines and of the host.
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{ExemplarPlan, Plan};
@@ -50,9 +49,8 @@ impl Plan {
     }
 }
 
-/// The questions of a run.
+/// The questions of a run. Earlier versions kept more: whether malformed rows were left out, and the shard that the items are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct DatasetPlan {
     pub name: String,
     pub format: String,
@@ -62,14 +60,6 @@ pub struct DatasetPlan {
     pub items_sha256: String,
     /// The ids that run, in order.
     pub items: Vec<String>,
-    /// Whether malformed rows were left out, and which, as earlier versions kept it: such a file is refused now.
-    #[serde(default, skip_serializing)]
-    pub skip_bad_rows: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    pub skipped: Option<IgnoredAny>,
-    /// Of the run that they are a part of, as earlier versions kept it; what ran are the items.
-    #[serde(default, skip_serializing)]
-    pub shard: Option<IgnoredAny>,
 }
 
 /// What the engines were told; none of it changes a byte of the answers.

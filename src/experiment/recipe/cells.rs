@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
+use super::malformed;
 use super::manifest::RecipeManifest;
 use crate::diagnosis::Failure;
 use crate::experiment::spec::{MEMBER, member_name};
@@ -69,20 +69,27 @@ pub fn setups(manifest: &RecipeManifest) -> Result<Vec<Setup>, Failure> {
     let recipe = &manifest.recipe;
     let overrides = &manifest.settings;
     if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
-        return Err(RecipeError::Varied { key: key.clone() }.into());
+        return Err(Failure::usage(
+            format!(
+                "the recipe's methods differ in {key}: overridden, their labels would be wrong"
+            ),
+            "leave it out, or change it in a copy of the recipe's file, which `recipe FILE` runs",
+        ));
     }
     let mut setups = Vec::new();
     for method in &recipe.method {
         setups.push(Setup::of(manifest, method, overridden(method, overrides)?)?);
     }
+    let unset =
+        |key: &str| Failure::refused(format!("the recipe has no setting {key} to override"));
     let has = |key: &String| setups.iter().any(|setup| setup.config.table.contains_key(key));
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
-        return Err(RecipeError::NoSetting { key: key.clone() }.into());
+        return Err(unset(key));
     }
     let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
     if let Some(agent) = agents.find(|agent| !setups.iter().any(|setup| setup.seats(agent))) {
         let slot = if agent.starts_with(MEMBER) { "" } else { "slot." };
-        return Err(RecipeError::NoSetting { key: format!("{slot}{agent}") }.into());
+        return Err(unset(&format!("{slot}{agent}")));
     }
     Ok(setups)
 }
@@ -162,7 +169,10 @@ pub fn refuse_unused_files(manifest: &RecipeManifest) -> Result<(), Failure> {
         ("exemplars", exemplars.is_some() && !shows),
     ];
     match unused.into_iter().find(|(_, is_unused)| *is_unused) {
-        Some((flag, _)) => Err(RecipeError::Unused { flag }.into()),
+        Some((flag, _)) => Err(Failure::usage(
+            format!("no method of the recipe takes --{flag}"),
+            &format!("leave --{flag} out"),
+        )),
         None => Ok(()),
     }
 }
@@ -221,7 +231,7 @@ fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<Strin
             method.name,
             recipe.panel.len()
         );
-        RecipeError::malformed(&recipe.title, problem).into()
+        malformed(&recipe.title, problem)
     })
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-use super::RecipeError;
 use super::built_in;
 use super::paper::{Paper, PrintedTable, PublishedEntry};
 use crate::data::Format;
@@ -170,7 +170,7 @@ impl Recipe {
         }
         let path = Path::new(name);
         if !path.is_file() {
-            return Err(RecipeError::Unknown { name: name.to_owned() }.into());
+            return Err(Recipe::unknown(name));
         }
         let text = outside::text(path)?;
         let mut recipe = Recipe::parse(&text, name)?;
@@ -180,6 +180,13 @@ impl Recipe {
         }
         recipe.check_systems().map_err(|fault| fault.told(name, &text))?;
         Ok(recipe)
+    }
+
+    /// That there is no recipe of this name.
+    pub fn unknown(name: &str) -> Failure {
+        let (recipes, papers) = (built_in::names().join(", "), built_in::papers().join(", "));
+        let hint = format!("the recipes are {recipes}, of whole papers {papers}; or give a file");
+        Failure::usage(format!("there is no recipe {name}"), &hint)
     }
 
     /// Whether a recipe of the program has this name.

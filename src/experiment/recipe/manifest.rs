@@ -7,7 +7,7 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::file::MethodEntry;
-use super::{Recipe, RecipeError};
+use super::{Recipe, malformed};
 use crate::diagnosis::Failure;
 use crate::experiment::compare::{as_json, differences};
 use crate::experiment::exemplars::ExemplarSpec;
@@ -38,9 +38,6 @@ pub struct RecipeManifest {
     pub shard: Option<Shard>,
     /// Absolute.
     pub data_dir: String,
-    /// Whether bad rows of the datasets were left out, as earlier versions kept it: such a file is refused now.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub skip_bad_rows: bool,
     pub prompts: Option<String>,
     /// Settings that were changed wherever a system has them.
     #[serde(default)]
@@ -69,22 +66,22 @@ impl RecipeManifest {
     ///
     /// # Errors
     /// A method's own corpus is not among them.
-    pub(super) fn corpus_of(
-        &self,
-        method: &MethodEntry,
-    ) -> Result<Option<CorpusSpec>, RecipeError> {
+    pub(super) fn corpus_of(&self, method: &MethodEntry) -> Result<Option<CorpusSpec>, Failure> {
         let Some(mut spec) = self.corpus.clone() else {
             return Ok(None);
         };
         if let Some(place) = method.corpus {
-            let given = spec.directories.len();
-            let own = spec.directories.get(place).cloned();
-            let method = &method.name;
-            spec.directories = vec![own.ok_or_else(|| RecipeError::NoCorpus {
-                method: method.clone(),
-                number: place + 1,
-                given,
-            })?];
+            let (name, given) = (&method.name, spec.directories.len());
+            let Some(own) = spec.directories.get(place).cloned() else {
+                let number = place + 1;
+                return Err(Failure::usage(
+                    format!(
+                        "method {name} searches corpus {number} of those given, and {given} were"
+                    ),
+                    "name the corpora in the recipe's order: --corpus DIR,DIR,…",
+                ));
+            };
+            spec.directories = vec![own];
         }
         if !method.sources.is_empty() {
             spec.sources.clone_from(&method.sources);
@@ -109,21 +106,21 @@ impl RecipeManifest {
             return Ok(None);
         }
         let text = outside::text(&path)?;
-        let malformed =
-            |error: toml::de::Error| RecipeError::malformed(path.display(), error.message());
-        let mut begun: toml::Table = outside::toml(&text).map_err(malformed)?;
-        // Earlier versions ran variants beside the recipe, each in a folder of its own, and drew sweeps apart.
+        let no_toml = |error: toml::de::Error| malformed(path.display(), error.message());
+        let mut begun: toml::Table = outside::toml(&text).map_err(no_toml)?;
+        // Earlier versions ran variants beside the recipe, each in a folder of its own, drew sweeps apart, and left malformed rows out.
         begun.remove("variants");
+        begun.remove("skip_bad_rows");
         if let Some(toml::Value::Table(recipe)) = begun.get_mut("recipe") {
             recipe.remove("variant");
             if let Some(toml::Value::Array(analyses)) = recipe.get_mut("analyses") {
                 analyses.retain(|analysis| analysis.as_str() != Some("sweep"));
             }
         }
-        let begun: RecipeManifest = begun.try_into().map_err(malformed)?;
+        let begun: RecipeManifest = begun.try_into().map_err(no_toml)?;
         // The rest may be as no file of a recipe is: flags have changed it.
         let names = begun.recipe.check_names();
-        names.map_err(|problem| RecipeError::malformed(path.display(), problem))?;
+        names.map_err(|problem| malformed(path.display(), problem))?;
         Ok(Some(begun))
     }
 
@@ -136,19 +133,22 @@ impl RecipeManifest {
             return match found == *self {
                 true => Ok(()),
                 false => {
-                    let difference = self.difference(&found);
-                    Err(RecipeError::Other { path: out.to_owned(), difference }.into())
+                    let (path, difference) = (out.display(), self.difference(&found));
+                    Err(Failure::usage(
+                        format!("{path} holds another run of recipes: {difference}"),
+                        "give another --out, or the flags that it was begun with",
+                    ))
                 }
             };
         }
         if fs_err::exists(out)? && fs_err::read_dir(out)?.next().is_some() {
-            return Err(
-                RecipeError::NoFolder { path: out.to_owned(), name: self.name.clone() }.into()
-            );
+            return Err(Failure::usage(
+                format!("{} is not a folder of recipe {}", out.display(), self.name),
+                "give --out a folder that does not exist yet, or an empty one",
+            ));
         }
         whole_file::create_private_directory(out)?;
-        let text = toml::to_string_pretty(self)
-            .map_err(|error| RecipeError::malformed(&self.name, error))?;
+        let text = toml::to_string_pretty(self).map_err(|error| malformed(&self.name, error))?;
         Ok(whole_file::write_private(&out.join(FILE), text.as_bytes())?)
     }
 

@@ -7,7 +7,6 @@
 pub mod built_in;
 pub mod cells;
 mod check;
-pub mod error;
 pub mod file;
 pub mod manifest;
 pub mod paper;
@@ -17,6 +16,14 @@ pub mod run;
 pub const NEW_ON_QUESTIONS: &str = include_str!("new_on_questions.toml");
 /// The same on notes.
 pub const NEW_ON_NOTES: &str = include_str!("new_on_notes.toml");
-pub use error::RecipeError;
 pub use file::Recipe;
 pub use paper::NoteColumn;
+
+use std::fmt::Display;
+
+use crate::diagnosis::Failure;
+
+/// That a file of recipes is none.
+pub fn malformed(path: impl Display, problem: impl Display) -> Failure {
+    Failure::refused(format!("{path}: {problem}"))
+}

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use itertools::Itertools;
+
 use super::built_in::ids;
 use super::cells::{Cell, Setup, setups};
-use super::error::RecipeError;
 use super::manifest::RecipeManifest;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
@@ -59,7 +60,7 @@ impl RecipeRun {
     pub fn specs(&self) -> Result<Vec<Spec>, Failure> {
         let setups = setups(&self.manifest)?;
         let cells = self.manifest.recipe.cells().zip(setups.iter().cycle());
-        Ok(cells.map(|(cell, setup)| self.spec(cell, setup)).collect::<Result<_, _>>()?)
+        cells.map(|(cell, setup)| self.spec(cell, setup)).collect()
     }
 
     /// Reads what every cell names, and resolves it.
@@ -74,12 +75,11 @@ impl RecipeRun {
             .zip(&specs)
             .map(|(cell, spec)| spec.read(&mut shared).map_err(|error| error.about(&cell.title())));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let names = specs.iter().map(Spec::slot_models);
-        let names = names.collect::<Result<Vec<_>, _>>()?.concat();
+        let names: Vec<Vec<&String>> = specs.iter().map(Spec::slot_models).try_collect()?;
         let contexts = specs.iter().map(|spec| spec.roomy_hardware().context());
         let context = contexts.max().or(self.hardware.context);
         let hardware = Hardware { context, ..self.hardware.clone() };
-        let models = Models::describe(names, &hardware, &self.hub, |devices| {
+        let models = Models::describe(names.concat(), &hardware, &self.hub, |devices| {
             auxiliary_models(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
         })?;
         // A shard may have none of a cell's items.
@@ -95,7 +95,7 @@ impl RecipeRun {
         Ok(ResolvedRecipe { cells, models })
     }
 
-    fn spec(&self, cell: Cell<'_>, setup: &Setup) -> Result<Spec, RecipeError> {
+    fn spec(&self, cell: Cell<'_>, setup: &Setup) -> Result<Spec, Failure> {
         let manifest = &self.manifest;
         let dataset = cell.dataset;
         let corpus = manifest.corpus_of(cell.method)?;

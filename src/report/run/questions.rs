@@ -6,7 +6,7 @@ use super::{Results, confidence, read};
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
+use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean, share};
 use crate::analysis::tables::{Labelled, cost_table, debate, position_table};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
@@ -55,8 +55,7 @@ impl Tally<'_> {
     }
 
     fn share(&self, count: usize) -> Option<f64> {
-        let graded = self.graded();
-        (graded > 0).then(|| count as f64 / graded as f64)
+        share(count, self.graded())
     }
 
     fn accuracy(&self) -> Option<f64> {

@@ -53,7 +53,7 @@ fn net_gain_is_shown_in_both_readings_and_the_papers_beside_the_conditional_one(
             .iter()
             .map(|result| CellOutcomes { result, outcomes: Outcomes::of(&contents) })
             .collect::<Vec<_>>();
-        let netgain = net_gains(&recipe, &outcomes).unwrap();
+        let netgain = net_gains(&recipe, &outcomes);
         let results = RecipeResults { netgain, ..results(name, &recipe, cells.clone()) };
         let rows = rows(&all(&recipe, &results), "netgain");
         let papers = [
@@ -92,7 +92,7 @@ fn differences(name: &str) -> (Vec<Value>, String) {
             CellOutcomes { result, outcomes: Outcomes::of(contents) }
         })
         .collect::<Vec<_>>();
-    let paired = paired::paired(&recipe, &outcomes).unwrap();
+    let paired = paired::paired(&recipe, &outcomes);
     let results = RecipeResults { paired, ..results(name, &recipe, cells.clone()) };
     (rows(&all(&recipe, &results), "paired"), markdown(&recipe, &results))
 }
