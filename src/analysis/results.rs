@@ -17,8 +17,9 @@ use crate::experiment::results::{self, Results};
 use crate::experiment::verify::{self, Verified, first_difference};
 use crate::experiment::versions;
 
-/// What earlier versions wrote among the figures, and nobody reads now. `head` covers it, as it covers all.
-const GONE: [&[&str]; 2] = [&["items_root"], &["notes", "search", "reviews"]];
+/// What stands as it was written, and `head` covers it, as it covers all: figures of earlier versions that nobody reads now, and sentences,
+/// which a version words its own way.
+const AS_WRITTEN: [&[&str]; 3] = [&["items_root"], &["notes", "search", "reviews"], &["warnings"]];
 /// The figure that is equal in equal runs ([`compare::digest`]). Earlier versions wrote none.
 pub const DIGEST: &str = "digest";
 /// Formats that versions before had and this one has not; what it does not compute of their runs stands as it was written.
@@ -136,7 +137,7 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
     }
     let mut figures = Figures::of(contents).to_map(contents)?;
     figures.retain(|name, _| name != DIGEST || stored.figures.contains_key(DIGEST));
-    GONE.iter().for_each(|path| take_over(&mut figures, &stored.figures, path));
+    AS_WRITTEN.iter().for_each(|path| take_over(&mut figures, &stored.figures, path));
     let expected = Results { figures, ..stored.clone() };
     let Some((line, defect)) = first_difference(&stored.text()?, &expected.text()?) else {
         return Ok(None);
@@ -157,6 +158,7 @@ fn take_over(own: &mut Map<String, Value>, found: &Map<String, Value>, path: &[&
     let [name, rest @ ..] = path else { return };
     match (own.get_mut(*name), found.get(*name)) {
         (Some(Value::Object(own)), Some(Value::Object(found))) => take_over(own, found, rest),
+        (Some(own), Some(value)) if rest.is_empty() => *own = value.clone(),
         (None, Some(value)) if rest.is_empty() => {
             let place = found.keys().take_while(|known| known.as_str() != *name).count();
             own.shift_insert(place.min(own.len()), (*name).to_owned(), value.clone());

@@ -108,7 +108,9 @@ impl DatasetCard {
         Self::all().iter().find_map(|card| {
             let (_, file) = card.files().find(|(_, file)| path.ends_with(&file.path))?;
             let root = path.ancestors().nth(Path::new(&file.path).iter().count())?;
-            let root = Path::new(".").join(root).display().to_string();
+            let here = std::env::current_dir().unwrap_or_default();
+            let root = Path::new(".").join(root.strip_prefix(here).unwrap_or(root));
+            let root = root.display();
             Some(format!("`wardround data fetch {} --to {root}` brings it", card.name))
         })
     }

@@ -193,7 +193,8 @@ fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: 
         writeln!(text, "{}", serde_json::to_string(&call).unwrap()).unwrap();
     }
     writeln!(text, "{}", serde_json::to_string(&line).unwrap()).unwrap();
-    writeln!(text, "{:?}", recording.first.lock().unwrap()).unwrap();
+    // As a list, which it was when the hashes were made.
+    writeln!(text, "{:?}", recording.first.lock().unwrap().as_ref().map(|one| [one])).unwrap();
     writeln!(text, "{:?}", system.longest_prompt(item, 100)).unwrap();
     text
 }

@@ -268,7 +268,6 @@ fn runs_on_notes_are_compared_by_their_flags() {
         "2 runs on notes: 3 notes, 2 with gold",
         "| 95 % over notes |",
         "| run | accuracy | exact McNemar, by run | the same flag |",
-        "| note | gold | flags |",
     ] {
         assert!(shown.contains(part), "no {part:?} in {shown}");
     }

@@ -62,7 +62,7 @@ pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, private: bool) -> io::Resul
     let written = made.and_then(|mut file| {
         file.write_all(bytes.as_ref())?;
         file.sync_all()?;
-        fs_err::rename(&partial, path)
+        std::fs::rename(&partial, path)
     });
     if written.is_err() {
         // The error to report is the first one; a partial file that stays is overwritten by the next attempt.

@@ -175,6 +175,6 @@ mod tests {
         assert_eq!(flips.len(), 1);
         assert_eq!((&flips[0]["changes"], &flips[0]["right → wrong"]), (&2.into(), &2.into()));
         let note = tables.iter().find(|table| table.name == "flips").unwrap().notes.concat();
-        assert!(note.contains("of 6 times") && note.contains("to them 2 times"), "{note}");
+        assert!(note.contains("over to them in 2 of 6 cases"), "{note}");
     }
 }

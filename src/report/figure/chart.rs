@@ -90,7 +90,7 @@ fn lane(series: usize, cell: &Cell, paper: Option<&Cell>) -> Option<Lane> {
         Cell::Number(value, _) => (cell.shown(), vec![Mark::Bar { value, std: None }]),
         Cell::Spread(spread, _) => {
             let bar = Mark::Bar { value: spread.mean, std: spread.deviation() };
-            let said = Spread { n: None, ..spread }.to_string();
+            let said = Spread { n: None, std: spread.deviation(), ..spread }.to_string();
             (said, [bar].into_iter().chain(paper).collect())
         }
         Cell::Estimate(Estimate { mean, low, high, .. }) => {
