@@ -38,52 +38,30 @@ fn question(text: &str) -> Result<Item, ApiError> {
     let mut lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_over = |line: &&str| line.is_empty() || CUES.contains(&line.to_lowercase().as_str());
     while lines.pop_if(|line| is_over(&&**line)).is_some() {}
-    let mut options: Vec<(char, &str)> = Vec::new();
-    while let Some(line) = lines.pop() {
-        if line.is_empty() {
-            continue;
-        }
-        // From the last line upwards, the letters must be consecutive.
-        let found = option(line).filter(|(letter, _)| match options.last() {
-            None => true,
-            Some((below, _)) => u32::from(*letter) + 1 == u32::from(*below),
-        });
-        match found {
-            Some(found) => options.push(found),
-            None => {
-                lines.push(line);
-                break;
-            }
-        }
-        if found.is_some_and(|(letter, _)| letter == 'A') {
-            break;
-        }
-    }
-    let is_whole = options.last().is_some_and(|(letter, _)| *letter == 'A') && options.len() > 1;
-    if !is_whole {
-        let message = format!("the last message has no options; {FORM}");
-        return Err(ApiError::invalid(PARAM, message));
-    }
-    let options = options.into_iter().rev();
-    let options: Map<String, Value> =
-        options.map(|(letter, text)| (letter.to_string(), text.into())).collect();
-    case::question(lines.join("\n").trim(), &options.into())
+    // A list in the question itself is none of its options.
+    let is_first = |line: &&str| option(line).is_some_and(|(letter, _)| letter == 'A');
+    let first = lines.iter().rposition(is_first).unwrap_or(lines.len());
+    let (asked, below) = lines.split_at(first);
+    let below = below.iter().filter(|line| !line.is_empty()).zip('A'..);
+    let options = below.map(|(line, wanted)| {
+        let (letter, text) = option(line).filter(|(letter, _)| *letter == wanted)?;
+        Some((letter.to_string(), text.into()))
+    });
+    let options: Option<Map<String, Value>> = options.collect();
+    let options = options.filter(|options| options.len() > 1).ok_or_else(|| {
+        ApiError::invalid(PARAM, format!("the last message has no options; {FORM}"))
+    })?;
+    case::question(asked.join("\n").trim(), &options.into())
         .map_err(|error| ApiError::invalid(PARAM, error.problem()))
 }
 
 /// An option's letter and text: `A) …`, `A. …` or `(A) …`.
 fn option(line: &str) -> Option<(char, &str)> {
-    let (inner, is_wrapped) = match line.strip_prefix('(') {
-        Some(inner) => (inner, true),
-        None => (line, false),
-    };
-    let letter = inner.chars().next().filter(|letter| ('A'..='J').contains(letter))?;
-    let rest = &inner[1..];
-    let text = match is_wrapped {
-        true => rest.strip_prefix(')'),
-        false => rest.strip_prefix(')').or_else(|| rest.strip_prefix('.')),
-    };
-    let text = text?.trim();
+    let (inner, ends) = line.strip_prefix('(').map_or((line, ")."), |inner| (inner, ")"));
+    let mut characters = inner.chars();
+    let letter = characters.next().filter(|letter| ('A'..='J').contains(letter))?;
+    characters.next().filter(|end| ends.contains(*end))?;
+    let text = characters.as_str().trim();
     (!text.is_empty()).then_some((letter, text))
 }
 
