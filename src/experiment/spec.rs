@@ -132,7 +132,8 @@ impl Spec {
         if let Some(member) = local.first() {
             // Members share one type unless it was left to each checkpoint.
             let compute = &mut hardware.compute;
-            let types: [(_, fn(&MemberPlan) -> &String); 2] = [
+            type OfMember = fn(&MemberPlan) -> &String;
+            let types: [(_, OfMember); 2] = [
                 (&mut compute.dtype, |member| &member.dtype),
                 (&mut compute.kv_dtype, |member| &member.kv_dtype),
             ];

@@ -131,7 +131,7 @@ pub fn first_difference(found: &str, expected: &str) -> Option<(usize, Defect)> 
         let is_same = matches!(&pair, EitherOrBoth::Both(found, expected) if found == expected);
         let (found, expected) = pair.or("", "");
         let [found, expected] = [found, expected].map(|text| text.trim().to_owned());
-        (!is_same).then(|| (line, Defect::Figure { found, expected }))
+        (!is_same).then_some((line, Defect::Figure { found, expected }))
     })
 }
 
