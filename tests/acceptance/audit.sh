@@ -107,7 +107,7 @@ else
 fi
 
 # Half of the texts forgotten.
-half=$("$wardround" audit show audit --event request | awk 'NR % 2 {print $1}')
+half=$("$wardround" audit show audit --event request | awk 'NR > 1 && NR % 2 {print $1}')
 # shellcheck disable=SC2086
 "$wardround" audit forget audit $half --why acceptance 2>>heads
 head=$(awk '/audit head/ {h = $NF} END {print h}' heads)
