@@ -96,7 +96,7 @@ pub(super) fn rows(source: &Source) -> Result<(Rows, usize, Vec<String>), DataEr
 /// The note of a row with MEDEC's columns.
 ///
 /// # Errors
-/// Sentences that are not numbered from 0, each once; an error that is none of them.
+/// Sentences that are not numbered from 0, each once; an error that is none of them; a place of one where there is none.
 pub(super) fn note(row: &Row) -> Result<Note, DataError> {
     let (id, text) = (row.id(ID)?, row.text("Text")?);
     let sentences = numbered(row.text("Sentences")?, text);
@@ -116,12 +116,18 @@ pub(super) fn note(row: &Row) -> Result<Note, DataError> {
 }
 
 fn error(row: &Row, sentences: &[&str]) -> Result<Option<NoteError>, DataError> {
-    match row.text("Error Flag")?.trim() {
-        "0" => return Ok(None),
-        "1" => {}
+    let place = row.optional_text("Error Sentence ID")?;
+    let place = place.and_then(|place| place.trim().parse::<usize>().ok());
+    match (row.text("Error Flag")?.trim(), place) {
+        ("0", None) => return Ok(None),
+        ("0", Some(_)) => {
+            return Err(
+                row.wrong("Error Sentence ID", "is one, and the flag says that there is no error")
+            );
+        }
+        ("1", _) => {}
         _ => return Err(row.wrong("Error Flag", "is not 0 or 1")),
     }
-    let place = row.text("Error Sentence ID")?.trim().parse::<usize>().ok();
     let sentence_id = place.filter(|place| *place < sentences.len()).ok_or_else(|| {
         row.wrong("Error Sentence ID", format!("is not one of 0 to {}", sentences.len() - 1))
     })?;
@@ -279,6 +285,10 @@ mod tests {
             (wrong.replace(",1, d", ",2, d"), "`Error Flag` is not 0 or 1"),
             (wrong.replace("\"0 A", "\"A"), "`Sentences` does not begin with 0"),
             (wrong.replace("\r\n1 B", "\r\n0 B"), "`Sentences` has a number twice"),
+            (
+                wrong.replace(",1, d", ",0, d"),
+                "`Error Sentence ID` is one, and the flag says that there is no error",
+            ),
             (wrong.replace(",A. B.,", ",,"), "`Text` is missing"),
             (wrong.replace(",1,B.", ",0,B."), "`Error Sentence` is another sentence than 0"),
         ];

@@ -266,7 +266,7 @@ def left():
     before = len(trail())
     for body in (
         {"model": "qwen3", "messages": [{"role": "user", "content": "a"}], "max_tokens": 900, "n": 16, "ignore_eos": True, "stream": True},
-        {"model": "medguards", "messages": [{"role": "user", "content": "Fever. Malaria is treated with aspirin."}], "n": 4, "stream": True},
+        {"model": "medguards", "messages": [{"role": "user", "content": "Fever. Malaria is treated with aspirin."}], "stream": True},
     ):
         text = json.dumps(body)
         one = socket.create_connection((host, port))
@@ -281,7 +281,7 @@ def left():
     while len(told) < 2 and time.monotonic() < until:
         time.sleep(0.1)
         told = [line["event"] for line in trail()[before:] if line.get("sent_bytes")]
-    said("left", sorted(told) == ["left", "request"], f"lines of what was sent of two streams that were left: {told}")
+    said("left", told == ["request", "request"], f"lines of what was sent of two streams that were left: {told}")
 
 
 def is_running():
