@@ -143,7 +143,7 @@ def changed():
 def texts():
     for label, change in {
         "changed": lambda text: text.replace("aspirin", "quinine"),
-        "changed beside input and output": lambda text: text.replace('"calls":1', '"calls":2'),
+        "changed beside input and output": lambda text: text.replace('"salt":"', '"salt":"0', 1),
         "with a field more": lambda text: text[:-1] + ',"more":1}',
         "emptied": lambda text: "",
     }.items():
