@@ -76,6 +76,7 @@ END
     serve "minilm=$WARDROUND_MINILM" "$out/cross"
     HF_HUB_OFFLINE=1 "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" embeddings "$url" minilm "$WARDROUND_MINILM" "$out/passages.jsonl" "$out/corpus/vectors.bin"
     "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" rerank "$url" cross
+    "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" turns "$url" minilm
     stop
 fi
 ulimit -n 8192

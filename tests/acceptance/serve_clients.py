@@ -1,6 +1,7 @@
 """What real clients get from a server: openai-python, lm-evaluation-harness, inspect_ai, LangChain, Chroma, Cohere's client. See serve.sh."""
 
 import asyncio
+import concurrent.futures
 import json
 import os
 import random
@@ -368,6 +369,28 @@ async def posted(url, path, body):
     return int(lines[0].split(" ")[1]), headers, answer
 
 
+def with_turns(url, model):
+    """One word to embed comes between the steps of another request's 40 long texts. Printed is what it takes alone and among them."""
+    def ask(texts):
+        before = time.monotonic()
+        assert asyncio.run(posted(url, "/v1/embeddings", {"model": model, "input": texts}))[0] == 200
+        return time.monotonic() - before
+
+    long = ["the patient has fever and cough and was given aspirin " * 20] * 40
+    alone = sorted(ask("fever") for _ in range(9))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, long)
+        among = []
+        while not waiting.done():
+            among.append(ask("fever"))
+            time.sleep(0.05)
+        took = waiting.result()
+    among.sort()
+    assert among[-1] < took / 2, (among, took)
+    middle = len(among) // 2
+    print(f"a word to embed, median and longest: alone {alone[4] * 1000:.0f} and {alone[-1] * 1000:.0f} ms, beside 40 long texts of {took:.1f} s {among[middle] * 1000:.0f} and {among[-1] * 1000:.0f} ms")
+
+
 def with_queue(url, places="512", count="1000"):
     """More requests at once than there are places: the excess, less what came once a place was free again, is refused and told when to come back;
     with retries all succeed."""
@@ -448,4 +471,4 @@ def with_equal(url, sums, count="64"):
 
 if __name__ == "__main__":
     {"streams": with_streams, "queue": with_queue, "equal": with_equal, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect,
-     "embeddings": with_embeddings, "rerank": with_rerank, "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
+     "embeddings": with_embeddings, "turns": with_turns, "rerank": with_rerank, "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
