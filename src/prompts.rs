@@ -246,7 +246,7 @@ mod tests {
     fn the_embedded_words_are_pinned() {
         assert_eq!(
             PromptSet::embedded().sha256("medmad"),
-            "34bf74db818f77bae43e881c45ebfc655c4432d51b103d60a53a669bace20654"
+            "c1657c1a5f06f9a9b0db9a26fc24de5405fb26af9988c2a036b641988dc0cfb8"
         );
     }
 

@@ -7,8 +7,8 @@ pub use wardround_engine::synth::{MARKER, Recipe, Shape, SynthError};
 
 use crate::prompts::PromptSet;
 
-/// The texts of MED-MAD that its paper does not have a use for.
-const CONTROLS: [&str; 3] = ["medmad/evidence.txt", "medmad/passage.txt", "medmad/unrelated.txt"];
+/// The text of MED-MAD that its paper does not have a use for.
+const CONTROL: &str = "medmad/unrelated.txt";
 
 /// Writes a checkpoint to `directory`, all of it or nothing.
 ///
@@ -16,7 +16,7 @@ const CONTROLS: [&str; 3] = ["medmad/evidence.txt", "medmad/passage.txt", "medma
 /// When the directory holds something already, or a file cannot be written.
 pub fn write_checkpoint(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> {
     let prompts = PromptSet::embedded();
-    let papers = prompts.texts("medmad").filter(|(name, _)| !CONTROLS.contains(name));
+    let papers = prompts.texts("medmad").filter(|(name, _)| *name != CONTROL);
     let mut texts: Vec<&str> = papers.map(|(_, text)| text).collect();
     texts.push(include_str!("data/demo.jsonl"));
     wardround_engine::synth::write_checkpoint(recipe, &texts, directory)

@@ -233,13 +233,12 @@ impl SystemConfig {
         passage(prompts, self.entry.prompts, is_labelled)
     }
 
-    /// The names of the systems that search a corpus, and what makes another one do so.
+    /// The names of the systems that search a corpus.
     pub fn searching() -> String {
         let systems = SYSTEMS.iter().map(|entry| entry.name);
         let searches =
             |name: &&str| SystemConfig::named(name).is_ok_and(|one| one.search().is_some());
-        let names: Vec<&str> = systems.filter(searches).collect();
-        format!("{}, or medmad with evidence=first", names.join(", "))
+        systems.filter(searches).collect::<Vec<_>>().join(", ")
     }
 
     /// The names of the systems that work on items of this kind.

@@ -5,7 +5,8 @@ use crate::prompts::PromptSet;
 use crate::systems::settings::spelling;
 
 /// The sums of folders of prompts, some of which are gone or had not come yet; the others are as they were.
-const PROMPTS: [(&str, &str); 5] = [
+const PROMPTS: [(&str, &str); 6] = [
+    ("medmad", "34bf74db818f77bae43e881c45ebfc655c4432d51b103d60a53a669bace20654"),
     ("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112"),
     ("medagents", "89a89c11bde3767b9e80a92603f383c40c51bcc7a14de23da649c366b5d61131"),
     ("mdagents", "39963074dea06225e72c83dba734e0137370be42cfb5366644b39461999ee906"),
@@ -14,8 +15,12 @@ const PROMPTS: [(&str, &str); 5] = [
 ];
 
 /// Settings by the systems that had them, [`EVERY`] one or one, each with the value that left it without effect.
-const SETTINGS: [(&str, &str, &str); 15] = [
+const SETTINGS: [(&str, &str, &str); 19] = [
     (EVERY, "reask", "off"),
+    ("medmad", "evidence", "off"),
+    ("medmad", "passages", "5"),
+    ("no-debate", "evidence", "off"),
+    ("no-debate", "passages", "5"),
     ("ikim", "clusters", "off"),
     ("knowlab-reason", "members", "1"),
     ("medifact", "members", "1"),

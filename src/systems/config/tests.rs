@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 const OTHERS: [(&str, &str); 18] = [
     (
         "medmad",
-        "t_max=1 always_debate=on confidence=off answer_reading=paper confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9 evidence=first passages=3",
+        "t_max=1 always_debate=on confidence=off answer_reading=paper confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9",
     ),
     ("cot-sc", "samples=2 mab_compat=on"),
     ("few-shot", "samples=2 examples=medqa mab_compat=on"),
@@ -78,7 +78,6 @@ fn bad_settings_are_refused_by_name() {
         ("medmad", "counterfactual=off", "on or paper or strict"),
         ("medmad", "roles=sym,ddx", "one or 3 of sym, ddx, guide"),
         ("medmad", "weights=check", "paper or raw or reconcile or after-check"),
-        ("medmad", "passages=0", "a whole number from 1 to 100"),
         ("medmad", "gate=1.5", "disagreement or a number from 0 to 1"),
         ("cot", "samples=0", "a whole number from 1 to 100"),
         ("healthcareagent", "record_chars=0", "a whole number from 1 to 2000"),

@@ -3,16 +3,13 @@
 use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
 use crate::systems::messages::truncate;
 
-use super::record::{CounterfactualCheck, Elimination, Record};
-use super::settings::{AGENTS, Counterfactual, Peers, RecordForm, Settings};
+use super::record::{Elimination, Record};
+use super::settings::{Counterfactual, RecordForm, Settings};
 
 /// Options whose scores a brief shows.
 const TOP_OPTIONS: usize = 3;
 /// Eliminations that a brief shows.
 const ELIMINATIONS: usize = 2;
-
-/// Reasons of questions that are none of a run's.
-const UNRELATED: &str = "medmad/unrelated";
 
 /// The templates of a brief, with a run's settings applied.
 #[derive(Clone, Debug)]
@@ -22,9 +19,6 @@ pub struct BriefTemplate {
     instructions: String,
     counterfactual: Counterfactual,
     truncate_chars: usize,
-    peers: Peers,
-    /// Reasons of questions that are none of a run's, for [`Peers::Noise`].
-    unrelated: Vec<Record>,
 }
 
 impl BriefTemplate {
@@ -42,44 +36,11 @@ impl BriefTemplate {
             },
             counterfactual: settings.counterfactual,
             truncate_chars: settings.truncate_chars,
-            peers: settings.peers,
-            unrelated: match settings.peers {
-                Peers::Noise => unrelated(&prompts.get(UNRELATED, &[])?)?,
-                Peers::All | Peers::Own | Peers::None => Vec::new(),
-            },
         })
     }
 
-    /// What each agent is shown of records in panel order; Doctor A is the agent `order[0]`.
-    pub fn shown(&self, records: &[Record], order: &[usize]) -> Vec<String> {
-        let shown = |agent: usize| match self.peers {
-            Peers::All => self.write(records, order),
-            Peers::Own => self.write(records, &[agent]),
-            Peers::Noise => self.write(&self.with_unrelated_reasons(records, agent), order),
-            Peers::None => self.write(records, &[]),
-        };
-        (0..records.len()).map(shown).collect()
-    }
-
-    /// Characters of a brief at most.
-    pub fn longest(&self) -> usize {
-        let lines = self.body.lines().count() + 1 + ELIMINATIONS + TOP_OPTIONS;
-        let doctor =
-            self.head.chars().count() + self.body.chars().count() + lines * self.truncate_chars;
-        AGENTS * doctor + self.instructions.chars().count()
-    }
-
-    /// Each record but the agent's own with the reasons of another question where it has any.
-    fn with_unrelated_reasons(&self, records: &[Record], own: usize) -> Vec<Record> {
-        let mut unrelated = self.unrelated.iter().cycle();
-        let swap = |(agent, record): (usize, &Record)| match unrelated.next() {
-            Some(other) if agent != own => other.in_place_of(record),
-            _ => record.clone(),
-        };
-        records.iter().enumerate().map(swap).collect()
-    }
-
-    fn write(&self, records: &[Record], order: &[usize]) -> String {
+    /// Doctor A is the agent `order[0]` of records in panel order.
+    pub fn write(&self, records: &[Record], order: &[usize]) -> String {
         let mut parts: Vec<String> = ('A'..='Z')
             .zip(order)
             .map(|(label, agent)| self.doctor(label, &records[*agent]))
@@ -141,26 +102,6 @@ impl BriefTemplate {
     }
 }
 
-/// Paragraphs of five lines: two steps, what supports the answer, what choosing another would risk, what to watch for.
-fn unrelated(text: &str) -> Result<Vec<Record>, PromptError> {
-    let reasons = text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty());
-    let record = |paragraph: &str| {
-        let mut lines = paragraph.lines().map(str::to_owned);
-        let mut record = Record { cot: lines.by_ref().take(2).collect(), ..Record::default() };
-        record.structured_reasoning.final_support = lines.next().unwrap_or_default();
-        let if_chose_other = lines.next().unwrap_or_default();
-        record.counterfactual_check =
-            Some(CounterfactualCheck { if_chose_other, ..Default::default() });
-        record.debate_moves.risk_check = lines.next().unwrap_or_default();
-        record
-    };
-    let records: Vec<Record> = reasons.map(record).collect();
-    match records.len() {
-        0 => Err(PromptError::NoEntry { name: format!("{UNRELATED}.txt"), entry: 1 }),
-        _ => Ok(records),
-    }
-}
-
 /// The template's lines, filled in, without those that have a placeholder with an empty value.
 fn filled_lines(template: &str, values: &[(&str, String)]) -> Vec<String> {
     let has_gap = |line: &str| {
@@ -194,7 +135,7 @@ pub fn decimal(number: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::systems::reading::answer::normalise_answer;
     use crate::systems::reading::confidence::ConfidenceReading;
@@ -205,7 +146,7 @@ mod tests {
         BriefTemplate::new(&PromptSet::embedded(), &settings(pairs)).unwrap()
     }
 
-    fn full_record() -> Record {
+    pub fn full_record() -> Record {
         Record::from_json(
             &json!({
                 "cot": ["first step", "second\nstep", "third step"],
@@ -232,7 +173,7 @@ mod tests {
         .unwrap()
     }
 
-    fn minimal_record(answer: &str) -> Record {
+    pub fn minimal_record(answer: &str) -> Record {
         Record { answer: answer.into(), ..Record::default() }
     }
 
@@ -271,34 +212,6 @@ Instructions for debate:
         let brief = template(&["counterfactual=strict"]).write(&records, &[0]);
         assert!(!brief.contains("Counterfactual"));
         assert!(brief.contains("Risk: allergy"));
-    }
-
-    #[test]
-    fn controls_show_ones_own_unrelated_reasons_or_nothing() {
-        let records = [full_record(), minimal_record("D")];
-        let shown = |pair: &str| template(&[pair]).shown(&records, &[1, 0]);
-        let instructions = "Instructions for debate:";
-        let all = shown("peers=all");
-        assert!(all[0] == all[1] && all[0].matches("[Doctor").count() == 2);
-        let own = shown("peers=own");
-        assert!(own[0].contains("Answer: B") && !own[0].contains("Answer: D"));
-        assert!(own[1].starts_with("[Doctor A] -> Answer: D") && !own[1].contains("Answer: B"));
-        let none = shown("peers=none");
-        assert!(none[0] == none[1] && none[0].starts_with(instructions));
-        let noise = shown("peers=noise");
-        // Its own reasons are an agent's own; of the others' there are answers, confidence and scores.
-        assert_eq!(noise[0], all[0]);
-        let head = "[Doctor B] -> Answer: B | Conf: 0.9\nOption scores: B=5, A=4, D=4\nCoT[1]: The swelling";
-        assert!(noise[1].contains(head), "{}", noise[1]);
-        for text in ["first step", "second", "too slow", "fits best", "delay", "allergy"] {
-            assert!(all[1].contains(text) && !noise[1].contains(text), "{text}");
-        }
-        assert_eq!(
-            noise[1].lines().count(),
-            all[1].lines().count() - 1,
-            "eliminations name options"
-        );
-        assert!(unrelated("\n\n").is_err());
     }
 
     #[test]

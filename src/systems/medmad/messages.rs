@@ -53,10 +53,10 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Round 0: the question, and `below` it evidence, if there is any.
-    pub fn initial(&self, role: Role, question: &Question, below: &str) -> Vec<Message> {
+    /// Round 0: the question.
+    pub fn initial(&self, role: Role, question: &Question) -> Vec<Message> {
         let user = fill_question(&self.initial_user, question, &[]);
-        self.pair(role, &self.initial_system, user + below)
+        self.pair(role, &self.initial_system, user)
     }
 
     /// Round `round`, from 1: the question and the brief of all three agents.
@@ -122,8 +122,7 @@ mod tests {
 
     #[test]
     fn the_initial_messages_are_spelled_as_in_c3() {
-        let sent =
-            messages(&[]).initial(Role::Sym, &question("Which drug?", &["Aspirin", "None"]), "");
+        let sent = messages(&[]).initial(Role::Sym, &question("Which drug?", &["Aspirin", "None"]));
         assert_eq!((sent[0].role.as_str(), sent[1].role.as_str()), ("system", "user"));
         let system = &sent[0].content;
         assert!(system.starts_with(
@@ -197,7 +196,7 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
     fn the_papers_ablation_changes_one_line() {
         let case = question("q", &["x", "y"]);
         let (on, paper) = (messages(&[]), messages(&["counterfactual=paper"]));
-        assert_eq!(on.initial(Role::Ddx, &case, ""), paper.initial(Role::Ddx, &case, ""));
+        assert_eq!(on.initial(Role::Ddx, &case), paper.initial(Role::Ddx, &case));
         let on = on.debate(Role::Ddx, &case, 1, "");
         let paper = paper.debate(Role::Ddx, &case, 1, "");
         assert_eq!(on[0], paper[0]);
@@ -213,7 +212,7 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
     fn strict_leaves_no_word_of_it_and_keeps_the_numbers() {
         let case = question("q", &["x", "y"]);
         let strict = messages(&["counterfactual=strict"]);
-        let initial = strict.initial(Role::Ddx, &case, "");
+        let initial = strict.initial(Role::Ddx, &case);
         let debate = strict.debate(Role::Ddx, &case, 1, "");
         for message in initial.iter().chain(&debate) {
             assert!(

@@ -7,8 +7,8 @@
 //! `protocol` alone makes calls; the other files turn text and records into text and records.
 
 pub mod brief;
-mod evidence;
 pub mod messages;
+mod peers;
 #[cfg(test)]
 mod planted_effects;
 pub mod protocol;

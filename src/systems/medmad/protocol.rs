@@ -1,20 +1,19 @@
-//! The debate on one question, from first answers to vote: Algorithm 1 of the paper (App. B.9).
+//! The debate on one question, from first answers to vote.
 
-use super::brief::BriefTemplate;
-use super::evidence::EvidenceTemplate;
+use std::ops::Range;
+
 use super::messages::Messages;
+use super::peers::Shown;
 use super::record::{Record, parse};
 use super::schema::schema;
-use super::settings::{Evidence, Letters, Settings};
+use super::settings::{AGENTS, Letters, Settings};
 use super::vote::{rationale, weights};
-use crate::data::Item;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
 use crate::systems::decoding::Shape;
 use crate::systems::permutation::permutation;
-use crate::systems::quote::Found;
 use crate::systems::vote::{Vote, WHOLE, consensus, of_whole, round_line, vote};
 use crate::systems::{System, Task};
 
@@ -22,43 +21,32 @@ use crate::systems::{System, Task};
 pub struct MedMad {
     settings: Settings,
     messages: Messages,
-    brief: BriefTemplate,
-    evidence: EvidenceTemplate,
+    shown: Shown,
 }
 
 impl System for MedMad {
-    /// Algorithm 1: independent first answers, rounds of debate while the panel disagrees, a vote.
+    /// Algorithm 1 of the paper (App. B.9): independent first answers, rounds of debate while the panel disagrees, a vote.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let mut debate = Debate::open(self, task)?;
-        let mut records = debate.first_answers()?;
-        let mut rounds = vec![debate.line(0, &records, Shown::default())];
+        let case = self.open(task)?;
+        let mut records = self.first_answers(&case)?;
+        let mut rounds = vec![self.line(&case, 0, &records, Brief::default())];
         for round in 1..=self.settings.rounds() {
-            if debate.is_over(&records) {
+            if self.is_over(&records) {
                 break;
             }
-            let shown = debate.show(round, &records)?;
-            records = debate.answers(round, &shown)?;
-            rounds.push(debate.line(round, &records, shown));
+            let brief = self.brief(&case, round, &records);
+            records = self.debate(&case, round, &brief)?;
+            rounds.push(self.line(&case, round, &records, brief));
         }
-        Ok(debate.vote(rounds, &records))
+        Ok(case.close(rounds, self.vote(&records)).into())
     }
+}
 
-    /// As long as the texts of all records in a brief, and passages below it.
-    fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
-        let evidence = self.evidence.longest(passage_chars)?;
-        let question = item.question()?;
-        let role = self.settings.roles.into_iter();
-        let brief = self.brief.longest();
-        let chars = |role| {
-            let initial = self.messages.initial(role, question, "");
-            let debate = self.messages.debate(role, question, 1, "");
-            let chars = |messages: Vec<Message>| -> usize {
-                messages.iter().map(|message| message.content.chars().count()).sum()
-            };
-            chars(initial).max(chars(debate) + brief)
-        };
-        Some(role.map(chars).max()? + evidence)
-    }
+/// What a round shows: doctor A is the agent `order[0]`; in panel order, what each agent reads.
+#[derive(Default)]
+struct Brief {
+    order: Vec<usize>,
+    to_each: Vec<String>,
 }
 
 impl MedMad {
@@ -66,100 +54,74 @@ impl MedMad {
         Ok(MedMad {
             settings: settings.clone(),
             messages: Messages::new(prompts, settings)?,
-            brief: BriefTemplate::new(prompts, settings)?,
-            evidence: EvidenceTemplate::new(prompts, settings)?,
+            shown: Shown::new(prompts, settings)?,
         })
     }
-}
 
-/// The debate on one question.
-struct Debate<'a> {
-    system: &'a MedMad,
-    settings: &'a Settings,
-    case: Case<'a>,
-    agents: Vec<(usize, &'a str)>,
-    /// What the prompts of now quote of a corpus.
-    found: Option<Found>,
-}
-
-/// What a round shows: doctor A is the agent `order[0]`, and each agent has a brief of its own.
-#[derive(Default)]
-struct Shown {
-    order: Vec<usize>,
-    briefs: Vec<String>,
-}
-
-impl<'a> Debate<'a> {
-    fn open(system: &'a MedMad, task: &'a Task<'_>) -> Result<Debate<'a>, PanelError> {
-        let settings = &system.settings;
-        let case = match settings.letters {
-            Letters::Item => task.question()?,
-            Letters::AToJ => task.question()?.with_any_letter(),
-        };
-        let agents = case.agents().collect();
-        let found = system.evidence.find(&case, Evidence::First)?;
-        Ok(Debate { system, settings, case, agents, found })
+    fn open<'a>(&self, task: &'a Task<'_>) -> Result<Case<'a>, PanelError> {
+        let case = task.question()?;
+        Ok(match self.settings.letters {
+            Letters::Item => case,
+            Letters::AToJ => case.with_any_letter(),
+        })
     }
 
     /// All agents' answers; with a gate the first one's alone, where that is sure enough.
-    fn first_answers(&self) -> Result<Vec<Record>, PanelError> {
-        let write = |agent: usize, below: &str| {
-            let role = self.settings.roles[agent];
-            self.system.messages.initial(role, self.case.item, below)
-        };
-        let Some(gate) = self.settings.gate() else { return self.ask(0, &self.agents, write) };
-        let (first, others) = self.agents.split_at(1);
-        let mut records = self.ask(0, first, write)?;
+    fn first_answers(&self, case: &Case<'_>) -> Result<Vec<Record>, PanelError> {
+        let write = |agent: usize| self.messages.initial(self.settings.roles[agent], case.item);
+        let Some(gate) = self.settings.gate() else { return self.ask(case, 0, 0..AGENTS, write) };
+        let mut records = self.ask(case, 0, 0..1, write)?;
         let is_sure = |record: &Record| {
             record.confidence * f64::from(WHOLE) >= f64::from(gate) && !record.answer.is_empty()
         };
         if !records.iter().all(is_sure) {
-            records.extend(self.ask(0, others, write)?);
+            records.extend(self.ask(case, 0, 1..AGENTS, write)?);
         }
         Ok(records)
     }
 
     /// Whether all agree, or the first agent's answer stands without the others'.
     fn is_over(&self, records: &[Record]) -> bool {
-        let is_alone = records.len() < self.agents.len();
+        let is_alone = records.len() < AGENTS;
         is_alone || !self.settings.always_debate && consensus(&answers(records))
     }
 
     /// A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
-    fn show(&mut self, round: u32, records: &[Record]) -> Result<Shown, PanelError> {
-        if round == 1 {
-            self.found = self.system.evidence.find(&self.case, Evidence::Brief)?;
-        }
-        let order = permutation(self.case.seed("labels", round), self.agents.len());
-        let briefs = self.system.brief.shown(records, &order);
-        Ok(Shown { order, briefs })
+    fn brief(&self, case: &Case<'_>, round: u32, records: &[Record]) -> Brief {
+        let order = permutation(case.seed("labels", round), records.len());
+        Brief { to_each: self.shown.to_each(records, &order), order }
     }
 
-    fn answers(&self, round: u32, shown: &Shown) -> Result<Vec<Record>, PanelError> {
-        self.ask(round, &self.agents, |agent, below| {
-            let (role, brief) = (self.settings.roles[agent], &shown.briefs[agent]);
-            self.system.messages.debate(role, self.case.item, round, &[brief, below].concat())
+    fn debate(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        brief: &Brief,
+    ) -> Result<Vec<Record>, PanelError> {
+        self.ask(case, round, 0..AGENTS, |agent| {
+            let role = self.settings.roles[agent];
+            self.messages.debate(role, case.item, round, &brief.to_each[agent])
         })
     }
 
     /// Asks these agents at once; in round 0, as often as `samples` says, a whole panel at a time.
     fn ask(
         &self,
+        case: &Case<'_>,
         round: u32,
-        agents: &[(usize, &str)],
-        write: impl Fn(usize, &str) -> Vec<Message>,
+        agents: Range<usize>,
+        write: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
-        let (case, settings) = (&self.case, self.settings);
+        let settings = &self.settings;
         let options = settings.letters.of(case.item);
         let (purpose, samples) =
             if round == 0 { ("initial", settings.samples) } else { ("debate", 1) };
         let shape = Shape::under(&schema(case.item, settings));
         let step = Step::new(stage(round), round, purpose, shape);
-        let draws = (0..samples).flat_map(|sample| agents.iter().map(move |agent| (sample, agent)));
-        let calls = draws.map(|(sample, &(member, agent))| {
-            let write = |below: &str| write(member, below);
-            let messages = self.system.evidence.beside(self.found.as_ref(), write);
-            let mut call = case.call(&step, member, agent, messages);
+        let asked = || case.agents().filter(|(member, _)| agents.contains(member));
+        let draws = (0..samples).flat_map(|sample| asked().map(move |agent| (sample, agent)));
+        let calls = draws.map(|(sample, (member, agent))| {
+            let mut call = case.call(&step, member, agent, write(member));
             call.key.sample = sample;
             call
         });
@@ -169,27 +131,26 @@ impl<'a> Debate<'a> {
     }
 
     /// A round as the log has it, with the vote that would end it.
-    fn line(&self, round: u32, records: &[Record], shown: Shown) -> RoundLine {
-        let weights = weights(records, self.settings);
-        let gave =
-            self.agents.iter().cycle().take(records.len()).map(|(_, name)| (*name).to_owned());
-        let label = |agent: usize| self.agents[agent].1.to_owned();
-        let letters = records.iter().map(|record| record.answer.clone());
-        let brief = together(shown.briefs);
+    fn line(&self, case: &Case<'_>, round: u32, records: &[Record], brief: Brief) -> RoundLine {
+        let agents: Vec<String> = case.agents().map(|(_, name)| name.to_owned()).collect();
+        let labels = brief.order.into_iter().map(|agent| agents[agent].clone()).collect();
+        let weights = weights(records, &self.settings);
+        let gave = agents.iter().cycle().take(records.len()).cloned().collect();
+        let letters = records.iter().map(|record| record.answer.clone()).collect();
         RoundLine {
-            labels: shown.order.into_iter().map(label).collect(),
+            labels,
             confidences: records.iter().map(|record| record.confidence).collect(),
             aggregate: vote(&answers(records), &weights).answer,
             weights: weights.into_iter().map(of_whole).collect(),
-            ..round_line(round, stage(round), gave.collect(), letters.collect(), brief)
+            ..round_line(round, stage(round), gave, letters, together(brief.to_each))
         }
     }
 
-    fn vote(self, rounds: Vec<RoundLine>, records: &[Record]) -> ItemLine {
+    fn vote(&self, records: &[Record]) -> Verdict {
         let Vote { answer, tie, team_confidence } =
-            vote(&answers(records), &weights(records, self.settings));
+            vote(&answers(records), &weights(records, &self.settings));
         let rationale = rationale(records, &answer, self.settings.truncate_chars);
-        self.case.close(rounds, Verdict { answer, team_confidence, rationale, tie }).into()
+        Verdict { answer, team_confidence, rationale, tie }
     }
 }
 
@@ -197,7 +158,7 @@ fn stage(round: u32) -> Stage {
     if round == 0 { Stage::Initial } else { Stage::Round }
 }
 
-/// What a round showed: the one brief of all, or in panel order each agent's own, a line between two.
+/// As the log has them: the one brief of all, or each agent's own, a line between two.
 fn together(mut briefs: Vec<String>) -> String {
     briefs.dedup();
     briefs.join("\n\n----\n\n")
@@ -209,13 +170,7 @@ fn answers(records: &[Record]) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::diagnosis::Failure;
-    use crate::panel::scripted::{Script, panel};
-    use crate::record::Passage;
-    use crate::retrieval::{Retrieve, SearchRequest, SearchResult, Searched};
+    use crate::panel::scripted::Script;
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer, question};
 
@@ -287,62 +242,5 @@ mod tests {
             1,
             "two agree and are shown alike"
         );
-    }
-
-    /// One passage for whatever is searched for.
-    struct Library(Searched);
-
-    impl Retrieve for Library {
-        fn searched(&self) -> &Searched {
-            &self.0
-        }
-
-        fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
-            assert_eq!(
-                (request.query.as_str(), request.rerank_top_k),
-                ("Which one {examples}?", 5)
-            );
-            let passage = Passage {
-                chunk: "a/1#0".into(),
-                source: "guideline".into(),
-                title: "Asthma".into(),
-                score: 1.0,
-                text: Some("Beta agonists open the airways.".into()),
-                ..Passage::default()
-            };
-            Ok(SearchResult { shown: vec![passage], ..SearchResult::default() })
-        }
-    }
-
-    #[test]
-    fn passages_stand_below_first_questions_or_below_briefs() {
-        for (when, rounds) in [("first", [true, false, false]), ("brief", [false, true, true])] {
-            let config = SystemConfig::parse("medmad", &["t_max=2", &format!("evidence={when}")]);
-            let config = config.unwrap();
-            assert!(config.search().is_some());
-            let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
-            let said = Script::new(|key, _| {
-                let letter = if key.agent == "sym" { 'B' } else { 'C' };
-                format!(r#"{{"answer": "{letter}", "confidence": 0.9}}"#)
-            });
-            let (mut panel, calls) = panel(&agents, said);
-            panel.retriever = Some(Arc::new(Library(Searched::default())));
-            let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
-            let item = question(5).into();
-            system.answer(&Task { panel: &panel, dataset: "d", item: &item, run: 1 }).unwrap();
-            let shown = "[1.1] guideline: Asthma\nBeta agonists open the airways.";
-            let longest = system.longest_prompt(&item, 40).unwrap();
-            for call in calls.try_iter() {
-                let user = &call.messages[1].content;
-                assert_eq!(user.contains(shown), rounds[call.round as usize], "{when}: {user}");
-                // The log refers to what was found: a corpus that may not be copied is not.
-                let logged = serde_json::to_string(&call).unwrap();
-                assert!(!logged.contains("open the airways"), "{logged}");
-                let sent: usize =
-                    call.messages.iter().map(|message| message.content.chars().count()).sum();
-                assert!(sent <= longest, "{sent} {longest}");
-            }
-        }
-        assert!(SystemConfig::named("medmad").unwrap().search().is_none());
     }
 }

@@ -9,9 +9,8 @@ use super::protocol::MedMad;
 use crate::data::{Choice, Question};
 use crate::diagnosis::Failure;
 use crate::prompts::PromptSet;
-use crate::retrieval::Rerank;
 use crate::systems::System;
-use crate::systems::config::{self, SearchSettings, Slot};
+use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplars;
 use crate::systems::reading::confidence::ConfidenceReading;
@@ -98,18 +97,6 @@ pub enum Weights {
     AfterCheck,
 }
 
-/// Where passages of a corpus stand (ours).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Evidence {
-    #[default]
-    Off,
-    /// Below the question, before anybody has answered.
-    First,
-    /// Below the brief of every round of debate.
-    Brief,
-}
-
 /// How the `answer` of a record is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -164,11 +151,6 @@ settings! {
         /// all are asked.
         #[serde(with = "gate")]
         pub gate: Option<u32> = None,
-        /// Where passages of the run's corpus stand, found by the question's text.
-        pub evidence: Evidence = Evidence::Off,
-        /// Passages at most.
-        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub passages: usize = 5,
         pub counterfactual: Counterfactual = Counterfactual::On,
         /// What an agent writes: the paper's record, or a short one.
         pub record: RecordForm = RecordForm::Full,
@@ -219,11 +201,6 @@ impl config::Settings for Settings {
 
     fn max_calls(&self) -> u32 {
         AGENTS as u32 * (self.samples + self.rounds())
-    }
-
-    fn search(&self) -> Option<SearchSettings> {
-        let is_on = self.evidence != Evidence::Off;
-        is_on.then_some(SearchSettings { rerank: Rerank::Off, labels: true })
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
