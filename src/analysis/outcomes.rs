@@ -14,9 +14,9 @@ use super::metrics::calibration::{BINS, Calibration, Prediction, calibration};
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
 use super::metrics::over_runs::OverRuns;
-use crate::data::Format;
+use crate::data::{Format, Item};
 use crate::experiment::contents::Contents;
-use crate::record::{AnswerLine, CallLine, ItemLine, ItemText, NoteLine, RoundLine, Stage};
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
 
 /// The outcomes of a run: items × runs.
 #[derive(Clone, Debug)]
@@ -80,8 +80,8 @@ impl<'a> Outcomes<'a> {
         let mut letters = letter.chars();
         let letter = letters.next().filter(|_| letters.next().is_none())?;
         match self.contents.texts.get(item)? {
-            ItemText::Question(question) => question.options.get(&letter).map(String::as_str),
-            ItemText::Note(_) => None,
+            Item::Question(question) => question.option(letter),
+            Item::Note(_) => None,
         }
     }
 

@@ -201,12 +201,13 @@ fn changed_figure(path: &Path) -> Option<RunError> {
 mod tests {
     use super::*;
     use crate::analysis::outcomes::RunFigures;
+    use crate::data::Item;
     use crate::digest::sha256;
     use crate::experiment::fixtures::{
         ITEMS, failed_item, item, plan, start, start_with, texts, write_unfinished,
     };
     use crate::experiment::verify::verify;
-    use crate::record::{AnswerLine, ItemText};
+    use crate::record::AnswerLine;
 
     #[test]
     fn the_figures_of_a_run() {
@@ -231,7 +232,7 @@ mod tests {
         plan.runs = 1;
         let mut texts = texts(&["q1", "q2", "q4"]);
         for text in &mut texts[1..] {
-            let ItemText::Question(question) = text else { panic!("{text:?}") };
+            let Item::Question(question) = text else { panic!("{text:?}") };
             question.question = "Which, again?".to_owned();
         }
         let log = start_with(out.path(), &plan, &texts);

@@ -158,9 +158,10 @@ fn upper_bound(count: usize, n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Choice, Item, Question};
     use crate::experiment::fixtures::{item, plan, start_with};
     use crate::random::SplitMix64;
-    use crate::record::{AnswerLine, ItemText, QuestionText, RoundLine, Stage};
+    use crate::record::{AnswerLine, RoundLine, Stage};
 
     #[test]
     fn bounds_and_tails_are_scipys() {
@@ -247,12 +248,14 @@ mod tests {
         let mut plan = plan();
         (plan.runs, plan.dataset.items) = (1, ids.clone());
         let texts = ids.iter().enumerate().map(|(at, id)| {
-            ItemText::Question(QuestionText {
-                item: id.clone(),
+            Item::Question(Question {
+                id: id.clone(),
                 question: text(at),
-                options: [('A', "yes".to_owned()), ('B', "no".to_owned())].into(),
-                answer: Some("B".to_owned()),
-                ..QuestionText::default()
+                options: [('A', "yes"), ('B', "no")]
+                    .map(|(letter, text)| Choice { letter, text: text.to_owned() })
+                    .to_vec(),
+                gold: Some('B'),
+                ..Question::default()
             })
         });
         let log = start_with(out.path(), &plan, &texts.collect::<Vec<_>>());

@@ -12,11 +12,11 @@ use super::synthetic::SyntheticModels;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{DEMO_PATH, Format};
+use crate::data::{Choice, DEMO_PATH, Format, Item};
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::carry_out;
 use crate::experiment::spec::Spec;
-use crate::record::{AnswerLine, ItemText};
+use crate::record::AnswerLine;
 use crate::synth::Shape;
 use crate::systems::SystemConfig;
 use crate::text::ellipsis;
@@ -107,12 +107,12 @@ fn print_debate(contents: &Contents, is_whole: bool) -> std::io::Result<()> {
     let items = contents.answers().into_values();
     let Some(item) = items.max_by_key(|item| (read(item), &item.item)) else { return Ok(()) };
     console::say(format!("\nThe debate on {}", item.item))?;
-    if let Some(ItemText::Question(text)) = contents.texts.get(&item.item) {
+    if let Some(Item::Question(text)) = contents.texts.get(&item.item) {
         for line in text.question.lines() {
             console::say(format!("    {line}"))?;
         }
-        for (letter, option) in &text.options {
-            console::say(format!("    {letter}: {option}"))?;
+        for Choice { letter, text } in &text.options {
+            console::say(format!("    {letter}: {text}"))?;
         }
     }
     for round in &item.rounds {

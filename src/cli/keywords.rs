@@ -44,16 +44,15 @@ impl Keywords {
             agent: AGENT,
             data: &self.data,
             format: self.format,
-            wanted: |note| note.gold.as_ref().is_some_and(|gold| gold.is_wrong()),
+            wanted: |note| note.error().is_some(),
         };
         let found = self.ask.ask(&asking, |case| {
-            let error = case.item.gold.as_ref().and_then(|gold| gold.error.as_ref());
-            let Some(error) = error else { return Ok(Vec::new()) };
-            let values = [("wrong", error.sentence.as_str()), ("corrected", &error.correction)];
-            let decoding = Decoding {
-                record_chars: error.correction.chars().count().max(1),
-                ..Decoding::default()
-            };
+            let Some(error) = case.item.error() else { return Ok(Vec::new()) };
+            let [wrong, corrected] = [&error.sentence, &error.correction]
+                .map(|text| text.as_deref().unwrap_or_default());
+            let values = [("wrong", wrong), ("corrected", corrected)];
+            let decoding =
+                Decoding { record_chars: corrected.chars().count().max(1), ..Decoding::default() };
             let keywords = form::array(decoding.string(), 1, MOST);
             let shape = Shape::record(vec![("keywords", keywords)]);
             let step = Step::new(Stage::Aside, 0, "keywords", shape);
@@ -64,7 +63,7 @@ impl Keywords {
                 Parse::Refused | Parse::Unread => Vec::new(),
                 // A keyword must occur in the gold correction.
                 Parse::Ok | Parse::Repaired | Parse::Fallback => {
-                    named(&asked.value.words, &error.correction)
+                    named(&asked.value.words, corrected)
                 }
             })
         })?;

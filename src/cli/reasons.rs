@@ -54,12 +54,13 @@ impl Reasons {
         let template = prompts.get(&format!("reasons/{style}"), &["note", "gold"])?;
         let wrong = prompts.get("reasons/gold-wrong", &["id", "wrong", "corrected"])?;
         let right = prompts.get("reasons/gold-right", &[])?;
-        let gold = |note: &Note| match note.gold.as_ref().and_then(|gold| gold.error.as_ref()) {
+        let gold = |note: &Note| match note.error() {
             None => right.clone(),
             Some(error) => {
-                let id = error.sentence_id.to_string();
+                let id = error.sentence_id.map(|id| id.to_string()).unwrap_or_default();
                 let kind = error.kind.as_deref().unwrap_or("not given");
-                let (sentence, correction) = (error.sentence.trim(), error.correction.trim());
+                let [sentence, correction] = [&error.sentence, &error.correction]
+                    .map(|text| text.as_deref().unwrap_or_default().trim());
                 let values = [
                     ("id", id.as_str()),
                     ("wrong", sentence),

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::cross_reference::speaks_of_others;
 use crate::random::sample;
-use crate::record::{GoldLine, ItemText, Language, NoteText, QuestionText};
+use crate::record::{GoldLine, Language};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An item, and a line of `dataset.jsonl`, where a run keeps it as the system was given it; `kind` tells questions from notes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Item {
     Question(Question),
     Note(Note),
@@ -36,35 +40,8 @@ impl Item {
     }
 }
 
-/// A line of `dataset.jsonl`.
-impl From<&Item> for ItemText {
-    fn from(item: &Item) -> ItemText {
-        match item {
-            Item::Question(question) => ItemText::Question(QuestionText {
-                item: question.id.clone(),
-                question: question.question.clone(),
-                options: question
-                    .options
-                    .iter()
-                    .map(|option| (option.letter, option.text.clone()))
-                    .collect(),
-                answer: question.gold.map(String::from),
-                reference: None,
-                image: question.image.clone(),
-            }),
-            Item::Note(note) => ItemText::Note(NoteText {
-                item: note.id.clone(),
-                language: note.language,
-                text: note.text.clone(),
-                sentences: note.sentences.clone(),
-                gold: note.gold.as_ref().map(GoldLine::from),
-            }),
-        }
-    }
-}
-
 /// The kind of all items of a format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
     Questions,
@@ -92,15 +69,18 @@ impl From<Note> for Item {
     }
 }
 
-/// One question of multiple choice.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// One question of multiple choice. Those without options, which earlier versions asked, have a reference besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// Unique within its file.
+    #[serde(rename = "item")]
     pub id: String,
     pub question: String,
     /// In the file's order; 2 to 10 of them, lettered A, B, C, … without gaps.
+    #[serde(with = "by_letter")]
     pub options: Vec<Choice>,
     /// The letter of the correct option; `None` if the file has none.
+    #[serde(rename = "answer")]
     pub gold: Option<char>,
     /// The file or URL of the question's image, if it has one; only a remote member can be shown it.
     pub image: Option<String>,
@@ -164,64 +144,45 @@ impl Choice {
     }
 }
 
+/// Options as an object from letters to texts.
+mod by_letter {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Choice;
+
+    pub fn serialize<S: Serializer>(options: &[Choice], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(options.iter().map(|one| (one.letter, &one.text)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Choice>, D::Error> {
+        let texts = BTreeMap::deserialize(from)?.into_iter();
+        Ok(texts.map(|(letter, text)| Choice { letter, text }).collect())
+    }
+}
+
 /// One clinical note.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Note {
     /// Unique within its file.
+    #[serde(rename = "item")]
     pub id: String,
+    pub language: Language,
     /// The text as in the file.
     pub text: String,
     /// At least one. A sentence's id is its index.
     pub sentences: Vec<String>,
-    pub language: Language,
     /// `None` if the file has none.
-    pub gold: Option<NoteGold>,
+    pub gold: Option<GoldLine>,
 }
 
-/// The gold annotation that a note is scored against.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteGold {
-    /// The note's one error; `None` for a correct note.
-    pub error: Option<NoteError>,
-}
-
-impl NoteGold {
-    pub fn is_wrong(&self) -> bool {
-        self.error.is_some()
+impl Note {
+    /// The gold annotation of its error; `None` of a note that is correct, or of which it is not known.
+    pub fn error(&self) -> Option<&GoldLine> {
+        self.gold.as_ref().filter(|gold| gold.flag)
     }
-}
-
-impl From<&NoteGold> for GoldLine {
-    fn from(gold: &NoteGold) -> GoldLine {
-        let error = gold.error.as_ref();
-        GoldLine {
-            flag: error.is_some(),
-            sentence_id: error.map(|error| error.sentence_id),
-            sentence: error.map(|error| error.sentence.clone()),
-            correction: error.map(|error| error.correction.clone()),
-            kind: error.and_then(|error| error.kind.clone()),
-            keywords: error.map_or(Vec::new(), |error| error.keywords.clone()),
-        }
-    }
-}
-
-/// The error of a note according to its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteError {
-    /// The id of one of the note's sentences.
-    pub sentence_id: usize,
-    /// The erroneous sentence as in its own column; whitespace, an apostrophe or the last full stop may differ from the
-    /// note's.
-    pub sentence: String,
-    pub correction: String,
-    /// The error type as in the file, such as `diagnosis`.
-    pub kind: Option<String>,
-    /// The keywords that a correction must name.
-    pub keywords: Vec<String>,
-    /// Such as `Hard`.
-    pub difficulty: Option<String>,
-    /// Such as `Multi-hop`.
-    pub reasoning: Option<String>,
 }
 
 #[cfg(test)]

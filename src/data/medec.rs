@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::row::Row;
 use super::sentences::{ESCAPED, has_a_number_twice, numbered};
 use super::source::{Rows, Source};
-use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script};
+use super::{DataError, Draft, Note, Place, notice, script};
+use crate::record::GoldLine;
 
 const COLUMNS: [&str; 7] = [
     ID,
@@ -108,18 +109,18 @@ pub(super) fn note(row: &Row) -> Result<Note, DataError> {
     }
     Ok(Note {
         id,
-        gold: Some(NoteGold { error: error(row, &sentences)? }),
+        gold: Some(gold(row, &sentences)?),
         language: script::language(text),
         text: text.to_owned(),
         sentences: sentences.into_iter().map(str::to_owned).collect(),
     })
 }
 
-fn error(row: &Row, sentences: &[&str]) -> Result<Option<NoteError>, DataError> {
+fn gold(row: &Row, sentences: &[&str]) -> Result<GoldLine, DataError> {
     let place = row.optional_text("Error Sentence ID")?;
     let place = place.and_then(|place| place.trim().parse::<usize>().ok());
     match (row.text("Error Flag")?.trim(), place) {
-        ("0", None) => return Ok(None),
+        ("0", None) => return Ok(GoldLine::default()),
         ("0", Some(_)) => {
             return Err(
                 row.wrong("Error Sentence ID", "is one, and the flag says that there is no error")
@@ -139,26 +140,20 @@ fn error(row: &Row, sentences: &[&str]) -> Result<Option<NoteError>, DataError> 
         let problem = format!("is another sentence than {sentence_id}");
         return Err(row.wrong("Error Sentence", problem));
     }
-    Ok(Some(NoteError {
-        sentence_id,
-        sentence: sentence.to_owned(),
-        correction: row.text("Corrected Sentence")?.to_owned(),
-        kind: label(row, "Error Type")?,
+    let kind = row.optional_text("Error Type")?.map(str::trim).filter(|kind| *kind != "NA");
+    Ok(GoldLine {
+        flag: true,
+        sentence_id: Some(sentence_id),
+        sentence: Some(sentence.to_owned()),
+        correction: Some(row.text("Corrected Sentence")?.to_owned()),
+        kind: kind.map(str::to_owned),
         keywords: Vec::new(),
-        difficulty: label(row, "Difficulty")?,
-        reasoning: label(row, "Reasoning Type")?,
-    }))
+    })
 }
 
 /// A text without blanks and marks, which annotators lose where they copy.
 pub(super) fn bare(text: &str) -> String {
     text.replace(ESCAPED, " ").chars().filter(|letter| letter.is_alphanumeric()).collect()
-}
-
-/// A short text, trimmed; `None` for `NA`.
-fn label(row: &Row, column: &str) -> Result<Option<String>, DataError> {
-    let text = row.optional_text(column)?.map(str::trim);
-    Ok(text.filter(|text| *text != "NA").map(str::to_owned))
 }
 
 /// The part before the last dash of the ids, such as `ms-test` of `ms-test-17`, if it is the same in all.
@@ -213,12 +208,12 @@ mod tests {
         assert_eq!(wrong.sentences, ["A.", "B."]);
         assert_eq!((&*wrong.id, &*wrong.text), ("ms-test-0", "A. B."));
         assert_eq!(wrong.language, Language::English);
-        let error = wrong.gold.as_ref().unwrap().error.as_ref().unwrap();
-        assert_eq!((error.sentence_id, &*error.sentence), (1, "B."));
-        assert_eq!(error.correction, "C, D.");
+        let error = wrong.error().unwrap();
+        assert_eq!((error.sentence_id, error.sentence.as_deref()), (Some(1), Some("B.")));
+        assert_eq!(error.correction.as_deref(), Some("C, D."));
         assert_eq!(error.kind.as_deref(), Some("diagnosis"));
-        assert!(error.keywords.is_empty() && error.difficulty.is_none());
-        assert!(!right.gold.as_ref().unwrap().is_wrong());
+        assert!(error.keywords.is_empty());
+        assert_eq!(right.gold, Some(GoldLine::default()));
     }
 
     #[test]
@@ -227,7 +222,7 @@ mod tests {
         let text = format!("{header}0,ms-train-7,A.,0 A.,1,0,A.,B.\r\n");
         let dataset = parse(&text).unwrap();
         let gold = dataset.notes()[0].gold.clone().unwrap();
-        assert_eq!(gold.error.unwrap().kind, None);
+        assert_eq!(gold.kind, None);
         assert_eq!(
             dataset.notices,
             ["MEDEC-MS, and not the paper's test notes: its figures are not comparable"]
@@ -334,7 +329,7 @@ mod tests {
         let test = read("Test");
         let errors = |dataset: &Dataset| {
             let notes = dataset.notes().into_iter();
-            notes.filter(|note| note.gold.as_ref().unwrap().is_wrong()).count()
+            notes.filter(|note| note.error().is_some()).count()
         };
         assert_eq!((test.items.len(), errors(&test)), (597, 311));
         assert_eq!(

@@ -1,7 +1,6 @@
 //! MedErrBench: MedGuards' clinical notes in English, Chinese and Arabic, as CSV.
 //!
-//! The columns are MEDEC's and `Important Words` (keywords that a correction must name, with separators between), `Difficulty` and
-//! `Reasoning Type`. English and Arabic rows have all sentences on one line. A note's language is detected from its script.
+//! The columns are MEDEC's and `Important Words` (keywords that a correction must name, with separators between). English and Arabic rows have all sentences on one line. A note's language is detected from its script.
 //! The dataset is named after its ids, such as `mederrbench-cn-test`.
 //!
 //! Of the published notes, 18 have other sentences than their text, and three errors are worded otherwise than their sentence: such are read as
@@ -15,7 +14,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let (rows, _, notices) = medec::rows(source)?;
     let notes = rows.numbered(|row, _| {
         let mut note = medec::note(row)?;
-        if let Some(error) = note.gold.as_mut().and_then(|gold| gold.error.as_mut()) {
+        if let Some(error) = note.gold.as_mut().filter(|gold| gold.flag) {
             let words = split_keywords(row.text("Important Words")?);
             error.keywords = words.into_iter().map(str::to_owned).collect();
         }
@@ -49,11 +48,9 @@ mod tests {
         let note = dataset.notes()[0];
         assert_eq!(note.sentences, ["A b.", "C d."]);
         assert_eq!(note.language, Language::English);
-        let error = note.gold.as_ref().unwrap().error.as_ref().unwrap();
+        let error = note.error().unwrap();
         assert_eq!(error.keywords, ["e", "f"]);
         assert_eq!(error.kind.as_deref(), Some("Lab / Serum Value"));
-        assert_eq!(error.difficulty.as_deref(), Some("Medium"));
-        assert_eq!(error.reasoning.as_deref(), Some("Multi-hop"));
         let other = row.replace("en-val-0", "cn-test-1").replace("A b", "甲乙丙");
         let mixed = parse(&format!("{row}{other}")).unwrap();
         assert_eq!(mixed.name, "mederrbench");
@@ -151,10 +148,10 @@ mod tests {
             let dataset = load(&path, Format::Mederrbench).unwrap();
             let notes = dataset.notes();
             assert!(notes.iter().all(|note| note.language == language), "{file}");
-            let errors =
-                notes.iter().filter_map(|note| Some((note, note.gold.as_ref()?.error.as_ref()?)));
+            let errors = notes.iter().filter_map(|note| Some((note, note.error()?)));
             let same = errors.clone().filter(|(note, error)| {
-                copied(&note.sentences[error.sentence_id]) == copied(&error.sentence)
+                let place = error.sentence_id.unwrap();
+                copied(&note.sentences[place]) == copied(error.sentence.as_deref().unwrap())
             });
             let counts = (notes.len(), errors.clone().count(), same.count());
             assert_eq!(counts, expected, "{file}");

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 pub use agreement::is_restricted;
 pub use error::{DataError, Place, Position};
 pub use format::Format;
-pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
+pub use item::{Choice, Item, ItemKind, Note, Question};
 pub(crate) use row::Row;
 pub(crate) use row_reader::RowReader;
 use source::{Rows, Source};

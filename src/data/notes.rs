@@ -13,10 +13,8 @@ use serde_json::{Map, Value, json};
 use super::error::{MEND, has_extension};
 use super::row::Row;
 use super::source::Source;
-use super::{
-    DataError, Draft, Note, NoteError, NoteGold, Place, notice, running_text, script, sentences,
-};
-use crate::record::Language;
+use super::{DataError, Draft, Note, Place, notice, running_text, script, sentences};
+use crate::record::{GoldLine, Language};
 use crate::text::split_keywords;
 
 #[cfg(test)]
@@ -145,13 +143,13 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     })
 }
 
-fn gold(row: &Row, sentences: &[String]) -> Result<NoteGold, DataError> {
+fn gold(row: &Row, sentences: &[String]) -> Result<GoldLine, DataError> {
     row.refuse_others(&GOLD_FIELDS, MEND)?;
     if !is_wrong(row)? {
         let mut others = GOLD_FIELDS[1..].iter();
         return match others.find(|field| row.get(field).is_some()) {
             Some(field) => Err(row.wrong(field, "is given, where the flag is 0")),
-            None => Ok(NoteGold { error: None }),
+            None => Ok(GoldLine::default()),
         };
     }
     let place = integer(row.require("sentence_id")?);
@@ -165,16 +163,13 @@ fn gold(row: &Row, sentences: &[String]) -> Result<NoteGold, DataError> {
         return Err(row.wrong("sentence", format!("is not sentence {sentence_id}")));
     }
     let keywords = row.get("keywords").map(|_| row.texts("keywords")).transpose()?;
-    Ok(NoteGold {
-        error: Some(NoteError {
-            sentence_id,
-            sentence: sentence.to_owned(),
-            correction: row.text("correction")?.to_owned(),
-            kind: row.optional_text("type")?.map(str::to_owned),
-            keywords: keywords.unwrap_or_default(),
-            difficulty: None,
-            reasoning: None,
-        }),
+    Ok(GoldLine {
+        flag: true,
+        sentence_id: Some(sentence_id),
+        sentence: Some(sentence.to_owned()),
+        correction: Some(row.text("correction")?.to_owned()),
+        kind: row.optional_text("type")?.map(str::to_owned),
+        keywords: keywords.unwrap_or_default(),
     })
 }
 

@@ -10,9 +10,10 @@ use super::plan::Plan;
 use super::results::Heads;
 use super::texts;
 use super::versions::Writers;
+use crate::data::Item;
 use crate::digest;
 use crate::outside;
-use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchLine};
+use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, NoteLine, SearchLine};
 
 /// A run directory as it was read; results.json is not part of it.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Contents {
     /// Lower-case hex over the bytes of plan.toml: the anchor of the chains.
     pub plan_sha256: String,
     /// Every item as it was put, by its id.
-    pub texts: BTreeMap<String, ItemText>,
+    pub texts: BTreeMap<String, Item>,
     pub calls: Chain<CallLine>,
     pub items: Chain<ItemLine>,
     /// Empty where the system searches nothing.

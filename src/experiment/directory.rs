@@ -16,8 +16,9 @@ use super::results;
 use super::whole_file;
 use super::{texts, verify, versions};
 use crate::appended;
+use crate::data::Item;
 use crate::outside;
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText, SearchKey, SearchLine};
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
 
 /// The logs, open at their ends; `Log::start` takes it.
 pub struct Directory {
@@ -46,7 +47,7 @@ impl Directory {
     /// Makes a directory (mode 0700) with the texts of the plan's items, empty logs, and the plan (mode 0600).
     ///
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
-    pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
+    pub fn create(path: &Path, plan: &Plan, texts: &[Item]) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && !is_vacant(path)? {
             return Err(RunError::NotEmpty { path: path.to_owned() });
         }
@@ -84,7 +85,7 @@ impl Directory {
     pub fn resume(
         path: &Path,
         plan: &Plan,
-        texts: &[ItemText],
+        texts: &[Item],
         allow_version: bool,
     ) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && is_vacant(path)? {
@@ -140,7 +141,7 @@ impl Directory {
     pub fn begin(
         path: &Path,
         plan: &Plan,
-        texts: &[ItemText],
+        texts: &[Item],
         allow_version: bool,
     ) -> Result<Directory, RunError> {
         match Directory::resume(path, plan, texts, allow_version) {

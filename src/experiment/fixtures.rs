@@ -16,11 +16,11 @@ use super::recipe::Recipe;
 use super::recipe::manifest::{Machine, RecipeManifest};
 use super::results::Results;
 use super::texts;
+use crate::data::{Choice, Item, Question};
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::{
-    AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText, Reply,
-    RetrievedChunk, RoundLine, SCHEMA, SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts,
-    Stage, Usage,
+    AnswerLine, CallLine, FinishReason, Message, Parse, Passage, Reply, RetrievedChunk, RoundLine,
+    SCHEMA, SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
 };
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
@@ -133,15 +133,16 @@ pub fn search(item: &str, run: u32, step: u32) -> SearchLine {
 }
 
 /// A question for each id.
-pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
-    let question = |id: &str| QuestionText {
-        item: id.to_owned(),
+pub fn texts(ids: &[impl AsRef<str>]) -> Vec<Item> {
+    let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
+    let question = |id: &str| Question {
+        id: id.to_owned(),
         question: format!("Which, {id}?"),
-        options: [('A', "one".to_owned()), ('B', "two".to_owned())].into(),
-        answer: gold(id).map(str::to_owned),
-        ..QuestionText::default()
+        options: [('A', "one"), ('B', "two")].map(choice).to_vec(),
+        gold: gold(id).and_then(|gold| gold.chars().next()),
+        ..Question::default()
     };
-    let texts = ids.iter().map(|id| ItemText::Question(question(id.as_ref())));
+    let texts = ids.iter().map(|id| Item::Question(question(id.as_ref())));
     texts.collect()
 }
 
@@ -151,9 +152,9 @@ pub fn start(path: &Path, plan: &Plan) -> Log {
 }
 
 /// The same with these texts, which are the plan's items.
-pub fn start_with(path: &Path, plan: &Plan, texts: &[ItemText]) -> Log {
+pub fn start_with(path: &Path, plan: &Plan, texts: &[Item]) -> Log {
     let mut plan = plan.clone();
-    plan.dataset.items = texts.iter().map(|text| text.item().to_owned()).collect();
+    plan.dataset.items = texts.iter().map(|text| text.id().to_owned()).collect();
     plan.dataset.items_sha256 = texts::sha256(texts).unwrap();
     Log::start(Directory::create(path, &plan, texts).unwrap()).unwrap()
 }

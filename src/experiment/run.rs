@@ -20,7 +20,7 @@ use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
 use crate::panel::{Member, Panel, SharedResponder};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, ItemLine, ItemText, SCHEMA};
+use crate::record::{CallKey, ItemLine, SCHEMA};
 use crate::retrieval::Retriever;
 use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
@@ -117,7 +117,7 @@ impl Spec {
     ) -> Result<Run, Failure> {
         let Inputs { prompts, dataset, exemplars, exemplar_plan } = inputs;
         let mut items = dataset.items;
-        let texts: Vec<ItemText> = items.iter().map(ItemText::from).collect();
+        let texts = items.clone();
         for item in &mut items {
             if let Item::Question(question) = item {
                 let image = question.image.take();
@@ -255,7 +255,7 @@ pub struct Run {
     pub prompts: PromptSet,
     pub items: Vec<Item>,
     /// The items as they are put, in the same order.
-    pub texts: Vec<ItemText>,
+    pub texts: Vec<Item>,
     pub notices: Vec<String>,
     /// Which of the described models every seat has.
     pub models: Vec<usize>,

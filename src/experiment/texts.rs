@@ -1,4 +1,4 @@
-//! `dataset.jsonl`: every item as it was put, one [`ItemText`] a line in the order of the plan. The plan has the file's sha256.
+//! `dataset.jsonl`: every item as it was put, one [`Item`] a line in the order of the plan. The plan has the file's sha256.
 //! What an item's line says of its gold is held against it.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,9 @@ use super::error::{Defect, RunError};
 use super::line::{self, Hasher};
 use super::link::Link;
 use super::plan::DatasetPlan;
+use crate::data::Item;
 use crate::digest;
-use crate::record::{ItemLine, ItemText};
+use crate::record::ItemLine;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "dataset.jsonl";
@@ -21,11 +22,11 @@ pub const FILE: &str = "dataset.jsonl";
 ///
 /// # Errors
 /// A text that would not read back equal.
-pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
+pub fn to_lines(texts: &[Item]) -> Result<String, RunError> {
     let mut lines = String::new();
     for text in texts {
         let json = serde_json::to_string(text)
-            .map_err(|error| RunError::unloggable(format_args!("item {}", text.item()), error))?;
+            .map_err(|error| RunError::unloggable(format_args!("item {}", text.id()), error))?;
         lines += &line::seal(&json[1..json.len() - 1], &Hasher::default()).0;
         lines.push('\n');
     }
@@ -33,7 +34,7 @@ pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
 }
 
 /// The lower-case hex sha256 over the bytes of dataset.jsonl.
-pub fn sha256(texts: &[ItemText]) -> Result<String, RunError> {
+pub fn sha256(texts: &[Item]) -> Result<String, RunError> {
     Ok(digest::sha256(to_lines(texts)?.as_bytes()))
 }
 
@@ -41,7 +42,7 @@ pub fn sha256(texts: &[ItemText]) -> Result<String, RunError> {
 pub(super) fn read(
     directory: &Path,
     plan: &DatasetPlan,
-) -> Result<BTreeMap<String, ItemText>, RunError> {
+) -> Result<BTreeMap<String, Item>, RunError> {
     let path = directory.join(FILE);
     let file = line::read_file(&path)?;
     let mut texts = BTreeMap::new();
@@ -51,7 +52,7 @@ pub(super) fn read(
     for (index, line) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let checked = check(line, expected.next());
         let text = checked.map_err(|defect| bad_line(index + 1, defect))?;
-        texts.insert(text.item().to_owned(), text);
+        texts.insert(text.id().to_owned(), text);
         count = index + 1;
     }
     if let Some(item) = expected.next() {
@@ -64,14 +65,14 @@ pub(super) fn read(
     Ok(texts)
 }
 
-fn check(line: &[u8], expected: Option<&String>) -> Result<ItemText, Defect> {
+fn check(line: &[u8], expected: Option<&String>) -> Result<Item, Defect> {
     let line = line.strip_suffix(b"\n").ok_or(Defect::Torn)?;
     let opened = line::open(line, &Hasher::default())?;
-    let text: ItemText = serde_json::from_slice(&opened.without_hash())
+    let text: Item = serde_json::from_slice(&opened.without_hash())
         .map_err(|error| Defect::NotARecord(error.to_string()))?;
     match expected {
-        Some(item) if item == text.item() => Ok(text),
-        _ => Err(Defect::Unplanned(text.item().to_owned())),
+        Some(item) if item == text.id() => Ok(text),
+        _ => Err(Defect::Unplanned(text.id().to_owned())),
     }
 }
 
@@ -98,17 +99,17 @@ pub(super) fn check_outcomes(contents: &Contents) -> Result<(), RunError> {
 ///
 /// # Errors
 /// The field that is otherwise.
-fn held_against(text: &ItemText, line: &ItemLine) -> Result<(), Defect> {
+fn held_against(text: &Item, line: &ItemLine) -> Result<(), Defect> {
     match (text, line) {
-        (ItemText::Question(text), ItemLine::Answer(line)) => {
-            same("gold", &line.gold, FILE, &text.answer)?;
+        (Item::Question(text), ItemLine::Answer(line)) => {
+            same("gold", &line.gold, FILE, &text.gold.map(String::from))?;
             let correct = line.gold.as_ref().map(|gold| *gold == line.answer);
             same("correct", &line.correct, "its answer and gold", &correct)
         }
-        (ItemText::Note(text), ItemLine::Note(line)) => same("gold", &line.gold, FILE, &text.gold),
+        (Item::Note(text), ItemLine::Note(line)) => same("gold", &line.gold, FILE, &text.gold),
         _ => {
             let kind = |is_note: bool| if is_note { "note" } else { "question" };
-            let wanted = kind(matches!(text, ItemText::Note(_)));
+            let wanted = kind(matches!(text, Item::Note(_)));
             same("kind", &kind(line.note().is_some()), FILE, &wanted)
         }
     }
@@ -137,7 +138,7 @@ mod tests {
     use crate::diagnosis::Diagnosis;
     use crate::experiment::fixtures::{ITEMS, plan, texts};
 
-    fn read_lines(lines: &str) -> Result<BTreeMap<String, ItemText>, RunError> {
+    fn read_lines(lines: &str) -> Result<BTreeMap<String, Item>, RunError> {
         let out = tempfile::tempdir().unwrap();
         fs_err::write(out.path().join(FILE), lines).unwrap();
         read(out.path(), &plan().dataset)
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn a_text_that_was_sealed_anew_is_found_by_the_plan() {
         let mut changed = texts(&ITEMS);
-        let ItemText::Question(question) = &mut changed[1] else {
+        let Item::Question(question) = &mut changed[1] else {
             panic!("a question");
         };
         question.question = "Another?".to_owned();

@@ -12,7 +12,6 @@ mod note;
 mod reply;
 mod schema;
 mod search;
-mod text;
 mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
@@ -28,7 +27,6 @@ pub use note::{
 pub use reply::{CONTRADICTION, NOT_AN_OPTION, Reply, Says};
 pub use schema::{SCHEMA, Schema};
 pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes, SourceCounts};
-pub use text::{ItemText, NoteText, QuestionText};
 pub use trajectory::{EvidenceLine, Trajectory, TurnLine};
 
 // What a model is given and gives back is the engine's.

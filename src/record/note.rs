@@ -61,14 +61,17 @@ impl NoteLine {
     }
 }
 
-/// The gold annotation that a note is scored against.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The gold annotation that a note is scored against: its one error, or of a correct note none of what an error has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldLine {
     pub flag: bool,
+    /// The id of one of the note's sentences.
     pub sentence_id: Option<usize>,
+    /// As in its own column; whitespace, an apostrophe or the last full stop may differ from the note's.
     pub sentence: Option<String>,
     pub correction: Option<String>,
+    /// The error type as in the file, such as `diagnosis`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The keywords that a correction must name, according to the file.

@@ -10,8 +10,8 @@ use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Answered, Asked, Call, Panel, PanelError};
 use crate::record::{
-    AnswerLine, Basis, CallKey, FinishReason, GoldLine, ItemLine, Message, NoteLine, Parse,
-    RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
+    AnswerLine, Basis, CallKey, FinishReason, ItemLine, Message, NoteLine, Parse, RoundLine,
+    SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
@@ -158,7 +158,7 @@ impl Task<'_> {
             run: self.run,
             item: note.id.clone(),
             language: note.language,
-            gold: note.gold.as_ref().map(GoldLine::from),
+            gold: note.gold.clone(),
             ..NoteLine::default()
         }
     }

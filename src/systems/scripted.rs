@@ -11,11 +11,11 @@ use serde::de::DeserializeOwned;
 use super::exemplars::Exemplars;
 use super::exemplars::vectors::Vectors;
 use super::{SystemConfig, Task};
-use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
+use crate::data::{Choice, Item, Note, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
-use crate::record::Language;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine};
+use crate::record::{GoldLine, Language};
 
 /// Settings from `key=value` pairs.
 pub fn settings<T: DeserializeOwned>(pairs: &[&str]) -> T {
@@ -47,16 +47,13 @@ pub fn note() -> Note {
         text: sentences.join(" "),
         sentences: sentences.map(str::to_owned).to_vec(),
         language: Language::English,
-        gold: Some(NoteGold {
-            error: Some(NoteError {
-                sentence_id: 1,
-                sentence: WRONG.into(),
-                correction: "Beta agonists were given for the attack.".into(),
-                kind: Some("pharmacotherapy".into()),
-                keywords: vec!["agonists".into()],
-                difficulty: None,
-                reasoning: None,
-            }),
+        gold: Some(GoldLine {
+            flag: true,
+            sentence_id: Some(1),
+            sentence: Some(WRONG.into()),
+            correction: Some("Beta agonists were given for the attack.".into()),
+            kind: Some("pharmacotherapy".into()),
+            keywords: vec!["agonists".into()],
         }),
     }
 }
@@ -77,21 +74,20 @@ pub fn answer(
 pub fn exemplars() -> Arc<Exemplars> {
     let exemplar = |id: usize, end: &str, correction: Option<&str>| {
         let sentences = [format!("Patient {id} came with a cough of {id} days."), end.to_owned()];
-        let error = correction.map(|correction| NoteError {
-            sentence_id: 1,
-            sentence: end.to_owned(),
-            correction: correction.to_owned(),
+        let gold = correction.map(|correction| GoldLine {
+            flag: true,
+            sentence_id: Some(1),
+            sentence: Some(end.to_owned()),
+            correction: Some(correction.to_owned()),
             kind: Some("treatment".into()),
             keywords: Vec::new(),
-            difficulty: None,
-            reasoning: None,
         });
         Note {
             id: format!("ms-train-{id}"),
             text: sentences.join(" "),
             sentences: sentences.to_vec(),
             language: Language::English,
-            gold: Some(NoteGold { error }),
+            gold: Some(gold.unwrap_or_default()),
         }
     };
     let notes = [

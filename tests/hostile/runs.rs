@@ -5,11 +5,12 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
+use wardround::data::Item;
 use wardround::experiment::contents::Contents;
 use wardround::experiment::directory::Directory;
 use wardround::experiment::log::Log;
 use wardround::experiment::plan::{CorpusPlan, Plan};
-use wardround::record::{ItemText, Passage, RetrievedChunk, SearchLine};
+use wardround::record::{Passage, RetrievedChunk, SearchLine};
 
 use super::damage::{damaged, withstands};
 
@@ -29,7 +30,7 @@ fn searching() -> (tempfile::TempDir, PathBuf) {
     };
     let plan = Plan { corpus: Some(corpus), ..plan };
     let (dataset, items) = (&plan.dataset.name, &plan.dataset.items);
-    let texts: Vec<ItemText> = items.iter().map(|id| texts[id].clone()).collect();
+    let texts: Vec<Item> = items.iter().map(|id| texts[id].clone()).collect();
     let scratch = tempfile::tempdir().unwrap();
     let run = scratch.path().join("run");
     let log = Log::start(Directory::create(&run, &plan, &texts).unwrap()).unwrap();

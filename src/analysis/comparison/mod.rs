@@ -134,10 +134,11 @@ mod tests {
 
     use super::*;
     use crate::analysis::comparison::flips::Direction;
+    use crate::data::{Choice, Item};
     use crate::experiment::fixtures::write_results;
     use crate::experiment::fixtures::{call, failed_item, item, plan, start, start_with, texts};
     use crate::experiment::plan::Plan;
-    use crate::record::{AnswerLine, ItemText};
+    use crate::record::AnswerLine;
 
     /// A run that answers `B` but where `letters` says otherwise: run, item, letter; none is an error.
     fn write(path: &Path, plan: &Plan, letters: &[(u32, &str, &str)]) -> PathBuf {
@@ -230,9 +231,10 @@ mod tests {
         // B is zinc and right in one, A in the other; the first says iron, the other says zinc, then iron.
         let run = |name: &str, options: [&str; 2], gold: &str, said: &str| {
             let mut texts = texts(&["q1"]);
-            let ItemText::Question(question) = &mut texts[0] else { panic!("{texts:?}") };
-            question.options = ('A'..).zip(options.map(str::to_owned)).collect();
-            question.answer = Some(gold.to_owned());
+            let Item::Question(question) = &mut texts[0] else { panic!("{texts:?}") };
+            let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
+            question.options = ('A'..).zip(options).map(choice).collect();
+            question.gold = gold.chars().next();
             let path = scratch.path().join(name);
             let log = start_with(&path, &plan, &texts);
             let line = AnswerLine { gold: Some(gold.to_owned()), ..item("q1", 0) };

@@ -28,20 +28,11 @@ impl Reference {
     pub fn of(note: &Note) -> Result<Reference, Failure> {
         let no_gold = || Failure::refused(format!("note {} has no gold to score against", note.id));
         let gold = note.gold.as_ref().ok_or_else(no_gold)?;
-        let id = note.id.clone();
-        Ok(match &gold.error {
-            Some(error) => Reference {
-                id,
-                flag: "1",
-                sentence_id: error.sentence_id.to_string(),
-                correction: error.correction.clone(),
-            },
-            None => Reference {
-                id,
-                flag: "0",
-                sentence_id: "-1".to_owned(),
-                correction: NOTHING.to_owned(),
-            },
+        Ok(Reference {
+            id: note.id.clone(),
+            flag: if gold.flag { "1" } else { "0" },
+            sentence_id: gold.sentence_id.map_or("-1".to_owned(), |id| id.to_string()),
+            correction: gold.correction.clone().unwrap_or_else(|| NOTHING.to_owned()),
         })
     }
 }

@@ -4,20 +4,20 @@
 //! Two notes are near-duplicates where they share at least [`SHARED`] of their words (Dice's coefficient of the words between white
 //! space, and of the letters of scripts that write without it, each as often as it comes); a group is all that such pairs link. In MEDEC's
 //! files no pair shares between 0.60 and 0.64: either is the same case, or another. Two questions are where they ask the same
-//! (`QuestionText::question`), whatever their options: short questions share many words with others.
+//! (`Question::question`), whatever their options: short questions share many words with others.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::record::{ItemText, QuestionText};
+use crate::data::{Item, Question};
 
 /// In tenths, so that no rounding decides.
 pub const SHARED: usize = 6;
 
 /// Each item's unit: the place of the first item of its group. What has no text is one by itself.
-pub fn units(items: &[Option<&ItemText>]) -> Vec<usize> {
-    if items.iter().any(|item| matches!(item, Some(ItemText::Note(_)))) {
+pub fn units(items: &[Option<&Item>]) -> Vec<usize> {
+    if items.iter().any(|item| matches!(item, Some(Item::Note(_)))) {
         let texts = items.iter().map(|item| match item {
-            Some(ItemText::Note(note)) => note.text.as_str(),
+            Some(Item::Note(note)) => note.text.as_str(),
             _ => "",
         });
         return alike(&texts.collect::<Vec<_>>());
@@ -25,7 +25,7 @@ pub fn units(items: &[Option<&ItemText>]) -> Vec<usize> {
     let mut first = HashMap::new();
     let mut units: Vec<usize> = (0..items.len()).collect();
     for (unit, item) in units.iter_mut().zip(items) {
-        if let Some(ItemText::Question(question)) = item {
+        if let Some(Item::Question(question)) = item {
             *unit = *first.entry(asked(question)).or_insert(*unit);
         }
     }
@@ -33,7 +33,7 @@ pub fn units(items: &[Option<&ItemText>]) -> Vec<usize> {
 }
 
 /// Words and image. In lower case, for such copies differ in little else.
-fn asked(question: &QuestionText) -> (Vec<String>, Option<&str>) {
+fn asked(question: &Question) -> (Vec<String>, Option<&str>) {
     let words = question.question.split_whitespace().map(str::to_lowercase);
     (words.collect(), question.image.as_deref())
 }
@@ -99,7 +99,7 @@ fn are_alike(left: &[u32], right: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Format;
+    use crate::data::{Choice, Format};
 
     #[test]
     fn texts_that_share_most_of_their_words_are_one_unit() {
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn questions_that_ask_the_same_are_one_unit_whatever_their_options() {
         let question = |text: &str, option: &str, image: Option<&str>| {
-            ItemText::Question(QuestionText {
+            Item::Question(Question {
                 question: text.to_owned(),
-                options: [('A', option.to_owned())].into(),
+                options: vec![Choice { letter: 'A', text: option.to_owned() }],
                 image: image.map(str::to_owned),
-                ..QuestionText::default()
+                ..Question::default()
             })
         };
         let items = [
@@ -142,7 +142,7 @@ mod tests {
             question("Which drug is First?\n", "zinc", None),
             question("Which drug is first?", "iron", Some("x.png")),
         ];
-        let mut items: Vec<Option<&ItemText>> = items.iter().map(Some).collect();
+        let mut items: Vec<Option<&Item>> = items.iter().map(Some).collect();
         items.extend([None, None]);
         assert_eq!(units(&items), [0, 1, 0, 3, 4, 5]);
     }
@@ -164,8 +164,7 @@ mod tests {
             ("medqa/us_4opt_test.jsonl", Format::Medqa, [1273, 1273]),
         ] {
             let set = crate::data::load(&std::path::Path::new(&folder).join(file), format);
-            let texts: Vec<ItemText> = set.unwrap().items.iter().map(ItemText::from).collect();
-            let units = units(&texts.iter().map(Some).collect::<Vec<_>>());
+            let units = units(&set.unwrap().items.iter().map(Some).collect::<Vec<_>>());
             let count = units.iter().collect::<std::collections::BTreeSet<_>>().len();
             assert_eq!([units.len(), count], expected, "{file}");
         }

@@ -9,10 +9,11 @@ use super::key::{Key, KeyEntry, KeyRun};
 use super::sheet::{Entry, Sheet, Shown};
 use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
+use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::random::sample;
-use crate::record::{ItemLine, ItemText, Schema};
+use crate::record::{ItemLine, Schema};
 
 /// Outcomes of a run that are no errors, by item.
 type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
@@ -26,10 +27,10 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
     let shared = questions::shared(runs, true)?;
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let finished: Vec<Finished<'_>> = outcomes.iter().map(|run| finished(run).1).collect();
-    let is_finished = |item: &&ItemText| finished.iter().all(|run| run.contains_key(item.item()));
+    let is_finished = |item: &&Item| finished.iter().all(|run| run.contains_key(item.id()));
     // Runs over one file have the same texts.
     let items = shared.iter().filter_map(|id| runs[0].texts.get(id)).filter(is_finished);
-    let (first, others): (Vec<&ItemText>, Vec<&ItemText>) =
+    let (first, others): (Vec<&Item>, Vec<&Item>) =
         items.partition(|item| is_first_choice(item, &finished));
     let mut drawn = pick(&first, n_items, seed);
     drawn.extend(pick(&others, n_items - drawn.len(), seed));
@@ -40,14 +41,14 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
         ));
     }
 
-    let pairs: Vec<(&ItemText, usize)> =
+    let pairs: Vec<(&Item, usize)> =
         drawn.iter().flat_map(|item| (0..runs.len()).map(move |run| (*item, run))).collect();
     let digits = pairs.len().to_string().len();
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let Some(shown) = Shown::of(item, finished[run][item.item()]) else { continue };
-        let item = item.item().to_owned();
+        let Some(shown) = Shown::of(item, finished[run][item.id()]) else { continue };
+        let item = item.id().to_owned();
         key_entries.push(KeyEntry { code: code.clone(), item, run });
         entries.push(Entry { code, shown });
     }
@@ -81,9 +82,9 @@ fn key_run(outcomes: &Outcomes<'_>) -> KeyRun {
 }
 
 /// A note that has an error by its gold, or by any run's flag where it has none; any question.
-fn is_first_choice(item: &ItemText, runs: &[Finished<'_>]) -> bool {
-    let ItemText::Note(note) = item else { return true };
-    let flags = |run: &Finished<'_>| match run.get(note.item.as_str()) {
+fn is_first_choice(item: &Item, runs: &[Finished<'_>]) -> bool {
+    let Item::Note(note) = item else { return true };
+    let flags = |run: &Finished<'_>| match run.get(note.id.as_str()) {
         Some(ItemLine::Note(line)) => line.flag.has_error(),
         _ => false,
     };
@@ -105,19 +106,20 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::data::Note;
     use crate::experiment::directory::Directory;
     use crate::experiment::fixtures::{failed_item, item, plan, start, write_results};
     use crate::experiment::log::Log;
     use crate::experiment::texts;
-    use crate::record::{GoldLine, Language, NoteLine, NoteText};
+    use crate::record::{GoldLine, Language, NoteLine};
 
     const NOTES: [&str; 6] = ["wrong1", "right1", "wrong2", "right2", "open1", "open2"];
 
     /// `wrong…` have an error in their second sentence, `right…` none, `open…` no gold.
-    fn note(id: &str) -> NoteText {
+    fn note(id: &str) -> Note {
         let is_wrong = id.starts_with("wrong");
-        NoteText {
-            item: id.to_owned(),
+        Note {
+            id: id.to_owned(),
             text: format!("Seen with {id}. Give A. Home."),
             sentences: vec![format!("Seen with {id}."), "Give A.".into(), "Home.".into()],
             language: Language::English,
@@ -157,7 +159,7 @@ mod tests {
         plan.dataset.format = "notes".to_owned();
         plan.dataset.items = NOTES.map(str::to_owned).to_vec();
         let path = folder.join(system);
-        let texts = NOTES.map(|id| ItemText::Note(note(id)));
+        let texts = NOTES.map(|id| Item::Note(note(id)));
         plan.dataset.items_sha256 = texts::sha256(&texts).unwrap();
         let log = Log::start(Directory::create(&path, &plan, &texts).unwrap()).unwrap();
         for id in NOTES {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::record::NoteText;
+use crate::data::Note;
 
 /// A part of a text, with the marks on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -16,7 +16,7 @@ pub struct Segment {
 
 /// The text cut at both ends of the located and the gold sentence. Where it does not contain one of them word for word, the sentences are
 /// shown instead, one per line.
-pub fn segments(note: &NoteText, ids: [Option<usize>; 2]) -> Vec<Segment> {
+pub fn segments(note: &Note, ids: [Option<usize>; 2]) -> Vec<Segment> {
     let ids = ids.map(|id| id.filter(|id| *id < note.sentences.len()));
     let find = |text: &str| {
         ids.map(|id| id.and_then(|id| place(text, &note.sentences[..id], &note.sentences[id])))
@@ -85,8 +85,8 @@ mod tests {
         located: Option<usize>,
         gold: Option<usize>,
     ) -> String {
-        let note = NoteText {
-            item: "x".into(),
+        let note = Note {
+            id: "x".into(),
             language: Language::English,
             text: text.into(),
             sentences: sentences.iter().map(|one| one.to_string()).collect(),

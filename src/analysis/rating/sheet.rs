@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::marking::{Segment, segments};
+use crate::data::{Item, Note};
 use crate::digest::sha256;
-use crate::record::{ItemLine, ItemText, NoteLine, NoteText};
+use crate::record::{ItemLine, NoteLine};
 use crate::text::spell_hidden;
 
 /// The page's data. Nothing in it names a run, a system or a model.
@@ -78,17 +79,17 @@ impl Sheet {
 
 impl Shown {
     /// `None` where the line is of another kind than the item, which no run writes.
-    pub fn of(item: &ItemText, line: &ItemLine) -> Option<Shown> {
+    pub fn of(item: &Item, line: &ItemLine) -> Option<Shown> {
         match (item, line) {
-            (ItemText::Note(note), ItemLine::Note(line)) => {
+            (Item::Note(note), ItemLine::Note(line)) => {
                 Some(Shown::Note(NoteShown::of(note, line)))
             }
-            (ItemText::Question(question), ItemLine::Answer(line)) => {
+            (Item::Question(question), ItemLine::Answer(line)) => {
                 let options = question.options.iter();
                 Some(Shown::Question(QuestionShown {
                     question: spell_hidden(&question.question),
                     image: question.image.as_deref().map(spell_hidden),
-                    options: options.map(|(letter, text)| (*letter, spell_hidden(text))).collect(),
+                    options: options.map(|one| (one.letter, spell_hidden(&one.text))).collect(),
                     answer: spell_hidden(&line.answer),
                     rationale: spell_hidden(line.rationale.trim()),
                 }))
@@ -99,7 +100,7 @@ impl Shown {
 }
 
 impl NoteShown {
-    fn of(note: &NoteText, record: &NoteLine) -> NoteShown {
+    fn of(note: &Note, record: &NoteLine) -> NoteShown {
         let located = record.sentence_id.filter(|_| record.flag.has_error());
         let segments = segments(note, [located, None]);
         let at = segments.iter().position(|one| one.located).unwrap_or(segments.len());

@@ -2,10 +2,10 @@
 
 use super::pass;
 use crate::analysis::notes::{Finding, Pairing, pairing, verdict};
-use crate::data::{Item, ItemKind, NoteGold};
+use crate::data::{Item, ItemKind};
 use crate::experiment::driver::refuse_silence;
 use crate::panel::scripted::Script;
-use crate::record::{AnswerLine, CallLine, FinishReason, Flag, ItemLine, NoteLine};
+use crate::record::{AnswerLine, CallLine, FinishReason, Flag, GoldLine, ItemLine, NoteLine};
 use crate::systems::scripted::{note, question, work};
 use crate::systems::{SYSTEMS, SystemConfig};
 
@@ -89,7 +89,7 @@ fn walk(kind: ItemKind) {
     assert!(forms.len() > SYSTEMS.iter().filter(|entry| entry.takes == kind).count());
     for config in forms {
         let entry = config.entry;
-        let sound = crate::data::Note { gold: Some(NoteGold { error: None }), ..note() };
+        let sound = crate::data::Note { gold: Some(GoldLine::default()), ..note() };
         let items: Vec<Item> = match entry.takes {
             ItemKind::Questions => vec![question(5).into()],
             ItemKind::Notes => vec![note().into(), sound.into()],

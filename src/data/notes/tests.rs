@@ -29,7 +29,7 @@ fn reads_the_documented_examples() {
     for (file, language) in [("ward.jsonl", "json"), ("ward.csv", "csv")] {
         let dataset = parse(file, documented(language)).unwrap();
         let gold = dataset.notes()[0].gold.clone().unwrap();
-        assert_eq!(gold.error.unwrap().correction, "He takes paracetamol.");
+        assert_eq!(gold.correction.as_deref(), Some("He takes paracetamol."));
     }
 }
 
@@ -47,11 +47,11 @@ fn reads_lines_and_tables_alike() {
         panic!("{lines:?}");
     };
     assert_eq!((&*wrong.id, &*right.id), ("ward-7", "2"));
-    let error = wrong.gold.as_ref().unwrap().error.as_ref().unwrap();
-    assert_eq!(error.sentence, "Malaria is treated with aspirin.");
+    let error = wrong.error().unwrap();
+    assert_eq!(error.sentence.as_deref(), Some("Malaria is treated with aspirin."));
     assert_eq!(error.keywords, ["artesunate"]);
     assert_eq!(right.sentences, ["Seen on the ward.", "Well."]);
-    assert!(!right.gold.as_ref().unwrap().is_wrong());
+    assert_eq!(right.gold, Some(GoldLine::default()));
     assert_eq!(
         lines.notices,
         [

@@ -12,9 +12,10 @@ use serde::Serialize;
 
 use crate::analysis::notes::ScoresByPair;
 use crate::analysis::rating::marking::{Segment, segments};
+use crate::data::{Item, Note, Question};
 use crate::experiment::link::Link;
 use crate::experiment::plan::MemberPlan;
-use crate::record::{CallLine, ItemLine, ItemText, NoteLine, NoteText, QuestionText, SearchLine};
+use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
 use crate::text::ellipsis;
 
 mod card;
@@ -33,7 +34,7 @@ const EXCERPT_CHARS: usize = 150;
 pub struct ItemRecords<'a, 'b> {
     pub item: &'a ItemLine,
     /// As the item was put; `None` where the run does not hold it.
-    pub text: Option<&'a ItemText>,
+    pub text: Option<&'a Item>,
     /// In the order in which they were made.
     pub calls: &'b [&'a CallLine],
     /// In the order in which they were made.
@@ -131,8 +132,8 @@ impl ItemCard {
     pub fn new<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> ItemCard {
         let item = source.item;
         let text = match (item, source.text) {
-            (_, Some(ItemText::Question(text))) => Some(Text::of_question(text)),
-            (ItemLine::Note(note), Some(ItemText::Note(text))) => Some(Text::of_note(text, note)),
+            (_, Some(Item::Question(text))) => Some(Text::of_question(text)),
+            (ItemLine::Note(note), Some(Item::Note(text))) => Some(Text::of_note(text, note)),
             _ => None,
         };
         let flags = Flag::of(item, source.calls);
@@ -215,8 +216,8 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    pub fn of_question(text: &'a QuestionText) -> Text<'a> {
-        let options = text.options.iter().map(|(letter, text)| (*letter, text.as_str()));
+    pub fn of_question(text: &'a Question) -> Text<'a> {
+        let options = text.options.iter().map(|one| (one.letter, one.text.as_str()));
         let stem = text.question.trim().to_owned();
         Text {
             segments: vec![Segment { text: stem, located: false, gold: false }],
@@ -225,7 +226,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    pub fn of_note(text: &'a NoteText, note: &NoteLine) -> Text<'a> {
+    pub fn of_note(text: &'a Note, note: &NoteLine) -> Text<'a> {
         let gold = note.gold.as_ref().and_then(|gold| gold.sentence_id);
         Text { segments: segments(text, [note.sentence_id, gold]), options: None, image: None }
     }

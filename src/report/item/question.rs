@@ -7,7 +7,8 @@ use super::card::{Said, card, text};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
 use super::{Correctness, Leg, Mark, Own, Turn};
-use crate::record::{AnswerLine, CallLine, ItemText, Parse, RoundLine, Stage};
+use crate::data::Item;
+use crate::record::{AnswerLine, CallLine, Parse, RoundLine, Stage};
 use crate::report::escape::plural;
 use crate::systems::vote::WHOLE;
 
@@ -194,11 +195,11 @@ fn spell(sum: i64) -> String {
 }
 
 /// Letters and texts; none where the item's text is missing.
-pub fn options(text: Option<&ItemText>) -> Vec<(String, &str)> {
+pub fn options(text: Option<&Item>) -> Vec<(String, &str)> {
     match text {
-        Some(ItemText::Question(text)) => {
+        Some(Item::Question(text)) => {
             let options = text.options.iter();
-            options.map(|(letter, text)| (letter.to_string(), text.as_str())).collect()
+            options.map(|one| (one.letter.to_string(), one.text.as_str())).collect()
         }
         _ => Vec::new(),
     }

@@ -20,9 +20,8 @@ use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::calibration::{BINS, Calibration, Prediction, calibration};
 use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::tables::{self, Labelled};
-use crate::data::ItemKind;
+use crate::data::{Item, ItemKind};
 use crate::experiment::contents::Contents;
-use crate::record::ItemText;
 
 const PAGE: kit::Page =
     kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
@@ -123,8 +122,8 @@ fn read(health: Option<ParseHealth>) -> String {
 /// What the items are, all of one kind: that of those that there are, or else what the system works on.
 fn kind(contents: &Contents) -> ItemKind {
     match contents.texts.values().next() {
-        Some(ItemText::Note(_)) => ItemKind::Notes,
-        Some(ItemText::Question(_)) => ItemKind::Questions,
+        Some(Item::Note(_)) => ItemKind::Notes,
+        Some(Item::Question(_)) => ItemKind::Questions,
         None => contents.plan.which().entry().map_or(ItemKind::Questions, |entry| entry.takes),
     }
 }

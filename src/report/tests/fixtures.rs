@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::data::Item;
 use crate::experiment::chain::Chain;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
@@ -135,7 +136,7 @@ pub fn plan() -> Plan {
 /// As if a run directory had been read.
 pub fn contents(
     plan: Plan,
-    texts: Vec<ItemText>,
+    texts: Vec<Item>,
     items: Vec<ItemLine>,
     calls: Vec<CallLine>,
 ) -> Contents {
@@ -144,7 +145,7 @@ pub fn contents(
         writers: Writers::of(&plan),
         plan,
         plan_sha256: String::new(),
-        texts: texts.into_iter().map(|text| (text.item().to_owned(), text)).collect(),
+        texts: texts.into_iter().map(|text| (text.id().to_owned(), text)).collect(),
         calls: Chain::empty(""),
         items: Chain::empty(""),
         searches: Chain::empty(""),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::data::{Item, Note};
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::Language;
@@ -88,8 +89,8 @@ pub fn called(item: &str, agent: &str, purpose: &str) -> CallLine {
 pub fn contents(plan: Plan, notes: Vec<NoteLine>, calls: Vec<CallLine>) -> Contents {
     let texts = notes.iter().map(|note| {
         let text = text(&note.item);
-        ItemText::Note(NoteText {
-            item: note.item.clone(),
+        Item::Note(Note {
+            id: note.item.clone(),
             language: note.language,
             text: text.into(),
             sentences: sentences(text),

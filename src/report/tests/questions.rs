@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::fixtures::{self, AGENTS, call, item, plan, round};
+use crate::data::{Choice, Item, Question};
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::*;
@@ -47,29 +48,37 @@ pub fn contents() -> Contents {
 /// With the texts of the eight questions, and one for every other item.
 pub fn contents_of(plan: Plan, items: Vec<AnswerLine>, calls: Vec<CallLine>) -> Contents {
     let scripts: Vec<Script> = serde_json::from_str(include_str!("questions.json")).unwrap();
-    let mut texts: Vec<ItemText> = scripts.iter().map(text).collect();
+    let mut texts: Vec<Item> = scripts.iter().map(text).collect();
     let others = items.iter().filter(|item| !item.item.starts_with("ward-"));
     texts.extend(others.map(|item| {
-        ItemText::Question(QuestionText {
-            item: item.item.clone(),
+        Item::Question(Question {
+            id: item.item.clone(),
             question: "Is it so?".into(),
-            options: [('A', "yes".to_owned()), ('B', "no".to_owned())].into(),
-            answer: item.gold.clone(),
-            ..QuestionText::default()
+            options: [('A', "yes".to_owned()), ('B', "no".to_owned())].map(choice).to_vec(),
+            gold: letter(&item.gold),
+            ..Question::default()
         })
     }));
     let items = items.into_iter().map(ItemLine::from).collect();
     fixtures::contents(plan, texts, items, calls)
 }
 
-fn text(script: &Script) -> ItemText {
+fn choice((letter, text): (char, String)) -> Choice {
+    Choice { letter, text }
+}
+
+fn letter(gold: &Option<String>) -> Option<char> {
+    gold.as_ref()?.chars().next()
+}
+
+fn text(script: &Script) -> Item {
     let options = ('A'..).zip(&script.options);
-    ItemText::Question(QuestionText {
-        item: script.id.clone(),
+    Item::Question(Question {
+        id: script.id.clone(),
         question: script.stem.clone(),
-        options: options.map(|(letter, (text, ..))| (letter, text.clone())).collect(),
-        answer: script.gold.clone(),
-        ..QuestionText::default()
+        options: options.map(|(letter, (text, ..))| choice((letter, text.clone()))).collect(),
+        gold: letter(&script.gold),
+        ..Question::default()
     })
 }
 

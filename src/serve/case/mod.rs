@@ -32,7 +32,7 @@ use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, Worked};
 use crate::panel::PanelError;
-use crate::record::{CallLine, ItemText, Language};
+use crate::record::{CallLine, Language};
 
 /// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
@@ -50,7 +50,7 @@ impl Ask {
     /// The digest of everything that determines the bytes of the response.
     fn digest(&self) -> String {
         let Ask { system, item, seed, .. } = self;
-        sha256(json!([system.fingerprint, ItemText::from(item), seed, 1]).to_string())
+        sha256(json!([system.fingerprint, item, seed, 1]).to_string())
     }
 }
 

@@ -13,7 +13,8 @@ pub use choice::{Choice, Kinds, Ranking};
 
 use self::terms::TfIdf;
 use self::vectors::Vectors;
-use crate::data::{Note, NoteError};
+use crate::data::Note;
+use crate::record::GoldLine;
 
 /// Words of an n-gram.
 const GRAM: usize = 8;
@@ -28,8 +29,8 @@ pub struct Exemplar {
 
 impl Exemplar {
     /// Its error; `None` where it has none.
-    pub fn error(&self) -> Option<&NoteError> {
-        self.note.gold.as_ref()?.error.as_ref()
+    pub fn error(&self) -> Option<&GoldLine> {
+        self.note.error()
     }
 }
 
@@ -87,8 +88,9 @@ impl Exemplars {
     /// For every exemplar, the TF-IDF cosine of its wrong sentence and the note's sentence most similar to it; 0 where it has none.
     fn sentence_scores(&self, note: &Note) -> Vec<f64> {
         let wrong = self.notes.iter().map(Exemplar::error);
-        let wrong = wrong.map(|error| error.map_or("", |error| error.sentence.as_str()));
-        let index = self.wrong_sentences.get_or_init(|| TfIdf::new(wrong));
+        let wrong = wrong.map(|error| error.and_then(|error| error.sentence.as_deref()));
+        let index =
+            self.wrong_sentences.get_or_init(|| TfIdf::new(wrong.map(Option::unwrap_or_default)));
         let mut best = vec![0.0; self.notes.len()];
         for sentence in &note.sentences {
             for (best, score) in best.iter_mut().zip(index.scores(sentence)) {

@@ -54,8 +54,8 @@ impl Nearest {
 fn usual_position(exemplars: &Exemplars) -> usize {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for exemplar in &exemplars.notes {
-        if let Some(error) = exemplar.error() {
-            let after = exemplar.note.sentences.len().saturating_sub(1 + error.sentence_id);
+        if let Some(id) = exemplar.error().and_then(|error| error.sentence_id) {
+            let after = exemplar.note.sentences.len().saturating_sub(1 + id);
             *counts.entry(after).or_default() += 1;
         }
     }
@@ -75,7 +75,8 @@ impl Side {
         let exemplars = exemplars.notes.iter().enumerate();
         let of_side = exemplars.filter(|(_, one)| one.error().is_some() == is_wrong);
         let candidate = |(place, one): (usize, &Exemplar)| {
-            let id = one.error().map_or_else(|| position(&one.note, from_end), |e| e.sentence_id);
+            let own = one.error().and_then(|error| error.sentence_id);
+            let id = own.unwrap_or_else(|| position(&one.note, from_end));
             (place, one.note.sentences.get(id).cloned().unwrap_or_default())
         };
         let sentences: Vec<(usize, String)> = of_side.map(candidate).collect();

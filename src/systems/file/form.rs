@@ -59,14 +59,16 @@ impl Form<'_> {
     /// An exemplar's gold as an answer.
     pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
         let error = exemplar.error();
+        let text = |text: Option<&str>| text.map_or(NONE, str::trim).to_owned();
         let values = self.fields.iter().map(|field| {
             let value = match field.is {
                 Is::Flag => field.word(error.is_some()).to_owned(),
                 Is::SentenceId => {
-                    error.map_or("-1".to_owned(), |error| error.sentence_id.to_string())
+                    let id = error.and_then(|error| error.sentence_id);
+                    id.map_or("-1".to_owned(), |id| id.to_string())
                 }
-                Is::Sentence => error.map_or(NONE, |error| error.sentence.trim()).to_owned(),
-                Is::Correction => error.map_or(NONE, |error| error.correction.trim()).to_owned(),
+                Is::Sentence => text(error.and_then(|error| error.sentence.as_deref())),
+                Is::Correction => text(error.and_then(|error| error.correction.as_deref())),
                 _ => reason.to_owned(),
             };
             (field, value)

@@ -51,20 +51,18 @@ impl Reasons {
     fn block(&self, stage: &Stage, number: u32, shot: &Shot<'_>) -> (String, String) {
         let exemplar = shot.exemplar;
         let reason = self.of(exemplar);
-        let (verdict, wrong, right) = match exemplar.error() {
-            Some(error) => {
-                ("contains an error", error.sentence.as_str(), error.correction.as_str())
-            }
-            None => ("contains no error", "", ""),
-        };
+        let error = exemplar.error();
+        let verdict = if error.is_some() { "contains an error" } else { "contains no error" };
+        let wrong = error.and_then(|error| error.sentence.as_deref());
+        let right = error.and_then(|error| error.correction.as_deref());
         let values = [
             ("number", &*number.to_string()),
             ("note", &numbered(&exemplar.note)),
             ("reason", &reason),
             ("verdict", verdict),
             ("answer", &stage.form().of_gold(exemplar, &reason)),
-            ("wrong", wrong),
-            ("right", right),
+            ("wrong", wrong.unwrap_or_default()),
+            ("right", right.unwrap_or_default()),
         ];
         (fill(&stage.example, &values), format!("Example {number} {verdict} because: {reason}"))
     }
@@ -85,7 +83,9 @@ impl Reasons {
             (Some(reason), _) => reason.clone(),
             (None, None) => self.right.clone(),
             (None, Some(error)) => {
-                let (old, new) = difference(&error.sentence, &error.correction);
+                let [wrong, right] = [&error.sentence, &error.correction]
+                    .map(|text| text.as_deref().unwrap_or_default());
+                let (old, new) = difference(wrong, right);
                 let kind = error.kind.as_deref().unwrap_or("medical");
                 fill(&self.wrong, &[("kind", kind), ("old", &old), ("new", &new)])
             }

@@ -2,35 +2,37 @@
 
 use std::path::Path;
 
-use crate::data::{Format, Note, NoteError, load};
+use crate::data::{Format, Note, load};
 use crate::panel::scripted::Script;
+use crate::record::GoldLine;
 use crate::systems::SystemConfig;
 use crate::systems::scripted::check;
 
 /// Notes with an error.
-fn notes(file: &str, format: Format) -> Vec<(Note, NoteError)> {
+fn notes(file: &str, format: Format) -> Vec<(Note, GoldLine)> {
     let directory = std::env::var("WARDROUND_DATA").unwrap();
     let dataset = load(&Path::new(&directory).join(file), format).unwrap();
-    let error = |note: &Note| Some((note.clone(), note.gold.as_ref()?.error.clone()?));
+    let error = |note: &Note| Some((note.clone(), note.error()?.clone()));
     dataset.notes().into_iter().filter_map(error).collect()
 }
 
 /// How many notes the system `name` does not judge as their gold does, where its agents reply `said`.
 fn lost(
     name: &str,
-    notes: &[(Note, NoteError)],
-    said: fn(&str, &NoteError) -> String,
+    notes: &[(Note, GoldLine)],
+    said: fn(&str, &GoldLine) -> String,
 ) -> Vec<String> {
     let config = SystemConfig::parse::<&str>(name, &[]).unwrap();
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_lost = |(note, error): &&(Note, NoteError)| {
-        let error = NoteError { correction: one_line(&error.correction), ..error.clone() };
+    let is_lost = |(note, error): &&(Note, GoldLine)| {
+        let correction = error.correction.as_deref().map(one_line);
+        let error = GoldLine { correction, ..error.clone() };
         let gold = error.clone();
         let script = Script::new(move |key, _| said(&key.purpose, &gold));
         let (line, _) = check(&config, note, script);
         let correction = line.correction.as_deref().map(one_line);
-        let is_same = correction.as_deref() == Some(error.correction.as_str());
-        (line.flag.said(), line.sentence_id) != (Some(true), Some(error.sentence_id)) || !is_same
+        let is_same = correction == error.correction;
+        (line.flag.said(), line.sentence_id) != (Some(true), error.sentence_id) || !is_same
     };
     notes.iter().filter(is_lost).map(|(note, _)| note.id.clone()).collect()
 }
@@ -49,14 +51,14 @@ fn with_data_gold_replies_come_out_as_gold() {
     ] {
         let notes = notes(file, format);
         let found = lost("base-llm", &notes, |_, error| {
-            format!("{} {}", error.sentence_id, error.correction)
+            format!("{} {}", error.sentence_id.unwrap(), error.correction.as_deref().unwrap())
         });
         println!("{file}: base-llm loses {found:?}");
         assert!(found.len() <= base, "{file}");
         let found = lost("medguards", &notes, |purpose, error| match purpose {
             "detection" => "<think>t</think>\nINCORRECT\n<confidence>90</confidence>".to_owned(),
-            "localisation" => format!("<result>{}</result>", error.sentence),
-            _ => format!("<result>{}</result>", error.correction),
+            "localisation" => format!("<result>{}</result>", error.sentence.as_deref().unwrap()),
+            _ => format!("<result>{}</result>", error.correction.as_deref().unwrap()),
         });
         println!("{file}: medguards loses {found:?}");
         assert!(found.len() <= guards, "{file}");

@@ -16,7 +16,7 @@ use crate::experiment::texts;
 use crate::panel::recorder::Recorder;
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, CallLine, ItemText, SearchLine};
+use crate::record::{CallKey, CallLine, SearchLine};
 use crate::systems::scripted::{WRONG, note};
 use crate::systems::{SystemConfig, Task};
 
@@ -106,18 +106,17 @@ fn write(path: &Path, system: &str, pairs: &[&str]) -> Contents {
     let config = SystemConfig::parse(system, pairs).unwrap();
     let notes = NOTES.map(|id| Note { id: id.to_owned(), ..note() });
     let items: Vec<Item> = notes.into_iter().map(Item::from).collect();
-    let put: Vec<ItemText> = items.iter().map(ItemText::from).collect();
     let mut plan = searching_plan();
     (plan.system, plan.runs) = (system.to_owned(), 1);
     plan.settings = config.table.clone();
     plan.dataset.format = "notes".to_owned();
     plan.dataset.items = NOTES.map(str::to_owned).to_vec();
-    plan.dataset.items_sha256 = texts::sha256(&put).unwrap();
+    plan.dataset.items_sha256 = texts::sha256(&items).unwrap();
     let prompts = PromptSet::embedded();
     plan.corpus.as_mut().unwrap().passage = config.passage(&prompts).unwrap();
     let ids = plan.corpus.as_ref().unwrap().ids.clone();
 
-    let log = Log::start(Directory::create(path, &plan, &put).unwrap()).unwrap();
+    let log = Log::start(Directory::create(path, &plan, &items).unwrap()).unwrap();
     let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
     let (mut panel, _) = panel(&agents, Script::new(|key, _| reply(key)));
     panel.retriever = Some(std::sync::Arc::new(crate::retrieval::scripted::Scripted::of(ids)));

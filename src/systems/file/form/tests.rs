@@ -70,9 +70,10 @@ fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
             let (judgement, parse) = form.read(&answer, FinishReason::Stop, &exemplar.note);
             let error = exemplar.error();
             assert_eq!((judgement.flag, parse), (Some(error.is_some()), Parse::Ok), "{answer}");
-            assert_eq!(judgement.correction.as_ref(), error.map(|error| &error.correction));
+            let correction = error.and_then(|error| error.correction.clone());
+            assert_eq!(judgement.correction, correction);
             if form.fields.iter().any(|field| field.is == Is::SentenceId) {
-                assert_eq!(judgement.sentence_id, error.map(|error| error.sentence_id));
+                assert_eq!(judgement.sentence_id, error.and_then(|error| error.sentence_id));
             }
             assert!(accepts(stage, &exemplar.note, &answer), "{answer}");
         }
