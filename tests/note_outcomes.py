@@ -140,9 +140,10 @@ class Checked:
             left_out.add("sentence ids in Chinese, for want of jieba" if self.sentences else "sentence ids of notes without sentences")
             sentence_id = (self.item["localisation"] or {"sentence_ids": [None] * 3})["sentence_ids"][place]
         else:
-            least = 0.0 if self.compat else 0.5
+            likest = self.compat or self.settings["localisation"] == "likest"
+            least = 0.0 if likest else 0.5
             sentence_id = texts.aligned(self.sentences, said, self.item["language"], self.settings["aligner"], least)
-            sentence_id = 0 if sentence_id is None and self.compat else sentence_id
+            sentence_id = 0 if sentence_id is None and likest else sentence_id
         return (said if sentence_id is not None else None), sentence_id
 
     def locate(self, agents):

@@ -55,25 +55,40 @@ impl Opinion {
     }
 }
 
-/// The sentence of the note that these words mean: the only one that they are words of, else the one most like them.
-pub fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
+/// The sentence of the note that these words mean.
+fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
     match settings.localisation {
         Localisation::Hard => parse::place(words, note),
-        // Sentences are named by their words here, so a text without letters names none.
-        Localisation::Soft if !words.contains(char::is_alphabetic) => None,
-        Localisation::Soft => {
-            let likest = || {
-                let found = align(&note.sentences, words, note.language, settings.aligner);
-                found.filter(|found| found.ratio >= LIKENESS).map(|found| found.index)
-            };
-            quoted(&note.sentences, words).or_else(likest)
+        Localisation::Soft => alike(settings, note, words),
+        // Of sentences that are all as unlike, the first.
+        Localisation::Likest => {
+            let found = align(&note.sentences, words, note.language, settings.aligner);
+            let likest = found.map_or(0, |found| found.index);
+            (likest < note.sentences.len()).then_some(likest)
         }
     }
 }
 
-/// Reads a reply on this note, in which words that mean none of its sentences are no place.
+/// The only sentence that words are of, else the one most like them, where it is like enough.
+fn alike(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
+    // A text without letters is of none.
+    if !words.contains(char::is_alphabetic) {
+        return None;
+    }
+    let likest = || {
+        let found = align(&note.sentences, words, note.language, settings.aligner);
+        found.filter(|found| found.ratio >= LIKENESS).map(|found| found.index)
+    };
+    quoted(&note.sentences, words).or_else(likest)
+}
+
+/// Reads a reply on this note, in which words that mean none of its sentences are no place; nor, outside the tags, are words unlike all.
 pub fn read_on(settings: &Settings, wanted: Wanted, note: &Note, text: &str) -> (Said, Parse) {
-    read_where(wanted, text, |words| place(settings, note, words).is_some())
+    let is_bare = tagged(text, "result").is_none();
+    read_where(wanted, text, |words| match settings.localisation {
+        Localisation::Likest if is_bare => alike(settings, note, words).is_some(),
+        _ => place(settings, note, words).is_some(),
+    })
 }
 
 /// Reads a correction of this sentence of a note; a text without tags must be like it.

@@ -165,7 +165,7 @@ impl MedGuards {
         }
         line.exact_sentence_id = match (self.settings.localisation, located) {
             (Localisation::Hard, _) => *sentence_id,
-            (Localisation::Soft, Located::Said(words)) => {
+            (Localisation::Soft | Localisation::Likest, Located::Said(words)) => {
                 let mut sentences = note.sentences.iter();
                 sentences.position(|sentence| sentence.trim() == words.trim())
             }

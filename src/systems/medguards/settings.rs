@@ -63,8 +63,10 @@ pub enum Arbitration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Localisation {
-    /// By its words, which are aligned with the note's sentences.
+    /// By its words: the sentence that they are a part of, else the one that is likest, where it is like enough.
     Soft,
+    /// By its words: the sentence that is likest, however unlike it is, as in the paper.
+    Likest,
     /// By its number; the prompt numbers the sentences.
     Hard,
 }

@@ -330,3 +330,22 @@ fn hard_localisation_takes_numbers_of_numbered_sentences() {
     assert!(locator.ends_with(&format!("\n1 {WRONG}\n2 She went home.")));
     assert!(!prompt(&calls, "det1").contains("\n1 "));
 }
+
+#[test]
+fn the_papers_place_is_the_likest_sentence_however_unlike_it_is() {
+    let (wrong, fixed) = (label("INCORRECT", 80), result("Better.", 70));
+    // The ratios are .34, .30 and .41.
+    let (unlike, bare) = (result("A rash on both arms.", 80), "A rash on both arms.");
+    for (localisation, place, expected) in [
+        ("soft", unlike.as_str(), None),
+        ("likest", &unlike, Some(2)),
+        ("likest", &result("123", 80), Some(0)),
+        ("likest", bare, None),
+        ("likest", &result("NAN", 80), None),
+    ] {
+        let localisation = format!("localisation={localisation}");
+        let said = [("det1", wrong.as_str()), ("loc1", place), ("corr1", &fixed)];
+        let (record, _) = run(&["agents=3", &localisation], &said);
+        assert_eq!(record.sentence_id, expected, "{localisation}: {place}");
+    }
+}

@@ -139,7 +139,7 @@ impl Texts {
 
     fn with_numbers(&self, prompt: &str) -> String {
         match self.settings.localisation {
-            Localisation::Soft => prompt.to_owned(),
+            Localisation::Soft | Localisation::Likest => prompt.to_owned(),
             Localisation::Hard => format!("{prompt} {}", self.prompts.numbered),
         }
     }
@@ -147,7 +147,7 @@ impl Texts {
     /// The note as prompts of localisation show it.
     fn report(&self, note: &Note) -> String {
         match self.settings.localisation {
-            Localisation::Soft => note.text.clone(),
+            Localisation::Soft | Localisation::Likest => note.text.clone(),
             Localisation::Hard => numbered(note),
         }
     }
@@ -174,7 +174,9 @@ impl Texts {
     /// The regex of a sentence, or its number, or NAN.
     fn place(&self, note: &Note) -> String {
         match self.settings.localisation {
-            Localisation::Soft => tagged("result", self.settings.decoding.sentence_chars(note)),
+            Localisation::Soft | Localisation::Likest => {
+                tagged("result", self.settings.decoding.sentence_chars(note))
+            }
             Localisation::Hard => format!("<result>({}|NAN)</result>", numbers(note).join("|")),
         }
     }
