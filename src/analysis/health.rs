@@ -6,6 +6,7 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::substance::Substance;
+use super::table::TableBuilder;
 use crate::experiment::results::ParseCounts;
 use crate::record::CallLine;
 
@@ -126,6 +127,13 @@ impl fmt::Display for ParseHealth {
             none if none.is_empty() => Ok(()),
             hollow => write!(f, " ({hollow})"),
         }
+    }
+}
+
+impl<R: Copy> TableBuilder<R> {
+    /// How the replies behind a row were read: of every table of accuracies, and of what a run's page has beside them.
+    pub fn replies(self, of: impl Fn(R) -> Option<ParseHealth>) -> Self {
+        self.text(LABEL, |row| of(row).map(|health| health.to_string()))
     }
 }
 

@@ -1,7 +1,10 @@
 //! What finished runs say: figures, comparisons, ratings and the contents of tables.
 
+pub mod answers;
 pub mod comparison;
 pub mod conditions;
+pub mod facts;
+pub mod figures;
 pub mod health;
 pub mod mediqa_corr;
 pub mod metrics;
@@ -9,11 +12,9 @@ pub mod notes;
 pub mod outcomes;
 pub mod rating;
 pub mod recipe;
-pub mod results;
 pub mod risk;
 pub mod say;
 mod substance;
 pub mod table;
-pub mod tables;
 
 pub use outcomes::{Outcomes, by_key};

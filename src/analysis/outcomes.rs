@@ -5,12 +5,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use itertools::Itertools;
-use serde::Serialize;
 
-use super::health::ParseHealth;
+use super::facts::Facts;
 use super::metrics::agreement::Trajectories;
-use super::metrics::bootstrap::{Estimate, run_means, share, together};
-use super::metrics::calibration::{BINS, Calibration, Prediction, calibration};
+use super::metrics::bootstrap::together;
+use super::metrics::calibration::Prediction;
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
 use super::metrics::over_runs::OverRuns;
@@ -23,8 +22,10 @@ use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
 pub struct Outcomes<'a> {
     /// The run as it was read.
     pub contents: &'a Contents,
-    /// Places of the graded items among the plan's.
-    graded: Vec<usize>,
+    /// The graded items' ids.
+    pub items: Vec<&'a str>,
+    /// Their lines.
+    pub graded: Facts<&'a ItemLine>,
     /// `[runs][items of the plan]`, with gold and without; `None` where a run has not reached an item.
     pub lines: Vec<Vec<Option<&'a ItemLine>>>,
 }
@@ -56,7 +57,16 @@ impl<'a> Outcomes<'a> {
         let has_gold = |line: Option<&ItemLine>| line.is_some_and(|line| line.correct().is_some());
         let is_graded =
             |item: &usize| !lines.is_empty() && lines.iter().all(|run| has_gold(run[*item]));
-        Outcomes { graded: (0..items.len()).filter(is_graded).collect(), lines, contents }
+        let graded: Vec<usize> = (0..items.len()).filter(is_graded).collect();
+        let of_run = |run: &Vec<Option<&'a ItemLine>>| {
+            graded.iter().filter_map(|item| run[*item]).collect::<Vec<_>>()
+        };
+        Outcomes {
+            items: graded.iter().map(|item| &*items[*item]).collect(),
+            graded: Facts(lines.iter().map(of_run).collect()),
+            lines,
+            contents,
+        }
     }
 
     /// The directory, as it was named.
@@ -67,12 +77,6 @@ impl<'a> Outcomes<'a> {
     /// The models of the panel, each once, in the order of the agents.
     pub fn models(&self) -> Vec<String> {
         self.contents.plan.panel.iter().map(|member| member.backbone.clone()).unique().collect()
-    }
-
-    /// The graded items' ids.
-    pub fn items(&self) -> Vec<&str> {
-        let items = &self.contents.plan.dataset.items;
-        self.graded.iter().map(|item| &*items[*item]).collect()
     }
 
     /// The text of an item's option, as the run put it.
@@ -87,61 +91,47 @@ impl<'a> Outcomes<'a> {
 
     /// Each graded item's unit in a bootstrap: those that ask nearly the same stand and fall together.
     pub fn units(&self) -> Vec<usize> {
-        let items = self.items().into_iter();
-        units(&items.map(|item| self.contents.texts.get(item)).collect::<Vec<_>>())
+        let texts = self.items.iter().map(|item| self.contents.texts.get(*item));
+        units(&texts.collect::<Vec<_>>())
     }
 
     /// The graded items of every unit of more than one.
     pub fn near_duplicates(&self) -> Vec<Vec<String>> {
-        let items = self.items();
         let groups = together(&self.units()).into_iter().filter(|group| group.len() > 1);
-        groups.map(|group| group.iter().map(|at| items[*at].to_owned()).collect()).collect()
+        groups.map(|group| group.iter().map(|at| self.items[*at].to_owned()).collect()).collect()
     }
 
-    /// `[runs][graded items]`.
-    pub fn graded(&self) -> Vec<Vec<&ItemLine>> {
-        let runs = self.lines.iter();
-        runs.map(|run| self.graded.iter().filter_map(|item| run[*item]).collect()).collect()
+    /// Of the graded items, where they are questions.
+    pub fn answers(&self) -> Facts<&'a AnswerLine> {
+        self.graded.filter_map(|line| line.answer())
     }
 
-    /// `[runs][graded items]`, where the items are questions.
-    pub fn answers(&self) -> Vec<Vec<&AnswerLine>> {
-        self.of_kind(ItemLine::answer)
+    /// Of the graded items, where they are notes.
+    pub fn notes(&self) -> Facts<&'a NoteLine> {
+        self.graded.filter_map(|line| line.note())
     }
 
-    /// `[runs][graded items]`, where the items are notes.
-    pub fn notes(&self) -> Vec<Vec<&NoteLine>> {
-        self.of_kind(ItemLine::note)
-    }
-
-    fn of_kind<T>(&self, kind: fn(&ItemLine) -> Option<&T>) -> Vec<Vec<&T>> {
-        let runs = self.graded().into_iter();
-        runs.map(|run| run.into_iter().filter_map(kind).collect()).collect()
-    }
-
-    /// Whether the final answers, or the flags, are right; an item that errored is wrong. `[runs][graded items]`.
-    pub fn verdicts(&self) -> Vec<Vec<bool>> {
-        let is_right = |line: &&ItemLine| line.correct() == Some(true);
-        let runs = self.graded().into_iter();
-        runs.map(|run| run.iter().map(is_right).collect()).collect()
+    /// Whether the final answers, or the flags, are right; an item that errored is wrong.
+    pub fn right(&self) -> Facts<bool> {
+        self.graded.map(|line| line.correct() == Some(true))
     }
 
     /// The share of them that is right; `None` without gold.
     pub fn accuracy(&self) -> Option<OverRuns> {
-        OverRuns::of_shares(&self.verdicts())
+        self.right().share(|is_right| *is_right)
     }
 
     /// Whether the vote of round 0 would have been right.
-    pub fn round0(&self) -> Vec<Vec<bool>> {
-        self.map(|answer| {
+    pub fn round0(&self) -> Facts<bool> {
+        self.answers().map(|answer| {
             let first = answer.rounds.first();
             first.is_some_and(|round| Some(&round.aggregate) == answer.gold.as_ref())
         })
     }
 
     /// The letters of the first and the last answers.
-    pub fn trajectories(&self) -> Vec<Vec<Trajectories<'_>>> {
-        self.map(|answer| Trajectories {
+    pub fn trajectories(&self) -> Facts<Trajectories<'a>> {
+        self.answers().map(|&answer| Trajectories {
             initial: letters(answer, When::Initial),
             last: letters(answer, When::Last),
             gold: answer.gold.as_deref().unwrap_or_default(),
@@ -155,9 +145,9 @@ impl<'a> Outcomes<'a> {
     }
 
     /// What was said for every question's answers; those that say nothing are left out.
-    pub fn texts(&self, when: When) -> Vec<Vec<Vec<String>>> {
+    pub fn texts(&self, when: When) -> Facts<Vec<String>> {
         let calls = self.calls();
-        self.map(|answer| {
+        self.answers().map(|answer| {
             let Some(round) = round(answer, when) else { return Vec::new() };
             let calls = calls.get(&(answer.run, answer.item.as_str()));
             let of_round =
@@ -167,16 +157,12 @@ impl<'a> Outcomes<'a> {
         })
     }
 
-    fn map<'s, T>(&'s self, value: impl Fn(&'s AnswerLine) -> T) -> Vec<Vec<T>> {
-        let runs = self.answers().into_iter();
-        runs.map(|run| run.into_iter().map(&value).collect()).collect()
-    }
-
     /// Stated confidence of the team in its answer, or in its flag on a note, and whether that was right, over all runs.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let stated =
-            |line: &ItemLine| Some((line.stated_confidence()?, line.correct() == Some(true)));
-        self.graded().into_iter().flatten().filter_map(stated).collect()
+        let lines = self.graded.iter();
+        lines
+            .filter_map(|line| Some((line.stated_confidence()?, line.correct() == Some(true))))
+            .collect()
     }
 
     /// Items times runs that errored, graded or not.
@@ -230,34 +216,4 @@ fn round(answer: &AnswerLine, when: When) -> Option<&RoundLine> {
 fn letters(answer: &AnswerLine, when: When) -> Vec<&str> {
     let answers = round(answer, when).map(|round| round.answers.iter().map(String::as_str));
     answers.into_iter().flatten().collect()
-}
-
-/// An item that errored is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunFigures {
-    /// `null` where no item has gold.
-    pub accuracy: Option<OverRuns>,
-    /// 95 % interval of the accuracy, by [`share`] over the items, those that ask nearly the same drawn together.
-    pub interval: Option<Estimate>,
-    /// How the replies of all calls were read; `null` without calls.
-    pub parse_health: Option<ParseHealth>,
-    pub n_runs: u32,
-    pub n_errors: usize,
-    /// Of the team's confidence; `null` where no graded answer has one.
-    pub calibration: Option<Calibration>,
-    pub cost: Option<Cost>,
-}
-
-impl RunFigures {
-    pub fn of(outcomes: &Outcomes<'_>) -> RunFigures {
-        RunFigures {
-            accuracy: outcomes.accuracy(),
-            interval: share(&run_means(&outcomes.verdicts()), Some(&outcomes.units())),
-            parse_health: ParseHealth::of(&outcomes.contents.calls.records),
-            n_runs: outcomes.contents.plan.runs,
-            n_errors: outcomes.n_errors(),
-            calibration: calibration(&outcomes.predictions(), BINS),
-            cost: outcomes.cost(),
-        }
-    }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::health::ParseHealth;
 use crate::text::spreadsheet::cell;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -31,13 +32,23 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
+/// What a row is of, and what it is called.
+pub struct Labelled<'a, T> {
+    /// The heading that it stands under; may be empty.
+    pub group: String,
+    pub label: String,
+    pub of: &'a T,
+    /// How the replies behind it were read.
+    pub health: Option<ParseHealth>,
+}
+
 impl Table {
     fn has_groups(&self) -> bool {
         self.rows.iter().any(|row| !row.group.is_empty())
     }
 
     /// The rows, each with its heading where that is another than the row's before.
-    pub fn grouped(&self) -> impl Iterator<Item = (Option<&str>, &Row)> {
+    pub fn with_headings(&self) -> impl Iterator<Item = (Option<&str>, &Row)> {
         let before = [""].into_iter();
         let before = before.chain(self.rows.iter().map(|row| row.group.as_str()));
         let rows = self.rows.iter().zip(before);
@@ -57,7 +68,7 @@ impl Table {
             _ => "---:".to_owned(),
         });
         text += &line(rule.collect());
-        for (group, row) in self.grouped() {
+        for (group, row) in self.with_headings() {
             if let Some(group) = group {
                 let mut cells = vec![String::new(); self.columns.len()];
                 cells[0] = format!("*{}*", plain(group));
@@ -130,8 +141,17 @@ impl Table {
         title: impl Into<String>,
         rows: impl IntoIterator<Item = R>,
     ) -> TableBuilder<R> {
-        let of: Vec<R> = rows.into_iter().collect();
-        let rows = of.iter().map(|_| Row { group: String::new(), cells: Vec::new() }).collect();
+        Table::grouped(name, title, rows.into_iter().map(|row| (String::new(), row)))
+    }
+
+    /// The same, each row under the heading that stands before it.
+    pub fn grouped<R: Copy>(
+        name: &'static str,
+        title: impl Into<String>,
+        rows: impl IntoIterator<Item = (String, R)>,
+    ) -> TableBuilder<R> {
+        let row = |(group, of)| (Row { group, cells: Vec::new() }, of);
+        let (rows, of) = rows.into_iter().map(row).unzip();
         let (columns, notes) = (Vec::new(), Vec::new());
         let table = Table { name, title: title.into(), columns, rows, notes };
         TableBuilder { of, over: String::new(), table }

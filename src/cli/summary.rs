@@ -5,10 +5,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::report;
+use crate::analysis::figures::{self, DIGEST, Figures};
 use crate::analysis::health;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
-use crate::analysis::results::{self, DIGEST, Figures};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -25,7 +25,7 @@ use crate::record::SettledBy;
 /// Writes the results and the page of a finished run.
 pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
     let contents = &executed.contents;
-    let written = results::write(contents, executed.elapsed_ms)?;
+    let written = figures::write(contents, executed.elapsed_ms)?;
     report::write(contents, &contents.path)?;
     Ok(written)
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::summary::count;
+use crate::analysis::figures;
 use crate::analysis::recipe::results::RecipeResults;
-use crate::analysis::results;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
@@ -31,7 +31,7 @@ impl Verify {
         if let Some(begun) = RecipeManifest::read(directory)? {
             return self.recipe(directory, &begun);
         }
-        let (verified, note) = results::verify(directory, self.head.as_deref())?;
+        let (verified, note) = figures::verify(directory, self.head.as_deref())?;
         let heads = verified.contents.heads();
         console::say(format!("plan   {}", heads.plan))?;
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
@@ -72,7 +72,7 @@ impl Verify {
         let (mut wrong, mut unfinished, mut digests) = (0, 0, Vec::new());
         for cell in &cells {
             let name = cell.strip_prefix(out).unwrap_or(cell).display();
-            let head = match results::verify(cell, None) {
+            let head = match figures::verify(cell, None) {
                 Ok((verified, note)) => {
                     note.iter().try_for_each(|note| console::say(format!("note   {note}")))?;
                     if verified.results.is_some() {

@@ -1,7 +1,7 @@
 //! A table as HTML.
 
 use super::escape::escape;
-pub use crate::analysis::table::{Cell, Kind, Table};
+pub use crate::analysis::table::{Cell, Kind, Labelled, Table};
 
 impl Table {
     /// A `table` element in a container of its own that scrolls, and the notes.
@@ -12,7 +12,7 @@ impl Table {
         );
         html += &self.html_heads();
         html += "</thead>\n<tbody>\n";
-        for (group, row) in self.grouped() {
+        for (group, row) in self.with_headings() {
             if let Some(group) = group {
                 let width = self.columns.len();
                 html += &format!(

@@ -194,7 +194,7 @@ fn a_replay_of_what_never_ran_is_refused() {
 /// Writes both logs and the results again, as one would who knows how.
 pub fn seal_anew(contents: &Contents, out: &Path) {
     write_logs(contents, out);
-    wardround::analysis::results::write(&Contents::read(out).unwrap(), 1).unwrap();
+    wardround::analysis::figures::write(&Contents::read(out).unwrap(), 1).unwrap();
 }
 
 /// Makes the run in `out` one that version 0.0.9 wrote.

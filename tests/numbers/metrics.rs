@@ -1,6 +1,7 @@
 //! Statistics against numpy, scipy and scikit-learn (tests/goldens/metrics.json).
 
 use serde_json::Value;
+use wardround::analysis::facts::Facts;
 use wardround::analysis::metrics::agreement::{Weights, cohen_kappa};
 use wardround::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use wardround::analysis::metrics::calibration::{Prediction, calibration};
@@ -32,8 +33,8 @@ fn verdicts(value: &Value) -> Vec<bool> {
     text.chars().map(|verdict| verdict == '1').collect()
 }
 
-fn runs(value: &Value) -> Vec<Vec<bool>> {
-    value.as_array().unwrap().iter().map(verdicts).collect()
+fn runs(value: &Value) -> Facts<bool> {
+    Facts(value.as_array().unwrap().iter().map(verdicts).collect())
 }
 
 fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
@@ -70,7 +71,7 @@ fn bootstraps_equal_numpys_to_the_last_bit_and_scipys_within_monte_carlo_error()
         let (left, right) = (runs(&case["left"]), runs(&case["right"]));
         let estimate = paired_difference(&left, &right, units.as_deref()).unwrap();
         check(&estimate, &case);
-        assert_eq!(estimate.n_questions, left[0].len());
+        assert_eq!(estimate.n_questions, left.0[0].len());
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::analysis::facts::Facts;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::outcomes::Outcomes;
 use crate::record::ItemLine;
@@ -56,10 +57,9 @@ pub enum Direction {
 
 /// By question in the order of the plan, then by run.
 pub fn flips(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Vec<Flip> {
-    let (left, right) = (first.graded(), other.graded());
     let mut flips = Vec::new();
-    for question in 0..first.items().len() {
-        for (left, right) in left.iter().zip(&right) {
+    for question in 0..first.items.len() {
+        for (left, right) in first.graded.0.iter().zip(&other.graded.0) {
             let (from, to) = (left[question], right[question]);
             let direction = match (from.correct(), to.correct()) {
                 (Some(true), Some(false)) => Direction::RightToWrong,
@@ -91,7 +91,6 @@ pub fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns>
         !left.says().is_empty() && said(first, left) == said(other, right)
     };
     let runs = first.lines.iter().zip(&other.lines);
-    let runs: Vec<Vec<bool>> =
-        runs.map(|(left, right)| left.iter().zip(right).map(agree).collect()).collect();
-    OverRuns::of_shares(&runs)
+    let runs = runs.map(|(left, right)| left.iter().zip(right).map(agree).collect());
+    Facts(runs.collect()).share(|agree| *agree)
 }

@@ -13,10 +13,11 @@ use serde::Serialize;
 use flips::Flip;
 
 use crate::analysis::conditions::{self, Conditions};
+use crate::analysis::figures::RunFigures;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::metrics::significance::{McNemar, mcnemar};
-use crate::analysis::outcomes::{Outcomes, RunFigures};
+use crate::analysis::outcomes::Outcomes;
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::experiment::compare::FieldDifference;
@@ -102,7 +103,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         dataset,
         kind,
         n_items: shared.len(),
-        n_graded: runs[0].items().len(),
+        n_graded: runs[0].items.len(),
         n_left_out,
         synthetic: runs.iter().all(|run| run.contents.plan.synthetic),
         conditions: conditions::say(&made.collect_vec()),
@@ -112,14 +113,14 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
 }
 
 fn pair(first: &Outcomes<'_>, other: &Outcomes<'_>, plan: Vec<FieldDifference>) -> RunPair {
-    let (left, right) = (first.verdicts(), other.verdicts());
-    let is_graded = !first.items().is_empty();
+    let (left, right) = (first.right(), other.right());
+    let is_graded = !first.items.is_empty();
     let units = first.units();
-    let tests = left.iter().zip(&right).filter(|_| is_graded);
+    let tests = left.0.iter().zip(&right.0).filter(|_| is_graded);
     RunPair {
         first: first.name(),
         other: other.name(),
-        n_runs: left.len().min(right.len()),
+        n_runs: left.0.len().min(right.0.len()),
         difference: paired_difference(&right, &left, Some(&units)),
         mcnemar: tests.map(|(left, right)| mcnemar(left, right, Some(&units))).collect(),
         agreement: flips::agreement(first, other),

@@ -5,9 +5,9 @@ use itertools::Itertools;
 use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
 use crate::analysis::health;
+use crate::analysis::metrics::cost;
 use crate::analysis::metrics::over_runs::plain;
-use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::{Labelled, cost_table};
+use crate::analysis::table::{Cell, Labelled, Table};
 use crate::data::ItemKind;
 use crate::experiment::compare::{ABSENT, FieldDifference};
 
@@ -42,9 +42,10 @@ impl Comparison {
     pub fn tables(&self) -> Vec<Table> {
         let costs = self.runs.iter().filter_map(|row| {
             let of = row.figures.cost.as_ref()?;
-            Some(Labelled { group: "", label: &row.run, of, health: row.figures.parse_health })
+            let (group, label, health) = (String::new(), row.run.clone(), row.figures.parse_health);
+            Some(Labelled { group, label, of, health })
         });
-        vec![self.accuracy(), cost_table(&costs.collect::<Vec<_>>()), self.differences()]
+        vec![self.accuracy(), cost::table(&costs.collect::<Vec<_>>()), self.differences()]
     }
 
     fn accuracy(&self) -> Table {

@@ -8,6 +8,7 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::over_runs::{OverRuns, mean};
+use crate::analysis::facts::Facts;
 use crate::systems::exemplars::vectors::cosine;
 
 /// One question's normalised answers; none where the item errored.
@@ -31,24 +32,22 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Over `[runs][questions]`; `None` when a run has no question with two trajectories, and without runs.
-    pub fn over_runs(runs: &[Vec<Trajectories>]) -> Option<Agreement> {
-        let shares = |asked: fn(&Trajectories) -> bool, holds: fn(&Trajectories) -> bool| {
-            let of_run = |run: &Vec<Trajectories>| {
-                run.iter().filter(|one| asked(one)).map(holds).collect::<Vec<_>>()
-            };
-            OverRuns::of_shares(&runs.iter().map(of_run).collect::<Vec<_>>())
+    /// `None` when a run has no question with two trajectories, and without runs.
+    pub fn of(questions: &Facts<Trajectories<'_>>) -> Option<Agreement> {
+        let shares = |asked: fn(&Trajectories<'_>) -> bool,
+                      holds: fn(&Trajectories<'_>) -> bool| {
+            questions.filter_map(|one| asked(one).then(|| holds(one))).share(|holds| *holds)
         };
-        let at_0 = |question: &Trajectories| question.initial.len() > 1;
-        let at_last = |question: &Trajectories| question.last.len() > 1;
+        let at_0 = |question: &Trajectories<'_>| question.initial.len() > 1;
+        let at_last = |question: &Trajectories<'_>| question.last.len() > 1;
         Some(Agreement {
             agreement_at_0: shares(at_0, |question| agree(&question.initial))?,
             same_wrong_at_0: shares(at_0, |question| same_wrong(&question.initial, question.gold))?,
             same_wrong_at_final: shares(at_last, |question| {
                 same_wrong(&question.last, question.gold)
             })?,
-            lone_at_0: shares(|_| true, |question| question.initial.len() < 2)?,
-            lone_at_final: shares(|_| true, |question| question.last.len() < 2)?,
+            lone_at_0: questions.share(|one| one.initial.len() < 2)?,
+            lone_at_final: questions.share(|one| one.last.len() < 2)?,
         })
     }
 }
@@ -135,14 +134,14 @@ mod tests {
             question(&[], &[]),
         ];
         let second = vec![question(&["B", "B", "B"], &["B", "B", "A"]); 4];
-        let agreement = Agreement::over_runs(&[first, second]).unwrap();
+        let agreement = Agreement::of(&Facts(vec![first, second])).unwrap();
         let third = 1.0 / 3.0;
         assert_eq!(agreement.agreement_at_0.per_run, [2.0 * third, 1.0]);
         assert_eq!(agreement.same_wrong_at_0.per_run, [third, 1.0]);
         assert_eq!(agreement.same_wrong_at_final.per_run, [2.0 * third, 0.0]);
         assert_eq!(agreement.lone_at_0.per_run, [0.25, 0.0]);
-        assert_eq!(Agreement::over_runs(&[]), None);
-        assert_eq!(Agreement::over_runs(&[vec![]]), None);
+        assert_eq!(Agreement::of(&Facts(vec![])), None);
+        assert_eq!(Agreement::of(&Facts(vec![vec![]])), None);
     }
 
     /// MDAgents gives a basic question to one agent, and every other to three.
@@ -154,12 +153,12 @@ mod tests {
             gold: "A",
         };
         let run = vec![question(&["B"]), question(&["A"]), question(&["B", "B", "B"])];
-        let agreement = Agreement::over_runs(&[run]).unwrap();
+        let agreement = Agreement::of(&Facts(vec![run])).unwrap();
         assert_eq!(agreement.agreement_at_0.per_run, [1.0]);
         assert_eq!(agreement.same_wrong_at_final.per_run, [1.0]);
         assert_eq!(agreement.lone_at_0.per_run, [2.0 / 3.0]);
         assert_eq!(agreement.lone_at_final.per_run, [2.0 / 3.0]);
-        assert_eq!(Agreement::over_runs(&[vec![question(&["A"]); 4]]), None);
+        assert_eq!(Agreement::of(&Facts(vec![vec![question(&["A"]); 4]])), None);
     }
 }
 

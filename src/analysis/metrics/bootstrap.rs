@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 pub use super::over_runs::Estimate;
+use crate::analysis::facts::Facts;
 use crate::random::SplitMix64;
 
 /// As in the paper.
@@ -24,27 +25,23 @@ const QUANTILES: [f64; 2] = [0.025, 0.975];
 const ROUNDING: f64 = 1e-12;
 
 /// The mean accuracy of `left` less that of `right`: each question's correctness is averaged over the runs of either
-/// system, which may have run more often than the other. Runs are `[runs][questions]`; `units` as in [`mean`]. `None` without questions.
+/// system, which may have run more often than the other. `units` as in [`mean`]. `None` without questions.
 pub fn paired_difference(
-    left: &[Vec<bool>],
-    right: &[Vec<bool>],
+    left: &Facts<bool>,
+    right: &Facts<bool>,
     units: Option<&[usize]>,
 ) -> Option<Estimate> {
     mean(&differences(left, right), units)
 }
 
 /// Each question's mean correctness of `left` less that of `right`.
-pub fn differences(left: &[Vec<bool>], right: &[Vec<bool>]) -> Vec<f64> {
+pub fn differences(left: &Facts<bool>, right: &Facts<bool>) -> Vec<f64> {
     run_means(left).iter().zip(run_means(right)).map(|(left, right)| left - right).collect()
 }
 
-/// Each question's share of right answers over `[runs][questions]`.
-pub fn run_means(runs: &[Vec<bool>]) -> Vec<f64> {
-    let share = |question: usize| {
-        let right = runs.iter().filter(|run| run[question]).count();
-        right as f64 / runs.len() as f64
-    };
-    (0..runs.first().map_or(0, Vec::len)).map(share).collect()
+/// Each question's share of right answers.
+pub fn run_means(runs: &Facts<bool>) -> Vec<f64> {
+    runs.by_item(|is_right| f64::from(u8::from(*is_right)))
 }
 
 /// The mean of a value per question and its interval. `units` names each question's unit by any number; without it
@@ -268,8 +265,8 @@ mod tests {
 
     #[test]
     fn swapping_the_systems_mirrors_the_difference() {
-        let left = [verdicts("1101011010"), verdicts("1111001010")];
-        let right = [verdicts("0101001110")];
+        let left = Facts(vec![verdicts("1101011010"), verdicts("1111001010")]);
+        let right = Facts(vec![verdicts("0101001110")]);
         let there = paired_difference(&left, &right, None).unwrap();
         let back = paired_difference(&right, &left, None).unwrap();
         assert!((there.mean - 0.1).abs() < 1e-15, "{there}");
@@ -281,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_system_does_not_differ_from_itself() {
-        let runs = [verdicts("10110"), verdicts("00111")];
+        let runs = Facts(vec![verdicts("10110"), verdicts("00111")]);
         let estimate = paired_difference(&runs, &runs, None).unwrap();
         assert_eq!(estimate.to_string(), "+0.0000 (all 5 units are equal: no interval)");
     }
@@ -313,7 +310,8 @@ mod tests {
 
     #[test]
     fn of_nothing_there_is_no_mean() {
-        assert_eq!(paired_difference(&[], &[], None), None);
-        assert_eq!(paired_difference(&[vec![]], &[vec![]], None), None);
+        for nothing in [Facts(vec![]), Facts(vec![vec![]])] {
+            assert_eq!(paired_difference(&nothing, &nothing, None), None);
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{self, Estimate};
 use super::over_runs::{mean, share};
+use crate::analysis::facts::Facts;
 
 /// What became of the questions of all runs between round 0 and the final answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,18 +44,15 @@ pub struct Flips {
 }
 
 impl Flips {
-    /// From verdicts on the same questions; the accuracy of `last` less that of `round0` is the net.
-    pub fn of(round0: &[bool], last: &[bool]) -> Flips {
-        let mut flips = Flips::default();
-        round0.iter().zip(last).for_each(|(before, after)| flips.add(*before, *after));
+    /// From verdicts on the same questions, of which these are chosen; the accuracy of `last` less that of `round0` is the net.
+    fn of(round0: &[bool], last: &[bool], chosen: &[usize]) -> Flips {
+        let mut flips = Flips { n_questions: chosen.len(), ..Flips::default() };
+        for (before, after) in chosen.iter().map(|question| (round0[*question], last[*question])) {
+            flips.n_wrong += usize::from(!before);
+            flips.wrong_to_right += usize::from(!before && after);
+            flips.right_to_wrong += usize::from(before && !after);
+        }
         flips
-    }
-
-    fn add(&mut self, before: bool, after: bool) {
-        self.n_questions += 1;
-        self.n_wrong += usize::from(!before);
-        self.wrong_to_right += usize::from(!before && after);
-        self.right_to_wrong += usize::from(before && !after);
     }
 
     /// Of the questions that were wrong at round 0, the share that is right at the end; `None` where none was.
@@ -73,29 +71,23 @@ fn rate(runs: &[Flips], of: fn(&Flips) -> Option<f64>) -> Option<f64> {
     mean(&runs.iter().filter_map(of).collect::<Vec<_>>())
 }
 
-/// From the verdicts `[runs][questions]` on the vote of round 0 and on the final one; `units` as in
-/// [`bootstrap::mean`]. `None` without questions.
+/// From the verdicts on the vote of round 0 and on the final one; `units` as in [`bootstrap::mean`]. `None` without questions.
 pub fn net_gain(
-    round0: &[Vec<bool>],
-    last: &[Vec<bool>],
+    round0: &Facts<bool>,
+    last: &Facts<bool>,
     units: Option<&[usize]>,
 ) -> Option<NetGain> {
     // A question's W→R less its R→W is its correctness at the end less that at round 0.
     let estimate = bootstrap::paired_difference(last, round0, units)?;
-    let of_questions = |chosen: &[usize]| {
-        let runs = round0.iter().zip(last).map(|(before, after)| {
-            let mut flips = Flips::default();
-            chosen.iter().for_each(|question| flips.add(before[*question], after[*question]));
-            flips
-        });
-        runs.collect::<Vec<Flips>>()
+    let flips = |chosen: &[usize]| {
+        let runs = round0.0.iter().zip(&last.0);
+        runs.map(|(before, after)| Flips::of(before, after, chosen)).collect::<Vec<Flips>>()
     };
     let net = |chosen: &[usize]| {
-        let runs = of_questions(chosen);
+        let runs = flips(chosen);
         Some(rate(&runs, Flips::gained)? - rate(&runs, Flips::lost)?)
     };
-    let per_run: Vec<Flips> =
-        round0.iter().zip(last).map(|(before, after)| Flips::of(before, after)).collect();
+    let per_run = flips(&(0..estimate.n_questions).collect::<Vec<_>>());
     let conditional = bootstrap::statistic(estimate.n_questions, units, net);
     let conditional = conditional.map(|found| Conditional {
         estimate: found.estimate,
@@ -109,7 +101,6 @@ pub fn net_gain(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::metrics::over_runs::OverRuns;
     use crate::random::SplitMix64;
 
     /// As a fraction of all questions, −1 to 1.
@@ -117,9 +108,9 @@ mod tests {
         (flips.wrong_to_right as f64 - flips.right_to_wrong as f64) / flips.n_questions as f64
     }
 
-    fn runs(random: &mut SplitMix64, runs: usize, questions: usize) -> Vec<Vec<bool>> {
+    fn runs(random: &mut SplitMix64, runs: usize, questions: usize) -> Facts<bool> {
         let run = |_| (0..questions).map(|_| random.below(3) > 0).collect();
-        (0..runs).map(run).collect()
+        Facts((0..runs).map(run).collect())
     }
 
     #[test]
@@ -129,8 +120,8 @@ mod tests {
             let round0 = runs(&mut random, 3, questions);
             let last = runs(&mut random, 3, questions);
             let gain = net_gain(&round0, &last, None).unwrap();
-            let before = OverRuns::of_shares(&round0).unwrap();
-            let after = OverRuns::of_shares(&last).unwrap();
+            let [before, after] =
+                [&round0, &last].map(|facts| facts.share(|is_right| *is_right).unwrap());
             for (run, flips) in gain.per_run.iter().enumerate() {
                 let gained = after.per_run[run] - before.per_run[run];
                 assert!((net(flips) - gained).abs() < 1e-15, "{flips:?}: {gained}");
@@ -148,7 +139,7 @@ mod tests {
     fn flips_are_counted_by_direction() {
         let round0 = [true, true, false, false, false];
         let last = [true, false, true, true, false];
-        let flips = Flips::of(&round0, &last);
+        let flips = Flips::of(&round0, &last, &[0, 1, 2, 3, 4]);
         assert_eq!((flips.wrong_to_right, flips.right_to_wrong), (2, 1));
         assert_eq!(net(&flips), 0.2);
     }
@@ -159,7 +150,7 @@ mod tests {
         let round0: Vec<bool> = (0..100).map(|question| question >= 61).collect();
         let last: Vec<bool> =
             (0..100).map(|question| question < 13 || (65..100).contains(&question)).collect();
-        let gain = net_gain(&vec![round0; 3], &vec![last; 3], None).unwrap();
+        let gain = net_gain(&Facts(vec![round0; 3]), &Facts(vec![last; 3]), None).unwrap();
         let found = gain.conditional.unwrap();
         assert_eq!(found.wrong_to_right, [Some(13.0 / 61.0); 3]);
         assert_eq!(found.right_to_wrong, [Some(4.0 / 39.0); 3]);
@@ -173,21 +164,23 @@ mod tests {
     #[test]
     fn a_rate_of_nothing_is_left_out_and_counted() {
         // The second run has nothing that was wrong.
-        let round0 = [vec![false, true, true], vec![true; 3]];
-        let last = [vec![true, true, true], vec![true, true, false]];
+        let round0 = Facts(vec![vec![false, true, true], vec![true; 3]]);
+        let last = Facts(vec![vec![true, true, true], vec![true, true, false]]);
         let found = net_gain(&round0, &last, None).unwrap().conditional.unwrap();
         assert_eq!(found.wrong_to_right, [Some(1.0), None]);
         assert_eq!(found.right_to_wrong, [Some(0.0), Some(1.0 / 3.0)]);
         assert_eq!(found.estimate.mean, 1.0 - 1.0 / 6.0);
         // Some resamples have no question that was wrong in a run.
         assert!((6_500..7_500).contains(&found.n_resamples), "{}", found.n_resamples);
-        let none = net_gain(&[vec![true; 3]], &[vec![false; 3]], None).unwrap();
+        let none =
+            net_gain(&Facts(vec![vec![true; 3]]), &Facts(vec![vec![false; 3]]), None).unwrap();
         assert_eq!(none.conditional, None);
     }
 
     #[test]
     fn nothing_has_no_gain() {
-        assert_eq!(net_gain(&[], &[], None), None);
-        assert_eq!(net_gain(&[vec![]], &[vec![]], None), None);
+        for nothing in [Facts(vec![]), Facts(vec![vec![]])] {
+            assert_eq!(net_gain(&nothing, &nothing, None), None);
+        }
     }
 }

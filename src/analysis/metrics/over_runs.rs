@@ -20,15 +20,6 @@ impl OverRuns {
         let (mean, std) = mean_and_std(&per_run)?;
         Some(OverRuns { per_run, mean, std })
     }
-
-    /// The share of `true` of each run. Of verdicts, one per item with gold, it is the accuracy: an item that errored is
-    /// wrong and stays in the denominator.
-    ///
-    /// `None` without runs, or when one of them has no verdict.
-    pub fn of_shares(runs: &[Vec<bool>]) -> Option<OverRuns> {
-        let right = |run: &Vec<bool>| share(run.iter().filter(|one| **one).count(), run.len());
-        OverRuns::of(runs.iter().map(right).collect::<Option<_>>()?)
-    }
 }
 
 impl fmt::Display for OverRuns {
@@ -187,6 +178,11 @@ impl fmt::Display for Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::facts::Facts;
+
+    fn accuracy_of(runs: Vec<Vec<bool>>) -> Option<OverRuns> {
+        Facts(runs).share(|is_right| *is_right)
+    }
 
     fn run(right: usize, wrong: usize) -> Vec<bool> {
         [vec![true; right], vec![false; wrong]].concat()
@@ -195,7 +191,7 @@ mod tests {
     #[test]
     fn two_runs_have_the_sample_deviation() {
         // .76 and .77 of 100 items: the ± .0071 that MED-MAD's Table 1 prints.
-        let accuracy = OverRuns::of_shares(&[run(76, 24), run(77, 23)]).unwrap();
+        let accuracy = accuracy_of(vec![run(76, 24), run(77, 23)]).unwrap();
         assert_eq!(accuracy.per_run, [0.76, 0.77]);
         assert_eq!(accuracy.to_string(), "0.7650 ± 0.0071 (2 runs)");
     }
@@ -204,8 +200,7 @@ mod tests {
     #[test]
     fn runs_that_all_come_to_the_same_have_no_plus_and_minus() {
         for right in [1, 7] {
-            let runs = [run(right, 10 - right), run(right, 10 - right), run(right, 10 - right)];
-            let accuracy = OverRuns::of_shares(&runs).unwrap();
+            let accuracy = accuracy_of(vec![run(right, 10 - right); 3]).unwrap();
             assert!(accuracy.std.unwrap() < EQUAL);
             assert_eq!(accuracy.to_string(), format!("0.{right}000 (the same in all 3 runs)"));
             assert_eq!(Spread::from(&accuracy).deviation(), None);
@@ -217,15 +212,15 @@ mod tests {
 
     #[test]
     fn one_run_has_no_deviation() {
-        let accuracy = OverRuns::of_shares(&[run(1, 3)]).unwrap();
+        let accuracy = accuracy_of(vec![run(1, 3)]).unwrap();
         assert_eq!((accuracy.mean, accuracy.std), (0.25, None));
         assert_eq!(accuracy.to_string(), "0.2500 (1 run)");
     }
 
     #[test]
     fn nothing_has_no_accuracy() {
-        assert_eq!(OverRuns::of_shares(&[]), None);
-        assert_eq!(OverRuns::of_shares(&[vec![]]), None);
+        assert_eq!(accuracy_of(vec![]), None);
+        assert_eq!(accuracy_of(vec![vec![]]), None);
         assert_eq!(OverRuns::of(vec![]), None);
     }
 

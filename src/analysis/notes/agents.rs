@@ -4,8 +4,11 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::figures::{NoteFigures, Rows, table};
 use super::verdict::verdict;
+use crate::analysis::metrics::over_runs::{mean, share};
 use crate::analysis::outcomes::Outcomes;
+use crate::analysis::table::Table;
 use crate::record::{NoteLine, NoteStage, SettledBy};
 
 /// One stage. Counts are sums over the runs.
@@ -32,47 +35,44 @@ pub struct Settled {
 
 /// Both stages; one that nobody reached is left out.
 pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
-    let detection = |note: &NoteLine| {
-        let source = note.detection.as_ref()?.source;
-        Some((source, verdict(note).is_detected))
-    };
-    // A note without an error is right where the stage says that no sentence is wrong; the stage sees it where detection was wrong.
-    let localisation = |note: &NoteLine| {
-        let source = note.localisation.as_ref()?.source;
-        Some((source, verdict(note).is_located))
+    let notes = outcomes.notes();
+    let of_stage = |stage, settled: fn(&NoteLine) -> Option<(SettledBy, bool)>| {
+        Consensus::of(stage, &notes.iter().filter_map(|note| settled(note)).collect::<Vec<_>>())
     };
     let stages = [
-        of_stage(outcomes, NoteStage::Detection, &detection),
-        of_stage(outcomes, NoteStage::Localisation, &localisation),
+        of_stage(NoteStage::Detection, |note| {
+            Some((note.detection.as_ref()?.source, verdict(note).is_detected))
+        }),
+        // A note without an error is right where the stage says that no sentence is wrong; the stage sees it where detection was wrong.
+        of_stage(NoteStage::Localisation, |note| {
+            Some((note.localisation.as_ref()?.source, verdict(note).is_located))
+        }),
     ];
     stages.into_iter().flatten().collect()
 }
 
-fn of_stage(
-    outcomes: &Outcomes<'_>,
-    stage: NoteStage,
-    settled: &dyn Fn(&NoteLine) -> Option<(SettledBy, bool)>,
-) -> Option<Consensus> {
-    let notes = outcomes.notes().into_iter().flatten();
-    let seen: Vec<(SettledBy, bool)> = notes.filter_map(settled).collect();
-    let sources = seen.iter().map(|(source, _)| *source).sorted_unstable().dedup();
-    let settled = |source: SettledBy| {
-        let these = seen.iter().filter(|(other, _)| *other == source);
-        let n = these.clone().count();
-        let n_right = these.filter(|(_, is_right)| *is_right).count();
-        Settled {
-            source,
-            n,
-            n_right,
-            share: n as f64 / seen.len() as f64,
-            accuracy: n_right as f64 / n as f64,
-        }
-    };
-    (!seen.is_empty()).then(|| Consensus {
-        stage,
-        n: seen.len(),
-        settled: sources.map(settled).collect(),
-    })
+impl Consensus {
+    /// From who settled each note that the stage saw, and whether that was right.
+    fn of(stage: NoteStage, seen: &[(SettledBy, bool)]) -> Option<Consensus> {
+        let sources = seen.iter().map(|(source, _)| *source).sorted_unstable().dedup();
+        let settled = |source: SettledBy| {
+            let these = seen.iter().filter(|(other, _)| *other == source);
+            let n = these.clone().count();
+            let n_right = these.filter(|(_, is_right)| *is_right).count();
+            Settled {
+                source,
+                n,
+                n_right,
+                share: n as f64 / seen.len() as f64,
+                accuracy: n_right as f64 / n as f64,
+            }
+        };
+        (!seen.is_empty()).then(|| Consensus {
+            stage,
+            n: seen.len(),
+            settled: sources.map(settled).collect(),
+        })
+    }
 }
 
 /// Table 16's bounds of a low confidence.
@@ -114,15 +114,14 @@ pub fn confidence(outcomes: &Outcomes<'_>) -> Option<Confidence> {
         };
         Some(([first, second], agreed, verdict(note).is_detected))
     };
-    let notes = outcomes.notes().into_iter().flatten();
-    let pairs: Vec<([f64; 2], bool, bool)> = notes.filter_map(both).collect();
-    let mean = |takes: fn(bool) -> bool| {
-        let agreed = pairs.iter().filter(|(_, agreed, _)| *agreed);
-        let taken = agreed.filter(|(_, _, is_right)| takes(*is_right));
-        let taken: Vec<[f64; 2]> = taken.map(|(pair, _, _)| *pair).collect();
-        let of =
-            |agent: usize| taken.iter().map(|pair| pair[agent]).sum::<f64>() / taken.len() as f64;
-        (!taken.is_empty()).then(|| [of(0), of(1)])
+    let notes = outcomes.notes();
+    let pairs: Vec<([f64; 2], bool, bool)> = notes.iter().filter_map(|note| both(note)).collect();
+    let agreed = || pairs.iter().filter(|(_, agreed, _)| *agreed);
+    let means = |takes: fn(bool) -> bool| {
+        let taken = agreed().filter(|(_, _, is_right)| takes(*is_right));
+        let (first, second): (Vec<f64>, Vec<f64>) =
+            taken.map(|([first, second], ..)| (*first, *second)).unzip();
+        Some([mean(&first)?, mean(&second)?])
     };
     let low = |below: f64| {
         let these = pairs.iter().filter(move |(pair, _, _)| pair.iter().all(|one| *one < below));
@@ -134,10 +133,59 @@ pub fn confidence(outcomes: &Outcomes<'_>) -> Option<Confidence> {
         }
     };
     (!pairs.is_empty()).then(|| Confidence {
-        n_agreed: pairs.iter().filter(|(_, agreed, _)| *agreed).count(),
-        all: mean(|_| true),
-        right: mean(|is_right| is_right),
-        wrong: mean(|is_right| !is_right),
+        n_agreed: agreed().count(),
+        all: means(|_| true),
+        right: means(|is_right| is_right),
+        wrong: means(|is_right| !is_right),
         low: BOUNDS.map(low).to_vec(),
     })
+}
+
+pub(super) fn consensus_table(entries: Rows<'_>) -> Option<Table> {
+    let rows = entries.iter().flat_map(|entry| {
+        entry.of.consensus.iter().flat_map(move |stage| {
+            let heading = match entry.group.as_str() {
+                "" => stage.stage.to_string(),
+                group => format!("{group}, {}", stage.stage),
+            };
+            stage.settled.iter().map(move |one| (heading.clone(), one))
+        })
+    });
+    Table::grouped("consensus", "Agreement and arbitration (MedGuards, Table 13)", rows)
+        .text("settled by", |one| one.source.in_words())
+        .number("notes × runs", |one| one.n)
+        .number("share", |one| one.share)
+        .number("right", |one| one.n_right)
+        .number("wrong", |one| one.n - one.n_right)
+        .number("share right", |one| one.accuracy)
+        .note("Shares are of the notes that the stage saw. In localisation a note without an error is right where the stage says that no sentence is wrong; the stage sees it where detection was wrong.")
+        .unless_empty()
+}
+
+pub(super) fn confidence_table(entries: Rows<'_>) -> Option<Table> {
+    let rows = |notes: &NoteFigures| {
+        let found = notes.confidence.as_ref()?;
+        let n = Some(found.n_agreed);
+        Some([("all", n, found.all), ("right", None, found.right), ("wrong", None, found.wrong)])
+    };
+    table("confidence", "Mean confidence of the detectors (MedGuards, Table 16)", entries, rows)
+        .text("labels", |row| row.0)
+        .number("notes × runs", |row| row.1)
+        .number("first agent", |row| row.2.map(|means| means[0]))
+        .number("second agent", |row| row.2.map(|means| means[1]))
+        .note("Over the notes × runs on which both agreed.")
+        .unless_empty()
+}
+
+pub(super) fn low_confidence_table(entries: Rows<'_>) -> Option<Table> {
+    let title = "When both detectors have low confidence (MedGuards, Table 16)";
+    table("low-confidence", title, entries, |notes| Some(&notes.confidence.as_ref()?.low))
+        .text("both below", |row| format!("{:.2}", row.below))
+        .number("notes × runs", |row| row.n)
+        .number("agreed", |row| row.n_agreed)
+        .number("share agreed", |row| share(row.n_agreed, row.n))
+        .number("right", |row| row.n_right)
+        .number("share right", |row| share(row.n_right, row.n))
+        .note("Right: the final label, however it was settled.")
+        .unless_empty()
 }

@@ -1,13 +1,17 @@
 //! How good the corrections are (MedGuards, §3.4 and §4; MEDIQA-CORR 2024's scorer): means over the pairs, and composites in which notes
 //! that neither side corrects count as 1.
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::figures::{NoteFigures, Rows};
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
 use super::verdict::says_no_sentence;
+use crate::analysis::facts::Facts;
 use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated, kpcs_ungated};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::Outcomes;
+use crate::analysis::table::{Labelled, Table};
 use crate::record::NoteLine;
 use crate::text::diff_keywords;
 
@@ -91,28 +95,18 @@ fn keywords(note: &NoteLine, scorer: &CorrectionScorer) -> Vec<String> {
     }
 }
 
-/// The corrections of all graded notes, `[runs][notes]`, each compared with the gold one.
+/// The corrections of all graded notes, each compared with the gold one.
 pub struct Corrections<'a> {
-    notes: Vec<Vec<&'a NoteLine>>,
-    /// `None` where the note is no pair.
-    qualities: Vec<Vec<Option<Quality>>>,
+    /// Each note, and how alike its correction is; `None` where it is no pair.
+    notes: Facts<(&'a NoteLine, Option<Quality>)>,
     is_medec: bool,
     scorer: &'a CorrectionScorer,
 }
 
 impl<'a> Corrections<'a> {
-    pub fn of(outcomes: &'a Outcomes<'_>, scorer: &'a CorrectionScorer) -> Corrections<'a> {
-        let notes = outcomes.notes();
-        let of_run = |run: &Vec<&NoteLine>| {
-            let notes = run.iter();
-            notes.map(|note| quality(note, &scorer.neural)).collect()
-        };
-        Corrections {
-            qualities: notes.iter().map(of_run).collect(),
-            notes,
-            is_medec: outcomes.is_medec(),
-            scorer,
-        }
+    pub fn of(outcomes: &Outcomes<'a>, scorer: &'a CorrectionScorer) -> Corrections<'a> {
+        let notes = outcomes.notes().map(|note| (*note, quality(note, &scorer.neural)));
+        Corrections { notes, is_medec: outcomes.is_medec(), scorer }
     }
 
     /// What a pair scores; `alpha` is the keywords' weight in KPCS.
@@ -139,38 +133,32 @@ impl<'a> Corrections<'a> {
         }
     }
 
-    /// Every note's part in the composite, `[runs][notes]`; `None` where the measure has no score for a pair, or no weights.
-    pub fn parts(&self, measure: Measure, alpha: f64) -> Option<Vec<Vec<f64>>> {
-        let part = |(note, quality): (&&NoteLine, &Option<Quality>)| match (pairing(note), quality)
-        {
-            (Pairing::BothNothing, _) => Some(1.0),
-            (Pairing::Pair { .. }, Some(quality)) => self.score(note, quality, measure, alpha),
-            _ => Some(0.0),
+    /// Every note's part in the composite, and whether it is a pair; `None` where the measure has no score for a pair, or no weights.
+    pub fn parts(&self, measure: Measure, alpha: f64) -> Option<Facts<(f64, bool)>> {
+        let part = |(note, quality): &(&NoteLine, Option<Quality>)| match (pairing(note), quality) {
+            (Pairing::BothNothing, _) => Some((1.0, false)),
+            (Pairing::Pair { .. }, Some(quality)) => {
+                Some((self.score(note, quality, measure, alpha)?, true))
+            }
+            _ => Some((0.0, false)),
         };
-        let runs = self.notes.iter().zip(&self.qualities);
-        let runs = runs.map(|(notes, qualities)| notes.iter().zip(qualities).map(part).collect());
-        self.scorer.has(measure).then(|| runs.collect())?
+        let runs = self.notes.0.iter().map(|run| run.iter().map(part).collect::<Option<_>>());
+        self.scorer.has(measure).then(|| runs.collect::<Option<_>>().map(Facts))?
     }
 
     /// `None` where the measure has no score for a pair, or there are no notes.
     pub fn measured(&self, measure: Measure, alpha: f64) -> Option<Measured> {
         let parts = self.parts(measure, alpha)?;
-        let of_pairs = |(parts, qualities): (&Vec<f64>, &Vec<Option<Quality>>)| {
-            let pairs = parts.iter().zip(qualities);
-            let pairs = pairs.filter(|(_, quality)| quality.is_some());
-            mean(&pairs.map(|(part, _)| *part).collect::<Vec<_>>())
+        let means = |parts: &Facts<(f64, bool)>| {
+            parts.over_runs(|run| mean(&run.iter().map(|one| one.0).collect::<Vec<_>>()))
         };
-        let subset = parts.iter().zip(&self.qualities).map(of_pairs);
-        Some(Measured {
-            measure,
-            subset: subset.collect::<Option<Vec<_>>>().and_then(OverRuns::of),
-            composite: OverRuns::of(parts.iter().map(|run| mean(run)).collect::<Option<_>>()?)?,
-        })
+        let (subset, composite) = (means(&parts.only(|one| one.1)), means(&parts)?);
+        Some(Measured { measure, subset, composite })
     }
 
     fn count(&self, is: fn(&Pairing<'_>) -> bool) -> Vec<usize> {
-        let runs = self.notes.iter();
-        runs.map(|run| run.iter().filter(|note| is(&pairing(note))).count()).collect()
+        let runs = self.notes.0.iter();
+        runs.map(|run| run.iter().filter(|one| is(&pairing(one.0))).count()).collect()
     }
 }
 
@@ -178,7 +166,7 @@ impl Correction {
     /// `None` without graded notes.
     pub fn of(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Option<Correction> {
         let corrections = Corrections::of(outcomes, scorer);
-        let notes = || corrections.notes.iter().flatten();
+        let notes = || corrections.notes.iter().map(|(note, _)| *note);
         notes().next()?;
         // A measure that no note's language has has no figure, even where no note is a pair.
         let has_language = |measure: &Measure| notes().any(|note| measure.is_of(note.language));
@@ -206,4 +194,99 @@ impl Correction {
     pub fn measure(&self, measure: Measure) -> Option<&Measured> {
         self.measures.iter().find(|one| one.measure == measure)
     }
+}
+
+/// What stands where a measure has no weights.
+const NOT_COMPUTED: &str = "not computed: needs its model in --scorers DIR";
+
+struct Line<'a> {
+    label: String,
+    found: Option<&'a Measured>,
+    remark: &'static str,
+}
+
+pub(super) fn correction_table(entries: Rows<'_>) -> Option<Table> {
+    let title = "Correction: how similar to the gold correction?";
+    let found = entries.iter().filter_map(|entry| {
+        let correction = entry.of.correction.as_ref()?;
+        Some((entry, lines(correction), counts(entry, correction)))
+    });
+    let found: Vec<_> = found.collect();
+    let rows = found
+        .iter()
+        .flat_map(|(entry, lines, _)| lines.iter().map(move |line| (entry.group.clone(), line)));
+    Table::grouped("correction", title, rows)
+        .text("measure", |line| &line.label)
+        .spread("subset", |line| line.found.and_then(|one| one.subset.as_ref()))
+        .spread("composite", |line| line.found.map(|one| &one.composite))
+        .text("remark", |line| line.remark)
+        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there; without the zero, it is Eq. 9 as printed. Gated, as in the published code: all keywords as one string, or nothing.")
+        .notes(found.iter().map(|(.., counts)| counts.clone()))
+        .unless_empty()
+}
+
+fn counts(entry: &Labelled<'_, NoteFigures>, correction: &Correction) -> String {
+    let sum = |counts: &[usize]| counts.iter().sum::<usize>();
+    let heading = match entry.group.as_str() {
+        "" => String::new(),
+        heading => format!("{heading}. "),
+    };
+    format!(
+        "{heading}Subset: mean over the {} pairs in which both sides correct. Composite: mean over all {} notes × runs, 1 for each of the {} that neither side corrects, 0 where only one does. KPCS takes as keywords {}.",
+        sum(&correction.n_pairs),
+        entry.of.n_graded * correction.n_pairs.len(),
+        sum(&correction.n_correct_na),
+        match correction.keywords_are_changed_words {
+            true => "the words that the gold correction changes",
+            false => {
+                "those given by the recipe or with --keywords, else those in the notes' file, matched exactly; where there are none, the words that the gold correction changes"
+            }
+        },
+    )
+}
+
+fn lines(correction: &Correction) -> Vec<Line<'_>> {
+    let line = |label: &str, found, remark| Line { label: label.to_owned(), found, remark };
+    let measures = Measure::of_texts().chain([Measure::Aggregate]);
+    let mut lines: Vec<Line<'_>> = measures
+        .map(|measure| {
+            let found = correction.measure(measure);
+            let remark = match (found, measure) {
+                (None, Measure::BertScoreMultilingual) => "of Arabic alone, with --scorers DIR",
+                (None, _) if measure.is_neural() => NOT_COMPUTED,
+                (None, _) => "defined for English only, which has a stemmer",
+                (_, Measure::Rouge1 | Measure::Rouge1Stemmed) => "F1, as the published code has it",
+                (_, Measure::Rouge1Recall | Measure::Rouge1StemmedRecall) => "as A.1 says",
+                (_, Measure::BertScore) => "the published code's model of the language",
+                (_, Measure::BertScoreMultilingual) => "bert-score's own model of Arabic",
+                (Some(_), _) => "",
+            };
+            line(measure.label(), found, remark)
+        })
+        .collect();
+    for kpcs in &correction.kpcs {
+        let label = |form: &str| format!("KPCS, α = {}, {form}", kpcs.alpha);
+        lines.push(line(&label("Eq. 9"), Some(&kpcs.eq9), ""));
+        lines.push(line(&label("without the zero"), Some(&kpcs.ungated), ""));
+        lines.push(line(&label("gated"), Some(&kpcs.gated), ""));
+    }
+    if correction.kpcs.is_empty() {
+        lines.push(line("KPCS, Eq. 9", None, NOT_COMPUTED));
+        lines.push(line("KPCS, gated", None, NOT_COMPUTED));
+    }
+    lines
+}
+
+/// What is said where BERTScore, BLEURT or both have no weights.
+pub fn missing_weights(figures: &NoteFigures) -> Option<String> {
+    let correction = figures.correction.as_ref()?;
+    let mut names = vec![Measure::BertScore, Measure::Bleurt];
+    names.retain(|measure| correction.measure(*measure).is_none());
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}, and with {} AggregateScore and KPCS: {NOT_COMPUTED}",
+            names.iter().map(|measure| measure.label()).join(" and "),
+            if names.len() == 1 { "it" } else { "them" },
+        )
+    })
 }

@@ -3,9 +3,12 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::figures::{NoteFigures, Rows, table};
 use super::verdict::{Verdict, verdict};
+use crate::analysis::facts::Facts;
 use crate::analysis::metrics::over_runs::{OverRuns, share};
 use crate::analysis::outcomes::Outcomes;
+use crate::analysis::table::{Table, TableBuilder};
 use crate::record::NoteLine;
 
 /// Flags compared with the gold ones. Counts are sums over the runs.
@@ -60,24 +63,24 @@ pub struct Localisation {
     pub of_errors: Option<OverRuns>,
 }
 
+/// A graded note and what is right of it.
+type Judged<'a> = (&'a NoteLine, Verdict);
+
 impl Detection {
     /// `None` without graded notes.
     pub fn of(outcomes: &Outcomes<'_>) -> Option<Detection> {
         let notes = outcomes.notes();
-        let verdicts = verdicts(&notes);
-        let confusions: Vec<Confusion> = notes.iter().map(|run| Confusion::of(run)).collect();
-        let over = |of: fn(&Confusion) -> Option<f64>| {
-            OverRuns::of(confusions.iter().map(of).collect::<Option<_>>()?)
-        };
-        let read = only(&verdicts, |_, one| one.is_read);
+        let judged = notes.map(|note| (*note, verdict(note)));
+        let over =
+            |of: fn(&Confusion) -> Option<f64>| notes.over_runs(|run| of(&Confusion::of(run)));
         Some(Detection {
             accuracy: outcomes.accuracy()?,
-            accuracy_of_read: shares(&read, |one| one.is_detected),
-            confusion: Confusion::of(&notes.concat()),
+            accuracy_of_read: judged.only(|one| one.1.is_read).share(|one| one.1.is_detected),
+            confusion: Confusion::of(&notes.0.concat()),
             precision: over(Confusion::precision),
             recall: over(Confusion::recall),
             f1: over(Confusion::f1),
-            by_type: by_type(&notes, &verdicts),
+            by_type: by_type(&judged),
         })
     }
 }
@@ -85,16 +88,12 @@ impl Detection {
 impl Localisation {
     /// `None` without graded notes.
     pub fn of(outcomes: &Outcomes<'_>) -> Option<Localisation> {
-        let notes = outcomes.notes();
-        let verdicts = verdicts(&notes);
-        let errors = only(&verdicts, |note, _| {
-            let gold = notes[0][note].gold.as_ref();
-            gold.is_some_and(|gold| gold.flag)
-        });
+        let judged = outcomes.notes().map(|note| (*note, verdict(note)));
+        let errors = judged.only(|(note, _)| note.gold.as_ref().is_some_and(|gold| gold.flag));
         Some(Localisation {
-            accuracy: shares(&verdicts, |one| one.is_located)?,
-            accuracy_exact: shares(&verdicts, |one| one.is_located_exactly)?,
-            of_errors: shares(&errors, |one| one.is_located),
+            accuracy: judged.share(|one| one.1.is_located)?,
+            accuracy_exact: judged.share(|one| one.1.is_located_exactly)?,
+            of_errors: errors.share(|one| one.1.is_located),
         })
     }
 }
@@ -154,41 +153,102 @@ impl Confusion {
     }
 }
 
-fn verdicts(notes: &[Vec<&NoteLine>]) -> Vec<Vec<Verdict>> {
-    let runs = notes.iter();
-    runs.map(|run| run.iter().map(|note| verdict(note)).collect()).collect()
+/// The type of a note's error.
+fn kind(note: &NoteLine) -> Option<&str> {
+    note.gold.as_ref()?.kind.as_deref()
 }
 
-fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
-    let Some(first) = notes.first() else { return Vec::new() };
-    let kind = |note: usize| {
-        let gold = first[note].gold.as_ref();
-        gold.and_then(|gold| gold.kind.as_deref())
-    };
-    let kinds = (0..first.len()).filter_map(kind).sorted_unstable().dedup();
+fn by_type(judged: &Facts<Judged<'_>>) -> Vec<ByType> {
+    let kinds = judged.iter().filter_map(|(note, _)| kind(note)).sorted_unstable().dedup();
     let row = |name: &str| {
-        let of_kind = only(verdicts, |note, _| kind(note) == Some(name));
+        let own = judged.only(|(note, _)| kind(note) == Some(name));
         Some(ByType {
             kind: name.to_owned(),
-            n: of_kind.first()?.len(),
-            detected: shares(&of_kind, |one| one.is_detected)?,
-            located: shares(&of_kind, |one| one.is_located)?,
+            n: own.0.first()?.len(),
+            detected: own.share(|one| one.1.is_detected)?,
+            located: own.share(|one| one.1.is_located)?,
         })
     };
     kinds.filter_map(row).collect()
 }
 
-/// Some of the verdicts, by the place of the note.
-fn only(verdicts: &[Vec<Verdict>], takes: impl Fn(usize, &Verdict) -> bool) -> Vec<Vec<Verdict>> {
-    let chosen = |run: &Vec<Verdict>| {
-        let notes = run.iter().enumerate().filter(|(note, verdict)| takes(*note, verdict));
-        notes.map(|(_, verdict)| *verdict).collect()
-    };
-    verdicts.iter().map(chosen).collect()
+/// What a share is of, the share, and of how many notes over all runs.
+type Share<'a> = (&'static str, Option<&'a OverRuns>, usize);
+
+fn shares<'a>(
+    name: &'static str,
+    title: &str,
+    entries: Rows<'a>,
+    rows: impl Fn(&'a NoteFigures) -> Option<Vec<Share<'a>>>,
+) -> TableBuilder<Share<'a>> {
+    table(name, title, entries, rows)
+        .text("", |row| row.0)
+        .spread("share", |row| row.1)
+        .number("of notes × runs", |row| row.2)
 }
 
-fn shares(verdicts: &[Vec<Verdict>], is_right: fn(&Verdict) -> bool) -> Option<OverRuns> {
-    let runs = verdicts.iter();
-    let runs: Vec<Vec<bool>> = runs.map(|run| run.iter().map(is_right).collect()).collect();
-    OverRuns::of_shares(&runs)
+pub(super) fn detection_table<'a>(entries: Rows<'a>) -> Option<Table> {
+    let rows = |notes: &'a NoteFigures| {
+        let Detection { confusion, accuracy, accuracy_of_read, precision, recall, f1, .. } =
+            notes.detection.as_ref()?;
+        let errors = confusion.errors();
+        let all = errors + confusion.sound();
+        let read = all - confusion.unread();
+        Some(vec![
+            ("accuracy, unreadable labels count as wrong", Some(accuracy), all),
+            (
+                "accuracy of readable labels, as the published code counts",
+                accuracy_of_read.as_ref(),
+                read,
+            ),
+            ("precision", precision.as_ref(), confusion.flagged()),
+            ("recall", recall.as_ref(), errors),
+            ("F1", f1.as_ref(), all),
+        ])
+    };
+    shares("detection", "Detection: does the note have an error?", entries, rows)
+        .note("Mean ± sample standard deviation over n runs. Precision is over the notes that were flagged, recall over those with an error; an error whose label could not be read counts as missed.")
+        .unless_empty()
+}
+
+pub(super) fn confusion_table(entries: Rows<'_>) -> Option<Table> {
+    let rows = |notes: &NoteFigures| {
+        let one = &notes.detection.as_ref()?.confusion;
+        let errors = [one.true_positives, one.false_negatives, one.unread_positives];
+        let sound = [one.false_positives, one.true_negatives, one.unread_negatives];
+        Some([("error", errors), ("no error", sound)])
+    };
+    table("confusion", "Confusion matrix of detection", entries, rows)
+        .text("gold", |row| row.0)
+        .number("error", |row| row.1[0])
+        .number("no error", |row| row.1[1])
+        .number("unreadable or errored", |row| row.1[2])
+        .note("Sums over the runs.")
+        .unless_empty()
+}
+
+pub(super) fn localisation_table<'a>(entries: Rows<'a>) -> Option<Table> {
+    let rows = |notes: &'a NoteFigures| {
+        let (localisation, detection) = (notes.localisation.as_ref()?, notes.detection.as_ref()?);
+        let errors = detection.confusion.errors();
+        let all = errors + detection.confusion.sound();
+        Some(vec![
+            ("soft: the sentence most like the quoted words", Some(&localisation.accuracy), all),
+            ("exact: quoted word for word", Some(&localisation.accuracy_exact), all),
+            ("soft, notes with an error only", localisation.of_errors.as_ref(), errors),
+        ])
+    };
+    shares("localisation", "Localisation: which sentence?", entries, rows)
+        .note("A note without an error is right where the system says that no sentence is wrong; a place that could not be read is wrong, for which a submission has −1.")
+        .unless_empty()
+}
+
+pub(super) fn types_table(entries: Rows<'_>) -> Option<Table> {
+    table("types", "By error type", entries, |notes| Some(&notes.detection.as_ref()?.by_type))
+        .text("type", |row| &row.kind)
+        .number("notes", |row| row.n)
+        .spread("detected", |row| &row.detected)
+        .spread("located", |row| &row.located)
+        .note("Shares of the notes of the type; located by similarity.")
+        .unless_empty()
 }

@@ -13,15 +13,17 @@ mod stages;
 mod verdict;
 
 pub use agents::{Confidence, Consensus, LowPair, Settled};
-pub use correction::{Correction, Corrections, Kpcs, Measured, Pairing, pairing, quality};
+pub use correction::{
+    Correction, Corrections, Kpcs, Measured, Pairing, missing_weights, pairing, quality,
+};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, evidence, facts, may_be_followed};
-pub use figures::NoteFigures;
+pub use figures::{NoteFigures, tables};
 pub use finding::{Finding, calls_of, capitalised, has_error, score_in_words};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};
 pub use quality::{
     CorrectionScorer, GivenKeywords, KeywordFile, Measure, NeuralScores, Quality, ScoresByPair,
 };
 pub use search::{SearchFigures, Spread};
-pub use stages::{CACHED_PRICE, COMPLETION_PRICE, PROMPT_PRICE, StageCost};
+pub use stages::StageCost;
 pub use verdict::{Verdict, verdict};

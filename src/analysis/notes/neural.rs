@@ -30,7 +30,7 @@ pub type Pairs = BTreeMap<Language, BTreeSet<(String, String)>>;
 pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
     let mut pairs = Pairs::new();
     for contents in runs {
-        for note in Outcomes::of(contents).notes().into_iter().flatten() {
+        for note in Outcomes::of(contents).notes().iter() {
             if let Pairing::Pair { reference, candidate } = pairing(note) {
                 let of_language = pairs.entry(note.language).or_default();
                 of_language.insert((reference.to_owned(), candidate.to_owned()));

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::figures::{Rows, table};
 pub use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::outcomes::Outcomes;
+use crate::analysis::table::{Table, TableBuilder};
 use crate::record::{SearchLine, SourceCounts, Trajectory, TurnLine};
 
 /// Figures of a system that searches, over all notes of all runs that did not error.
@@ -126,6 +128,80 @@ impl SearchFigures {
             unchanged: count(&|one| one.unchanged),
         })
     }
+}
+
+/// Steps, counts and sources; none where nothing searches.
+pub(super) fn tables(entries: Rows<'_>) -> Vec<Table> {
+    [effort(entries), counts(entries), sources(entries)].into_iter().flatten().collect()
+}
+
+/// A row an entry that searches, and what it is called.
+fn by_entry<'a>(
+    name: &'static str,
+    title: &str,
+    entries: Rows<'a>,
+) -> TableBuilder<(&'a str, &'a SearchFigures)> {
+    let rows = entries.iter().filter_map(|row| Some((row.group.as_str(), row.of.search.as_ref()?)));
+    Table::of(name, title, rows).text("", |row| row.0)
+}
+
+fn effort(entries: Rows<'_>) -> Option<Table> {
+    by_entry("search-effort", "Steps, turns and time", entries)
+        .spread("MedReAct steps a note", |row| row.1.steps)
+        .spread("turns a note", |row| row.1.turns)
+        .spread("reflexions a note", |row| row.1.reflexions)
+        .under("seconds a step")
+        .spread("all steps", |row| row.1.seconds_a_step)
+        .spread("those that search", |row| row.1.seconds_a_searching_step)
+        .under("milliseconds of a step that searches")
+        .spread("generate", |row| row.1.generate_ms)
+        .spread("embed", |row| row.1.embed_ms)
+        .spread("scan", |row| row.1.scan_ms)
+        .spread("rerank", |row| row.1.rerank_ms)
+        .note("Mean ± sample standard deviation, over the notes of all runs and over their steps. A step is a call with the search that it asks for; calls overlap in time. The published release leaves the last step of each turn, which searches nothing, out of its times: both are given.")
+        .unless_empty()
+}
+
+fn counts(entries: Rows<'_>) -> Option<Table> {
+    let title = "What was counted and not folded into «no error»";
+    by_entry("search-counts", title, entries)
+        .number("searches", |row| row.1.searches)
+        .number("answered before", |row| row.1.cached)
+        .number("queries cut", |row| row.1.cut_queries)
+        .number("lost steps", |row| row.1.lost_turns as usize)
+        .number("unread reviews", |row| row.1.unread_reviews as usize)
+        .number("exhausted notes", |row| row.1.exhausted)
+        .number("of these «no error»", |row| row.1.exhausted_cleared)
+        .number("leaking passages", |row| row.1.leaks as usize)
+        .number("ungrounded corrections", |row| row.1.ungrounded)
+        .number("unchanged sentences", |row| row.1.unchanged)
+        .number("mismatched ids", |row| row.1.mismatches)
+        .number("cited sources", |row| row.1.cited)
+        .note("A lost step has no action that could be read. An exhausted note used up its turns without an accepted answer; by the paper it has no error, unless nothing of it could be read. A leaking passage shares eight words in a row with its note. A correction is ungrounded where it brings in a word that no shown passage has; a mismatched id comes with the text of another sentence.")
+        .unless_empty()
+}
+
+/// A row for each source of an entry (Table 1, Figure 7).
+fn sources(entries: Rows<'_>) -> Option<Table> {
+    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let title = "Sources: what the corpus has of each, and what was shown";
+    table("search-sources", title, entries, |notes| {
+        let search = notes.search.as_ref()?;
+        let chunks: u64 = search.corpus.iter().map(|counts| counts.chunks).sum();
+        let passages: usize = search.shown.values().sum();
+        Some(search.corpus.iter().map(move |counts| {
+            let shown = search.shown.get(&counts.label).copied().unwrap_or(0);
+            let shares = [share(counts.chunks, chunks), share(shown as u64, passages as u64)];
+            (counts, shown, shares)
+        }))
+    })
+    .text("source", |row| &row.0.label)
+    .number("documents", |row| row.0.documents as usize)
+    .number("chunks", |row| row.0.chunks as usize)
+    .number("share of chunks", |row| row.2[0])
+    .number("passages shown", |row| row.1)
+    .number("share of passages", |row| row.2[1])
+    .unless_empty()
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::figures::{Rows, table};
 use crate::analysis::outcomes::Outcomes;
+use crate::analysis::table::{Cell, Table};
 use crate::record::{NoteStage, Stage};
 
 /// One stage, over all notes and runs.
@@ -84,6 +86,22 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         stages.push(StageCost { stage: "all".to_owned(), ..all });
     }
     stages
+}
+
+pub(super) fn cost_table(entries: Rows<'_>) -> Option<Table> {
+    table("cost", "Cost per note, by stage (MedGuards, Table 10)", entries, |notes| Some(&notes.stages))
+        .text("stage", |row| &row.stage)
+        .number("calls in all", |row| row.calls)
+        .under("per note")
+        .number("seconds", |row| Cell::Number(row.latency_seconds, 2))
+        .number("prompt tokens", |row| Cell::Number(row.prompt_tokens, 1))
+        .number("of these cached", |row| Cell::Number(row.cached_tokens, 1))
+        .number("completion tokens", |row| Cell::Number(row.completion_tokens, 1))
+        .number("dollars", |row| Cell::Number(row.price(), 6))
+        .note(format!(
+            "Means over all notes × runs, including those that a stage did not see. Of calls that run in parallel the longest counts in seconds. Prices per million tokens: ${PROMPT_PRICE} prompt, ${COMPLETION_PRICE} completion, ${CACHED_PRICE} cached, MedGuards' (Gemini 2.0 Flash); not what this run's models cost."
+        ))
+        .unless_empty()
 }
 
 #[cfg(test)]

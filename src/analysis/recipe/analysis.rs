@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
-use crate::analysis::metrics::agreement::Agreement;
-use crate::analysis::metrics::agreement::mean_pairwise_cosine;
+use crate::analysis::facts::Facts;
+use crate::analysis::metrics::agreement::{Agreement, mean_pairwise_cosine};
 use crate::analysis::metrics::bootstrap::{Estimate, RESAMPLES};
 use crate::analysis::metrics::net_gain::{Conditional, net_gain};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
@@ -90,7 +90,7 @@ impl CellOutcomes<'_> {
 
     /// Whether there are graded questions, whose rounds can be compared.
     fn has_questions(&self) -> bool {
-        self.outcomes.answers().iter().any(|run| !run.is_empty())
+        self.outcomes.answers().iter().next().is_some()
     }
 
     /// Whether the run put several agents to work.
@@ -105,7 +105,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow>
     }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
-        let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), Some(&outcomes.units()))?;
+        let gain = net_gain(&outcomes.round0(), &outcomes.right(), Some(&outcomes.units()))?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
         Some(NetGainRow {
@@ -172,7 +172,7 @@ pub fn collapse(
         Ok(CollapseRow {
             method: result.method.clone(),
             dataset: result.dataset.clone(),
-            agreement: Agreement::over_runs(&outcomes.trajectories()),
+            agreement: Agreement::of(&outcomes.trajectories()),
             similarity: encoder.map(|encoder| similarity(outcomes, encoder)).transpose()?,
         })
     };
@@ -180,38 +180,35 @@ pub fn collapse(
 }
 
 fn similarity(outcomes: &Outcomes<'_>, encoder: &Encoder) -> Result<Similarity, Failure> {
-    let initial = cosines(outcomes, When::Initial, encoder)?;
-    let questions = initial.first().map_or(0, Vec::len);
-    let by_question = (0..questions).filter_map(|question| {
-        mean(&initial.iter().filter_map(|run| run[question]).collect::<Vec<_>>())
-    });
-    let over_runs = |runs: &[Vec<Option<f64>>]| {
-        let means = runs.iter().map(|run| mean(&run.iter().flatten().copied().collect::<Vec<_>>()));
-        OverRuns::of(means.flatten().collect())
+    let said = |values: &[Option<f64>]| mean(&values.iter().flatten().copied().collect::<Vec<_>>());
+    let over_runs = |cosines: &Facts<Option<f64>>| {
+        OverRuns::of(cosines.0.iter().filter_map(|run| said(run)).collect())
     };
+    let initial = cosines(outcomes, When::Initial, encoder)?;
+    let questions = 0..initial.0.first().map_or(0, Vec::len);
+    let of_question =
+        |question: usize| said(&initial.0.iter().map(|run| run[question]).collect::<Vec<_>>());
     Ok(Similarity {
-        initial_by_question: by_question.collect(),
+        initial_by_question: questions.filter_map(of_question).collect(),
         first_round: over_runs(&cosines(outcomes, When::FirstRound, encoder)?),
         last: over_runs(&cosines(outcomes, When::Last, encoder)?),
         initial: over_runs(&initial),
     })
 }
 
-/// Each question's mean pairwise cosine, run by run; `None` where fewer than two trajectories say anything.
+/// Each question's mean pairwise cosine; `None` where fewer than two trajectories say anything.
 fn cosines(
     outcomes: &Outcomes<'_>,
     when: When,
     encoder: &Encoder,
-) -> Result<Vec<Vec<Option<f64>>>, Failure> {
-    let runs = outcomes.texts(when).into_iter();
-    runs.map(|run| {
-        let questions = run.into_iter().map(|texts| {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            Ok(mean_pairwise_cosine(&encoder.embed(&texts)?))
-        });
-        questions.collect()
-    })
-    .collect()
+) -> Result<Facts<Option<f64>>, Failure> {
+    let of_question = |texts: &Vec<String>| {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        Ok(mean_pairwise_cosine(&encoder.embed(&texts)?))
+    };
+    let texts = outcomes.texts(when);
+    let runs = texts.0.iter().map(|run| run.iter().map(of_question).collect());
+    Ok(Facts(runs.collect::<Result<_, Failure>>()?))
 }
 
 pub fn collapse_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
@@ -254,11 +251,10 @@ pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
     for dataset in &recipe.dataset {
         let here = on_dataset(cells, &dataset.name);
         let runs = here.iter().map(|cell| cell.result.n_runs).min();
-        let lines: Vec<_> = here.iter().map(|cell| cell.outcomes.graded()).collect();
         for run in 0..runs.unwrap_or(0) as usize {
-            for right in lines.last().map_or(&[][..], |last| &last[run]) {
-                let same = lines.iter().map(|lines| {
-                    let mut lines = lines[run].iter().copied();
+            for right in here.last().map_or(&[][..], |last| &last.outcomes.graded.0[run]) {
+                let same = here.iter().map(|cell| {
+                    let mut lines = cell.outcomes.graded.0[run].iter().copied();
                     lines.find(|line| line.item() == right.item())
                 });
                 let methods: Option<Vec<_>> = same.collect();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::analysis::{CellOutcomes, on_dataset};
 use super::results::RecipeResults;
 use super::tables::{dataset, method};
+use crate::analysis::facts::Facts;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::Table;
@@ -47,7 +48,7 @@ pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<BudgetRow> {
     }
     for dataset in &recipe.dataset {
         let mut here = on_dataset(cells, &dataset.name);
-        here.retain(|cell| !cell.outcomes.items().is_empty());
+        here.retain(|cell| !cell.outcomes.items.is_empty());
         let Some((reference, others)) = here.split_first() else { continue };
         for method in others.iter().filter(|cell| is_sampled(cell)) {
             let tokens = |call: &CallLine| call.usage.prompt_tokens + call.usage.completion_tokens;
@@ -67,13 +68,13 @@ pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<BudgetRow> {
 
 /// Whether all answers of a question are independent samples, several of an agent.
 fn is_sampled(cell: &CellOutcomes<'_>) -> bool {
-    let lines =
-        || cell.outcomes.answers().into_iter().flatten().filter(|line| line.error.is_none());
+    let answers = cell.outcomes.answers();
+    let mut answered = answers.iter().filter(|line| line.error.is_none()).peekable();
     let is_repeated = |line: &AnswerLine| {
         let agents = line.rounds.first().map_or(&[][..], |round| &round.agents);
         agents.iter().collect::<BTreeSet<_>>().len() < agents.len()
     };
-    lines().next().is_some() && lines().all(|line| line.rounds.len() == 1 && is_repeated(line))
+    answered.peek().is_some() && answered.all(|line| line.rounds.len() == 1 && is_repeated(line))
 }
 
 /// What the calls for a question of a run cost that are such.
@@ -107,20 +108,18 @@ fn at_budget(
 ) -> Option<AtBudget> {
     let (spent, costs) = (Costs::of(reference, price), Costs::of(method, price));
     let (answers, others) = (method.outcomes.answers(), reference.outcomes.answers());
-    let runs = answers.iter().zip(&others).map(|(run, other)| {
+    let runs = answers.0.iter().zip(&others.0).map(|(run, other)| {
         let both = run.iter().zip(other);
         both.map(|(line, other)| pay(line, spent.sum(other, |_| true), &costs)).collect()
     });
-    let paid: Vec<Vec<Paid>> = runs.collect();
-    let right = |run: &Vec<Paid>| run.iter().map(|one| one.is_right).collect();
-    let verdicts: Vec<Vec<bool>> = paid.iter().map(right).collect();
-    let over_all = |of: fn(&Paid) -> f64| mean(&paid.iter().flatten().map(of).collect::<Vec<_>>());
-    let units = method.outcomes.units();
+    let paid: Facts<Paid> = Facts(runs.collect());
+    let over_all = |of: fn(&Paid) -> f64| mean(&paid.iter().map(of).collect::<Vec<_>>());
+    let (units, right) = (method.outcomes.units(), paid.map(|one| one.is_right));
     Some(AtBudget {
         accuracy: over_all(|one| f64::from(u8::from(one.is_right)))?,
-        difference: paired_difference(&reference.outcomes.verdicts(), &verdicts, Some(&units))?,
+        difference: paired_difference(&reference.outcomes.right(), &right, Some(&units))?,
         samples: over_all(|one| one.samples as f64)?,
-        n_exhausted: paid.iter().flatten().filter(|one| one.is_exhausted).count(),
+        n_exhausted: paid.iter().filter(|one| one.is_exhausted).count(),
     })
 }
 

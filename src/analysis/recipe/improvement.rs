@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::notes::full;
 use super::results::RecipeResults;
 use super::tables::{cell, dataset};
-use crate::analysis::metrics::bootstrap::{self, Estimate, PValues};
+use crate::analysis::metrics::bootstrap::{self, Estimate, PValues, run_means};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::metrics::over_runs::{mean, signed};
 use crate::analysis::metrics::significance::{PairedT, paired_t};
-use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, Verdict, verdict};
+use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, verdict};
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::Table;
 use crate::diagnosis::Failure;
@@ -90,28 +90,28 @@ pub fn improvements(
         });
         let Some((_, other)) = other else { continue };
         let both = [contents, other].map(Outcomes::of);
-        if both[0].items() != both[1].items() {
+        if both[0].items != both[1].items {
             let problem = format!("its notes are not those of {}", other.path.display());
             return Err(malformed(contents.path.display(), problem));
         }
         let wanted = papers_columns(recipe, &cell.dataset.name);
         let units = both[0].units();
         let [own, base] = both.map(|outcomes| columns(&outcomes, scorer));
-        let pairs: Vec<(&ColumnValues, &ColumnValues)> = own
+        let pairs: Vec<(&Column, &Column)> = own
             .iter()
             .filter(|column| wanted.contains(&column.name))
             .filter_map(|column| Some((column, base.iter().find(|one| one.name == column.name)?)))
             .collect();
         let Some((first, _)) = pairs.first() else { continue };
-        let mut by_note = vec![0.0; first.by_note().len()];
+        let mut by_note = vec![0.0; first.by_note.len()];
         for (own, base) in &pairs {
-            let both = own.by_note().into_iter().zip(base.by_note());
+            let both = own.by_note.iter().zip(&base.by_note);
             for (sum, (own, base)) in by_note.iter_mut().zip(both) {
                 *sum += (own - base) / pairs.len() as f64;
             }
         }
         let composites: (Vec<f64>, Vec<f64>) =
-            pairs.iter().map(|(own, base)| (own.composite(), base.composite())).unzip();
+            pairs.iter().map(|(own, base)| (own.composite, base.composite)).unzip();
         let over_pairs: Option<Vec<(f64, f64)>> =
             pairs.iter().map(|(own, base)| own.over_pairs.zip(base.over_pairs)).collect();
         let over_pairs = over_pairs.map(|means| means.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
@@ -133,27 +133,14 @@ pub fn improvements(
 }
 
 /// One column of MedGuards' tables, of one cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnValues {
-    pub name: NoteColumn,
-    /// `[runs][notes]`, from 0 to 1. Of a correction: its score, 1 where neither side corrects, 0 where one does.
-    pub values: Vec<Vec<f64>>,
-    /// Of a correction, the mean over the pairs, averaged over the runs, `None` where a run has no pair; else the mean of `values`.
-    pub over_pairs: Option<f64>,
-}
-
-impl ColumnValues {
-    /// Each note's mean over the runs.
-    pub fn by_note(&self) -> Vec<f64> {
-        let notes = self.values.first().map_or(0, Vec::len);
-        let of_note = |note: usize| self.values.iter().map(|run| run[note]).collect::<Vec<_>>();
-        (0..notes).filter_map(|note| mean(&of_note(note))).collect()
-    }
-
-    /// The mean of `values`: of a correction, the composite.
-    pub fn composite(&self) -> f64 {
-        mean(&self.by_note()).unwrap_or_default()
-    }
+struct Column {
+    name: NoteColumn,
+    /// Each note's mean over the runs, from 0 to 1. Of a correction: its score, 1 where neither side corrects, 0 where one does.
+    by_note: Vec<f64>,
+    /// The mean of these: of a correction, the composite.
+    composite: f64,
+    /// Of a correction, the mean over the pairs, averaged over the runs, `None` where a run has no pair; else the same.
+    over_pairs: Option<f64>,
 }
 
 /// What a column of corrections is measured by; `None` of the others. ROUGE-1 is that of the published code.
@@ -169,30 +156,31 @@ pub fn measure_of(column: NoteColumn, is_medec: bool) -> Option<Measure> {
 }
 
 /// Those columns whose weights are there; none without graded notes.
-pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<ColumnValues> {
-    if outcomes.items().is_empty() {
+fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<Column> {
+    if outcomes.items.is_empty() {
         return Vec::new();
     }
     let corrections = Corrections::of(outcomes, scorer);
-    let of_notes = |name, is_right: fn(&Verdict) -> bool| {
-        let value = |note| f64::from(u8::from(is_right(&verdict(note))));
-        let runs = outcomes.notes().into_iter();
-        let values = runs.map(|run| run.into_iter().map(value).collect()).collect();
-        let column = ColumnValues { name, values, over_pairs: None };
-        Some(ColumnValues { over_pairs: Some(column.composite()), ..column })
-    };
-    let of_corrections = |name, measure| {
-        let over_pairs = corrections.measured(measure, ALPHA)?.subset;
-        Some(ColumnValues {
-            name,
-            values: corrections.parts(measure, ALPHA)?,
-            over_pairs: over_pairs.map(|one| one.mean),
-        })
-    };
-    let column = |name| match (name, measure_of(name, outcomes.is_medec())) {
-        (_, Some(measure)) => of_corrections(name, measure),
-        (NoteColumn::Localisation, None) => of_notes(name, |one| one.is_located),
-        (_, None) => of_notes(name, |one| one.is_detected),
+    let column = |name| {
+        let (by_note, subset) = match measure_of(name, outcomes.is_medec()) {
+            Some(measure) => {
+                let parts = corrections.parts(measure, ALPHA)?;
+                (parts.by_item(|one| one.0), corrections.measured(measure, ALPHA)?.subset)
+            }
+            None => {
+                let right = outcomes.notes().map(|note| match name {
+                    NoteColumn::Localisation => verdict(note).is_located,
+                    _ => verdict(note).is_detected,
+                });
+                (run_means(&right), None)
+            }
+        };
+        let composite = mean(&by_note).unwrap_or_default();
+        let over_pairs = match measure_of(name, false) {
+            Some(_) => subset.map(|subset| subset.mean),
+            None => Some(composite),
+        };
+        Some(Column { name, by_note, composite, over_pairs })
     };
     NoteColumn::ALL.into_iter().filter_map(column).collect()
 }

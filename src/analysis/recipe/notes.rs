@@ -8,40 +8,25 @@ use super::improvement::{self, measure_of};
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use crate::analysis::metrics::kpcs::ALPHA;
-use crate::analysis::notes::{KeywordFile, Measure, Measured, NoteFigures};
-use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::notes;
+use crate::analysis::notes::{self, KeywordFile, Measure, Measured};
+use crate::analysis::table::{Cell, Labelled, Table};
 use crate::experiment::recipe::{NoteColumn, Recipe};
-
-/// A cell of the recipe with its figures, and what its rows are called.
-pub struct Entry<'a> {
-    pub cell: &'a CellResult,
-    pub notes: &'a NoteFigures,
-    /// The dataset's label, which its rows stand under.
-    pub dataset: &'a str,
-    pub label: String,
-}
 
 /// Every table that has a row; none where the recipe is on questions.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
-    let entry = |cell| {
-        let CellResult { dataset: name, notes, .. }: &CellResult = cell;
-        let (dataset, label) = (dataset(recipe, name), full(recipe, cell));
-        Some(Entry { cell, notes: notes.as_ref()?, dataset, label })
-    };
-    let entries: Vec<Entry<'_>> = results.cells.iter().filter_map(entry).collect();
-    if entries.is_empty() {
+    let cells: Vec<&CellResult> =
+        results.cells.iter().filter(|cell| cell.notes.is_some()).collect();
+    if cells.is_empty() {
         return Vec::new();
     }
-    let mut tables = vec![columns(recipe, &entries)];
+    let mut tables = vec![columns(recipe, &cells)];
     tables.extend(improvement::table(recipe, results));
-    let by_cell = entries.iter().map(|entry| notes::Entry {
-        heading: format!("{}, {}", entry.dataset, entry.label),
-        notes: entry.notes,
-        health: entry.cell.parse_health,
+    let figures = cells.iter().filter_map(|cell| {
+        let (label, dataset) = (full(recipe, cell), dataset(recipe, &cell.dataset));
+        let group = format!("{dataset}, {label}");
+        Some(Labelled { group, label, of: cell.notes.as_ref()?, health: cell.parse_health })
     });
-    let by_cell: Vec<notes::Entry<'_>> = by_cell.collect();
-    for mut table in notes::all(&by_cell) {
+    for mut table in notes::tables(&figures.collect::<Vec<_>>()) {
         // A recipe's cost is another table.
         if table.name == "cost" {
             table.name = "stages";
@@ -80,7 +65,7 @@ const NO_WEIGHTS: &str = "BERTScore, BLEURT and what is made of them (AggregateS
 struct Row<'a> {
     dataset: &'a str,
     method: String,
-    ours: Option<&'a Entry<'a>>,
+    ours: Option<&'a CellResult>,
     papers: Option<&'a BTreeMap<NoteColumn, f64>>,
 }
 
@@ -105,24 +90,27 @@ fn correction<'a>(
 
 /// A share of all notes, or the mean of a measure over the pairs.
 fn first(recipe: &Recipe, row: &Row<'_>, column: NoteColumn) -> Cell {
-    let Some(entry) = row.ours else {
+    let Some(cell) = row.ours else {
         return row.papers.and_then(|figures| figures.get(&column).copied()).into();
     };
-    let NoteFigures { detection, localisation, .. } = entry.notes;
-    match column {
-        NoteColumn::Detection => detection.as_ref().map(|one| &one.accuracy).into(),
-        NoteColumn::Localisation => localisation.as_ref().map(|one| &one.accuracy).into(),
-        _ => correction(recipe, entry.cell, column).and_then(|one| one.subset.as_ref()).into(),
-    }
+    let notes = cell.notes.as_ref();
+    let found = match column {
+        NoteColumn::Detection => notes.and_then(|one| Some(&one.detection.as_ref()?.accuracy)),
+        NoteColumn::Localisation => {
+            notes.and_then(|one| Some(&one.localisation.as_ref()?.accuracy))
+        }
+        _ => correction(recipe, cell, column).and_then(|one| one.subset.as_ref()),
+    };
+    found.into()
 }
 
-fn columns(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
+fn columns(recipe: &Recipe, cells: &[&CellResult]) -> Table {
     let mut rows = Vec::new();
     for one in &recipe.dataset {
-        let own = entries.iter().filter(|entry| entry.cell.dataset == one.name);
-        rows.extend(own.map(|entry| {
-            let method = entry.label.clone();
-            Row { dataset: entry.dataset, method, ours: Some(entry), papers: None }
+        let own = cells.iter().filter(|cell| cell.dataset == one.name);
+        rows.extend(own.map(|cell| {
+            let method = full(recipe, cell);
+            Row { dataset: &one.label, method, ours: Some(cell), papers: None }
         }));
         rows.extend(recipe.published.iter().filter_map(|published| {
             let papers = Some(published.figures.get(&one.name)?);
@@ -133,7 +121,7 @@ fn columns(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
     let mut table = Table::of("notes", "Detection, localisation, correction", &rows)
         .grouped_by(|row| row.dataset.to_owned())
         .text("method", |row| &row.method)
-        .replies(|row| row.ours?.cell.parse_health);
+        .replies(|row| row.ours?.parse_health);
     for column in NoteColumn::ALL {
         let label = column.label();
         table = match column {
@@ -143,18 +131,16 @@ fn columns(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
             _ => table
                 .under(label)
                 .spread("pairs", |row| first(recipe, row, column))
-                .spread("all notes", |row| {
-                    Some(&correction(recipe, row.ours?.cell, column)?.composite)
-                }),
+                .spread("all notes", |row| Some(&correction(recipe, row.ours?, column)?.composite)),
         };
     }
     let has = |column: NoteColumn| {
-        let mut entries = entries.iter();
-        entries.any(|entry| correction(recipe, entry.cell, column).is_some())
+        let mut cells = cells.iter();
+        cells.any(|cell| correction(recipe, cell, column).is_some())
     };
     let is_weighed = has(NoteColumn::BertScore) && has(NoteColumn::Bleurt);
-    let failed = entries.iter().filter(|entry| entry.cell.n_errors > 0).map(|entry| {
-        let Entry { label, dataset, cell, .. } = entry;
+    let failed = cells.iter().filter(|cell| cell.n_errors > 0).map(|cell| {
+        let (label, dataset) = (full(recipe, cell), dataset(recipe, &cell.dataset));
         format!("{label} on {dataset}: {} failed, and count as wrong.", cell.n_errors)
     });
     table

@@ -75,7 +75,7 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<PairedRow> {
     let unified = unified(cells);
     for dataset in &recipe.dataset {
         let mut here = on_dataset(cells, &dataset.name);
-        here.retain(|cell| !cell.outcomes.items().is_empty());
+        here.retain(|cell| !cell.outcomes.items.is_empty());
         let medmad = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD));
         let cell = |method: &str| here.iter().find(|cell| cell.result.method == method);
         for analysis in &recipe.analyses {
@@ -153,12 +153,12 @@ fn pair(
     method: &CellOutcomes<'_>,
     baseline: &CellOutcomes<'_>,
 ) -> Option<PairedRow> {
-    let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
+    let (left, right) = (method.outcomes.right(), baseline.outcomes.right());
     let units = method.outcomes.units();
     let units = Some(&*units);
     let by_question = differences(&left, &right);
     let (method, baseline) = (method.result, baseline.result);
-    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right, units));
+    let tests = left.0.iter().zip(&right.0).map(|(left, right)| mcnemar(left, right, units));
     let paper = match comparison {
         Comparison::Named => recipe.paper.paired.get(&method.dataset).map(|pair| pair.difference),
         Comparison::First => {

@@ -4,8 +4,8 @@ use super::results::{CellResult, RecipeResults};
 use super::{analysis, budget, notes, paired};
 use crate::analysis::health::NOTE;
 use crate::analysis::metrics::over_runs::Spread;
-use crate::analysis::table::{Cell, Table};
-use crate::analysis::tables::{Labelled, calibration_table, cost_table};
+use crate::analysis::metrics::{calibration, cost};
+use crate::analysis::table::{Cell, Labelled, Table};
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::MethodEntry;
 use crate::experiment::recipe::paper::PrintedTable;
@@ -22,8 +22,8 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         budget::table(recipe, results),
         analysis::collapse_table(recipe, results),
         analysis::case_table(recipe, results),
-        (!calibrations.is_empty()).then(|| calibration_table(&calibrations)),
-        (!costs.is_empty()).then(|| cost_table(&costs)),
+        (!calibrations.is_empty()).then(|| calibration::table(&calibrations)),
+        (!costs.is_empty()).then(|| cost::table(&costs)),
     ];
     tables.extend(found.into_iter().flatten());
     for printed in &recipe.printed {
@@ -147,6 +147,7 @@ fn by_dataset<'a, T>(
 ) -> Vec<Labelled<'a, T>> {
     let labelled = |cell: &'a CellResult| {
         let (group, label) = (dataset(recipe, &cell.dataset), method(recipe, &cell.method));
+        let (group, label) = (group.to_owned(), label.to_owned());
         Some(Labelled { group, label, of: of(cell)?, health: cell.parse_health })
     };
     results.cells.iter().filter_map(labelled).collect()

@@ -14,12 +14,11 @@ use serde::Serialize;
 use super::ReportError;
 use super::figure::Subplot;
 use super::kit;
-use super::table::{Kind, Table};
+use super::table::{Kind, Labelled, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
-use crate::analysis::metrics::calibration::{BINS, Calibration, Prediction, calibration};
+use crate::analysis::metrics::calibration::{self, BINS, Calibration, Prediction, calibration};
 use crate::analysis::notes::CorrectionScorer;
-use crate::analysis::tables::{self, Labelled};
 use crate::data::{Item, ItemKind};
 use crate::experiment::contents::Contents;
 
@@ -109,9 +108,13 @@ fn confidence(
     health: Option<ParseHealth>,
 ) -> Option<(Table, Calibration)> {
     let found = calibration(predictions, BINS)?;
-    let row = Labelled { group: "", label: "all runs", of: &found, health };
-    let table = tables::calibration_table(&[row]);
+    let table = calibration::table(&[all_runs(&found, health)]);
     Some((table, found))
+}
+
+/// The one row of a table of the run as a whole.
+fn all_runs<T>(of: &T, health: Option<ParseHealth>) -> Labelled<'_, T> {
+    Labelled { group: String::new(), label: "all runs".to_owned(), of, health }
 }
 
 /// How the replies were read, after a sentence on the figures.

@@ -4,15 +4,14 @@ use super::{Results, confidence, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::Spread;
-use crate::analysis::notes::{CorrectionScorer, NoteFigures};
-use crate::analysis::tables::correction::missing_weights;
-use crate::analysis::tables::notes::{self, Entry};
+use crate::analysis::notes::{CorrectionScorer, NoteFigures, missing_weights, tables};
 use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{Language, NoteLine};
 use crate::report::figure::{Chart, Drawn};
 use crate::report::risk;
+use crate::report::table::Labelled;
 
 const CHARTS: [Chart; 3] = [
     Chart {
@@ -45,8 +44,8 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let (headline, about) = headline(&figures);
     let health = ParseHealth::of(&contents.calls.records);
     let warnings = health.map(|health| health.warnings(&contents.plan.system));
-    let entry = Entry { heading: String::new(), notes: &figures, health };
-    let mut tables = notes::all(&[entry]);
+    let entry = Labelled { group: String::new(), label: String::new(), of: &figures, health };
+    let mut tables = tables(&[entry]);
     tables.extend(confidence(&outcomes.predictions(), health).map(|(table, _)| table));
     let charts = CHARTS.iter().filter_map(|chart| {
         let table = tables.iter().find(|table| table.name == chart.table)?;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Results, confidence, read};
+use super::{Results, all_runs, confidence, read};
+use crate::analysis::answers;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::calibration::Prediction;
-use crate::analysis::metrics::cost::Cost;
+use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean, share};
-use crate::analysis::tables::{Labelled, cost_table, debate, position_table};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
 use crate::report::calibration;
@@ -128,10 +128,10 @@ pub fn results(contents: &Contents) -> Results {
     panels.extend(risk::panel(contents));
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
-        tables.push(cost_table(&[Labelled { group: "", label: "all runs", of: &cost, health }]));
+        tables.push(cost::table(&[all_runs(&cost, health)]));
     }
-    tables.extend(debate::tables(&contents.plan, &all.items));
-    tables.extend(position_table(all.items.iter().copied()));
+    tables.extend(answers::tables(&contents.plan, &all.items));
+    tables.extend(answers::positions(all.items.iter().copied()));
     let warnings = health.map(|health| health.warnings(&contents.plan.system));
     Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::analysis::results;
+use crate::analysis::figures;
 use crate::data::{Item, Note};
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
@@ -129,7 +129,7 @@ fn write(path: &Path, system: &str, pairs: &[&str]) -> Contents {
     drop(panel);
     log.finish().unwrap();
     let contents = Contents::read(path).unwrap();
-    results::write(&contents, 1).unwrap();
+    figures::write(&contents, 1).unwrap();
     contents
 }
 
@@ -137,7 +137,7 @@ fn write(path: &Path, system: &str, pairs: &[&str]) -> Contents {
 fn what_searching_came_to_is_counted() {
     let out = tempfile::tempdir().unwrap();
     let contents = write(out.path(), "medreflex", &["reflexion_turns=3", "cite=on"]);
-    let read = results::Figures::of(&contents);
+    let read = figures::Figures::of(&contents);
     let search = read.notes.unwrap().search.unwrap();
     assert_eq!((search.exhausted, search.lost_turns, search.unread_reviews), (1, 3, 8));
     assert_eq!((search.searches, search.mismatches), (contents.searches.records.len(), 1));

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::health::ParseHealth;
+use super::metrics::bootstrap::{Estimate, run_means, share};
+use super::metrics::calibration::{BINS, Calibration, calibration};
+use super::metrics::cost::Cost;
 use super::metrics::over_runs::{OverRuns, mean};
 use super::notes::{CorrectionScorer, NoteFigures};
 use super::outcomes::Outcomes;
@@ -66,7 +69,7 @@ impl Figures {
         Figures {
             parse_health,
             near_duplicates,
-            n_units: (surplus > 0).then(|| outcomes.items().len() - surplus),
+            n_units: (surplus > 0).then(|| outcomes.items.len() - surplus),
             warnings: warnings.into_iter().flatten().chain(copies).collect(),
             accuracy: outcomes.accuracy(),
             ties: answers.values().filter(|record| record.tie).count(),
@@ -82,6 +85,36 @@ impl Figures {
             json.map_err(|error| RunError::unloggable(results::FILE, error))?;
         map.insert(DIGEST.to_owned(), compare::digest(contents)?.into());
         Ok(map)
+    }
+}
+
+/// What is compared of a run with others. An item that errored is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunFigures {
+    /// `null` where no item has gold.
+    pub accuracy: Option<OverRuns>,
+    /// 95 % interval of the accuracy, by [`share`] over the items, those that ask nearly the same drawn together.
+    pub interval: Option<Estimate>,
+    /// How the replies of all calls were read; `null` without calls.
+    pub parse_health: Option<ParseHealth>,
+    pub n_runs: u32,
+    pub n_errors: usize,
+    /// Of the team's confidence; `null` where no graded answer has one.
+    pub calibration: Option<Calibration>,
+    pub cost: Option<Cost>,
+}
+
+impl RunFigures {
+    pub fn of(outcomes: &Outcomes<'_>) -> RunFigures {
+        RunFigures {
+            accuracy: outcomes.accuracy(),
+            interval: share(&run_means(&outcomes.right()), Some(&outcomes.units())),
+            parse_health: ParseHealth::of(&outcomes.contents.calls.records),
+            n_runs: outcomes.contents.plan.runs,
+            n_errors: outcomes.n_errors(),
+            calibration: calibration(&outcomes.predictions(), BINS),
+            cost: outcomes.cost(),
+        }
     }
 }
 
@@ -200,7 +233,6 @@ fn changed_figure(path: &Path) -> Option<RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::outcomes::RunFigures;
     use crate::data::Item;
     use crate::digest::sha256;
     use crate::experiment::fixtures::{
