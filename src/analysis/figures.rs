@@ -62,7 +62,7 @@ impl Figures {
         let mut records = contents.items.records.iter();
         let has_notes = records.any(|record| record.note().is_some());
         let parse_health = ParseHealth::of(&contents.calls.records);
-        let warnings = parse_health.map(|health| health.warnings(&contents.plan.system));
+        let warnings = parse_health.map(|health| health.warnings(contents.plan.system_name()));
         let copies = copies(contents);
         let near_duplicates = outcomes.near_duplicates();
         let surplus: usize = near_duplicates.iter().map(|group| group.len() - 1).sum();

@@ -57,7 +57,7 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         figures.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
     let (items, runs) = (plan.dataset.items.len(), results.n_runs as usize);
     let (items, runs) = (count(items, "item"), count(runs, "run"));
-    console::say(format!("{} on {}: {items}, {runs}", plan.system, plan.dataset.name))?;
+    console::say(format!("{} on {}: {items}, {runs}", plan.system_name(), plan.dataset.name))?;
     let mut rows = vec![("accuracy", accuracy)];
     rows.extend(figures.notes.iter().flat_map(of_notes));
     if let Some(health) = &figures.parse_health {

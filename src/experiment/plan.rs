@@ -22,6 +22,7 @@ use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::SCHEMA;
 use crate::systems::Which;
 use crate::systems::file::SystemText;
+use crate::systems::table::SystemEntry;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -207,6 +208,12 @@ impl MemberPlan {
 impl Plan {
     pub fn which(&self) -> Which {
         self.system_file.clone().map_or_else(|| Which::Named(self.system.clone()), Which::File)
+    }
+
+    /// The system as one asks for it: plans of MedAgentBoard's baselines have their code's names.
+    pub fn system_name(&self) -> &str {
+        let entry = SystemEntry::named(&self.system).ok().filter(|_| self.system_file.is_none());
+        entry.map_or(&self.system, |entry| entry.name)
     }
 
     /// Why the run cannot be generated again, where it cannot.

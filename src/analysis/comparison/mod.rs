@@ -94,7 +94,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
 
     let runs: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let rows = runs.iter().map(|run| {
-        let system = run.contents.plan.system.clone();
+        let system = run.contents.plan.system_name().to_owned();
         ComparedRun { run: run.name(), system, figures: RunFigures::of(run) }
     });
     let made = runs.iter().map(|run| (run.name(), Conditions::of(&run.contents.plan)));

@@ -127,7 +127,9 @@ impl Rows {
         let values = marks.flat_map(Mark::values).chain(self.reach.iter().copied());
         // The labels of the first and the last tick reach beyond the axis.
         let scale = Scale::over(values, TICKS, [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside]);
-        let mut body = axis(&scale, bottom);
+        // Below the first label, which would touch it.
+        let first = self.rows.first().map_or(0.0, |row| row.words(beside));
+        let mut body = axis(&scale, [first, bottom]);
         let mut top = 0.0;
         for row in &self.rows {
             body += &words(
@@ -152,11 +154,11 @@ impl Rows {
     }
 }
 
-fn axis(scale: &Scale, bottom: f64) -> String {
+fn axis(scale: &Scale, [top, bottom]: [f64; 2]) -> String {
     let mut body = String::new();
     for (value, place) in scale.ticks() {
         let class = if value.abs() < 1e-9 { "zero" } else { "grid" };
-        body += &line(class, [place, 2.0], [place, bottom]);
+        body += &line(class, [place, top], [place, bottom]);
         let said = scale.say(value);
         // A long one at the left end has room for its sign.
         let middle = place.max(said.len() as f64 * 2.8);

@@ -97,6 +97,7 @@ pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -
         purpose => &call.purpose,
         sample => call.sample,
         parse => Serde(call.parse),
+        why => unread(call),
         cut_short => match call.finish_reason {
             FinishReason::Stop => None,
             FinishReason::Length => Some("cut at the token limit"),
@@ -111,6 +112,17 @@ pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -
         max_tokens => call.sampling.max_tokens,
         constrained => call.sampling.constrained,
         prompt,
+    }
+}
+
+/// Why nothing was read of a reply of which nothing was.
+fn unread(call: &CallLine) -> &'static str {
+    match call.finish_reason {
+        _ if call.record.is_contradiction() => "it says two things that exclude each other",
+        _ if call.record.is_not_an_option() => "its letter is not among the options",
+        FinishReason::Length => "its tokens ran out before it came to that",
+        _ if call.text.trim().is_empty() => "it is empty",
+        _ => "neither its form nor its words say it",
     }
 }
 

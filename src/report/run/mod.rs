@@ -98,7 +98,7 @@ fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
         ItemKind::Questions => questions::results(contents),
         ItemKind::Notes => notes::results(contents, scorer),
     };
-    let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
+    let conditions = conditions::say(&[(String::new(), Conditions::of(plan))]);
     Results { conditions, ..results }
 }
 

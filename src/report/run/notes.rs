@@ -43,11 +43,13 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let notes: Vec<&NoteLine> = contents.notes().into_values().collect();
     let (headline, about) = headline(&figures);
     let health = ParseHealth::of(&contents.calls.records);
-    let warnings = health.map(|health| health.warnings(&contents.plan.system));
+    let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
     let entry = Labelled { group: String::new(), label: String::new(), of: &figures, health };
     let mut tables = tables(&[entry]);
     tables.extend(confidence(&outcomes.predictions(), health).map(|(table, _)| table));
-    let charts = CHARTS.iter().filter_map(|chart| {
+    // One agent agrees with nobody.
+    let is_drawn = |chart: &&Chart| chart.table != "consensus" || contents.plan.panel.len() > 1;
+    let charts = CHARTS.iter().filter(is_drawn).filter_map(|chart| {
         let table = tables.iter().find(|table| table.name == chart.table)?;
         chart.of(table)
     });

@@ -75,6 +75,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
     };
     let shared = context! {
         plan => Serde(plan),
+        system => plan.system_name(),
         n_items => plan.dataset.items.len(),
         noun,
         // A class of the list's rows.

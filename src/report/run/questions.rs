@@ -132,7 +132,7 @@ pub fn results(contents: &Contents) -> Results {
     }
     tables.extend(answers::tables(&contents.plan, &all.items));
     tables.extend(answers::positions(all.items.iter().copied()));
-    let warnings = health.map(|health| health.warnings(&contents.plan.system));
+    let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
     Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
         about: about + &read(health),
