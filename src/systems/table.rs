@@ -110,7 +110,10 @@ fn programs() -> [SystemEntry; 9] {
         question("mdagents", "mdagents", SystemConfig::new::<mdagents::Settings>),
         question("reconcile", "reconcile", SystemConfig::new::<reconcile::Settings>),
         note("medguards", "medguards", MEDGUARDS, medguards),
-        note("medreflex", "medreflex", MEDREFLEX, medreflex),
+        SystemEntry {
+            defaults: &[("react_turns", "4")],
+            ..note("medreflex", "medreflex", MEDREFLEX, medreflex)
+        },
         // Its only turn is parsed whatever happened.
         SystemEntry {
             defaults: &[("deadline", "on")],

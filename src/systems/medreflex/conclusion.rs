@@ -20,7 +20,7 @@ impl Work<'_> {
         line.correction = answer.correction.clone();
         let decided = trajectory.turns.last().filter(|turn| turn.accepted);
         let mean = decided.and_then(|turn| turn.mean_hundredths);
-        let agent = if system.protocol.reviewing.is_some() { "eval" } else { "parser" };
+        let agent = if system.reviewing.is_some() { "eval" } else { "parser" };
         line.detection = Some(DetectionLine {
             source: SettledBy::Single,
             agents: vec![agent.to_owned()],

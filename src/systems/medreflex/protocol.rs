@@ -2,7 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::review::{self, Review, decide};
-use super::settings::{OnExhaustion, Protocol, ResultsKept, Reviewing, Searching, Temperatures};
+use super::settings::{OnExhaustion, ReactSettings, ResultsKept, Settings, Temperatures};
 use super::shapes;
 use super::step::{self, Action, StepRecord};
 use super::texts::{HistoryStep, Texts, View};
@@ -18,7 +18,9 @@ use crate::systems::{System, Task};
 
 /// MedReAct'N'MedReFlex, or without reviews MedReAct.
 pub struct MedReflex {
-    pub(super) protocol: Protocol,
+    settings: ReactSettings,
+    /// `None`: one turn, whose answer stands.
+    pub(super) reviewing: Option<Settings>,
     texts: Texts,
 }
 
@@ -78,7 +80,7 @@ impl System for MedReflex {
             trajectory: Trajectory::default(),
             searched: Vec::new(),
         };
-        let outcome = match &self.protocol.reviewing {
+        let outcome = match &self.reviewing {
             None => {
                 let turn = work.turn(0)?;
                 work.trajectory.turns.push(turn.line.clone());
@@ -91,15 +93,15 @@ impl System for MedReflex {
 
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {
         let note = item.note()?;
-        let chars = self.protocol.decoding.record_chars;
-        let searches = match self.protocol.searching.results_kept {
-            ResultsKept::All => self.protocol.steps as usize,
+        let ReactSettings { retrieve_top_k, rerank_top_k, .. } = self.settings;
+        let (steps, chars) = (self.settings.steps as usize, self.settings.decoding.record_chars);
+        let searches = match self.settings.results_kept {
+            ResultsKept::All => steps,
             ResultsKept::Last => 1,
         };
-        let Searching { retrieve_top_k, rerank_top_k, .. } = self.protocol.searching;
         let passages = searches * rerank_top_k.min(retrieve_top_k) * passage_chars;
-        let steps = self.protocol.steps as usize * 3 * chars;
-        let reflexions = self.protocol.reviewing.as_ref().map_or(0, |reviewing| {
+        let steps = steps * 3 * chars;
+        let reflexions = self.reviewing.as_ref().map_or(0, |reviewing| {
             let turns = reviewing.turns.saturating_sub(1) as usize;
             // Under 150 words are asked for.
             turns * 1000 + reviewing.reviewers as usize * (chars + 200)
@@ -111,14 +113,19 @@ impl System for MedReflex {
 }
 
 impl MedReflex {
-    pub fn new(protocol: Protocol, prompts: &PromptSet) -> Result<MedReflex, PromptError> {
-        Ok(MedReflex { texts: Texts::new(&protocol, prompts)?, protocol })
+    pub fn new(
+        settings: &ReactSettings,
+        reviewing: Option<&Settings>,
+        prompts: &PromptSet,
+    ) -> Result<MedReflex, PromptError> {
+        let texts = Texts::new(settings, prompts)?;
+        Ok(MedReflex { settings: settings.clone(), reviewing: reviewing.cloned(), texts })
     }
 }
 
 impl Work<'_> {
     /// Figure 1: turns until the reviews accept an answer, a reflexion between two.
-    fn review_until_accepted(&mut self, reviewing: &Reviewing) -> Result<Outcome, PanelError> {
+    fn review_until_accepted(&mut self, reviewing: &Settings) -> Result<Outcome, PanelError> {
         let mut turns: Vec<Turn> = Vec::new();
         for round in 0..reviewing.turns {
             let mut turn = self.turn(round)?;
@@ -155,7 +162,7 @@ impl Work<'_> {
     /// Steps until an answer, or until they are used up. Of earlier turns the prompt has the reflexions only.
     fn turn(&mut self, round: u32) -> Result<Turn, PanelError> {
         let mut turn = Turn { line: TurnLine { round, ..TurnLine::default() }, ..Turn::default() };
-        for number in 0..self.system.protocol.steps {
+        for number in 0..self.system.settings.steps {
             turn.line.steps += 1;
             let Asked { call, value: record } = self.step(&turn, number)?;
             turn.basis = call.basis().or(turn.basis);
@@ -180,10 +187,10 @@ impl Work<'_> {
     }
 
     fn step(&self, turn: &Turn, number: u32) -> Result<Asked<StepRecord>, PanelError> {
-        let Protocol { steps, searching, decoding, reviewing } = &self.system.protocol;
-        let messages = self.system.texts.react(self.view(turn), number, *steps);
-        let labels = if searching.cite { labels(&turn.history) } else { Vec::new() };
-        let shape = shapes::step(decoding, self.case.item, &labels);
+        let MedReflex { settings, reviewing, texts } = self.system;
+        let messages = texts.react(self.view(turn), number, settings.steps);
+        let labels = if settings.cite { labels(&turn.history) } else { Vec::new() };
+        let shape = shapes::step(&settings.decoding, self.case.item, &labels);
         let react = if reviewing.is_some() { REACT } else { ALONE };
         let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
         self.case.ask(self.call(&step, react, number, messages), step::read)
@@ -191,7 +198,7 @@ impl Work<'_> {
 
     fn search(&mut self, round: u32, step: u32, query: &str) -> Result<SearchLine, PanelError> {
         let place = SearchPlace { round, step };
-        let Searching { retrieve_top_k, rerank_top_k, .. } = self.system.protocol.searching;
+        let ReactSettings { retrieve_top_k, rerank_top_k, .. } = self.system.settings;
         let found = self.case.search(place, query, retrieve_top_k, rerank_top_k)?;
         self.trajectory.searches.push(place);
         self.searched.push(found.clone());
@@ -199,9 +206,9 @@ impl Work<'_> {
     }
 
     /// Reviews the answer of a turn.
-    fn review(&self, reviewing: &Reviewing, turn: &mut Turn) -> Result<(), PanelError> {
+    fn review(&self, reviewing: &Settings, turn: &mut Turn) -> Result<(), PanelError> {
         let messages = self.system.texts.review(self.view(turn));
-        let shape = shapes::review(&self.system.protocol.decoding);
+        let shape = shapes::review(&self.system.settings.decoding);
         let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
         let calls = (0..reviewing.reviewers)
             .map(|reviewer| self.call(&step, EVAL, reviewer, messages.clone()));
@@ -219,7 +226,7 @@ impl Work<'_> {
 
     fn reflect(&mut self, turn: &Turn) -> Result<(), PanelError> {
         let messages = self.system.texts.reflex(self.view(turn), turn.reviews.as_deref());
-        let shape = self.system.protocol.decoding.passage();
+        let shape = self.system.settings.decoding.passage();
         let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
         let call = self.call(&step, REFLEX, 0, messages);
         let Passage { text } = self.case.ask(call, |text, _| Passage::said(text))?.value;
@@ -234,7 +241,7 @@ impl Work<'_> {
     fn parse(&self, turn: Turn) -> Result<Outcome, PanelError> {
         let note = self.case.item;
         let messages = self.system.texts.parse(self.view(&turn));
-        let shape = shapes::answer(&self.system.protocol.decoding, note);
+        let shape = shapes::answer(&self.system.settings.decoding, note);
         let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
         let call = self.call(&step, PARSER, 0, messages);
         let action = turn.action.as_ref();
@@ -257,7 +264,7 @@ impl Work<'_> {
         let mut call = self.case.call(step, member, agent, messages);
         call.key.sample = sample;
         // Else as the member and the run have it.
-        let is_paper = self.system.protocol.searching.temperatures == Temperatures::Paper;
+        let is_paper = self.system.settings.temperatures == Temperatures::Paper;
         call.temperature = is_paper.then_some(temperature);
         call.max_tokens = is_paper.then_some(max_tokens);
         call

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::settings::{Reviewing, in_hundredths};
+use super::settings::{Settings, in_hundredths};
 use crate::record::{FinishReason, Parse, TurnLine};
 use crate::systems::case::Record;
 use crate::systems::reading::{self, record, said};
@@ -112,7 +112,7 @@ fn of_prose(text: &str) -> Review {
 }
 
 /// Decides whether an answer is accepted; `scores` are the final ones that could be parsed, in the reviewers' order.
-pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, turn: &mut TurnLine) {
+pub fn decide(reviewing: &Settings, scores: Vec<u32>, turn: &mut TurnLine) {
     let (n, sum) = (scores.len() as u32, scores.iter().sum::<u32>());
     turn.min = scores.iter().min().copied();
     let is_least_enough = turn.min.is_some_and(|least| least >= reviewing.minimum);
@@ -127,7 +127,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::systems::medreflex::settings::OnExhaustion;
 
     fn final_score(text: &str) -> Option<u32> {
         read(text, FinishReason::Stop).0.final_score()
@@ -172,13 +171,7 @@ mod tests {
 
     #[test]
     fn mean_and_minimum_decide_in_whole_hundredths() {
-        let reviewing = Reviewing {
-            turns: 1,
-            reviewers: 5,
-            average: 380,
-            minimum: 300,
-            on_exhaustion: OnExhaustion::default(),
-        };
+        let reviewing = Settings::default();
         let decided = |scores: &[u32]| {
             let mut turn = TurnLine::default();
             decide(&reviewing, scores.to_vec(), &mut turn);

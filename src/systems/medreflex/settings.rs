@@ -47,8 +47,11 @@ pub enum Temperatures {
 }
 
 settings! {
-    /// Settings that both systems have; flattened into the settings of each.
-    pub struct Searching {
+    /// How MedReAct runs: one turn without reviews, the parser at its end whatever happened.
+    pub struct ReactSettings {
+        /// Steps of a turn at most.
+        #[serde(rename = "react_turns", deserialize_with = "whole::<1, 100, _, _>")]
+        pub steps: u32 = 10,
         /// Chunks that a search retrieves.
         #[serde(deserialize_with = "whole::<1, 10_000, _, _>")]
         pub retrieve_top_k: usize = 50,
@@ -65,12 +68,12 @@ settings! {
         #[serde(with = "switch")]
         pub deadline: bool = false,
         pub temperatures: Temperatures = Temperatures::default(),
-    }
+    } with decoding: Decoding
 }
 
 settings! {
-    /// How an answer is reviewed, and how often it may be tried again.
-    pub struct Reviewing {
+    /// How MedReAct'N'MedReFlex runs: how an answer is reviewed, and how often it may be tried again.
+    pub struct Settings {
         /// Turns at most.
         #[serde(rename = "reflexion_turns", deserialize_with = "whole::<1, 100, _, _>")]
         pub turns: u32 = 5,
@@ -83,80 +86,43 @@ settings! {
         #[serde(rename = "min_threshold", with = "threshold")]
         pub minimum: u32 = 300,
         pub on_exhaustion: OnExhaustion = OnExhaustion::default(),
-    }
+    } with react: ReactSettings
 }
 
-/// The settings of either system, as the protocol needs them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Protocol {
-    /// Steps of a turn.
-    pub steps: u32,
-    /// `None`: one turn, whose answer stands.
-    pub reviewing: Option<Reviewing>,
-    pub searching: Searching,
-    pub decoding: Decoding,
-}
-
-settings! {
-    /// How MedReAct'N'MedReFlex runs.
-    pub struct Settings {
-        /// Steps of a turn at most.
-        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub react_turns: u32 = 4,
-    } with reviewing: Reviewing, searching: Searching, decoding: Decoding
-}
-
-impl Protocols for Settings {
-    fn protocol(&self) -> Protocol {
-        let (steps, reviewing) = (self.react_turns, Some(self.reviewing.clone()));
-        let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
-        Protocol { steps, reviewing, searching, decoding }
-    }
-}
-
-settings! {
-    /// How MedReAct alone runs: one turn without reviews, the parser at its end whatever happened.
-    pub struct ReactSettings {
-        /// Steps at most.
-        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub react_turns: u32 = 10,
-    } with searching: Searching, decoding: Decoding
-}
-
-impl Protocols for ReactSettings {
-    fn protocol(&self) -> Protocol {
-        let (searching, decoding) = (self.searching.clone(), self.decoding.clone());
-        Protocol { steps: self.react_turns, reviewing: None, searching, decoding }
-    }
-}
-
-/// The settings of one of the two.
-trait Protocols: Send + Sync {
-    fn protocol(&self) -> Protocol;
-}
-
-impl<T: Protocols> config::Settings for T {
+impl config::Settings for ReactSettings {
     fn slots(&self) -> Vec<Slot> {
-        let agents: &[&str] = match self.protocol().reviewing {
-            Some(_) => &["react", "eval", "reflex", "parser"],
-            None => &["react", "parser"],
-        };
-        agents.iter().map(|agent| Slot::new(*agent, 0)).collect()
+        ["react", "parser"].map(|agent| Slot::new(agent, 0)).into()
     }
 
-    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse; without reviews one turn's.
     fn max_calls(&self) -> u32 {
-        let Protocol { steps, reviewing, .. } = self.protocol();
-        reviewing.map_or(steps + 1, |one| one.turns * (steps + one.reviewers + 1))
+        self.steps + 1
     }
 
     fn search(&self) -> Option<SearchSettings> {
-        let Searching { rerank, cite, .. } = self.protocol().searching;
-        Some(SearchSettings { rerank, labels: cite })
+        Some(SearchSettings { rerank: self.rerank, labels: self.cite })
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MedReflex::new(self.protocol(), prompts)?))
+        Ok(Box::new(MedReflex::new(self, None, prompts)?))
+    }
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        ["react", "eval", "reflex", "parser"].map(|agent| Slot::new(agent, 0)).into()
+    }
+
+    /// `M·(N + R)` steps and reviews, a reflexion after each turn but the last, and one parse.
+    fn max_calls(&self) -> u32 {
+        self.turns * (self.react.steps + self.reviewers + 1)
+    }
+
+    fn search(&self) -> Option<SearchSettings> {
+        self.react.search()
+    }
+
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
+        Ok(Box::new(MedReflex::new(&self.react, Some(self), prompts)?))
     }
 }
 

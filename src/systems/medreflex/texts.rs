@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::review::Review;
-use super::settings::{Protocol, ResultsKept, Searching};
+use super::settings::{ReactSettings, ResultsKept};
 use super::step::StepRecord;
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill};
@@ -42,7 +42,7 @@ prompt_files! {
 pub struct Texts {
     prompts: Prompts,
     passage: String,
-    searching: Searching,
+    settings: ReactSettings,
 }
 
 /// A step that was taken and kept.
@@ -65,10 +65,9 @@ pub struct View<'a> {
 }
 
 impl Texts {
-    pub fn new(protocol: &Protocol, prompts: &PromptSet) -> Result<Texts, PromptError> {
-        let searching = protocol.searching.clone();
-        let passage = passage(prompts, "medreflex", searching.cite)?;
-        Ok(Texts { prompts: Prompts::read(prompts)?, passage, searching })
+    pub fn new(settings: &ReactSettings, prompts: &PromptSet) -> Result<Texts, PromptError> {
+        let passage = passage(prompts, "medreflex", settings.cite)?;
+        Ok(Texts { prompts: Prompts::read(prompts)?, passage, settings: settings.clone() })
     }
 
     /// The user message before and behind the history.
@@ -78,7 +77,7 @@ impl Texts {
 
     /// What is added to the actions where passages are labelled; else empty.
     fn cite(&self, as_objects: bool) -> &str {
-        match (self.searching.cite, as_objects) {
+        match (self.settings.cite, as_objects) {
             (false, _) => "",
             (true, true) => &self.prompts.cite_object,
             (true, false) => &self.prompts.cite_call,
@@ -88,7 +87,7 @@ impl Texts {
     /// The next of `turns` steps, of which `used` were taken.
     pub fn react(&self, view: View<'_>, used: u32, turns: u32) -> Vec<Message> {
         let Prompts { actions_object, actions_call, .. } = &self.prompts;
-        let deadline = if self.searching.deadline { &*self.prompts.deadline } else { "" };
+        let deadline = if self.settings.deadline { &*self.prompts.deadline } else { "" };
         let (left, used, turns) = ((turns - used).to_string(), used.to_string(), turns.to_string());
         let values = [
             ("instructions", self.prompts.instructions.as_str()),
@@ -186,7 +185,7 @@ impl Texts {
             text += &fill(&self.prompts.step, &values);
             let Some(found) = &kept.found else { continue };
             text += "\n";
-            if self.searching.results_kept == ResultsKept::Last && last != Some(place) {
+            if self.settings.results_kept == ResultsKept::Last && last != Some(place) {
                 text += &fill(&self.prompts.results_gone, &[("number", &number)]);
                 continue;
             }
