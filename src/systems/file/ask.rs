@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::prompt::Reasons;
 use super::reply::ParsedReply;
-use super::schema::{BY, Gives, PROMPT, ReplyKind, Stage, SystemFile, Text, YES_NO};
+use super::schema::{Gives, PROMPT, ReplyKind, Stage, SystemFile, Text, YES_NO};
 use super::settings::Settings;
 use super::transcript::Transcript;
 use crate::data::{Item, ItemKind, Question};
@@ -52,10 +52,10 @@ impl Staged {
             return Err(no_encoder());
         }
         let mut own = file.clone();
-        own.inline(|source| {
+        for source in own.named() {
             let name = source.strip_suffix(PROMPT).unwrap_or(source);
-            prompts.get(&format!("{}/{name}", file.prompts), &[])
-        })?;
+            *source = prompts.get(&format!("{}/{name}", file.prompts), &[])?;
+        }
         own.check().map_err(|fault| fault.told(&file.source.name, &file.source.text))?;
         let mut searching = file.stages.iter().filter(|stage| stage.search);
         // A file outside has its own prompts beside it, but for this.
@@ -146,8 +146,8 @@ impl Staged {
     fn told(&self, text: &Text, item: &Item, said: &[(&str, String)]) -> String {
         let text = match text {
             Text::One(text) => text,
-            Text::By(words) => {
-                let word = words.get(BY).map(|by| self.settings.word(by)).unwrap_or_default();
+            Text::By { by, words } => {
+                let word = self.settings.word(by);
                 let of_yes_no = words.get(&format!("{word}{YES_NO}"));
                 let of_yes_no = of_yes_no.filter(|_| item.question().is_some_and(is_yes_or_no));
                 let Some(text) = of_yes_no.or_else(|| words.get(&word)) else {

@@ -3,7 +3,7 @@
 use super::PAGE;
 use super::fault::Fault;
 use super::schema::Is::{Agreed, Answer, Correction, Flag, Reason, Sentence, SentenceId};
-use super::schema::{BY, FieldOf, Is, ReplyKind, Stage, SystemFile, Text, When, YES_NO};
+use super::schema::{FieldOf, Is, ReplyKind, Stage, SystemFile, Text, When, YES_NO};
 use crate::data::ItemKind;
 use crate::prompts::placeholders;
 use crate::systems::reading::record::plain_key;
@@ -47,10 +47,7 @@ impl SystemFile {
             self.check_text(name, told, &names)?;
         }
         refuse(self.agents.is_empty(), "agents", "there is none")?;
-        let can_be = |c: char| c.is_alphanumeric() || "-_".contains(c);
         for (place, agent) in self.agents.iter().enumerate() {
-            let is_name = !agent.is_empty() && agent.chars().all(can_be);
-            refuse(!is_name, "agents", &format!("no agent can be named {agent:?}"))?;
             // Calls are told apart by their agents' names.
             let is_twice = self.agents[..place].contains(agent);
             refuse(is_twice, "agents", &format!("{agent} is named twice"))?;
@@ -96,10 +93,10 @@ impl SystemFile {
         for text in told.texts() {
             refuse_unknown(name, text, &own)?;
         }
-        let Text::By(words) = told else { return Ok(()) };
-        let choice = words.get(BY).and_then(|by| self.words(by)).unwrap_or_default();
-        let choice: Vec<String> = choice.into_iter().map(spelling).collect();
-        let is_word = |word: &String| word == BY || choice.contains(&word.replace(YES_NO, ""));
+        let Text::By { by, words } = told else { return Ok(()) };
+        let choice: Vec<String> =
+            self.words(by).unwrap_or_default().into_iter().map(spelling).collect();
+        let is_word = |word: &String| choice.contains(&word.replace(YES_NO, ""));
         let is_whole = choice.iter().all(|word| words.contains_key(word));
         let is_wrong = choice.is_empty() || !is_whole || !words.keys().all(is_word);
         let problem = "it needs `by`, a choice of [settings], and a text for each word of that";

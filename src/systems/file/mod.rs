@@ -15,9 +15,8 @@ mod settings;
 mod tests;
 mod transcript;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::path::{Component, Path};
+use std::io;
+use std::path::Path;
 
 use self::fault::Fault;
 pub use self::schema::{Stage, SystemFile, SystemText};
@@ -59,10 +58,10 @@ impl SystemFile {
         file.source.clone_from(source);
         // Built-in prompts may be others at run time, and are checked then.
         if file.prompts.is_empty() {
-            file.inline(|name| {
+            for name in file.named() {
                 let lost = || Fault::new("", format!("{name} is not beside it"), "");
-                source.beside.get(name).cloned().ok_or_else(lost)
-            })?;
+                *name = source.beside.get(&*name).cloned().ok_or_else(lost)?;
+            }
             file.check()?;
         }
         Ok(file)
@@ -104,17 +103,12 @@ impl SystemText {
     /// # Errors
     /// A file that cannot be read, or describes no system; one with the name of another.
     pub fn read(path: &Path) -> Result<SystemText, Failure> {
-        let text = |path: &Path, is_beside: bool| {
-            let unread = |problem: String| {
-                let hint =
-                    "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
-                Failure::usage(problem, hint)
-            };
-            // What the system says of a file names it.
-            let bytes = match is_beside {
-                true => outside::bytes_beside(path, LONGEST),
-                false => outside::bytes(path, LONGEST),
-            };
+        let unread = |problem: String| {
+            let hint =
+                "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
+            Failure::usage(problem, hint)
+        };
+        let text = |path: &Path, bytes: io::Result<Vec<u8>>| {
             let bytes = bytes.map_err(|error| unread(error.to_string()))?;
             String::from_utf8(bytes).map_err(|error| unread(format!("{}: {error}", path.display())))
         };
@@ -123,24 +117,17 @@ impl SystemText {
             let message = format!("{}: a built-in system is named {name}", path.display());
             return Err(Failure::usage(message, "give the file another name"));
         }
-        let mut source = SystemText { name, text: text(path, false)?, ..SystemText::default() };
+        let own = text(path, outside::bytes(path, LONGEST))?;
+        let mut source = SystemText { name, text: own, ..SystemText::default() };
         let place = path.display().to_string();
         let mut file =
             SystemFile::parse(&source).map_err(|fault| fault.told(&place, &source.text))?;
-        if file.prompts.is_empty() {
-            let folder = path.parent().unwrap_or(Path::new(""));
-            let mut beside = RefCell::new(BTreeMap::new());
-            file.inline(|name| {
-                // A file from somebody else quotes nothing from elsewhere on this machine.
-                if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-                    let message = format!("{place}: the prompt {name} is not beside it");
-                    return Err(Failure::usage(message, "name a file in the same folder"));
-                }
-                let text = without_last_newline(&text(&folder.join(name), true)?);
-                beside.borrow_mut().insert(name.to_owned(), text.clone());
-                Ok::<_, Failure>(text)
-            })?;
-            source.beside = std::mem::take(beside.get_mut());
+        let (folder, has_own) = (path.parent().unwrap_or(Path::new("")), file.prompts.is_empty());
+        for name in file.named().filter(|_| has_own) {
+            // A file from somebody else quotes nothing from elsewhere on this machine.
+            let beside = outside::below(folder, name).map_err(|error| unread(error.to_string()))?;
+            let text = text(&beside, outside::bytes_beside(&beside, LONGEST))?;
+            source.beside.insert(name.clone(), without_last_newline(&text));
         }
         SystemFile::settled(&source).map_err(|fault| fault.told(&place, &source.text))?;
         Ok(source)

@@ -59,13 +59,16 @@ fn solo() -> Vec<String> {
 #[serde(untagged)]
 pub enum Text {
     One(String),
-    /// A text for each word of the choice that [`BY`] names. A word with [`YES_NO`] behind it is for questions of yes, no and maybe.
-    By(BTreeMap<String, String>),
+    /// A text for each word of a choice. A word with [`YES_NO`] behind it is for questions of yes, no and maybe.
+    By {
+        by: String,
+        #[serde(flatten)]
+        words: BTreeMap<String, String>,
+    },
 }
 
 /// The end of the name of a file with a prompt.
 pub const PROMPT: &str = ".txt";
-pub const BY: &str = "by";
 pub const YES_NO: &str = "-yes-no";
 
 /// One step: a prompt to some of the agents.
@@ -239,13 +242,10 @@ pub enum Is {
 }
 
 impl Text {
-    /// Its texts, without the choice's name.
     pub fn texts(&self) -> Vec<&String> {
         match self {
             Text::One(text) => vec![text],
-            Text::By(words) => {
-                words.iter().filter(|(word, _)| *word != BY).map(|(_, text)| text).collect()
-            }
+            Text::By { words, .. } => words.values().collect(),
         }
     }
 }
@@ -263,26 +263,17 @@ impl SystemFile {
         groups
     }
 
-    /// Puts texts in place of the names of the files that have them.
-    ///
-    /// # Errors
-    /// A file without a text.
-    pub fn inline<E>(&mut self, text: impl Fn(&str) -> Result<String, E>) -> Result<(), E> {
-        fn of_stage(one: &mut Stage) -> [&mut String; 3] {
-            [&mut one.system, &mut one.user, &mut one.example]
-        }
+    /// Where a text stands or the name of its file: the latter alone.
+    pub fn named(&mut self) -> impl Iterator<Item = &mut String> {
         fn of_text(one: &mut Text) -> Vec<&mut String> {
             match one {
                 Text::One(text) => vec![text],
-                Text::By(words) => words.values_mut().collect(),
+                Text::By { words, .. } => words.values_mut().collect(),
             }
         }
-        let stages = self.stages.iter_mut().flat_map(of_stage);
-        for source in stages.chain(self.texts.values_mut().flat_map(of_text)) {
-            if source.ends_with(PROMPT) && !source.contains(char::is_whitespace) {
-                *source = text(source)?;
-            }
-        }
-        Ok(())
+        let stages = self.stages.iter_mut();
+        let stages = stages.flat_map(|one| [&mut one.system, &mut one.user, &mut one.example]);
+        let all = stages.chain(self.texts.values_mut().flat_map(of_text));
+        all.filter(|one| one.ends_with(PROMPT) && !one.contains(char::is_whitespace))
     }
 }

@@ -221,10 +221,9 @@ fn faults_are_told_with_their_line_and_key() {
             "line 11: stage debate, name: another stage or text has this name",
         ),
         ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "line 2: agents: first is named twice"),
-        ("\"second\", \"judge\"]", "\"a b\", \"judge\"]", "line 2: agents: no agent can be named"),
         ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there is none"),
-        ("judge.txt", "../judge.txt", "the prompt ../judge.txt is not beside it"),
-        ("judge.txt", "/etc/judge.txt", "the prompt /etc/judge.txt is not beside it"),
+        ("judge.txt", "../judge.txt", "../judge.txt leads out of"),
+        ("judge.txt", "/etc/judge.txt", "/etc/judge.txt leads out of"),
         ("reply = \"letter\"", "reply = \"medec\"", "line 23: stage judge, reply: its fields"),
         (
             "is = \"answer\" }]\n\n[[stage]]\nname = \"debate\"",
