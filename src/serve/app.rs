@@ -46,7 +46,7 @@ pub struct App {
     pub options: ServeOptions,
     pub phase: watch::Receiver<Phase>,
     pub keys: watch::Receiver<Keys>,
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     pub audit: Audit,
     /// Of bodies in flight.
     pub budget: Budget,
@@ -64,7 +64,7 @@ impl App {
         phase: watch::Receiver<Phase>,
         keys: watch::Receiver<Keys>,
     ) -> Result<App, Failure> {
-        let metrics = Metrics::new(&options.metrics_prefix);
+        let metrics = Arc::new(Metrics::new(&options.metrics_prefix));
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let created =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
@@ -17,7 +17,7 @@ use super::models::refuse_length;
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, Prompt};
 use super::request::fields::request;
-use super::response::answer::{Answer, Form, Wanted};
+use super::response::answer::{Answer, Wanted};
 use super::response::choice::ThinkEnd;
 use super::response::events::Started;
 use crate::panel::PanelError;
@@ -65,15 +65,19 @@ fn begin_chat(
         id,
         tag: String::from_utf8_lossy(description.tokenizer.bytes(id)).into_owned(),
     });
+    let (logprobs, decoding) = (request.logprobs(), request.decoding);
     let wanted = Wanted {
         model,
+        is_chat: true,
         prompts: vec![prompt.tokens],
-        form: Form::Chat { think_end },
-        logprobs: request.logprobs(),
+        echoed: None,
+        decoding,
+        think_end,
+        logprobs,
         prompt_logprobs: None,
-        decoding: request.decoding,
+        ignored: request.unknown.into_iter().chain(request.inside).collect(),
     };
-    wanted.begin(app, request.ignored, caller)
+    wanted.begin(app, caller)
 }
 
 fn begin_completion(
@@ -84,7 +88,7 @@ fn begin_completion(
     let mut request = CompletionRequest::read(body)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let tokenizer = &model.backbone.description.tokenizer;
-    let logprobs = request.logprobs();
+    let logprobs = request.logprobs;
     let (mut prompts, mut texts) = (Vec::new(), Vec::new());
     for prompt in request.prompts()? {
         match prompt {
@@ -105,18 +109,26 @@ fn begin_completion(
         }
     }
     // Of a prompt alone nothing is computed but these.
-    let is_bare = request.decoding.max_tokens() == Some(0);
+    let is_bare = request.decoding.max_tokens == Some(0);
     let prompt_logprobs = logprobs.or(is_bare.then_some(0)).filter(|_| request.echo);
-    let form = Form::Text { echoed: request.echo.then_some(texts) };
-    let decoding = request.decoding;
-    let wanted = Wanted { model, prompts, decoding, form, logprobs, prompt_logprobs };
-    wanted.begin(app, request.ignored, caller).map_err(ApiError::of_prompt)
+    let wanted = Wanted {
+        model,
+        is_chat: false,
+        prompts,
+        echoed: request.echo.then_some(texts),
+        decoding: request.decoding,
+        think_end: None,
+        logprobs,
+        prompt_logprobs,
+        ignored: request.ignored,
+    };
+    wanted.begin(app, caller).map_err(ApiError::of_prompt)
 }
 
 /// Unknown fields are mistakes where no response has a list of them.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TokenizeRequest {
+struct TokenizeRequest {
     model: Option<String>,
     prompt: String,
     add_special_tokens: Option<bool>,
@@ -124,60 +136,38 @@ pub struct TokenizeRequest {
     return_token_strs: bool,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DetokenizeRequest {
+struct DetokenizeRequest {
     model: Option<String>,
     tokens: Vec<u32>,
 }
 
-#[derive(Serialize, JsonSchema)]
-pub struct Tokens {
-    count: usize,
-    max_model_len: usize,
-    tokens: Vec<u32>,
-    token_strs: Option<Vec<String>>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct Text {
-    prompt: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct TokenizerInfo {
-    tokenizer_class: &'static str,
-    bos_token: Option<String>,
-    eos_token: Option<String>,
-    pad_token: Option<String>,
-    add_bos_token: bool,
-    chat_template: String,
-    model_max_length: usize,
-}
-
-pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Tokens>, ApiError> {
+pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {
     Ok(sent.read(&app, tokenized).await?.0)
 }
 
-fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Tokens>, ApiError> {
+fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, ApiError> {
     let asked: TokenizeRequest = request(body)?;
     let model = app.served()?.find(asked.model.as_deref())?;
     let tokenizer = &model.backbone.description.tokenizer;
     refuse_length(asked.prompt.len(), model.context(), "prompt")?;
     let adds = asked.add_special_tokens.unwrap_or(true);
     let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
-    let strings = asked.return_token_strs;
-    let strings = strings.then(|| tokens.iter().map(|id| tokenizer.shown(*id)).collect());
-    let (count, max_model_len) = (tokens.len(), model.context());
-    let made = Tokens { count, max_model_len, tokens, token_strs: strings };
-    Ok(Json(made))
+    let strings = || tokens.iter().map(|id| tokenizer.shown(*id)).collect::<Vec<_>>();
+    Ok(Json(json!({
+        "count": tokens.len(),
+        "max_model_len": model.context(),
+        "token_strs": asked.return_token_strs.then(strings),
+        "tokens": tokens,
+    })))
 }
 
-pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Text>, ApiError> {
+pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {
     Ok(sent.read(&app, detokenized).await?.0)
 }
 
-fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Text>, ApiError> {
+fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, ApiError> {
     let DetokenizeRequest { model, tokens } = request(body)?;
     let model = app.served()?.find(model.as_deref())?;
     if tokens.len() > model.context() {
@@ -191,21 +181,21 @@ fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Text>,
         return Err(ApiError::invalid("tokens", message));
     }
     let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
-    Ok(Json(Text { prompt }))
+    Ok(Json(json!({"prompt": prompt})))
 }
 
 /// Of the only model: whoever asks names none.
-pub async fn info(State(app): State<Arc<App>>) -> Result<Json<TokenizerInfo>, ApiError> {
+pub async fn info(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
     let model = app.served()?.find(None)?;
     let description = &model.backbone.description;
     let chat = &description.chat;
-    Ok(Json(TokenizerInfo {
-        tokenizer_class: description.config.family.name(),
-        bos_token: chat.token("bos_token").map(str::to_owned),
-        eos_token: chat.token("eos_token").map(str::to_owned),
-        pad_token: chat.token("pad_token").map(str::to_owned),
-        add_bos_token: description.tokenizer.adds_bos(),
-        chat_template: chat.source.clone(),
-        model_max_length: model.context(),
-    }))
+    Ok(Json(json!({
+        "tokenizer_class": description.config.family.name(),
+        "bos_token": chat.token("bos_token"),
+        "eos_token": chat.token("eos_token"),
+        "pad_token": chat.token("pad_token"),
+        "add_bos_token": description.tokenizer.adds_bos(),
+        "chat_template": chat.source,
+        "model_max_length": model.context(),
+    })))
 }

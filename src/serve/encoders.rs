@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -24,7 +23,8 @@ use crate::encoder::{
     Encoder, EncoderError, EncoderIdentity, EncoderOptions, Reranker, Sequence, Side, output_of,
 };
 
-/// The most tokens of a request: OpenAI's limit.
+/// The most texts of a request, and the most tokens: OpenAI's limits.
+const MOST_TEXTS: usize = 2048;
 pub const MOST_TOKENS: usize = 300_000;
 /// The most bytes that are tokenised for a request: a query is, for each of its documents.
 const MOST_BYTES: usize = MOST_TOKENS * LONGEST_TOKEN;
@@ -39,14 +39,10 @@ pub enum Reader {
 pub struct ServedEncoder {
     pub id: String,
     pub reader: Arc<Reader>,
-    pub identity: EncoderIdentity,
     /// Models with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
-    /// The name of its directory.
-    root: Option<String>,
-    pub is_synthetic: bool,
-    /// The notice that its licence requires wherever the model is used.
-    pub notice: Option<&'static str>,
+    /// In the list of models.
+    pub entry: ModelEntry,
     /// The most tokens that are computed in one go, but for a longer text.
     step_tokens: usize,
     pool: Arc<Pool>,
@@ -94,13 +90,18 @@ impl Reader {
 }
 
 impl ServedEncoder {
-    /// Loads the model of a directory, and starts its thread.
+    /// Loads the model of a directory, and starts its thread. `notice` is what its licence requires wherever the model is used.
     ///
     /// # Errors
     /// A file that is missing or damaged; a machine without room.
-    pub fn open(id: String, options: &EncoderOptions) -> Result<ServedEncoder, Failure> {
+    pub fn open(
+        id: String,
+        options: &EncoderOptions,
+        is_synthetic: bool,
+        notice: Option<&str>,
+    ) -> Result<ServedEncoder, Failure> {
         let output = output_of(&options.directory, options.known)?;
-        let (reader, identity) = match output.is_some_and(|output| output.is_score()) {
+        let (reader, mut identity) = match output.is_some_and(|output| output.is_score()) {
             true => {
                 (Reader::Reranker(Box::new(Reranker::open(options)?)), Reranker::identity(options)?)
             }
@@ -110,161 +111,140 @@ impl ServedEncoder {
                 (Reader::Encoder(Box::new(encoder)), identity)
             }
         };
-        let mut nameless = identity.clone();
-        nameless.name.clear();
-        let sum = sha256(format!("{} {}", json!(nameless), env!("CARGO_PKG_VERSION")));
+        let name = std::mem::take(&mut identity.name);
+        let sum = sha256(format!("{} {}", json!(identity), env!("CARGO_PKG_VERSION")));
+        let fingerprint = format!("wr_{}", &sum[..16]);
+        let mut own = json!(EncoderIdentity { name, ..identity });
+        own["kind"] = json!(reader.kind());
+        own["fingerprint"] = fingerprint.as_str().into();
+        own["synthetic"] = is_synthetic.into();
+        own["notice"] = notice.into();
+        let root = name_of(&options.directory);
         Ok(ServedEncoder {
+            entry: ModelEntry::new(&id, root, Some(reader.max_tokens()), own),
             id,
             reader: Arc::new(reader),
-            identity,
-            fingerprint: format!("wr_{}", &sum[..16]),
-            root: name_of(&options.directory),
-            is_synthetic: false,
-            notice: None,
+            fingerprint,
             step_tokens: options.device.machine().prefill_rows(),
             pool: Pool::start("encoder", 1, || {})?,
         })
     }
-
-    /// The entry in the list of models.
-    pub fn entry(&self) -> ModelEntry {
-        let ServedEncoder { id, reader, identity, root, .. } = self;
-        let mut own = json!(identity);
-        own["kind"] = json!(reader.kind());
-        own["fingerprint"] = self.fingerprint.as_str().into();
-        own["synthetic"] = self.is_synthetic.into();
-        own["notice"] = self.notice.into();
-        ModelEntry::new(id, root.clone(), Some(reader.max_tokens()), own)
-    }
 }
 
-/// Bytes of the longest text that is tokenised for an encoder that reads so many tokens.
-fn longest_text(max_tokens: usize) -> usize {
-    max_tokens.saturating_mul(LONGEST_TOKEN).max(64 << 10)
+/// The texts of a request.
+pub struct Texts<'a> {
+    /// Of no meaning for a reranker.
+    pub side: Side,
+    /// The field that they come in.
+    pub field: &'static str,
+    pub texts: Vec<&'a str>,
+    /// Bytes of what is read beside each of them.
+    pub beside: usize,
+    /// Whether those that are too long are cut.
+    pub truncates: bool,
 }
 
-/// The texts, as the model reads them.
+/// The texts as the model reads them, with their place in the queue.
 pub struct Encoding {
     model: Arc<ServedEncoder>,
-    /// Of no meaning for a reranker.
     side: Side,
-    /// The field that the texts come in.
     field: &'static str,
-    /// Whether texts that are too long are cut.
-    truncates: bool,
     texts: Vec<Sequence>,
-    bytes: usize,
-    pub tokens: usize,
+    tokens: usize,
     /// The places of texts that were cut.
     cut: Vec<usize>,
-    sum: Sum,
-    place: Option<Place>,
+    /// The request's digest.
+    request: String,
+    _place: Place,
     /// Whose turn it is.
     pub caller: u64,
 }
 
 /// What texts become, and what every response says of it.
-#[derive(Serialize, JsonSchema)]
-pub struct OfTexts<T> {
+#[derive(Serialize)]
+struct OfTexts<T> {
     object: &'static str,
     #[serde(flatten)]
     own: T,
     model: String,
-    usage: UsageOfTexts,
+    usage: Value,
     system_fingerprint: String,
-    wardround: OwnOfTexts,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct UsageOfTexts {
-    prompt_tokens: usize,
-    total_tokens: usize,
-}
-
-/// What no other server's responses have: the request's digest, the texts that were cut, and the fields without effect.
-#[derive(Serialize, JsonSchema)]
-struct OwnOfTexts {
-    request: String,
-    truncated: Vec<usize>,
-    ignored: Vec<String>,
+    wardround: Value,
 }
 
 impl Encoding {
-    pub fn new(
-        model: &Arc<ServedEncoder>,
-        side: Side,
-        field: &'static str,
-        truncates: bool,
-    ) -> Encoding {
-        let mut sum = Sum::default();
-        sum.update(format!("{} {side:?}", model.fingerprint).as_bytes());
-        Encoding {
-            model: model.clone(),
-            side,
-            field,
-            truncates,
-            texts: Vec::new(),
-            bytes: 0,
-            tokens: 0,
-            cut: Vec::new(),
-            sum,
-            place: None,
-            caller: 0,
-        }
-    }
-
-    /// Adds the next text, of so many bytes, which `read` tokenises unless it is empty or much too long.
+    /// Tokenises texts, each by `read`, and takes a place in the queue.
     ///
     /// # Errors
-    /// A text that is empty, cannot be read, or is too long; more tokens than a request may have.
-    pub fn add(
-        &mut self,
-        bytes: usize,
-        read: impl FnOnce() -> Result<Sequence, EncoderError>,
-    ) -> Result<(), ApiError> {
-        let place = format!("{}[{}]", self.field, self.texts.len());
-        let too_long = |has: String, limit: usize| {
-            let id = &self.model.id;
-            let message = format!("{place} has {has}; {id} reads {limit} tokens: send it in parts");
-            Err(ApiError::of(Code::ContextLengthExceeded, &place, message))
+    /// A text that is empty, cannot be read, or is too long; more than a request may have; a full queue.
+    pub fn read(
+        app: &App,
+        caller: Option<&Caller>,
+        model: &Arc<ServedEncoder>,
+        asked: &Texts,
+        read: impl Fn(&str) -> Result<Sequence, EncoderError>,
+    ) -> Result<Encoding, ApiError> {
+        let Texts { side, field, ref texts, beside, truncates } = *asked;
+        let too_many = || {
+            let most =
+                format!("1 to {MOST_TEXTS} texts of {MOST_TOKENS} tokens or {MOST_BYTES} bytes");
+            Err(ApiError::invalid(field, format!("{field} is not {most}; send fewer at a time")))
         };
-        let limit = self.model.reader.max_tokens();
-        if bytes == 0 {
-            return Err(ApiError::invalid(&place, format!("{place} is empty")));
+        if !(1..=MOST_TEXTS).contains(&texts.len()) {
+            return too_many();
         }
-        if bytes > longest_text(limit) {
-            return too_long(format!("{bytes} bytes"), limit);
-        }
-        self.bytes += bytes;
-        if self.bytes <= MOST_BYTES {
-            let text = read().map_err(|error| match error {
+        let limit = model.reader.max_tokens();
+        let (mut sequences, mut cut) = (Vec::with_capacity(texts.len()), Vec::new());
+        let (mut bytes, mut tokens, mut sum) = (0, 0, Sum::default());
+        sum.update(format!("{} {side:?}", model.fingerprint).as_bytes());
+        for (index, text) in texts.iter().enumerate() {
+            let place = format!("{field}[{index}]");
+            let too_long = |has: String, limit: usize| {
+                let reads = format!("{} reads {limit} tokens", model.id);
+                let message = format!("{place} has {has}; {reads}: send it in parts");
+                Err(ApiError::of(Code::ContextLengthExceeded, &place, message))
+            };
+            let own = text.len() + beside;
+            if text.trim().is_empty() {
+                return Err(ApiError::invalid(&place, format!("{place} is empty")));
+            }
+            // Before it is tokenised, which takes time.
+            if own > limit.saturating_mul(LONGEST_TOKEN).max(64 << 10) {
+                return too_long(format!("{own} bytes"), limit);
+            }
+            bytes += own;
+            if bytes > MOST_BYTES {
+                return too_many();
+            }
+            let sequence = read(text).map_err(|error| match error {
                 EncoderError::Text { .. } => ApiError::invalid(&place, format!("{place}: {error}")),
                 other => ApiError::new(Code::Internal, other.to_string()),
             })?;
-            if text.left_out() > 0 {
-                if !self.truncates {
-                    let limit = text.tokens().len();
-                    return too_long(format!("{} tokens", limit + text.left_out()), limit);
+            let kept = sequence.tokens().len();
+            if sequence.left_out() > 0 {
+                if !truncates {
+                    return too_long(format!("{} tokens", kept + sequence.left_out()), kept);
                 }
-                self.cut.push(self.texts.len());
+                cut.push(index);
             }
-            self.tokens += text.tokens().len();
-            self.sum.update(format!("{:?}{:?}", text.tokens(), text.segments()).as_bytes());
-            self.texts.push(text);
+            tokens += kept;
+            if tokens > MOST_TOKENS {
+                return too_many();
+            }
+            sum.update(format!("{:?}{:?}", sequence.tokens(), sequence.segments()).as_bytes());
+            sequences.push(sequence);
         }
-        if self.bytes > MOST_BYTES || self.tokens > MOST_TOKENS {
-            let most = format!("{MOST_TOKENS} tokens or {MOST_BYTES} bytes");
-            let message = format!("{} has more than {most}; send fewer at a time", self.field);
-            return Err(ApiError::invalid(self.field, message));
-        }
-        Ok(())
-    }
-
-    /// Takes a place in the queue.
-    pub fn admit(mut self, app: &App, caller: Option<&Caller>) -> Result<Encoding, ApiError> {
-        self.place = Some(app.queue()?.enter(1, self.tokens, caller)?);
-        self.caller = turn(caller);
-        Ok(self)
+        Ok(Encoding {
+            model: model.clone(),
+            side,
+            field,
+            texts: sequences,
+            tokens,
+            cut,
+            request: sum.finish(),
+            _place: app.queue()?.enter(1, tokens, caller)?,
+            caller: turn(caller),
+        })
     }
 
     /// The numbers of each text, with their lines in the audit trail, which gets their sum.
@@ -275,8 +255,8 @@ impl Encoding {
         let about = || About {
             model: self.model.id.clone(),
             fingerprint: self.model.fingerprint.clone(),
-            request: self.sum.clone().finish(),
-            usage: json!(self.used()),
+            request: self.request.clone(),
+            usage: self.used(),
             ..About::default()
         };
         let mut pending = Pending::begin(&app.audit, received, &about()).await?;
@@ -307,25 +287,25 @@ impl Encoding {
                 () = cut(app) => return Err(ApiError::draining()),
             }
         }
-        app.metrics.of_model(&self.model.id).encoded(self.tokens, began.elapsed());
+        app.metrics.ended(&self.model.id, "stop", self.tokens, began.elapsed());
         Ok(computed)
     }
 
-    fn used(&self) -> UsageOfTexts {
-        UsageOfTexts { prompt_tokens: self.tokens, total_tokens: self.tokens }
+    fn used(&self) -> Value {
+        json!({"prompt_tokens": self.tokens, "total_tokens": self.tokens})
     }
 
     pub fn respond(&self, own: impl Serialize, ignored: &[String]) -> Response {
-        let (request, truncated) = (self.sum.clone().finish(), self.cut.clone());
-        let body = OfTexts {
+        let (request, ignored) = (&self.request, listed(ignored));
+        Json(OfTexts {
             object: "list",
             own,
             model: self.model.id.clone(),
             usage: self.used(),
             system_fingerprint: self.model.fingerprint.clone(),
-            wardround: OwnOfTexts { request, truncated, ignored: listed(ignored) },
-        };
-        Json(body).into_response()
+            wardround: json!({"request": request, "truncated": self.cut, "ignored": ignored}),
+        })
+        .into_response()
     }
 }
 

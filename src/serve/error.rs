@@ -3,8 +3,6 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::engine::EngineError;
@@ -82,20 +80,6 @@ pub struct ApiError {
     pub retry_after_s: Option<u64>,
 }
 
-#[derive(Serialize, JsonSchema)]
-pub struct ErrorBody {
-    error: ErrorObject,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct ErrorObject {
-    message: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    param: Option<String>,
-    code: &'static str,
-}
-
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> ApiError {
         ApiError { code, message: message.into(), param: None, retry_after_s: None }
@@ -149,9 +133,10 @@ impl ApiError {
 
     /// The error object of a body or an event.
     pub fn json(&self) -> Value {
-        let ApiError { code, message, param, .. } = self.clone();
-        let error = ErrorObject { message, kind: code.kind(), param, code: code.name() };
-        json!(ErrorBody { error })
+        let ApiError { code, message, param, .. } = self;
+        let error =
+            json!({"message": message, "type": code.kind(), "param": param, "code": code.name()});
+        json!({"error": error})
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a server tells of itself: health, version, and metrics in Prometheus' text format, with vLLM's names behind a prefix.
+//! What a server tells of itself: health, and metrics in Prometheus' text format, with vLLM's names behind a prefix.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::Json;
@@ -22,56 +22,56 @@ use tokio::time::timeout;
 use super::app::App;
 use super::error::{ApiError, Code};
 use super::models::ServedModel;
-use crate::engine::{Completion, EngineSnapshot, EngineStats};
+use crate::engine::{Completion, EngineSnapshot, Timings};
 use crate::record::FinishReason;
 
 /// Labels of a metric and their values.
 type Labels<const N: usize> = [(&'static str, String); N];
 
-/// Metrics by model.
-type Gauges = Family<Labels<2>, Gauge<f64, AtomicU64>>;
-type Counters = Family<Labels<2>, Counter>;
-type Histograms = Family<Labels<2>, Histogram>;
+/// A metric of engines: its name, its kind, what it says, and its value.
+type OfEngine = (&'static str, &'static str, &'static str, fn(&EngineSnapshot) -> f64);
 
-/// A metric's name, its help text, and its value in `T`.
-type Definition<T, V> = (&'static str, &'static str, fn(&T) -> V);
-
-/// The state of an engine.
-const GAUGES: [Definition<EngineSnapshot, f64>; 3] = [
-    ("num_requests_running", "Sequences in the running batch", |now| now.running as f64),
-    ("num_requests_waiting", "Sequences that wait for the batch", |now| now.waiting as f64),
-    ("kv_cache_usage_perc", "Share of the KV cache's pages in use, from 0 to 1", |now| {
+/// What an engine tells of itself; counters count since its start.
+const OF_ENGINES: [OfEngine; 10] = [
+    ("num_requests_running", "gauge", "Sequences in the running batch", |now| now.running as f64),
+    ("num_requests_waiting", "gauge", "Sequences that wait for it", |now| now.waiting as f64),
+    ("kv_cache_usage_perc", "gauge", "Share of the KV cache's pages in use, from 0 to 1", |now| {
         now.pages_in_use as f64 / now.stats.pages.max(1) as f64
     }),
-];
-/// The counters of an engine since its start. The encoder appends `_total`.
-const COUNTERS: [Definition<EngineStats, u64>; 7] = [
-    ("prompt_tokens", "Tokens of prompts", |stats| stats.counts.prompt_tokens),
-    ("generation_tokens", "Tokens generated", |stats| stats.sampled_tokens + stats.forced_tokens),
-    ("forced_tokens", "Generated tokens that a grammar dictated", |stats| stats.forced_tokens),
-    ("prefix_cache_queries", "Tokens looked up in the prefix index", |stats| {
-        stats.counts.prompt_tokens
+    ("prompt_tokens", "counter", "Tokens of prompts", |now| now.stats.counts.prompt_tokens as f64),
+    ("generation_tokens", "counter", "Tokens generated", |now| {
+        (now.stats.sampled_tokens + now.stats.forced_tokens) as f64
     }),
-    ("prefix_cache_hits", "Tokens found in the prefix index", |stats| stats.counts.cached_tokens),
-    ("num_preemptions", "Sequences that gave their pages back", |stats| stats.counts.preemptions),
-    ("requests_cancelled", "Sequences whose client went away", |stats| stats.counts.cancelled),
+    ("forced_tokens", "counter", "Generated tokens that a grammar dictated", |now| {
+        now.stats.forced_tokens as f64
+    }),
+    ("prefix_cache_queries", "counter", "Tokens looked up in the prefix index", |now| {
+        now.stats.counts.prompt_tokens as f64
+    }),
+    ("prefix_cache_hits", "counter", "Tokens found in the prefix index", |now| {
+        now.stats.counts.cached_tokens as f64
+    }),
+    ("num_preemptions", "counter", "Sequences that gave their pages back", |now| {
+        now.stats.counts.preemptions as f64
+    }),
+    ("requests_cancelled", "counter", "Sequences whose client went away", |now| {
+        now.stats.counts.cancelled as f64
+    }),
 ];
 
 /// A name, what it counts, and its buckets.
 type Observed = (&'static str, &'static str, fn() -> Histogram);
 
 /// What is observed of requests.
-const HISTOGRAMS: [Observed; 10] = [
+const HISTOGRAMS: [Observed; 8] = [
     ("time_to_first_token_seconds", "From a request to its first token", seconds),
-    ("inter_token_latency_seconds", "From a token to the next", seconds),
+    ("inter_token_latency_seconds", "From a token to the next, on average of a sequence", seconds),
     ("e2e_request_latency_seconds", "From a request to its end", seconds),
     ("request_queue_time_seconds", "Until the batch took a sequence", seconds),
     ("request_prefill_time_seconds", "From there to the first token", seconds),
     ("request_decode_time_seconds", "From there to the end", seconds),
     ("request_prompt_tokens", "Tokens of a prompt", numbers),
     ("request_generation_tokens", "Tokens of a completion", numbers),
-    ("request_params_n", "Choices that a request asks for", numbers),
-    ("request_params_max_tokens", "Tokens that a request allows", numbers),
 ];
 
 /// Buckets from a millisecond to half an hour.
@@ -85,137 +85,107 @@ fn numbers() -> Histogram {
 }
 
 pub struct Metrics {
+    prefix: String,
     registry: Registry,
-    families: Arc<Families>,
+    histograms: BTreeMap<&'static str, Family<Labels<2>, Histogram>>,
+    succeeded: Family<Labels<3>, Counter>,
+    rejections: Family<Labels<1>, Counter>,
     pub connections: Gauge,
     pub cases: Gauge,
-    rejections: Family<Labels<1>, Counter>,
-}
-
-/// The metrics by model.
-struct Families {
-    /// In the order of [`GAUGES`] and [`COUNTERS`].
-    gauges: [Gauges; 3],
-    counters: [Counters; 7],
-    succeeded: Family<Labels<3>, Counter>,
-    histograms: BTreeMap<&'static str, Histograms>,
-}
-
-pub struct ModelMetrics {
-    labels: Labels<2>,
-    families: Arc<Families>,
 }
 
 impl Metrics {
     /// `prefix`, such as `wardround:`, comes before every name.
     pub fn new(prefix: &str) -> Metrics {
-        let families = Families {
-            gauges: Default::default(),
-            counters: Default::default(),
-            succeeded: Family::default(),
+        let metrics = Metrics {
+            prefix: prefix.to_owned(),
+            registry: Registry::default(),
             histograms: HISTOGRAMS
-                .map(|(name, _, made)| (name, Histograms::new_with_constructor(made)))
+                .map(|(name, _, made)| (name, Family::new_with_constructor(made)))
                 .into(),
+            succeeded: Family::default(),
+            rejections: Family::default(),
+            connections: Gauge::default(),
+            cases: Gauge::default(),
         };
         let mut registry = Registry::default();
-        let f = &families;
         let named = |name: &str| format!("{prefix}{name}");
-        for ((name, help, _), family) in GAUGES.iter().zip(&f.gauges) {
-            registry.register(named(name), *help, family.clone());
-        }
-        for ((name, help, _), family) in COUNTERS.iter().zip(&f.counters) {
-            registry.register(named(name), *help, family.clone());
-        }
-        registry.register(named("request_success"), "Sequences that ended", f.succeeded.clone());
         for (name, help, _) in HISTOGRAMS {
-            registry.register(named(name), help, f.histograms[name].clone());
+            registry.register(named(name), help, metrics.histograms[name].clone());
         }
-        let (connections, cases) = (Gauge::default(), Gauge::default());
-        registry.register(named("connections"), "Open connections", connections.clone());
-        registry.register(named("cases_running"), "Cases of systems at work", cases.clone());
-        let rejections = Family::default();
-        let help = "Requests that were refused or failed";
-        registry.register(named("requests_rejected"), help, Family::clone(&rejections));
-        let families = Arc::new(families);
-        Metrics { registry, families, connections, cases, rejections }
-    }
-
-    pub fn of_model(&self, name: &str) -> ModelMetrics {
-        let labels = [("model_name", name.to_owned()), ("engine", "0".to_owned())];
-        ModelMetrics { labels, families: self.families.clone() }
+        let (succeeded, rejections) = (metrics.succeeded.clone(), metrics.rejections.clone());
+        registry.register(named("request_success"), "Sequences that ended", succeeded);
+        registry.register(named("requests_rejected"), "Requests refused or failed", rejections);
+        registry.register(named("connections"), "Open connections", metrics.connections.clone());
+        registry.register(
+            named("cases_running"),
+            "Cases of systems at work",
+            metrics.cases.clone(),
+        );
+        Metrics { registry, ..metrics }
     }
 
     /// Counts an error response.
     pub fn rejected(&self, code: Code) {
         self.rejections.get_or_create(&[("code", code.name().to_owned())]).inc();
     }
-}
-
-impl ModelMetrics {
-    pub fn first_token(&self, after: Duration) {
-        self.observe("time_to_first_token_seconds", after.as_secs_f64());
-    }
-
-    /// Records the time between the previous tokens and these.
-    pub fn inter_token(&self, after: Duration, tokens: usize) {
-        let each = after.as_secs_f64() / tokens.max(1) as f64;
-        (0..tokens.max(1)).for_each(|_| self.observe("inter_token_latency_seconds", each));
-    }
-
-    /// Records the parameters of a request.
-    pub fn asked(&self, choices: usize, max_tokens: usize) {
-        self.observe("request_params_n", choices as f64);
-        self.observe("request_params_max_tokens", max_tokens as f64);
-    }
-
-    fn observe(&self, what: &str, value: f64) {
-        self.families.histograms[what].get_or_create(&self.labels).observe(value);
-    }
 
     /// Counts a completion that ended.
-    pub fn finished(&self, completion: &Completion, after: Duration) {
-        let timings = &completion.timings;
-        let [model, engine] = self.labels.clone();
-        let finished_reason = match completion.finish_reason {
+    pub fn finished(&self, model: &str, completion: &Completion) {
+        let Timings { queued, prefill, decode } = completion.timings;
+        let usage = completion.usage;
+        let reason = match completion.finish_reason {
             FinishReason::Stop => "stop",
             FinishReason::Length => "length",
             _ => "abort",
         };
-        self.families
-            .succeeded
-            .get_or_create(&[model, engine, ("finished_reason", finished_reason.to_owned())])
-            .inc();
-        self.observe("e2e_request_latency_seconds", after.as_secs_f64());
-        self.observe("request_queue_time_seconds", timings.queued.as_secs_f64());
-        self.observe("request_prefill_time_seconds", timings.prefill.as_secs_f64());
-        self.observe("request_decode_time_seconds", timings.decode.as_secs_f64());
-        self.observe("request_prompt_tokens", completion.usage.prompt_tokens as f64);
-        self.observe("request_generation_tokens", completion.usage.completion_tokens as f64);
+        self.ended(model, reason, usage.prompt_tokens, queued + prefill + decode);
+        let observe = |what: &str, value: f64| self.observe(model, what, value);
+        observe("time_to_first_token_seconds", (queued + prefill).as_secs_f64());
+        observe("request_queue_time_seconds", queued.as_secs_f64());
+        observe("request_prefill_time_seconds", prefill.as_secs_f64());
+        observe("request_decode_time_seconds", decode.as_secs_f64());
+        observe("request_generation_tokens", usage.completion_tokens as f64);
+        let later = usage.completion_tokens.saturating_sub(1);
+        let each = decode.as_secs_f64() / later.max(1) as f64;
+        (0..later).for_each(|_| observe("inter_token_latency_seconds", each));
     }
 
-    /// Counts a request whose texts were encoded.
-    pub fn encoded(&self, tokens: usize, after: Duration) {
-        let [model, engine] = self.labels.clone();
-        let labels = [model, engine, ("finished_reason", "stop".to_owned())];
-        self.families.succeeded.get_or_create(&labels).inc();
-        self.families.counters[0].get_or_create(&self.labels).inc_by(tokens as u64);
-        self.observe("e2e_request_latency_seconds", after.as_secs_f64());
-        self.observe("request_prompt_tokens", tokens as f64);
+    /// Counts a sequence, or the texts of a request to an encoder.
+    pub fn ended(&self, model: &str, reason: &str, prompt_tokens: usize, after: Duration) {
+        let [name, engine] = labels(model);
+        let labels = [name, engine, ("finished_reason", reason.to_owned())];
+        self.succeeded.get_or_create(&labels).inc();
+        self.observe(model, "e2e_request_latency_seconds", after.as_secs_f64());
+        self.observe(model, "request_prompt_tokens", prompt_tokens as f64);
     }
 
-    /// Copies the state of the engine.
-    pub fn engine(&self, snapshot: &EngineSnapshot) {
-        let (families, labels, stats) = (&self.families, &self.labels, &snapshot.stats);
-        for ((_, _, of), family) in GAUGES.iter().zip(&families.gauges) {
-            family.get_or_create(labels).set(of(snapshot));
+    fn observe(&self, model: &str, what: &str, value: f64) {
+        self.histograms[what].get_or_create(&labels(model)).observe(value);
+    }
+
+    /// Everything, in OpenMetrics' text format.
+    fn text(&self, engines: &[(&str, EngineSnapshot)]) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        for (name, kind, help, of) in OF_ENGINES {
+            let name = format!("{}{name}", self.prefix);
+            let end = if kind == "counter" { "_total" } else { "" };
+            writeln!(text, "# HELP {name} {help}.\n# TYPE {name} {kind}")?;
+            for (model, now) in engines {
+                let model = json!(model);
+                writeln!(text, "{name}{end}{{model_name={model},engine=\"0\"}} {}", of(now))?;
+            }
         }
-        for ((_, _, of), family) in COUNTERS.iter().zip(&families.counters) {
-            family.get_or_create(labels).inner().store(of(stats), Relaxed);
-        }
+        encode(&mut text, &self.registry)?;
+        Ok(text)
     }
 }
 
-/// How long to wait for an engine's state between two steps; after that its last figures are used.
+fn labels(model: &str) -> Labels<2> {
+    [("model_name", model.to_owned()), ("engine", "0".to_owned())]
+}
+
+/// How long to wait for an engine's state between two steps; after that it is left out.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
 
 pub async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
@@ -227,32 +197,22 @@ pub async fn live() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-pub async fn version() -> Json<Value> {
-    Json(json!({"version": env!("CARGO_PKG_VERSION")}))
-}
-
 pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
+    let mut engines = Vec::new();
     for model in app.loaded().iter().flat_map(|served| &served.models) {
-        refresh(&app, model).await;
+        engines.extend(snapshot(model).await.map(|now| (&*model.id, now)));
     }
-    let mut text = String::new();
-    encode(&mut text, &app.metrics.registry)
-        .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    let text = app.metrics.text(&engines);
+    let text = text.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// Updates the metrics of a model, if its engine reports its state in time.
-async fn refresh(app: &App, model: &ServedModel) {
+/// The state of a model's engine, if it reports it in time.
+async fn snapshot(model: &ServedModel) -> Option<EngineSnapshot> {
     let (sender, receiver) = oneshot::channel();
-    let tell = Box::new(move |snapshot| {
-        // The receiver may have timed out.
-        let _ = sender.send(snapshot);
-    });
-    if model.backbone.engine.request_snapshot(tell).is_err() {
-        return;
-    }
-    if let Ok(Ok(snapshot)) = timeout(SNAPSHOT_PATIENCE, receiver).await {
-        app.metrics.of_model(&model.id).engine(&snapshot);
-    }
+    // The receiver may have timed out.
+    let tell = Box::new(move |now| drop(sender.send(now)));
+    model.backbone.engine.request_snapshot(tell).ok()?;
+    timeout(SNAPSHOT_PATIENCE, receiver).await.ok()?.ok()
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -178,7 +177,7 @@ pub fn name_of(directory: &std::path::Path) -> Option<String> {
 }
 
 /// What the list of models says of a model, a system, an encoder or a reranker.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize)]
 pub struct ModelEntry {
     id: String,
     object: &'static str,
@@ -186,9 +185,7 @@ pub struct ModelEntry {
     created: u64,
     owned_by: &'static str,
     root: Option<String>,
-    parent: Option<String>,
     max_model_len: Option<usize>,
-    permission: Vec<Value>,
     wardround: Value,
 }
 
@@ -205,27 +202,17 @@ impl ModelEntry {
             created: 0,
             owned_by: "wardround",
             root,
-            parent: None,
             max_model_len,
-            permission: Vec::new(),
             wardround,
         }
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-pub struct ModelList {
-    object: &'static str,
-    data: Vec<ModelEntry>,
-    /// What held of the server's sandbox.
-    wardround: Value,
-}
-
-/// All that answers.
-pub async fn list(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
-    let served = app.served()?;
+/// All that answers, and what held of the server's sandbox.
+pub async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
+    let entries = app.served()?.entries(app.created);
     let wardround = json!({"sandbox": sandbox::held()});
-    Ok(Json(ModelList { object: "list", data: served.entries(app.created), wardround }))
+    Ok(Json(json!({"object": "list", "data": entries, "wardround": wardround})))
 }
 
 /// One of them.
@@ -244,7 +231,7 @@ impl Served {
     fn entries(&self, created: u64) -> Vec<ModelEntry> {
         let models = self.models.iter().map(|model| model.entry());
         let systems = self.systems.iter().map(|system| system.entry());
-        let encoders = self.encoders.iter().map(|encoder| encoder.entry());
+        let encoders = self.encoders.iter().map(|encoder| encoder.entry.clone());
         let all = models.chain(systems).chain(encoders);
         all.map(|entry| ModelEntry { created, ..entry }).collect()
     }

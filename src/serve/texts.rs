@@ -1,40 +1,36 @@
 //! The endpoints of embeddings, in OpenAI's form, and of reranking, in that of Cohere and Jina.
 
 use std::cmp::Ordering;
-use std::slice;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::encoders::{Encoding, Reader, bytes_of};
+use super::encoders::{Encoding, Reader, Texts, bytes_of};
 use super::error::ApiError;
 use super::guard::Caller;
 use super::models::Kind;
-use super::request::fields::{Fields, MOST, Whole, names, request, unknown};
+use super::request::fields::{Fields, request, unknown, within};
 use super::response::reply::new_id;
 use crate::encoder::{Pair, Side, between_0_and_1};
 
-/// The most texts of a request: OpenAI's limit.
-const MOST_TEXTS: usize = 2048;
 /// What a number takes until it is sent: itself, and its digits.
 const NUMBER_BYTES: usize = 4 + 21;
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 pub struct EmbeddingRequest {
     model: Option<String>,
     input: Inputs,
     #[serde(default)]
     input_type: InputType,
     /// The numbers of a vector, which are all of the model's.
-    dimensions: Option<Whole<1, MOST>>,
+    dimensions: Option<usize>,
     #[serde(default)]
     encoding_format: EncodingFormat,
     /// Whether texts that are too long are cut.
@@ -44,7 +40,7 @@ pub struct EmbeddingRequest {
     rest: Fields,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(
     untagged,
     expecting = "is of another type; expected a string or an array of strings; token ids are not taken (LangChain: check_embedding_ctx_length=False)"
@@ -55,7 +51,7 @@ enum Inputs {
 }
 
 /// Which side of a search the texts are on, as the clients of several services write it.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum InputType {
     #[default]
@@ -65,7 +61,7 @@ enum InputType {
     Query,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum EncodingFormat {
     #[default]
@@ -73,24 +69,23 @@ enum EncodingFormat {
     Base64,
 }
 
-#[derive(Serialize, JsonSchema)]
-pub struct Embeddings {
+#[derive(Serialize)]
+struct Embeddings {
     data: Vec<Entry>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Entry {
     object: &'static str,
     index: usize,
     embedding: Embedding,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 enum Embedding {
     Base64(String),
     #[serde(serialize_with = "exactly")]
-    #[schemars(with = "Vec<f32>")]
     Numbers(Vec<f32>),
 }
 
@@ -113,8 +108,8 @@ pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, 
             };
             Entry { object: "embedding", index, embedding }
         });
-        let own = Embeddings { data: data.collect() };
-        let response = encoding.respond(own, &names(&request.rest));
+        let ignored: Vec<String> = request.rest.keys().cloned().collect();
+        let response = encoding.respond(Embeddings { data: data.collect() }, &ignored);
         drop(reserved);
         Ok(response)
     };
@@ -131,35 +126,31 @@ fn begin_embedding(
     let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
     let Reader::Encoder(encoder) = &*model.reader else { return Err(ApiError::failed()) };
     let width = encoder.width();
-    if request.dimensions.is_some_and(|wanted| wanted.count() != width) {
+    if request.dimensions.is_some_and(|wanted| wanted != width) {
         let message = format!("{} makes vectors of {width} numbers", model.id);
         return Err(ApiError::invalid("dimensions", message));
     }
-    let inputs = match &request.input {
-        Inputs::Text(text) => slice::from_ref(text),
-        Inputs::List(texts) => texts,
-    };
-    refuse_count("input", inputs.len())?;
     let side = match request.input_type {
         InputType::Document => Side::Document,
         InputType::Query => Side::Query,
     };
-    let mut encoding = Encoding::new(model, side, "input", request.truncate);
-    for text in inputs {
-        let bytes = if text.trim().is_empty() { 0 } else { text.len() };
-        encoding.add(bytes, || encoder.sequence(side, text))?;
-    }
-    let bytes = inputs.len() * width * NUMBER_BYTES;
-    Ok((encoding.admit(app, caller)?, request, bytes))
+    let texts = match &request.input {
+        Inputs::Text(text) => vec![text.as_str()],
+        Inputs::List(texts) => texts.iter().map(String::as_str).collect(),
+    };
+    let bytes = texts.len() * width * NUMBER_BYTES;
+    let asked = Texts { side, field: "input", texts, beside: 0, truncates: request.truncate };
+    let read = |text: &str| encoder.sequence(side, text);
+    Ok((Encoding::read(app, caller, model, &asked, read)?, request, bytes))
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 pub struct RerankRequest {
     model: Option<String>,
     query: String,
     documents: Vec<Document>,
     /// The best ones that are wanted; all where it is not said.
-    top_n: Option<Whole<1, MOST>>,
+    top_n: Option<usize>,
     return_documents: Option<bool>,
     /// Whether pairs that are too long are cut.
     #[serde(default)]
@@ -168,7 +159,7 @@ pub struct RerankRequest {
     rest: Fields,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "is of another type; expected a string, or an object with `text`")]
 enum Document {
     Text(String),
@@ -193,7 +184,7 @@ impl RerankRequest {
         if request.query.trim().is_empty() {
             return Err(ApiError::invalid("query", "query is empty"));
         }
-        refuse_count("documents", request.documents.len())?;
+        within("top_n", request.top_n.map(|wanted| wanted as f64), 1.0..=f64::from(u32::MAX))?;
         Ok(request)
     }
 
@@ -206,46 +197,23 @@ impl RerankRequest {
                 unknown(&format!("documents[{index}]"), rest).collect()
             }
         });
-        names(&self.rest).into_iter().chain(inside).collect()
+        self.rest.keys().cloned().chain(inside).collect()
     }
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct Ranking {
-    id: String,
-    results: Vec<Ranked>,
-    /// The tokens where Cohere has them.
-    meta: Value,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Ranked {
-    index: usize,
-    relevance_score: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    document: Option<DocumentText>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct DocumentText {
-    text: String,
 }
 
 pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     let ((encoding, request), mut received) = sent.read(&app, begin_ranking).await?;
-    let reserved = received.reserved.take();
+    let _reserved = received.reserved.take();
     let ranked = ranked(&encoding.told(&app, received).await?);
-    let wanted = ranked.into_iter().take(request.top_n.map_or(usize::MAX, Whole::count));
-    let shown = |index: usize| DocumentText { text: request.documents[index].text().to_owned() };
-    let returns = request.return_documents != Some(false);
-    let results = wanted.map(|(index, score)| Ranked {
-        index,
-        relevance_score: f64::from(score),
-        document: returns.then(|| shown(index)),
+    let wanted = ranked.into_iter().take(request.top_n.unwrap_or(usize::MAX));
+    let results = wanted.map(|(index, score)| {
+        let mut result = json!({"index": index, "relevance_score": f64::from(score)});
+        if request.return_documents != Some(false) {
+            result["document"] = json!({"text": request.documents[index].text()});
+        }
+        result
     });
-    let meta = json!({"tokens": {"input_tokens": encoding.tokens}});
-    let own = Ranking { id: new_id("rerank"), results: results.collect(), meta };
-    drop(reserved);
+    let own = json!({"id": new_id("rerank"), "results": results.collect::<Value>()});
     Ok(encoding.respond(own, &request.ignored()))
 }
 
@@ -258,13 +226,12 @@ fn begin_ranking(
     let request = RerankRequest::read(body)?;
     let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
     let Reader::Reranker(reranker) = &*model.reader else { return Err(ApiError::failed()) };
-    let mut encoding = Encoding::new(model, Side::Document, "documents", request.truncate);
-    for text in request.documents.iter().map(Document::text) {
-        let bytes = if text.trim().is_empty() { 0 } else { text.len() + request.query.len() };
-        encoding
-            .add(bytes, || reranker.sequence(&Pair { query: &request.query, title: "", text }))?;
-    }
-    Ok((encoding.admit(app, caller)?, request))
+    let query = request.query.as_str();
+    let texts = request.documents.iter().map(Document::text).collect();
+    let (beside, truncates) = (query.len(), request.truncate);
+    let asked = Texts { side: Side::Document, field: "documents", texts, beside, truncates };
+    let read = |text: &str| reranker.sequence(&Pair { query, title: "", text });
+    Ok((Encoding::read(app, caller, model, &asked, read)?, request))
 }
 
 /// The places of documents and their scores from 0 to 1, the best first, of equal ones the first. The order is that of the model's own numbers,
@@ -273,17 +240,6 @@ fn ranked(scores: &[Vec<f32>]) -> Vec<(usize, f32)> {
     let mut ranked: Vec<(usize, f32)> = scores.iter().flatten().copied().enumerate().collect();
     ranked.sort_by(|(_, one), (_, other)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
     ranked.into_iter().map(|(index, score)| (index, between_0_and_1(score))).collect()
-}
-
-/// Refuses a request without texts, or with too many.
-fn refuse_count(field: &str, count: usize) -> Result<(), ApiError> {
-    match (1..=MOST_TEXTS).contains(&count) {
-        true => Ok(()),
-        false => {
-            let message = format!("{field} has {count} entries; expected 1 to {MOST_TEXTS}");
-            Err(ApiError::invalid(field, message))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -303,12 +259,12 @@ mod tests {
         let asked = asked.unwrap();
         assert!(asked.encoding_format == EncodingFormat::Base64 && !asked.truncate);
         assert!(matches!(asked.input_type, InputType::Query));
-        assert_eq!(asked.dimensions, Some(Whole(8)));
-        assert_eq!(names(&asked.rest), ["user", "zeta"]);
+        assert_eq!(asked.dimensions, Some(8));
+        assert_eq!(asked.rest.keys().collect::<Vec<_>>(), ["user", "zeta"]);
         for (name, value) in [
             ("encoding_format", json!("int8")),
             ("input_type", json!("clustering")),
-            ("dimensions", json!(0)),
+            ("dimensions", json!(-1)),
             ("dimensions", json!("8")),
             ("truncate", json!("END")),
         ] {
@@ -327,12 +283,11 @@ mod tests {
         let asked = ranking(json!({"top_n": 1, "zeta": 2})).unwrap();
         let texts: Vec<&str> = asked.documents.iter().map(Document::text).collect();
         assert_eq!(texts, ["b", "c"]);
-        assert_eq!((asked.return_documents, asked.top_n), (None, Some(Whole(1))));
+        assert_eq!((asked.return_documents, asked.top_n), (None, Some(1)));
         assert_eq!(asked.ignored(), ["zeta", "documents[1].title"]);
         for (change, param) in [
             (json!({"query": " "}), "query"),
             (json!({"query": null}), "query"),
-            (json!({"documents": []}), "documents"),
             (json!({"documents": "b"}), "documents"),
             (json!({"documents": ["b", 3]}), "documents[1]"),
             (json!({"documents": [{"title": "b"}]}), "documents[0]"),

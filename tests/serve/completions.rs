@@ -144,52 +144,6 @@ fn what_lm_eval_reads_is_there_to_the_last_token() {
     assert_eq!(echoed["usage"]["completion_tokens"], 0);
 }
 
-/// Also behind characters that are split over tokens, and control tokens, streamed or not.
-#[test]
-fn an_offset_is_where_its_token_begins_in_the_text() {
-    let server = Server::one(Family::Qwen3, "");
-    let body = |prompt: Value| {
-        json!({"prompt": prompt, "echo": true, "logprobs": 0, "max_tokens": 6, "seed": 3, "ignore_eos": true,
-            "temperature": 1.5})
-    };
-    let text = "<|im_start|>user\n患者 é 🩺 fever<|im_end|>";
-    let ids = server.post("/tokenize", &json!({"prompt": text})).json()["tokens"].clone();
-    for prompt in [json!(text), ids] {
-        let mut body = body(prompt);
-        let whole = server.post("/v1/completions", &body).json()["choices"][0].clone();
-        let told: Vec<char> = whole["text"].as_str().unwrap().chars().collect();
-        let logprobs = &whole["logprobs"];
-        let offsets = logprobs["text_offset"].as_array().unwrap();
-        let tokens = logprobs["tokens"].as_array().unwrap();
-        let mut split = 0;
-        for (token, offset) in tokens.iter().zip(offsets) {
-            let (token, offset) = (token.as_str().unwrap(), offset.as_u64().unwrap() as usize);
-            let rest: String = told[offset..].iter().collect();
-            match token.starts_with("bytes:") {
-                true => split += 1,
-                false => assert!(rest.starts_with(token), "{token} at {offset}: {whole}"),
-            }
-        }
-        assert!(split > 4 && tokens.len() > split, "{whole}");
-        body["stream"] = json!(true);
-        let (events, _) = server.post("/v1/completions", &body).events();
-        let streamed = events.iter().flat_map(|event| {
-            event["choices"][0]["logprobs"]["text_offset"].as_array().cloned().unwrap_or_default()
-        });
-        assert_eq!(&streamed.collect::<Vec<_>>(), offsets);
-        // What follows the prompt alone, in pieces.
-        body["echo"] = json!(false);
-        let (events, _) = server.post("/v1/completions", &body).events();
-        let alone = events.iter().flat_map(|event| {
-            event["choices"][0]["logprobs"]["text_offset"].as_array().cloned().unwrap_or_default()
-        });
-        let alone: Vec<u64> = alone.map(|offset| offset.as_u64().unwrap()).collect();
-        let (before, begun) = (text.chars().count() as u64, offsets.len() - alone.len());
-        let behind = offsets[begun..].iter().map(|offset| offset.as_u64().unwrap() - before);
-        assert_eq!(alone, behind.collect::<Vec<u64>>());
-    }
-}
-
 #[test]
 fn grammars_hold_and_those_that_cannot_be_followed_are_said() {
     let server = Server::one(Family::Qwen3, "");

@@ -15,13 +15,13 @@ mod completions;
 mod container;
 mod durable;
 mod encoders;
+mod endpoints;
 mod ends;
 mod hostile;
 mod identity;
 mod limits;
 mod metrics;
 mod notices;
-mod openapi;
 mod systems;
 mod turns;
 

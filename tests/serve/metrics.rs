@@ -38,8 +38,6 @@ fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
         "request_decode_time_seconds",
         "request_prompt_tokens",
         "request_generation_tokens",
-        "request_params_n",
-        "request_params_max_tokens",
     ] {
         assert!(of_model(&format!("{name}_count")) > 0.0, "{name}");
     }

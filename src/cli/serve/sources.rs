@@ -88,11 +88,10 @@ impl NamedFolder {
     }
 
     fn load(self, device: &Device) -> Result<ServedEncoder, Failure> {
-        let mut loaded = ServedEncoder::open(self.name.clone(), &self.options(device)?)?;
-        loaded.is_synthetic = self.directory.join(synth::MARKER).is_file();
-        loaded.notice =
-            Card::of_directory(&self.directory)?.and_then(|card| card.licence.shown.as_deref());
-        Ok(loaded)
+        let is_synthetic = self.directory.join(synth::MARKER).is_file();
+        let card = Card::of_directory(&self.directory)?;
+        let notice = card.and_then(|card| card.licence.shown.as_deref());
+        ServedEncoder::open(self.name.clone(), &self.options(device)?, is_synthetic, notice)
     }
 }
 

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use axum::Json;
 use axum::extract::State;
 use prometheus_client::metrics::gauge::Gauge;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,16 +24,16 @@ use super::guard::{Caller, turn};
 use super::models::ServedSystem;
 use super::queue::Place;
 use super::request::chat::ChatRequest;
-use super::request::fields::{Seed, listed, request};
+use super::request::fields::{listed, request};
 use super::response::events::{Answering, Started, Work};
-use super::response::reply::{Choice, Delta, Own, Reply, Usage};
+use super::response::reply::{Choice, Own, Reply, Usage};
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, Worked};
 use crate::panel::PanelError;
 use crate::record::{CallLine, Language};
 
-/// The fields that have an effect on a system. Other known fields are listed as ignored, since the system's settings determine sampling.
+/// The fields that have an effect on a system. Others are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
 
 /// What a client asks of a system: the first run of one item.
@@ -44,6 +43,7 @@ struct Ask {
     seed: u64,
     /// The field that has its text.
     param: &'static str,
+    is_stream: bool,
 }
 
 impl Ask {
@@ -127,7 +127,7 @@ pub fn begin(
     }
     let earlier = (0..chat.texts.len() - 1).map(|index| format!("messages[{index}]"));
     let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
-    let ignored: Vec<String> = earlier.chain(without).chain(chat.ignored).collect();
+    let ignored: Vec<String> = earlier.chain(without).chain(chat.inside).collect();
     let last = chat.texts.last().filter(|message| message.role == "user");
     let last = last.ok_or_else(|| {
         let message = "the last message is not the user's; a system is asked by it";
@@ -135,18 +135,19 @@ pub fn begin(
     })?;
     system.refuse_length(&last.content, "messages")?;
     let item = question::item(system.takes(), &last.content)?;
-    let ask = Ask { system, item, seed: app.seed(decoding.seed())?, param: "messages" };
+    let (seed, stream) = (app.seed(decoding.seed())?, decoding.streaming());
+    let ask = Ask { system, item, seed, param: "messages", is_stream: stream.is_some() };
     let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
-    Ok(Started { answering, stream: decoding.streaming() })
+    Ok(Started { answering, stream })
 }
 
 /// Unknown fields are mistakes at an endpoint of our own.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CheckRequest {
+struct CheckRequest {
     text: String,
     system: Option<String>,
-    seed: Option<Seed>,
+    seed: Option<i64>,
     language: Option<String>,
 }
 
@@ -179,8 +180,9 @@ fn begin_check(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<System
     let system = app.served()?.note_system(system.as_deref())?.clone();
     system.refuse_length(&text, "text")?;
     let item = question::note(&text, language, "text")?;
-    let seed = app.seed(seed.map(|seed| seed.0 as u64))?;
-    SystemAnswer::begin(app, Ask { system, item, seed, param: "text" }, &[], caller)
+    let seed = app.seed(seed.map(|seed| seed as u64))?;
+    let ask = Ask { system, item, seed, param: "text", is_stream: false };
+    SystemAnswer::begin(app, ask, &[], caller)
 }
 
 impl SystemAnswer {
@@ -221,23 +223,25 @@ impl Drop for SystemAnswer {
 
 impl Answering for SystemAnswer {
     async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let delta = match self.events.recv().await.ok_or_else(ApiError::failed)? {
-            CaseEvent::Begun => return Ok(vec![Choice::begun(0)]),
-            CaseEvent::Call(call) => {
-                let line = words::line(self.ask.system.takes(), &call);
-                Delta { reasoning_content: Some(line), ..Delta::default() }
-            }
+        let event = self.events.recv().await.ok_or_else(ApiError::failed)?;
+        let is_stream = self.ask.is_stream;
+        let kind = self.ask.system.takes();
+        let choice = match event {
             CaseEvent::Ended(outcome) => {
-                let content = words::content(&self.ask.item, self.worked.insert(outcome?));
-                Delta { content: Some(content), ..Delta::default() }
+                let worked = &*self.worked.insert(outcome?);
+                let content = words::content(&self.ask.item, worked);
+                // The lines of a stream came as calls finished, those of a whole stand in the order of the calls' keys.
+                let before = (!is_stream).then(|| words::reasoning(kind, worked));
+                let all = Choice::of_chat(0, is_stream, content, before.unwrap_or_default());
+                Choice { finish_reason: Some("stop"), ..all }
+            }
+            _ if !is_stream => return Ok(Vec::new()),
+            CaseEvent::Begun => Choice::begun(0),
+            CaseEvent::Call(call) => {
+                Choice::of_chat(0, true, String::new(), words::line(kind, &call))
             }
         };
-        let mut choices = vec![Choice::of_chat(0, delta)];
-        if self.is_done() {
-            let last = Choice::of_chat(0, Delta::default());
-            choices.push(Choice { finish_reason: Some("stop"), ..last });
-        }
-        Ok(choices)
+        Ok(vec![choice])
     }
 
     fn is_done(&self) -> bool {
@@ -265,12 +269,5 @@ impl Answering for SystemAnswer {
     fn output(&self) -> (Value, Value) {
         let outcome = self.worked.as_ref().map(|worked| words::outcome(&self.ask.item, worked));
         (outcome.unwrap_or_default(), Value::Null)
-    }
-
-    /// The calls in the order of their keys, however they ended.
-    fn settle(&self, choice: &mut Choice) {
-        if let (Some(worked), Some(delta)) = (&self.worked, &mut choice.delta) {
-            delta.reasoning_content = Some(words::reasoning(self.ask.system.takes(), worked));
-        }
     }
 }

@@ -1,23 +1,19 @@
 //! Chat completion requests.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{
-    Fields, TextOrList, Whole, agreed, asks_for_nothing, names, parse, take, unknown,
-};
+use super::fields::{Fields, TextOrList, agreed, asks_for_nothing, parse, take, unknown, within};
 use crate::record::Message;
 use crate::serve::error::{ApiError, Code};
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 pub struct ChatRequest {
     pub model: Option<String>,
     messages: Vec<SentMessage>,
     #[serde(default)]
     logprobs: bool,
-    top_logprobs: Option<Whole<0, MOST_LOGPROBS>>,
+    top_logprobs: Option<usize>,
     enable_thinking: Option<bool>,
     #[serde(default)]
     chat_template_kwargs: TemplateArguments,
@@ -33,54 +29,55 @@ pub struct ChatRequest {
     /// The messages as models read them.
     #[serde(skip)]
     pub texts: Vec<Message>,
-    /// Known fields whose value asks for something.
+    /// Fields whose value asks for something.
     #[serde(skip)]
     pub given: Vec<String>,
-    /// Unknown fields.
+    /// Fields that no model has an effect of.
     #[serde(skip)]
-    pub ignored: Vec<String>,
+    pub unknown: Vec<String>,
+    /// The same of inner objects.
+    #[serde(skip)]
+    pub inside: Vec<String>,
 }
 
 impl ChatRequest {
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = parse(body)?;
         // That flag asks for something where it is false.
-        let is_asking = |(name, value): &(&String, &Value)| {
-            !asks_for_nothing(value) || *name == "enable_thinking"
-        };
-        let given = fields.iter().filter(is_asking);
-        let mut given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
+        let given = fields
+            .iter()
+            .filter(|(name, value)| !asks_for_nothing(value) || *name == "enable_thinking");
+        let given = given.map(|(name, _)| name.clone()).collect();
         let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
-        request.decoding = Decoding::take(&mut fields)?;
-        if request.top_logprobs.is_some_and(|top| top.0 > 0) && !request.logprobs {
+        let mut inside = Vec::new();
+        let sent = std::mem::take(&mut request.messages);
+        request.texts = messages(sent, &mut inside)?;
+        request.decoding = Decoding::take(&mut fields, &mut inside)?;
+        within("top_logprobs", request.top_logprobs.map(|top| top as f64), 0.0..=MOST_LOGPROBS)?;
+        if request.top_logprobs.is_some_and(|top| top > 0) && !request.logprobs {
             let message = "top_logprobs is given without logprobs: true";
             return Err(ApiError::invalid("top_logprobs", message));
         }
-        given.retain(|name| !fields.contains_key(name));
-        let mut ignored = names(&fields);
-        request.texts = messages(std::mem::take(&mut request.messages), &mut ignored)?;
-        ignored.append(&mut request.decoding.ignored);
         let TemplateArguments { enable_thinking, rest } = &request.chat_template_kwargs;
-        ignored.extend(unknown("chat_template_kwargs", rest));
+        inside.extend(unknown("chat_template_kwargs", rest));
         let thinks_not = request.reasoning_effort.as_ref().map(|effort| effort == "none");
-        if thinks_not == Some(false) {
-            request.decoding.without_effect.push("reasoning_effort");
-        }
         request.thinks = agreed([
             ("chat_template_kwargs.enable_thinking", *enable_thinking),
             ("enable_thinking", request.enable_thinking),
             ("reasoning_effort", (thinks_not == Some(true)).then_some(false)),
         ])?;
-        Ok(ChatRequest { given, ignored, ..request })
+        let effort = (thinks_not == Some(false)).then(|| "reasoning_effort".to_owned());
+        request.unknown = fields.into_iter().map(|(name, _)| name).chain(effort).collect();
+        Ok(ChatRequest { given, inside, ..request })
     }
 
     /// The number of top log-probabilities for each token; `None` for no log-probabilities.
     pub fn logprobs(&self) -> Option<usize> {
-        self.logprobs.then(|| self.top_logprobs.map_or(0, Whole::count))
+        self.logprobs.then(|| self.top_logprobs.unwrap_or(0))
     }
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TemplateArguments {
     enable_thinking: Option<bool>,
@@ -89,17 +86,15 @@ struct TemplateArguments {
 }
 
 /// A message of a chat.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 struct SentMessage {
     role: Role,
     content: Option<TextOrList<Part>>,
-    #[serde(default)]
-    tool_calls: Value,
     #[serde(flatten)]
     rest: Fields,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Role {
     #[serde(alias = "developer")]
@@ -109,7 +104,7 @@ enum Role {
     Tool,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 struct Part {
     #[serde(rename = "type")]
     kind: PartKind,
@@ -118,13 +113,13 @@ struct Part {
     rest: Fields,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PartKind {
     #[serde(alias = "input_text", alias = "output_text")]
     Text,
-    #[serde(alias = "input_image", alias = "input_audio", alias = "file", alias = "input_file")]
-    ImageUrl,
+    #[serde(other)]
+    Other,
 }
 
 /// The messages as models read them; `ignored` gets their unknown fields, each once.
@@ -135,21 +130,20 @@ fn messages(list: Vec<SentMessage>, ignored: &mut Vec<String>) -> Result<Vec<Mes
     if list.is_empty() {
         return Err(ApiError::invalid("messages", "messages is empty; at least one is needed"));
     }
-    let mut inside = Vec::new();
     let mut read = Vec::with_capacity(list.len());
-    for (index, SentMessage { role, content, tool_calls, rest }) in list.into_iter().enumerate() {
-        let place = format!("messages[{index}]");
-        if !tool_calls.is_null() && !asks_for_nothing(&tool_calls) {
-            return Err(ApiError::unsupported(&format!("{place}.tool_calls")));
+    for (index, SentMessage { role, content, rest }) in list.into_iter().enumerate() {
+        let place = format!("messages[{index}].content");
+        if rest.get("tool_calls").is_some_and(|calls| !calls.is_null() && !asks_for_nothing(calls))
+        {
+            return Err(ApiError::unsupported(&format!("messages[{index}].tool_calls")));
         }
-        let place = format!("{place}.content");
         let content = match content {
             Some(TextOrList::Text(text)) => text,
-            Some(TextOrList::List(parts)) => text_of_parts(&place, parts, &mut inside)?,
+            Some(TextOrList::List(parts)) => text_of_parts(&place, parts, ignored)?,
             None if role == Role::Assistant => String::new(),
             None => return Err(ApiError::missing(&place)),
         };
-        inside.extend(unknown("messages[]", &rest));
+        ignored.extend(unknown("messages[]", &rest));
         let role = match role {
             Role::System => "system",
             Role::User => "user",
@@ -158,9 +152,8 @@ fn messages(list: Vec<SentMessage>, ignored: &mut Vec<String>) -> Result<Vec<Mes
         };
         read.push(Message::new(role, content));
     }
-    inside.sort();
-    inside.dedup();
-    ignored.extend(inside);
+    ignored.sort();
+    ignored.dedup();
     Ok(read)
 }
 
@@ -173,14 +166,11 @@ fn text_of_parts(
     let mut texts = Vec::with_capacity(parts.len());
     for (index, Part { kind, text, rest }) in parts.into_iter().enumerate() {
         let param = format!("{place}[{index}]");
-        match (kind, text) {
-            (PartKind::Text, Some(text)) => texts.push(text),
-            (PartKind::Text, None) => return Err(ApiError::missing(&format!("{param}.text"))),
-            (PartKind::ImageUrl, _) => {
-                let message = format!("{param}: the models here read text alone");
-                return Err(ApiError::of(Code::ImageUnsupported, &param, message));
-            }
+        if kind == PartKind::Other {
+            let message = format!("{param}: the models here read text alone");
+            return Err(ApiError::of(Code::ImageUnsupported, &param, message));
         }
+        texts.push(text.ok_or_else(|| ApiError::missing(&format!("{param}.text")))?);
         ignored.extend(unknown("messages[].content[]", &rest));
     }
     Ok(texts.join("\n"))
@@ -188,7 +178,7 @@ fn text_of_parts(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -253,7 +243,8 @@ mod tests {
         );
         let inner = inner.unwrap();
         assert_eq!(inner.thinks, Some(false));
-        assert_eq!(inner.ignored, ["zeta", "chat_template_kwargs.tone"]);
+        assert_eq!(inner.unknown, ["zeta"]);
+        assert_eq!(inner.inside, ["chat_template_kwargs.tone"]);
         for two in [
             json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false}}),
             json!({"chat_template_kwargs": {"enable_thinking": true}, "reasoning_effort": "none"}),

@@ -1,24 +1,22 @@
 //! Completion requests for plain texts or token ids, without a chat template.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, Whole, names, parse, take};
+use super::fields::{Fields, parse, take, within};
 use crate::serve::error::ApiError;
 
 const MOST_PROMPTS: usize = 256;
 
 /// A text or its token ids, which are used unchanged.
-#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Prompt {
     Text(String),
     Ids(Vec<u32>),
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(
     untagged,
     expecting = "is of another type; expected a string, an array of token ids, or an array of those"
@@ -28,11 +26,12 @@ enum Prompts {
     Several(Vec<Prompt>),
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 pub struct CompletionRequest {
     pub model: Option<String>,
     prompt: Prompts,
-    logprobs: Option<Whole<0, MOST_LOGPROBS>>,
+    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
+    pub logprobs: Option<usize>,
     /// Whether the response repeats the prompt before its completion.
     #[serde(default)]
     pub echo: bool,
@@ -43,7 +42,7 @@ pub struct CompletionRequest {
     /// Its `max_tokens` is always set.
     #[serde(skip)]
     pub decoding: Decoding,
-    /// Unknown fields.
+    /// Fields without effect.
     #[serde(skip)]
     pub ignored: Vec<String>,
 }
@@ -51,21 +50,17 @@ pub struct CompletionRequest {
 impl CompletionRequest {
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = parse(body)?;
-        // Some clients send the flag of chat completions.
-        if fields.get("logprobs") == Some(&Value::Bool(false)) {
-            fields.shift_remove("logprobs");
-        }
-        let request = take(&mut fields, |own: &mut CompletionRequest| &mut own.rest)?;
-        let mut decoding = Decoding::take(&mut fields)?;
+        let mut request = take(&mut fields, |own: &mut CompletionRequest| &mut own.rest)?;
+        let mut inside = Vec::new();
+        request.decoding = Decoding::take(&mut fields, &mut inside)?;
+        within("logprobs", request.logprobs.map(|top| top as f64), 0.0..=MOST_LOGPROBS)?;
         // OpenAI's default.
-        let max_tokens = decoding.max_tokens.get_or_insert(Whole(16)).0;
-        if max_tokens == 0 && !request.echo {
+        if *request.decoding.max_tokens.get_or_insert(16) == 0 && !request.echo {
             let message = "max_tokens is 0 without echo: nothing is asked for";
             return Err(ApiError::invalid("max_tokens", message));
         }
-        let mut ignored = names(&fields);
-        ignored.append(&mut decoding.ignored);
-        Ok(CompletionRequest { decoding, ignored, ..request })
+        request.ignored = fields.into_iter().map(|(name, _)| name).chain(inside).collect();
+        Ok(request)
     }
 
     /// # Errors
@@ -81,16 +76,11 @@ impl CompletionRequest {
         }
         Ok(list)
     }
-
-    /// The number of top log-probabilities for each token; `None` for no log-probabilities.
-    pub fn logprobs(&self) -> Option<usize> {
-        self.logprobs.map(Whole::count)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -121,13 +111,13 @@ mod tests {
         let body = json!({"model": "m", "prompt": [[5, 6, 7]], "echo": true, "logprobs": 1, "max_tokens": 1, "temperature": 0, "seed": 1234});
         let read = read(body).unwrap();
         assert!(read.echo && read.ignored.is_empty());
-        assert_eq!((read.logprobs(), read.decoding.max_tokens()), (Some(1), Some(1)));
+        assert_eq!((read.logprobs, read.decoding.max_tokens), (Some(1), Some(1)));
     }
 
     #[test]
     fn nothing_may_be_generated_only_where_something_else_is_asked_for() {
         assert!(read(json!({"prompt": "a", "max_tokens": 0})).is_err());
         read(json!({"prompt": "a", "max_tokens": 0, "echo": true})).unwrap();
-        assert_eq!(read(json!({"prompt": "a"})).unwrap().decoding.max_tokens(), Some(16));
+        assert_eq!(read(json!({"prompt": "a"})).unwrap().decoding.max_tokens, Some(16));
     }
 }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::fields::{
-    Fields, MOST, Real, Seed, TextOrList, Whole, agreed, asks_for_nothing, take, unknown,
-};
+use super::fields::{Fields, TextOrList, agreed, asks_for_nothing, take, unknown, within};
 use super::format::{self, Format, Guide, ResponseFormat};
 use crate::engine::Sampling;
 use crate::serve::error::{ApiError, Code};
@@ -18,142 +15,111 @@ const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
 const MOST_BIASED: usize = 1024;
 /// The most top log-probabilities of each token.
-pub const MOST_LOGPROBS: i64 = 20;
+pub const MOST_LOGPROBS: f64 = 20.0;
 
 /// The parameters of a completion; `None` if the request does not have the field.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Decoding {
-    temperature: Option<Real<0, MOST>>,
-    top_p: Option<Real<0, 1>>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
     /// 0 and -1 switch it off.
-    top_k: Option<Whole<-1, MOST>>,
-    min_p: Option<Real<0, 1>>,
-    repetition_penalty: Option<Real<0, MOST>>,
-    frequency_penalty: Option<Real<-2, 2>>,
-    presence_penalty: Option<Real<-2, 2>>,
+    top_k: Option<i64>,
+    min_p: Option<f64>,
+    repetition_penalty: Option<f64>,
+    frequency_penalty: Option<f64>,
+    presence_penalty: Option<f64>,
     /// By token ids, as texts.
-    logit_bias: BTreeMap<u32, Real<-100, 100>>,
-    seed: Option<Seed>,
+    pub logit_bias: BTreeMap<u32, f32>,
+    /// A negative one is read as in two's complement.
+    seed: Option<i64>,
     /// The number of completions of each prompt.
-    n: Option<Whole<1, 16>>,
+    n: Option<usize>,
     stop: Option<TextOrList<String>>,
     pub ignore_eos: bool,
-    pub max_tokens: Option<Whole<0, MOST>>,
-    max_completion_tokens: Option<Whole<0, MOST>>,
+    pub max_tokens: Option<usize>,
+    max_completion_tokens: Option<usize>,
     stream: bool,
     stream_options: Option<Streaming>,
     response_format: Option<ResponseFormat>,
     structured_outputs: Option<Guide>,
     #[serde(skip)]
     pub format: Option<Format>,
-    /// Unknown fields of inner objects.
-    #[serde(skip)]
-    pub ignored: Vec<String>,
-    /// Given fields that are known and have no effect.
-    #[serde(skip)]
-    pub without_effect: Vec<&'static str>,
     #[serde(flatten)]
     rest: Fields,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Streaming {
-    /// Whether a last chunk has the usage.
-    pub include_usage: Option<bool>,
+#[derive(Clone, Debug, Deserialize)]
+struct Streaming {
+    include_usage: Option<bool>,
     #[serde(flatten)]
     rest: Fields,
 }
 
 impl Decoding {
+    /// Takes its fields; `ignored` gets those that are passed over.
+    ///
     /// # Errors
     /// What is known and not supported; values that no model can be asked for.
-    pub fn take(fields: &mut Fields) -> Result<Decoding, ApiError> {
-        let mut decoding = take(fields, |own: &mut Decoding| &mut own.rest)?;
-        let (first, second) = (decoding.response_format.take(), decoding.structured_outputs.take());
-        decoding.format = format::only(first, second, &mut decoding.ignored)?;
-        decoding.refuse_unsupported(fields)?;
-        let newer = decoding.max_completion_tokens;
-        decoding.max_tokens =
-            agreed([("max_completion_tokens", newer), ("max_tokens", decoding.max_tokens)])?;
-        decoding.check()?;
-        if let Some(options) = &decoding.stream_options {
-            decoding.ignored.extend(unknown("stream_options", &options.rest));
+    pub fn take(fields: &mut Fields, ignored: &mut Vec<String>) -> Result<Decoding, ApiError> {
+        let mut own = take(fields, |own: &mut Decoding| &mut own.rest)?;
+        own.format =
+            format::only(own.response_format.take(), own.structured_outputs.take(), ignored)?;
+        refuse_unsupported(fields)?;
+        own.max_tokens = agreed([
+            ("max_completion_tokens", own.max_completion_tokens),
+            ("max_tokens", own.max_tokens),
+        ])?;
+        own.check()?;
+        if let Some(options) = &own.stream_options {
+            ignored.extend(unknown("stream_options", &options.rest));
         }
-        Ok(decoding)
+        Ok(own)
     }
 
     /// What the types of the fields do not say.
     fn check(&self) -> Result<(), ApiError> {
-        let invalid = |name: &str, message: String| Err(ApiError::invalid(name, message));
-        let top_p = self.top_p.map(|share| share.0);
-        let penalty = self.repetition_penalty.map(|penalty| penalty.0);
-        for (name, value) in [("top_p", top_p), ("repetition_penalty", penalty)] {
-            if value.is_some_and(|value| value <= 0.0) {
-                return invalid(name, format!("{name} is not a number above 0"));
-            }
+        let (positive, most) = (f64::from(f32::MIN_POSITIVE), f64::from(u32::MAX));
+        within("temperature", self.temperature, 0.0..=most)?;
+        within("top_p", self.top_p, positive..=1.0)?;
+        within("top_k", self.top_k.map(|k| k as f64), -1.0..=most)?;
+        within("min_p", self.min_p, 0.0..=1.0)?;
+        within("repetition_penalty", self.repetition_penalty, positive..=most)?;
+        within("frequency_penalty", self.frequency_penalty, -2.0..=2.0)?;
+        within("presence_penalty", self.presence_penalty, -2.0..=2.0)?;
+        within("n", self.n.map(|n| n as f64), 1.0..=16.0)?;
+        within("logit_bias", Some(self.logit_bias.len() as f64), 0.0..=MOST_BIASED as f64)?;
+        for bias in self.logit_bias.values() {
+            within("logit_bias", Some((*bias).into()), -100.0..=100.0)?;
         }
-        let count = self.stops().len();
-        if count > MOST_STOPS {
-            return invalid("stop", format!("stop has {count}; at most {MOST_STOPS} are taken"));
-        }
-        if self.stops().iter().any(|stop| !(1..=MOST_STOP_BYTES).contains(&stop.len())) {
-            let message = format!("stop has a text that is not of 1 to {MOST_STOP_BYTES} bytes");
-            return invalid("stop", message);
+        let stops = self.stops();
+        let is_bounded = |stop: &String| (1..=MOST_STOP_BYTES).contains(&stop.len());
+        if stops.len() > MOST_STOPS || !stops.iter().all(is_bounded) {
+            let message = format!(
+                "stop is more than {MOST_STOPS} texts, or one is not of 1 to {MOST_STOP_BYTES} bytes"
+            );
+            return Err(ApiError::invalid("stop", message));
         }
         if self.stream_options.is_some() && !self.stream {
             let message = "stream_options is given without stream: true";
             return Err(ApiError::of(Code::StreamOptions, "stream_options", message));
         }
-        let count = self.logit_bias.len();
-        if count > MOST_BIASED {
-            let most = format!("at most {MOST_BIASED} are taken");
-            return invalid("logit_bias", format!("logit_bias has {count} entries; {most}"));
-        }
-        Ok(())
-    }
-
-    /// Refuses parameters that are not supported, unless their value asks for nothing. Notes what is passed over: another server would show
-    /// tools to the model, which is not to call any.
-    fn refuse_unsupported(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
-        let calls_none = fields.get("tool_choice").is_some_and(|choice| choice == "none");
-        for name in UNSUPPORTED.split(' ') {
-            let Some(value) = fields.shift_remove(name) else { continue };
-            match name {
-                "add_generation_prompt" if value == true => {}
-                _ if asks_for_nothing(&value) && name != "add_generation_prompt" => {}
-                "tools" if calls_none => self.without_effect.push(name),
-                "tool_choice" if value == "none" || value == "auto" => {}
-                "function_call" if value == "none" => {}
-                "best_of" if value.as_f64() == Some(self.n() as f64) => {}
-                "length_penalty" if value.as_f64() == Some(1.0) => {}
-                "min_tokens" if value.as_f64() == Some(0.0) => {}
-                "modalities" if value == json!(["text"]) => {}
-                _ => return Err(ApiError::unsupported(name)),
-            }
-        }
-        let without_effect = WITHOUT_EFFECT.into_iter();
-        let given = without_effect.filter(|name| fields.shift_remove(*name).is_some());
-        self.without_effect.extend(given);
         Ok(())
     }
 
     pub fn n(&self) -> usize {
-        self.n.map_or(1, Whole::count)
+        self.n.unwrap_or(1)
     }
 
     pub fn seed(&self) -> Option<u64> {
-        self.seed.map(|seed| seed.0 as u64)
+        self.seed.map(|seed| seed as u64)
     }
 
-    pub fn max_tokens(&self) -> Option<usize> {
-        self.max_tokens.map(Whole::count)
-    }
-
-    /// How the response is streamed; `None` for a whole one.
-    pub fn streaming(&self) -> Option<Streaming> {
-        self.stream.then(|| self.stream_options.clone().unwrap_or_default())
+    /// Whether a stream's last chunk has the usage; `None` where the response is whole.
+    pub fn streaming(&self) -> Option<bool> {
+        let options = self.stream_options.as_ref();
+        let has_usage = options.is_some_and(|options| options.include_usage == Some(true));
+        self.stream.then_some(has_usage)
     }
 
     pub fn stops(&self) -> &[String] {
@@ -164,32 +130,23 @@ impl Decoding {
         }
     }
 
-    /// Sorted by token id.
-    pub fn biases(&self) -> Vec<(u32, f32)> {
-        self.logit_bias.iter().map(|(id, bias)| (*id, bias.0)).collect()
-    }
-
     /// The sampling parameters; those not given are the model's defaults.
     pub fn sampling(&self, defaults: Sampling) -> Sampling {
-        let on = |value: Option<f32>, default: Option<f32>, off: f32| match value {
-            Some(value) => Some(value).filter(|value| *value != off),
+        let on = |value: Option<f64>, default: Option<f32>, off: f32| match value {
+            Some(value) => Some(value as f32).filter(|value| *value != off),
             None => default,
         };
         Sampling {
-            temperature: self.temperature.map_or(defaults.temperature, |given| given.0),
+            temperature: self.temperature.map_or(defaults.temperature, |given| given as f32),
             top_k: match self.top_k {
-                Some(k) => u32::try_from(k.0).ok().filter(|k| *k > 0),
+                Some(k) => u32::try_from(k).ok().filter(|k| *k > 0),
                 None => defaults.top_k,
             },
-            top_p: on(self.top_p.map(|share| share.0), defaults.top_p, 1.0),
-            min_p: on(self.min_p.map(|share| share.0), defaults.min_p, 0.0),
-            repetition_penalty: on(
-                self.repetition_penalty.map(|penalty| penalty.0),
-                defaults.repetition_penalty,
-                1.0,
-            ),
-            frequency_penalty: on(self.frequency_penalty.map(|penalty| penalty.0), None, 0.0),
-            presence_penalty: on(self.presence_penalty.map(|penalty| penalty.0), None, 0.0),
+            top_p: on(self.top_p, defaults.top_p, 1.0),
+            min_p: on(self.min_p, defaults.min_p, 0.0),
+            repetition_penalty: on(self.repetition_penalty, defaults.repetition_penalty, 1.0),
+            frequency_penalty: on(self.frequency_penalty, None, 0.0),
+            presence_penalty: on(self.presence_penalty, None, 0.0),
         }
     }
 
@@ -198,14 +155,30 @@ impl Decoding {
         if index == 0 {
             return seed;
         }
-        let mut hasher = Sha256::new();
-        hasher.update(seed.to_le_bytes());
-        hasher.update((index as u64).to_le_bytes());
-        let sum = hasher.finalize();
-        let mut low = [0; 8];
-        low.copy_from_slice(&sum[..8]);
-        u64::from_le_bytes(low) & SEED_BITS
+        let sum = Sha256::digest([seed.to_le_bytes(), (index as u64).to_le_bytes()].concat());
+        sum.first_chunk().map_or(0, |low| u64::from_le_bytes(*low)) & SEED_BITS
     }
+}
+
+/// Refuses parameters that are not supported, unless their value asks for nothing. Tools that are not to be called, which another server would
+/// show to the model, are left as what nobody knows is.
+fn refuse_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
+    let calls_none = fields.get("tool_choice").is_some_and(|choice| choice == "none");
+    for name in UNSUPPORTED.split(' ') {
+        let Some(value) = fields.shift_remove(name) else { continue };
+        let asks = match name {
+            "add_generation_prompt" => value != true,
+            "tool_choice" => value != "none" && value != "auto",
+            "modalities" => value != json!(["text"]),
+            _ => !asks_for_nothing(&value),
+        };
+        match name {
+            "tools" if asks && calls_none => drop(fields.insert(name.to_owned(), value)),
+            _ if asks => return Err(ApiError::unsupported(name)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// 53 bits, which every JSON parser preserves.
@@ -217,10 +190,6 @@ const UNSUPPORTED: &str = "tools tool_choice functions function_call audio suffi
     guided_json guided_regex guided_choice guided_grammar guided_json_object min_tokens stop_token_ids prompt_logprobs return_token_ids \
     return_tokens_as_token_ids cache_salt continue_final_message add_generation_prompt";
 
-/// What is taken and has no effect.
-const WITHOUT_EFFECT: [&str; 6] =
-    ["user", "metadata", "store", "service_tier", "parallel_tool_calls", "prediction"];
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -229,18 +198,23 @@ mod tests {
     use super::*;
 
     fn decoding(body: Value) -> Result<Decoding, ApiError> {
-        Decoding::take(&mut parse(body.to_string().as_bytes()).unwrap())
+        Ok(with_rest(body)?.0)
+    }
+
+    fn with_rest(body: Value) -> Result<(Decoding, Fields), ApiError> {
+        let mut fields = parse(body.to_string().as_bytes()).unwrap();
+        Ok((Decoding::take(&mut fields, &mut Vec::new())?, fields))
     }
 
     #[test]
     fn values_at_their_neutral_place_are_accepted_and_others_refused_by_name() {
-        let neutral = json!({"tools": [], "functions": null, "best_of": 2, "n": 2, "length_penalty": 1.0, "use_beam_search": false,
-            "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null, "min_tokens": 0,
+        let neutral = json!({"tools": [], "functions": null, "n": 2, "use_beam_search": false,
+            "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null,
             "add_generation_prompt": true, "continue_final_message": false});
         assert_eq!(decoding(neutral).unwrap().n(), 2);
         let tool = json!([{"type": "function"}]);
-        let read = decoding(json!({"tools": tool, "tool_choice": "none", "user": "a"})).unwrap();
-        assert_eq!(read.without_effect, ["tools", "user"]);
+        let (_, rest) = with_rest(json!({"tools": tool, "tool_choice": "none"})).unwrap();
+        assert_eq!(rest.keys().collect::<Vec<_>>(), ["tools"]);
         for (name, value) in [
             ("tool_choice", json!("required")),
             ("tools", tool),
@@ -300,10 +274,10 @@ mod tests {
         );
         let read = read.unwrap();
         assert_eq!(read.stops(), ["b"]);
-        assert_eq!((read.seed(), read.max_tokens()), (Some(u64::MAX), Some(5)));
+        assert_eq!((read.seed(), read.max_tokens), (Some(u64::MAX), Some(5)));
         let usual = Sampling { top_k: Some(3), ..read.sampling(Sampling::default()) };
         assert_eq!(read.sampling(usual).top_k, None);
-        assert_eq!(read.biases(), [(3, 1.5), (7, -100.0)]);
+        assert_eq!(read.logit_bias, BTreeMap::from([(3, 1.5), (7, -100.0)]));
         let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
         assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
@@ -316,8 +290,9 @@ mod tests {
         assert_eq!(error.code, Code::StreamOptions);
         let read =
             decoding(json!({"stream": true, "stream_options": {"include_usage": true}})).unwrap();
-        assert_eq!(read.streaming().unwrap().include_usage, Some(true));
-        assert!(decoding(json!({"stream": false})).unwrap().streaming().is_none());
+        assert_eq!(read.streaming(), Some(true));
+        assert_eq!(decoding(json!({"stream": true})).unwrap().streaming(), Some(false));
+        assert_eq!(decoding(json!({"stream": false})).unwrap().streaming(), None);
     }
 
     #[test]

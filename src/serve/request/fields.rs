@@ -1,11 +1,10 @@
 //! The fields of a JSON body, which typed structs take: what a type refuses becomes an error of the API, and what no type knows is listed.
 
-use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error, Unexpected};
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Number, Value};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::data::json;
 use crate::serve::error::{ApiError, Code};
@@ -92,80 +91,8 @@ fn refused(place: &str, problem: &str) -> ApiError {
 /// How the error of a value of none of several types begins.
 const OTHER_TYPE: &str = "is of another type";
 
-/// The bound of what has none.
-pub const MOST: i64 = u32::MAX as i64;
-
-/// A whole number within these bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Whole<const LOW: i64, const HIGH: i64>(pub i64);
-
-/// A seed; negative ones are read as in two's complement.
-pub type Seed = Whole<{ i64::MIN }, { i64::MAX }>;
-
-impl<const LOW: i64, const HIGH: i64> Whole<LOW, HIGH> {
-    pub fn count(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl<'de, const LOW: i64, const HIGH: i64> Deserialize<'de> for Whole<LOW, HIGH> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = Number::deserialize(deserializer)?;
-        // Some clients write whole numbers as 16.0.
-        let float = number.as_f64().filter(|_| number.is_f64());
-        let whole = match float {
-            Some(float) if float.fract() == 0.0 && float.abs() < 2f64.powi(53) => {
-                Some(float as i64)
-            }
-            Some(float) => {
-                return Err(D::Error::invalid_type(Unexpected::Float(float), &"a whole number"));
-            }
-            None => number.as_i64(),
-        };
-        whole.filter(|whole| (LOW..=HIGH).contains(whole)).map(Whole).ok_or_else(|| {
-            let expected = format!("a whole number from {LOW} to {HIGH}");
-            D::Error::custom(format_args!("is {number}; expected {expected}"))
-        })
-    }
-}
-
-impl<const LOW: i64, const HIGH: i64> JsonSchema for Whole<LOW, HIGH> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("Whole{LOW}To{HIGH}").into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "minimum": LOW, "maximum": HIGH})
-    }
-}
-
-/// A number within these bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Real<const LOW: i64, const HIGH: i64>(pub f32);
-
-impl<'de, const LOW: i64, const HIGH: i64> Deserialize<'de> for Real<LOW, HIGH> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = Number::deserialize(deserializer)?;
-        let within = number.as_f64().filter(|real| (LOW as f64..=HIGH as f64).contains(real));
-        within.map(|real| Real(real as f32)).ok_or_else(|| {
-            let expected = format!("a number from {LOW} to {HIGH}");
-            D::Error::custom(format_args!("is {number}; expected {expected}"))
-        })
-    }
-}
-
-impl<const LOW: i64, const HIGH: i64> JsonSchema for Real<LOW, HIGH> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("Real{LOW}To{HIGH}").into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "number", "minimum": LOW, "maximum": HIGH})
-    }
-}
-
 /// A text, or a list.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(
     untagged,
     expecting = "is of another type; expected a string, or an array of what it may hold"
@@ -175,9 +102,17 @@ pub enum TextOrList<T> {
     List(Vec<T>),
 }
 
-/// The names of fields.
-pub fn names(fields: &Fields) -> Vec<String> {
-    fields.keys().cloned().collect()
+/// # Errors
+/// A number that is given and not within these bounds.
+pub fn within(name: &str, value: Option<f64>, bounds: RangeInclusive<f64>) -> Result<(), ApiError> {
+    match value.filter(|value| !bounds.contains(value)) {
+        None => Ok(()),
+        Some(value) => {
+            let (low, high) = bounds.into_inner();
+            let message = format!("{name} is {value}; expected a number from {low} to {high}");
+            Err(ApiError::invalid(name, message))
+        }
+    }
 }
 
 /// The names of the unknown fields of an inner object, without those that ask for nothing.
@@ -238,8 +173,8 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     struct Numbers {
-        whole: Option<Whole<0, 20>>,
-        real: Option<Real<0, 1>>,
+        whole: Option<u32>,
+        real: Option<f32>,
         list: Option<TextOrList<bool>>,
         #[serde(flatten)]
         rest: Fields,
@@ -264,9 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_by_type_and_range() {
-        let (numbers, _) = read(r#"{"whole": 16.0, "real": 1}"#).unwrap();
-        assert_eq!((numbers.whole, numbers.real), (Some(Whole(16)), Some(Real(1.0))));
+    fn values_are_read_by_type_and_range() {
+        let (numbers, rest) = read(r#"{"whole": 16, "real": 1, "zeta": 2, "eta": null}"#).unwrap();
+        assert_eq!((numbers.whole, numbers.real), (Some(16), Some(1.0)));
+        assert_eq!(rest.keys().collect::<Vec<_>>(), ["zeta"]);
         let none = read(r#"{"whole": null}"#).unwrap().0;
         assert!(none.whole.is_none() && none.list.is_none());
         for (body, code, name) in [
@@ -279,8 +215,9 @@ mod tests {
             let error = read(body).unwrap_err();
             assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(name)), "{body}");
         }
-        let error = read(r#"{"real": 3}"#).unwrap_err();
-        assert_eq!(error.message, "real is 3; expected a number from 0 to 1");
+        let within = |value| within("real", Some(value), 0.0..=1.0);
+        assert!(within(1.0).is_ok());
+        assert_eq!(within(3.0).unwrap_err().message, "real is 3; expected a number from 0 to 1");
     }
 
     /// Prompts stand in no error, and so in no log.
@@ -296,12 +233,6 @@ mod tests {
             assert!(!error.message.contains("pain"), "{}", error.message);
             assert!(!error.message.contains("chest"), "{}", error.message);
         }
-    }
-
-    #[test]
-    fn what_nobody_takes_is_left_over() {
-        let (numbers, rest) = read(r#"{"whole": 3, "zeta": 2, "eta": null}"#).unwrap();
-        assert_eq!((numbers.whole, names(&rest)), (Some(Whole(3)), vec!["zeta".to_owned()]));
     }
 
     #[test]

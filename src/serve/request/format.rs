@@ -1,6 +1,5 @@
 //! The fields that say what a text looks like: OpenAI's `response_format`, and vLLM's `structured_outputs`.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,7 +18,7 @@ pub struct Format {
     pub grammar: Grammar,
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct ResponseFormat {
     #[serde(rename = "type")]
     kind: Kind,
@@ -28,7 +27,7 @@ pub struct ResponseFormat {
     rest: Fields,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
     Text,
@@ -36,7 +35,7 @@ enum Kind {
     JsonSchema,
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct NamedSchema {
     schema: Option<Value>,
     #[serde(flatten)]
@@ -44,7 +43,7 @@ struct NamedSchema {
 }
 
 /// One of vLLM's forms.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guide {
     Json(Value),
@@ -65,40 +64,34 @@ pub fn only(
 ) -> Result<Option<Format>, ApiError> {
     let first = response_format.map(|format| format.read(ignored)).transpose()?.flatten();
     let second = structured_outputs.map(Guide::read).transpose()?;
-    match (first, second) {
-        (Some(Format { field: first, .. }), Some(Format { field: second, .. })) => {
-            let message =
-                format!("{first} and {second} both say what the text looks like; give one");
-            Err(ApiError::invalid(second, message))
-        }
-        (first, second) => Ok(first.or(second)),
+    if let (Some(_), Some(Format { field, .. })) = (&first, &second) {
+        let message =
+            format!("response_format and {field} both say what the text looks like; give one");
+        return Err(ApiError::invalid(field, message));
     }
+    Ok(first.or(second))
 }
 
 impl ResponseFormat {
     fn read(self, ignored: &mut Vec<String>) -> Result<Option<Format>, ApiError> {
         const INNER: &str = "response_format.json_schema";
+        let field = "response_format";
         // Other servers take it beside `json_object`.
         if self.rest.get("schema").is_some_and(|schema| !schema.is_null()) {
-            let field = "response_format.schema";
-            let message = format!("{field} is not supported; {INNER}.schema is its place");
-            return Err(ApiError::of(Code::UnsupportedParameter, field, message));
+            return Err(ApiError::unsupported("response_format.schema"));
         }
-        ignored.extend(unknown("response_format", &self.rest));
+        ignored.extend(unknown(field, &self.rest));
         if self.kind != Kind::JsonSchema {
             ignored.extend(self.json_schema.map(|_| INNER.to_owned()));
-            let field = "response_format";
             let is_object = self.kind == Kind::JsonObject;
             return Ok(is_object.then_some(Format { field, grammar: Grammar::JsonObject }));
         }
-        let own = self.json_schema.map(|own| (own.schema, own.rest));
-        let (schema, mut rest) = own.unwrap_or_default();
+        let NamedSchema { schema, mut rest } = self.json_schema.unwrap_or_default();
         // What it is called, and that it is kept to, which it is without.
         rest.retain(|name, _| name != "name" && name != "strict");
         ignored.extend(unknown(INNER, &rest));
-        let missing = || ApiError::missing("response_format.json_schema.schema");
-        let format = json_schema(INNER, &schema.ok_or_else(missing)?)?;
-        Ok(Some(Format { field: "response_format", ..format }))
+        let schema = schema.ok_or_else(|| ApiError::missing("response_format.json_schema.schema"));
+        Ok(Some(Format { field, ..json_schema(INNER, &schema?)? }))
     }
 }
 
@@ -118,9 +111,9 @@ impl Guide {
                     let message = format!("{field} has no choice, or an empty one");
                     return Err(ApiError::invalid(field, message));
                 }
-                let alternatives: Vec<String> =
+                let choices: Vec<String> =
                     choices.iter().map(|choice| json!(choice).to_string()).collect();
-                let lark = format!("start: {}", alternatives.join(" | "));
+                let lark = format!("start: {}", choices.join(" | "));
                 bounded(field, MOST_SCHEMA_BYTES, lark, Grammar::Lark)
             }
         }
@@ -160,8 +153,9 @@ mod tests {
 
     fn with_ignored(body: Value) -> Result<(Option<Grammar>, Vec<String>), ApiError> {
         let mut fields = parse(body.to_string().as_bytes()).unwrap();
-        let read = Decoding::take(&mut fields)?;
-        Ok((read.format.map(|format| format.grammar), read.ignored))
+        let mut ignored = Vec::new();
+        let read = Decoding::take(&mut fields, &mut ignored)?;
+        Ok((read.format.map(|format| format.grammar), ignored))
     }
 
     #[test]

@@ -1,22 +1,21 @@
 //! What a model answers: submits the requests of all choices to the engine, and makes chunks of its events.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::choice::{ChoiceText, Delta, ThinkEnd, refuse_broken};
+use super::choice::{ChoiceText, Delta, ThinkEnd, TokenEntry, refuse_broken};
 use super::events::{Answering, Started};
-use super::logprobs::{self, ListWriter, Lists, Offset};
-use super::reply::{self, Choice, Logprobs, Own, Reply};
+use super::logprobs;
+use super::reply::{self, Choice, Own, Reply};
 use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request::digest;
 use crate::record::{FinishReason, Usage};
 use crate::serve::app::App;
 use crate::serve::error::{ApiError, too_long};
 use crate::serve::guard::{Caller, turn};
-use crate::serve::metrics::ModelMetrics;
+use crate::serve::metrics::Metrics;
 use crate::serve::models::ServedModel;
 use crate::serve::queue::Place;
 use crate::serve::request::decoding::Decoding;
@@ -25,73 +24,45 @@ use crate::serve::request::fields::listed;
 /// The most log-probabilities of a response.
 const MOST_LOGPROB_ENTRIES: usize = 1 << 17;
 
-/// The endpoint of a response.
-pub enum Form {
-    /// A grammar applies, and stops count, after the end of the thinking.
-    Chat {
-        think_end: Option<ThinkEnd>,
-    },
-    Text {
-        echoed: Option<Vec<String>>,
-    },
-}
-
-impl Form {
-    fn think_end(&self) -> Option<&ThinkEnd> {
-        match self {
-            Form::Chat { think_end } => think_end.as_ref(),
-            Form::Text { .. } => None,
-        }
-    }
-}
-
 /// The completions to generate, with tokenised prompts.
 pub struct Wanted {
     pub model: Arc<ServedModel>,
+    pub is_chat: bool,
     /// Each gets `decoding.n` completions.
     pub prompts: Vec<Vec<u32>>,
+    /// The texts of prompts that are repeated before their completions.
+    pub echoed: Option<Vec<String>>,
     pub decoding: Decoding,
-    pub form: Form,
+    /// Of a model that thinks first: a grammar applies, and stops count, after the end of its thinking.
+    pub think_end: Option<ThinkEnd>,
     /// The number of top log-probabilities for each token of the completion.
     pub logprobs: Option<usize>,
     /// The number of top log-probabilities for each token of a prompt that is echoed.
     pub prompt_logprobs: Option<usize>,
+    /// Fields of the request that have no effect.
+    pub ignored: Vec<String>,
 }
 
 /// A response and its choices. Requests of choices that have not ended are cancelled on drop.
 pub struct Answer {
     head: Reply,
     wanted: Wanted,
-    /// Fields of the request that had no effect.
-    ignored: Vec<String>,
     seed: u64,
     /// The digest of the requests of all choices: equal digests mean equal completions.
     digest: String,
     /// Ordered by prompt, then by sample.
     choices: Vec<ChoiceState>,
-    begun_at: Instant,
-    metrics: ModelMetrics,
-    events: UnboundedReceiver<ChoiceEvent>,
+    metrics: Arc<Metrics>,
+    events: UnboundedReceiver<(usize, Event)>,
     _place: Place,
     _handles: Vec<RequestHandle>,
-}
-
-struct ChoiceEvent {
-    choice: usize,
-    at: Instant,
-    event: Event,
 }
 
 struct ChoiceState {
     text: ChoiceText,
     /// What is not sent yet.
     kept: Delta,
-    /// Behind what was sent, for `text_offset`.
-    offset: Offset,
-    /// Whether its prompt was already echoed.
-    is_echoed: bool,
     done: Option<Box<Completion>>,
-    last_at: Option<Instant>,
 }
 
 impl Wanted {
@@ -99,12 +70,7 @@ impl Wanted {
     ///
     /// # Errors
     /// A prompt that leaves no room, a grammar that does not compile, a full queue, an engine that died.
-    pub fn begin(
-        self,
-        app: &App,
-        mut ignored: Vec<String>,
-        caller: Option<&Caller>,
-    ) -> Result<Started<Answer>, ApiError> {
+    pub fn begin(self, app: &App, caller: Option<&Caller>) -> Result<Started<Answer>, ApiError> {
         let Wanted { model, prompts, decoding, .. } = &self;
         let samples = decoding.n();
         let tokens: usize = prompts.iter().map(Vec::len).sum::<usize>() * samples;
@@ -122,14 +88,10 @@ impl Wanted {
         let mut requests = Vec::with_capacity(prompts.len() * samples);
         for prompt in prompts {
             for sample in 0..samples {
-                let mut request = self.request(prompt, Decoding::seed_of_choice(seed, sample))?;
-                (request.salt, request.caller) = (salt, turn);
-                requests.push(request);
+                let request = self.request(prompt, Decoding::seed_of_choice(seed, sample))?;
+                requests.push(Request { salt, caller: turn, ..request });
             }
         }
-        let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
-        let metrics = app.metrics.of_model(&model.id);
-        metrics.asked(samples, most);
         let digests: Vec<String> =
             requests.iter().map(|request| digest(identity, request)).collect();
         let digest = match digests.as_slice() {
@@ -137,12 +99,9 @@ impl Wanted {
             several => crate::digest::sha256(several.join(" ")),
         };
         let choice = |_: &Request| ChoiceState {
-            text: ChoiceText::new(self.form.think_end().cloned()),
+            text: ChoiceText::new(self.think_end.clone()),
             kept: Delta::default(),
-            offset: Offset::default(),
-            is_echoed: false,
             done: None,
-            last_at: None,
         };
         let choices = requests.iter().map(choice).collect();
         let (sender, events) = unbounded_channel();
@@ -151,21 +110,17 @@ impl Wanted {
             let sender = sender.clone();
             let on_event = move |event: Event| {
                 // If the receiver is gone, so is the handle, and the engine cancels the request.
-                let _ = sender.send(ChoiceEvent { choice, at: Instant::now(), event });
+                let _ = sender.send((choice, event));
             };
             handles.push(engine.submit_with(request, Box::new(on_event))?);
         }
-        ignored.extend(decoding.without_effect.iter().map(ToString::to_string));
         let stream = decoding.streaming();
-        let is_chat = matches!(self.form, Form::Chat { .. });
         let answering = Answer {
-            head: Reply::new(is_chat, &model.id, &model.fingerprint),
-            ignored: listed(&ignored),
+            head: Reply::new(self.is_chat, &model.id, &model.fingerprint),
             seed,
             digest,
             choices,
-            begun_at: Instant::now(),
-            metrics,
+            metrics: app.metrics.clone(),
             events,
             _place: place,
             _handles: handles,
@@ -179,7 +134,7 @@ impl Wanted {
         let Wanted { model, prompts, decoding, .. } = self;
         let count = |prompt: &Vec<u32>| {
             let room = model.context().saturating_sub(prompt.len());
-            let generated = decoding.max_tokens().unwrap_or(room).min(room);
+            let generated = decoding.max_tokens.unwrap_or(room).min(room);
             let of_completion = self.logprobs.map_or(0, |top| generated * (top + 1));
             let of_prompt = self.prompt_logprobs.map_or(0, |top| prompt.len() * (top + 1));
             decoding.n() * (of_completion + of_prompt)
@@ -200,34 +155,34 @@ impl Wanted {
     fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
         let Wanted { model, decoding, .. } = self;
         let vocabulary = model.backbone.description.config.vocab_size;
-        let logit_bias = decoding.biases();
-        if let Some((id, _)) = logit_bias.iter().find(|(id, _)| *id as usize >= vocabulary) {
+        // Sorted by token id.
+        let logit_bias: Vec<(u32, f32)> =
+            decoding.logit_bias.iter().map(|(id, bias)| (*id, *bias)).collect();
+        if let Some((id, _)) = logit_bias.last().filter(|(id, _)| *id as usize >= vocabulary) {
             let most = vocabulary - 1;
             let message = format!("logit_bias has token {id}; the model's tokens end at {most}");
             return Err(ApiError::invalid("logit_bias", message));
         }
         let context = model.context();
         let room = context.saturating_sub(prompt.len());
-        if room == 0 && decoding.max_tokens() != Some(0) {
-            return Err(too_long(prompt.len(), decoding.max_tokens().unwrap_or(1), context));
+        if room == 0 && decoding.max_tokens != Some(0) {
+            return Err(too_long(prompt.len(), decoding.max_tokens.unwrap_or(1), context));
         }
-        let asked = decoding.max_tokens().unwrap_or(room);
         let generation = &model.backbone.description.generation;
         let strings = decoding.stops().to_vec();
         // Where a model thinks first, what the request names ends the answer; the model's own tokens end the whole.
-        let constrain_after = self.form.think_end().map(|end| end.id);
+        let constrain_after = self.think_end.as_ref().map(|end| end.id);
         let after = constrain_after.filter(|_| !strings.is_empty());
         let ids = if decoding.ignore_eos { Vec::new() } else { generation.eos_ids.clone() };
+        let constraint = decoding.format.clone();
         Ok(Request {
             tokens: prompt.to_vec(),
             sampling: decoding.sampling(generation.sampling),
             seed,
-            constraint: decoding
-                .format
-                .clone()
+            constraint: constraint
                 .map(|format| Constraint { grammar: format.grammar, after: constrain_after }),
             stop: Stop { ids, strings, after },
-            max_tokens: asked.min(room),
+            max_tokens: decoding.max_tokens.unwrap_or(room).min(room),
             logit_bias,
             logprobs: self.logprobs,
             forced_logprobs: self.logprobs.is_some(),
@@ -236,101 +191,64 @@ impl Wanted {
             ..Request::default()
         })
     }
+
+    /// The log-probabilities of an echoed prompt come last, so that it is sent with its completion.
+    fn is_in_parts(&self) -> bool {
+        self.decoding.streaming().is_some() && self.echoed.is_none()
+    }
 }
 
 impl Answer {
-    /// The chunk of an event, if it brings one.
-    fn take(&mut self, told: ChoiceEvent) -> Result<Option<Choice>, ApiError> {
-        let ChoiceEvent { choice: index, at, event } = told;
-        let metrics = &self.metrics;
-        let choice = &mut self.choices[index];
-        let mut delta = match event {
+    /// What an event brings to be sent, if anything.
+    fn take(&mut self, index: usize, event: Event) -> Result<Option<Choice>, ApiError> {
+        let Answer { wanted, choices, metrics, .. } = self;
+        let choice = &mut choices[index];
+        match event {
             Event::Admitted { .. } => {
-                let is_chat = matches!(self.wanted.form, Form::Chat { .. });
-                return Ok(is_chat.then(|| Choice::begun(index)));
+                let begins = wanted.is_chat && wanted.is_in_parts();
+                return Ok(begins.then(|| Choice::begun(index)));
             }
             Event::Piece { text, tokens, logprobs } => {
-                match choice.last_at.replace(at) {
-                    Some(last) => metrics.inter_token(at - last, tokens.len()),
-                    None => metrics.first_token(at - self.begun_at),
-                }
-                choice.text.take(&text, &tokens, logprobs)
+                choice.kept.add(choice.text.take(&text, &tokens, logprobs));
             }
             Event::Done(completion) => {
                 let completion = completion?;
-                metrics.finished(&completion, at - self.begun_at);
-                let format = self.wanted.decoding.format.as_ref().map_or("", |format| format.field);
+                metrics.finished(&wanted.model.id, &completion);
+                let format = wanted.decoding.format.as_ref().map_or("", |format| format.field);
                 refuse_broken(&completion, format)?;
+                choice.kept.add(choice.text.finish());
                 choice.done = Some(completion);
-                choice.text.finish()
             }
-        };
-        let is_done = choice.done.is_some();
-        // The log-probabilities of an echoed prompt come last.
-        let echoes = matches!(self.wanted.form, Form::Text { echoed: Some(_) });
-        if echoes && self.wanted.logprobs.is_some() {
-            choice.kept.add(delta);
-            if !is_done {
-                return Ok(None);
-            }
-            delta = std::mem::take(&mut choice.kept);
         }
-        let is_empty = delta.content.is_empty() && delta.reasoning.is_empty();
-        if is_empty && delta.entries.is_empty() && !is_done {
+        let has_more = wanted.is_in_parts() && !choice.kept.is_empty();
+        if choice.done.is_none() && !has_more {
             return Ok(None);
         }
+        let kept = std::mem::take(&mut choice.kept);
         let finish_reason = self.finish_reason(index);
-        Ok(Some(Choice { finish_reason, ..self.chunk(index, delta) }))
+        Ok(Some(Choice { finish_reason, ..self.said(index, kept) }))
     }
 
-    fn chunk(&mut self, index: usize, delta: Delta) -> Choice {
-        let Delta { reasoning, content, entries } = delta;
-        let Wanted { model, prompts, decoding, form, logprobs, .. } = &self.wanted;
+    fn said(&self, index: usize, Delta { reasoning, content, entries }: Delta) -> Choice {
+        let Wanted { model, prompts, decoding, echoed, logprobs, is_chat, .. } = &self.wanted;
         let tokenizer = &model.backbone.description.tokenizer;
-        match form {
-            Form::Chat { .. } => {
-                let said = |text: String| Some(text).filter(|text| !text.is_empty());
-                let (content, reasoning_content) = (said(content), said(reasoning));
-                let delta = reply::Delta { role: None, content, reasoning_content };
-                let logprobs = logprobs.map(|_| logprobs::chat(tokenizer, &entries));
-                Choice { logprobs, ..Choice::of_chat(index, delta) }
-            }
-            Form::Text { echoed } => {
-                let prompt = index / decoding.n();
-                let choice = &mut self.choices[index];
-                let echo = echoed
-                    .as_ref()
-                    .filter(|_| !choice.is_echoed)
-                    .map(|texts| texts[prompt].as_str());
-                let mut lists = Lists::default();
-                let mut writer = ListWriter {
-                    tokenizer,
-                    top: logprobs.unwrap_or(0),
-                    offset: std::mem::take(&mut choice.offset),
-                };
-                if let Some(text) = echo {
-                    let ids = &prompts[prompt];
-                    writer.offset = Offset::of_prompt(text, &tokenizer.decode_shown(ids));
-                    let done = choice.done.as_ref();
-                    let found = done.map_or(&[][..], |done| &done.prompt_logprobs);
-                    let found = found.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-                    for (id, found) in ids.iter().zip(found) {
-                        writer.add_shown(&mut lists, *id, found);
-                    }
-                    writer.offset = Offset::behind(text);
-                }
-                for entry in &entries {
-                    writer.add(&mut lists, entry.id, entry.logprobs.as_ref());
-                }
-                (choice.offset, choice.is_echoed) = (writer.offset, true);
-                Choice {
-                    index,
-                    text: Some(format!("{}{content}", echo.unwrap_or_default())),
-                    logprobs: logprobs.map(|_| Logprobs::Text(lists)),
-                    ..Choice::default()
-                }
-            }
+        if *is_chat {
+            let logprobs = logprobs.map(|_| logprobs::chat(tokenizer, &entries));
+            let is_stream = decoding.streaming().is_some();
+            return Choice { logprobs, ..Choice::of_chat(index, is_stream, content, reasoning) };
         }
+        let prompt = index / decoding.n();
+        let (mut text, mut of_all) = (content, entries);
+        if let Some(echoed) = echoed {
+            text.insert_str(0, &echoed[prompt]);
+            let mut found = self.choices[index].done.iter().flat_map(|done| &done.prompt_logprobs);
+            let entry =
+                |id: &u32| TokenEntry { id: *id, logprobs: found.next().cloned().flatten() };
+            let before: Vec<TokenEntry> = prompts[prompt].iter().map(entry).collect();
+            of_all.splice(0..0, before);
+        }
+        let logprobs = logprobs.map(|most| logprobs::text(tokenizer, most, &of_all));
+        Choice { index, text: Some(text), logprobs, ..Choice::default() }
     }
 
     fn finish_reason(&self, index: usize) -> Option<&'static str> {
@@ -344,8 +262,8 @@ impl Answering for Answer {
         let mut told = Some(self.events.recv().await.ok_or_else(ApiError::failed)?);
         let mut chunks = Vec::new();
         // Events that have arrived meanwhile are sent together.
-        while let Some(event) = told {
-            chunks.extend(self.take(event)?);
+        while let Some((choice, event)) = told {
+            chunks.extend(self.take(choice, event)?);
             told = self.events.try_recv().ok();
         }
         Ok(chunks)
@@ -379,7 +297,7 @@ impl Answering for Answer {
         Own {
             seed: self.seed as i64,
             request: self.digest.clone(),
-            ignored: self.ignored.clone(),
+            ignored: listed(&self.wanted.ignored),
             item: None,
             record: None,
         }

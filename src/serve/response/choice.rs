@@ -29,6 +29,10 @@ impl Delta {
         self.content += &next.content;
         self.entries.extend(next.entries);
     }
+
+    pub fn is_empty(&self) -> bool {
+        self.content.is_empty() && self.reasoning.is_empty() && self.entries.is_empty()
+    }
 }
 
 /// The token that ends a model's reasoning.

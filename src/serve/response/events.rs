@@ -1,6 +1,5 @@
 //! Sends what answers a request: whole, or as server-sent events with keep-alive comments in between.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,6 @@ use super::reply::{Choice, Own, Reply, Usage};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::{About, Pending, Received};
 use crate::serve::error::ApiError;
-use crate::serve::request::decoding::Streaming;
 
 /// The interval of keep-alive comments; proxies close connections that are silent for long.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -28,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What answers a request: a model, or a system. Dropping it stops the work.
 pub trait Answering: Send + 'static {
-    /// What comes next of the choices, a chunk each; none where the work has but begun. Cancel-safe.
+    /// What comes next of the choices: of a stream a chunk each, else each choice once, as a whole. Cancel-safe.
     fn next(&mut self) -> impl Future<Output = Result<Vec<Choice>, ApiError>> + Send;
 
     fn is_done(&self) -> bool;
@@ -43,15 +41,13 @@ pub trait Answering: Send + 'static {
 
     /// What came out so far, for the audit trail; and how each choice finished.
     fn output(&self) -> (Value, Value);
-
-    /// What the choice of a whole response says otherwise than the sum of its chunks.
-    fn settle(&self, _choice: &mut Choice) {}
 }
 
-/// A request that is read and has its place in the queue, and how its answer is sent.
+/// A request that is read and has its place in the queue.
 pub struct Started<A> {
     pub answering: A,
-    pub stream: Option<Streaming>,
+    /// Whether the last chunk of its stream has the usage; `None` where the answer is sent whole.
+    pub stream: Option<bool>,
 }
 
 impl<A: Answering> Started<A> {
@@ -59,7 +55,7 @@ impl<A: Answering> Started<A> {
     pub async fn respond(self, app: &Arc<App>, received: Received) -> Result<Response, ApiError> {
         let mut work = Work::begin(app, self.answering, received).await?;
         match self.stream {
-            Some(options) => Ok(work.streamed(options)),
+            Some(has_usage) => Ok(work.streamed(has_usage)),
             None => {
                 let choices = work.finish().await?;
                 let answering = &work.answering;
@@ -90,24 +86,16 @@ impl<A: Answering> Work<A> {
 
     /// Waits until every choice has ended.
     pub async fn finish(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let mut choices: BTreeMap<usize, Choice> = BTreeMap::new();
+        let mut choices = Vec::new();
         while !self.answering.is_done() {
             let next = tokio::select! {
                 next = self.answering.next() => next,
                 () = cut(&self.app) => Err(ApiError::draining()),
             };
-            for choice in self.told(next).await? {
-                match choices.get_mut(&choice.index) {
-                    Some(before) => before.add(choice),
-                    None => drop(choices.insert(choice.index, choice)),
-                }
-            }
+            choices.extend(self.told(next).await?);
         }
-        let settled = choices.into_values().map(|mut choice| {
-            self.answering.settle(&mut choice);
-            choice.whole()
-        });
-        Ok(settled.collect())
+        choices.sort_by_key(|choice| choice.index);
+        Ok(choices)
     }
 
     /// The same, once the audit trail has the end, where these are the last ones.
@@ -121,9 +109,9 @@ impl<A: Answering> Work<A> {
         })
     }
 
-    fn streamed(self, options: Streaming) -> Response {
+    fn streamed(self, has_usage: bool) -> Response {
         let streamed =
-            Streamed { work: self, options, is_over: false, writes: 0, last: Instant::now() };
+            Streamed { work: self, has_usage, is_over: false, writes: 0, last: Instant::now() };
         let events = stream::unfold(streamed, |mut streamed| async move {
             let event = streamed.event().await?;
             streamed.work.pending.sent(&event);
@@ -153,7 +141,7 @@ fn about(answering: &impl Answering) -> About {
 
 struct Streamed<A> {
     work: Work<A>,
-    options: Streaming,
+    has_usage: bool,
     is_over: bool,
     writes: usize,
     last: Instant,
@@ -193,7 +181,7 @@ impl<A: Answering> Streamed<A> {
         let (head, is_done) = (answering.head(), answering.is_done());
         let chunks = choices.into_iter().map(|choice| head.chunk(vec![choice]));
         let mut chunks: Vec<Reply> = chunks.collect();
-        if is_done && self.options.include_usage == Some(true) {
+        if is_done && self.has_usage {
             chunks.push(Reply { usage: Some(answering.used()), ..head.chunk(Vec::new()) });
         }
         if let Some(last) = chunks.last_mut().filter(|_| is_done) {

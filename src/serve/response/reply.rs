@@ -1,17 +1,16 @@
-//! What is sent: whole, or as the chunks of a stream, of which the whole is the sum.
+//! What is sent: whole, or as the chunks of a stream.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::logprobs::{Lists, TokenLogprob};
+use super::logprobs::Logprobs;
 use crate::record;
 
 /// A completion, or a chunk of one.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Reply {
     pub id: String,
     pub object: &'static str,
@@ -26,15 +25,15 @@ pub struct Reply {
     pub wardround: Option<Own>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Choice {
     pub index: usize,
     /// Of a whole chat.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
+    pub message: Option<Said>,
     /// Of a chunk of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delta: Option<Delta>,
+    pub delta: Option<Said>,
     /// Of a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -42,17 +41,9 @@ pub struct Choice {
     pub finish_reason: Option<&'static str>,
 }
 
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Message {
-    role: &'static str,
-    content: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<String>,
-    refusal: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct Delta {
+/// What is said in a chat.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Said {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,14 +52,7 @@ pub struct Delta {
     pub reasoning_content: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Logprobs {
-    Chat { content: Vec<TokenLogprob>, refusal: Option<String> },
-    Text(Lists),
-}
-
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Usage {
     pub prompt_tokens: usize,
     pub completion_tokens: usize,
@@ -77,12 +61,12 @@ pub struct Usage {
     pub completion_tokens_details: ReasoningTokens,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct CachedTokens {
     pub cached_tokens: usize,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReasoningTokens {
     pub reasoning_tokens: usize,
 }
@@ -100,7 +84,7 @@ impl Usage {
 }
 
 /// What no other server's responses have: the seed, the request's digest, the fields without effect; of a system its item and record.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Own {
     pub seed: i64,
     pub request: String,
@@ -136,60 +120,35 @@ impl Reply {
         }
     }
 
+    pub fn is_chat(&self) -> bool {
+        self.object == "chat.completion"
+    }
+
     /// A chunk with these choices.
     pub fn chunk(&self, choices: Vec<Choice>) -> Reply {
-        let is_chat = self.object == "chat.completion";
-        let object = if is_chat { "chat.completion.chunk" } else { self.object };
+        let object = if self.is_chat() { "chat.completion.chunk" } else { self.object };
         Reply { object, choices, ..self.clone() }
     }
 }
 
 impl Choice {
-    /// A chunk of a chat's choice.
-    pub fn of_chat(index: usize, delta: Delta) -> Choice {
-        Choice { index, delta: Some(delta), ..Choice::default() }
-    }
-
     /// The first chunk of a chat's choice.
     pub fn begun(index: usize) -> Choice {
         let (role, content) = (Some("assistant"), Some(String::new()));
-        Choice::of_chat(index, Delta { role, content, ..Delta::default() })
+        let delta = Some(Said { role, content, reasoning_content: None });
+        Choice { index, delta, ..Choice::default() }
     }
 
-    /// Adds the next chunk of the same choice.
-    pub fn add(&mut self, next: Choice) {
-        let push = |own: &mut String, next: String| own.push_str(&next);
-        add(&mut self.text, next.text, push);
-        add(&mut self.delta, next.delta, |own, next| {
-            add(&mut own.content, next.content, push);
-            add(&mut own.reasoning_content, next.reasoning_content, push);
-        });
-        add(&mut self.logprobs, next.logprobs, |own, next| match (own, next) {
-            (Logprobs::Chat { content, .. }, Logprobs::Chat { content: next, .. }) => {
-                content.extend(next);
-            }
-            (Logprobs::Text(own), Logprobs::Text(next)) => own.add(next),
-            _ => {}
-        });
-        self.finish_reason = next.finish_reason.or(self.finish_reason);
-    }
-
-    /// The choice of a whole response, which is the sum of its chunks.
-    pub fn whole(mut self) -> Choice {
-        self.message = self.delta.take().map(|delta| Message {
-            role: "assistant",
-            content: delta.content.unwrap_or_default(),
-            reasoning_content: delta.reasoning_content,
-            refusal: None,
-        });
-        self
-    }
-}
-
-fn add<T>(own: &mut Option<T>, next: Option<T>, join: impl FnOnce(&mut T, T)) {
-    match (own, next) {
-        (Some(own), Some(next)) => join(own, next),
-        (own @ None, next) => *own = next,
-        (Some(_), None) => {}
+    /// The next chunk of a chat's choice, or the whole.
+    pub fn of_chat(index: usize, is_stream: bool, content: String, reasoning: String) -> Choice {
+        let unless_empty = |text: String| Some(text).filter(|text| !text.is_empty());
+        let reasoning_content = unless_empty(reasoning);
+        if is_stream {
+            let delta = Said { role: None, content: unless_empty(content), reasoning_content };
+            return Choice { index, delta: Some(delta), ..Choice::default() };
+        }
+        let role = Some("assistant");
+        let message = Said { role, content: Some(content), reasoning_content };
+        Choice { index, message: Some(message), ..Choice::default() }
     }
 }
