@@ -14,8 +14,8 @@ use crate::data::Format;
 use crate::experiment::whole_file;
 use crate::prompts::fill;
 use crate::record::{Parse, Stage};
-use crate::systems::case::Step;
-use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::case::{One, Step};
+use crate::systems::decoding::Decoding;
 use crate::systems::form;
 use crate::systems::mediqa_corr::words;
 use crate::systems::messages::messages;
@@ -54,16 +54,17 @@ impl Keywords {
             let decoding =
                 Decoding { record_chars: corrected.chars().count().max(1), ..Decoding::default() };
             let keywords = form::array(decoding.string(), 1, MOST);
-            let shape = Shape::record(vec![("keywords", keywords)]);
-            let step = Step::new(Stage::Aside, 0, "keywords", shape);
+            let grammar = form::record(vec![("keywords", keywords)]);
+            let step = Step::new(Stage::Aside, 0, "keywords", grammar);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
-            let asked =
-                case.ask(call, |text, finish_reason| words(text, finish_reason, "keywords", MOST))?;
+            let asked = case.ask(call, |text, finish_reason| {
+                One::of("words", words(text, finish_reason, "keywords", MOST))
+            })?;
             Ok(match asked.call.parse {
                 Parse::Refused | Parse::Unread => Vec::new(),
                 // A keyword must occur in the gold correction.
                 Parse::Ok | Parse::Repaired | Parse::Fallback => {
-                    named(&asked.value.words, corrected)
+                    named(&asked.value.said, corrected)
                 }
             })
         })?;

@@ -17,7 +17,7 @@ use crate::record::{Parse, Stage};
 use crate::systems::case::Step;
 use crate::systems::decoding::Decoding;
 use crate::systems::messages::{messages, numbered};
-use crate::systems::reading::reply::Passage;
+use crate::systems::reading::reply::passage;
 
 const AGENT: &str = "reasons";
 
@@ -78,12 +78,12 @@ impl Reasons {
         };
         let found = self.ask.ask(&asking, |case| {
             let values = [("note", numbered(case.item)), ("gold", gold(case.item))];
-            let shape = Decoding::default().passage();
-            let step = Step::new(Stage::Aside, 0, "reason", shape);
+            let grammar = Decoding::default().passage();
+            let step = Step::new(Stage::Aside, 0, "reason", grammar);
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
-            let asked = case.ask(call, |text, _| Passage::said(text))?;
+            let asked = case.ask(call, |text, _| passage(text))?;
             let is_read = !matches!(asked.call.parse, Parse::Refused | Parse::Unread);
-            Ok(Some(asked.value.text).filter(|text| is_read && !mentions_gold(text)))
+            Ok(Some(asked.value.said).filter(|text| is_read && !mentions_gold(text)))
         })?;
         let total = found.len();
         let reasons: BTreeMap<String, String> =

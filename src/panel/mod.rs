@@ -84,10 +84,9 @@ pub struct Call {
     pub max_tokens: Option<usize>,
     /// A path or a URL; only remote members take images.
     pub image: Option<String>,
-    /// Constrains the completion under [`DecodingMode::Grammar`]; `None`: any text.
+    /// Constrains the completion under [`DecodingMode::Grammar`]; `None`: any text. Under [`DecodingMode::Json`] one by a schema is a JSON
+    /// object.
     pub grammar: Option<Grammar>,
-    /// Whether the completion is a JSON object under [`DecodingMode::Json`].
-    pub is_json: bool,
 }
 
 /// A call and its answer, which nobody has read yet.
@@ -310,7 +309,6 @@ mod tests {
             max_tokens: None,
             image: None,
             grammar: None,
-            is_json: false,
         };
         let answers = panel.answers(agents.iter().enumerate().map(call));
         answers.map(|answered| answered.ok().map(|answered| answered.answer.said.text)).collect()

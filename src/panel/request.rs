@@ -68,7 +68,9 @@ impl Panel {
     pub(super) fn grammar(&self, call: &Call) -> Option<Grammar> {
         match self.settings.decoding {
             DecodingMode::Grammar => call.grammar.clone(),
-            DecodingMode::Json => call.is_json.then_some(Grammar::JsonObject),
+            DecodingMode::Json => {
+                matches!(call.grammar, Some(Grammar::JsonSchema(_))).then_some(Grammar::JsonObject)
+            }
             DecodingMode::Text => None,
         }
     }

@@ -2,7 +2,7 @@
 //! field's name stands in one place.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 /// What was read of a call's text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,13 +40,11 @@ impl Reply {
         Reply(serde_json::to_value(read).unwrap_or(Value::Null))
     }
 
-    /// Moves the fields that nothing in the reply says below `assumed`, so that no record says what its reply does not.
-    pub fn set_apart(&mut self, names: &[&str]) {
+    /// Moves a field that nothing in the reply says below `assumed`, so that no record says what its reply does not.
+    pub fn set_apart(&mut self, name: &str) {
         let Some(fields) = self.0.as_object_mut() else { return };
-        let apart = names.iter().filter_map(|name| fields.shift_remove_entry(*name));
-        let apart: Map<String, Value> = apart.collect();
-        if !apart.is_empty() {
-            fields.insert(ASSUMED.to_owned(), apart.into());
+        if let Some(value) = fields.shift_remove(name) {
+            fields.insert(ASSUMED.to_owned(), json!({ name: value }));
         }
     }
 
@@ -180,8 +178,6 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     impl std::ops::Index<&str> for Reply {
@@ -232,10 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_assumed_stands_apart_in_its_order() {
+    fn what_is_assumed_stands_apart() {
         let mut reply = Reply::of(json!({"agree": true, "text": "", "fields": []}));
-        reply.set_apart(&["fields", "agree", "missing"]);
-        let expected = json!({"text": "", "assumed": {"fields": [], "agree": true}});
+        reply.set_apart("agree");
+        reply.set_apart("missing");
+        let expected = json!({"text": "", "fields": [], "assumed": {"agree": true}});
         assert_eq!(reply.as_value().to_string(), expected.to_string());
     }
 }

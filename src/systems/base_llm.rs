@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::data::Note;
-use crate::record::{FinishReason, Parse};
+use crate::record::{FinishReason, Grammar, Parse};
 use crate::systems::case::Record;
-use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::decoding::Decoding;
 use crate::systems::file::form::{CHANGED, most_similar};
 use crate::systems::messages::numbers;
 use crate::systems::reading::correction::{change, corrected};
@@ -30,10 +30,10 @@ pub struct Reading {
 impl Record for Reading {}
 
 /// `CORRECT`, or a sentence's number and a sentence.
-pub fn shape(note: &Note, decoding: &Decoding) -> Shape {
+pub fn grammar(note: &Note, decoding: &Decoding) -> Grammar {
     let (ids, chars) = (numbers(note).join("|"), decoding.sentence_chars(note));
     // One line: a list of the note's sentences names none.
-    Shape::regex(format!("CORRECT|({ids}) [^\\n]{{1,{chars}}}"))
+    Grammar::Regex(format!("CORRECT|({ids}) [^\\n]{{1,{chars}}}"))
 }
 
 /// Parses a reply on a note: the only line that begins with a sentence's number and changes that sentence, or a verdict. A number before

@@ -2,16 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use self::reading::Reading;
-use super::decoding::Shape;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Answered, Asked, Call, Panel, PanelError};
 use crate::record::{
-    AnswerLine, Basis, CallKey, FinishReason, ItemLine, Message, NoteLine, Parse, RoundLine,
-    SearchKey, SearchLine, SearchPlace, Stage,
+    AnswerLine, Basis, CallKey, FinishReason, Grammar, ItemLine, Message, NoteLine, Parse,
+    RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
@@ -46,20 +45,22 @@ pub struct Step {
     pub stage: Stage,
     pub round: u32,
     pub purpose: String,
-    pub shape: Shape,
+    pub grammar: Grammar,
 }
 
 impl Step {
-    pub fn new(stage: Stage, round: u32, purpose: impl Into<String>, shape: Shape) -> Step {
-        Step { stage, round, purpose: purpose.into(), shape }
+    pub fn new(stage: Stage, round: u32, purpose: impl Into<String>, grammar: Grammar) -> Step {
+        Step { stage, round, purpose: purpose.into(), grammar }
     }
 }
 
 /// A value parsed from a reply, as the call's log line has it.
 pub trait Record: Serialize {
-    /// Fields that hold what the protocol goes on with where the reply gave nothing. The log then has them under `assumed`, so that no
+    /// The field that holds what the protocol goes on with where the reply gave nothing. The log then has it under `assumed`, so that no
     /// record says what its reply does not.
-    const ASSUMED: &[&str] = &[];
+    fn assumed(&self) -> Option<&'static str> {
+        None
+    }
 
     /// The letter that answers the question, where the reply should give one; empty where it gave none.
     fn answer(&mut self) -> Option<&mut String> {
@@ -69,6 +70,38 @@ pub trait Record: Serialize {
     /// The correction of a sentence of the note, where the reply gave one.
     fn correction(&mut self) -> Option<&mut Option<String>> {
         None
+    }
+}
+
+/// A record of one field.
+#[derive(Clone, Debug)]
+pub struct One<T> {
+    key: &'static str,
+    pub said: T,
+    is_assumed: bool,
+}
+
+impl<T> One<T> {
+    /// What was read of a reply, under a key.
+    pub fn of(key: &'static str, (said, parse): (T, Parse)) -> (One<T>, Parse) {
+        (One { key, said, is_assumed: false }, parse)
+    }
+
+    /// The same where the protocol goes on with a value that the reply may not give, see [`Record::assumed`].
+    pub fn or_assumed(key: &'static str, (said, parse): (T, Parse)) -> (One<T>, Parse) {
+        (One { key, said, is_assumed: true }, parse)
+    }
+}
+
+impl<T: Serialize> Serialize for One<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map([(self.key, &self.said)])
+    }
+}
+
+impl<T: Serialize> Record for One<T> {
+    fn assumed(&self) -> Option<&'static str> {
+        self.is_assumed.then_some(self.key)
     }
 }
 
@@ -227,8 +260,7 @@ impl<'a, T> Case<'a, T> {
             temperature: None,
             max_tokens: None,
             image,
-            grammar: step.shape.grammar.clone(),
-            is_json: step.shape.is_json,
+            grammar: Some(step.grammar.clone()),
         }
     }
 

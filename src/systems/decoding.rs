@@ -111,32 +111,6 @@ mod max_tokens {
     }
 }
 
-/// The constraints on a completion, by decoding mode.
-#[derive(Clone, Debug)]
-pub struct Shape {
-    /// Under `DecodingMode::Grammar`.
-    pub grammar: Option<Grammar>,
-    /// Whether the completion is a JSON object under `DecodingMode::Json`.
-    pub is_json: bool,
-}
-
-impl Shape {
-    /// A JSON object of these fields.
-    pub fn record(fields: Vec<(&str, Value)>) -> Shape {
-        Shape::under(&form::root(fields))
-    }
-
-    /// A JSON object under a schema of [`form::root`].
-    pub fn under(schema: &Value) -> Shape {
-        Shape { grammar: Some(Grammar::JsonSchema(schema.to_string())), is_json: true }
-    }
-
-    /// A text that the regex matches; any text in the other decoding modes.
-    pub fn regex(regex: String) -> Shape {
-        Shape { grammar: Some(Grammar::Regex(regex)), is_json: false }
-    }
-}
-
 impl Decoding {
     /// # Errors
     /// A local member, where thinking is left to the endpoint: its template would think or not as its authors chose, unsaid. One that is
@@ -176,8 +150,8 @@ impl Decoding {
     }
 
     /// Prose, at most as long as reasons.
-    pub fn passage(&self) -> Shape {
-        Shape::regex(form::passage(self.reason_chars()))
+    pub fn passage(&self) -> Grammar {
+        Grammar::Regex(form::passage(self.reason_chars()))
     }
 
     /// Characters of reasons at most.

@@ -3,12 +3,18 @@
 use serde_json::{Map, Value, json};
 
 use crate::data::Question;
+use crate::record::Grammar;
 
 /// The separators of Python's `json.dumps`, so that completions look like the JSON in prompts. Without spaces a MED-MAD record would have
 /// about a quarter fewer tokens (251 instead of 327 with Qwen3's vocabulary and five options), but only tokens that the grammar forces
 /// anyway.
 const ITEM_SEPARATOR: &str = ", ";
 const KEY_SEPARATOR: &str = ": ";
+
+/// The grammar of a JSON object of these fields, see [`root`].
+pub fn record(fields: Vec<(&str, Value)>) -> Grammar {
+    Grammar::JsonSchema(root(fields).to_string())
+}
 
 /// An object of exactly these fields, in this order. Everything is bounded: strings and arrays in length, numbers to a few values,
 /// whitespace to the two separators; escapes by code point, which no character needs, are off.
@@ -17,11 +23,12 @@ pub fn root(fields: Vec<(&str, Value)>) -> Value {
 }
 
 /// One of two objects, each as by [`root`].
-pub fn either(records: [Vec<(&str, Value)>; 2]) -> Value {
-    spaced(json!({"anyOf": records.map(object)}))
+pub fn either(records: [Vec<(&str, Value)>; 2]) -> Grammar {
+    Grammar::JsonSchema(spaced(json!({"anyOf": records.map(object)})).to_string())
 }
 
-fn spaced(mut schema: Value) -> Value {
+/// A schema with one spelling of white space and escapes.
+pub fn spaced(mut schema: Value) -> Value {
     schema["x-guidance"] = json!({
         "whitespace_flexible": false,
         "item_separator": ITEM_SEPARATOR,

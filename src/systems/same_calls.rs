@@ -17,7 +17,7 @@ use crate::panel::responder::{Responder, Waiting};
 use crate::panel::scripted::{Script, panel};
 use crate::panel::{Call, Panel, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::Message;
+use crate::record::{Grammar, Message};
 
 /// Scripts of replies that each system is run with.
 const SCRIPTS: u32 = 40;
@@ -120,10 +120,9 @@ impl Responder for Recording {
     }
 
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
-        let Call {
-            member, key, stage, messages, temperature, max_tokens, grammar, is_json, ..
-        } = call;
+        let Call { member, key, stage, messages, temperature, max_tokens, grammar, .. } = call;
         let seed = panel.seed(call);
+        let is_json = matches!(grammar, Some(Grammar::JsonSchema(_)));
         let told = format!(
             "{member} {key:?} {stage:?} {temperature:?} {max_tokens:?} {is_json} {seed}\n{messages:#?}\n{grammar:?}\n"
         );

@@ -4,7 +4,7 @@ use wardround::data::{Choice, Note};
 use wardround::record::{FinishReason, Language, Parse};
 use wardround::systems::file::Stage;
 use wardround::systems::reading::confidence::{ConfidenceReading, converted};
-use wardround::systems::reading::reply::Fields;
+use wardround::systems::reading::reply::{Explained, Fields};
 use wardround::systems::reading::{answer, json, letter, record, said, verdict};
 use wardround::systems::{
     healthcareagent, mdagents, medagents, medguards, mediqa_corr, medmad, medreflex,
@@ -87,7 +87,7 @@ fn of_healthcareagents_stages() {
         let _ = healthcareagent::parse::plan(text, finish_reason, false);
         let _ = healthcareagent::parse::follow_ups(text, finish_reason);
         let _ = healthcareagent::parse::critique(text, finish_reason, "It is B.");
-        let _ = healthcareagent::parse::conclusion(text, finish_reason, &options);
+        let _ = Explained::of(&Fields::read(text, finish_reason, "answer"), &options);
     });
 }
 
@@ -132,7 +132,7 @@ fields = [
             let answer = stage.form().read(text, finish_reason, &note).0;
             assert!(answer.sentence_id.is_none_or(|id| id < 2));
             let words = mediqa_corr::words(text, finish_reason, "corrected_sentence", 2).0;
-            assert!(words.words.len() <= 2);
+            assert!(words.len() <= 2);
         });
     }
 }

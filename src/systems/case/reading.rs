@@ -70,8 +70,8 @@ impl<T> Case<'_, T> {
             false if parse == Parse::Ok && is_cut => Parse::Repaired,
             false => parse,
         };
-        if matches!(parse, Parse::Unread | Parse::Refused) {
-            record.set_apart(R::ASSUMED);
+        if let (Parse::Unread | Parse::Refused, Some(name)) = (parse, value.assumed()) {
+            record.set_apart(name);
         }
         if let Item::Question(question) = self.task.item
             && value.answer().is_some_and(|answer| answer.is_empty())

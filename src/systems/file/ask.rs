@@ -182,8 +182,8 @@ impl Staged {
             }
             Item::Note(_) => (record::Stage::Final, round),
         };
-        let shape = stage.shape(item, &self.settings);
-        let step = Step::new(role, round, stage.name.as_str(), shape);
+        let grammar = stage.grammar(item, &self.settings);
+        let step = Step::new(role, round, stage.name.as_str(), grammar);
         let is_published = self.settings.word("temperatures") != "model";
         let mut calls: Vec<Call> = Vec::new();
         for (member, agent) in agents {

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use self::labels::{labelled, other_names, plain};
 use super::schema::{FieldOf, Is, Style};
 use crate::data::Note;
-use crate::record::{FinishReason, Parse};
+use crate::record::{FinishReason, Grammar, Parse};
 use crate::systems::base_llm;
 use crate::systems::case;
-use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplar;
 use crate::systems::form::{either, string};
 use crate::systems::messages::numbers;
@@ -89,10 +89,10 @@ impl Form<'_> {
     }
 
     /// The grammar of an answer on this note: one without an error, or one with an error.
-    pub fn shape(&self, note: &Note, decoding: &Decoding) -> Shape {
+    pub fn grammar(&self, note: &Note, decoding: &Decoding) -> Grammar {
         let chars = decoding.sentence_chars(note);
         match self.style {
-            Style::Json => Shape::under(&either([false, true].map(|is_wrong| {
+            Style::Json => either([false, true].map(|is_wrong| {
                 let value = |field: &FieldOf| match field.is {
                     Is::Flag => json!({"const": typed(field.is, field.word(is_wrong))}),
                     Is::SentenceId if !is_wrong => json!({"const": -1}),
@@ -105,7 +105,7 @@ impl Form<'_> {
                     _ => decoding.reasons(),
                 };
                 self.fields.iter().map(|field| (field.key.as_str(), value(field))).collect()
-            }))),
+            })),
             Style::Lines => {
                 let alternatives = [false, true].map(|is_wrong| {
                     let line = |field: &FieldOf| {
@@ -124,7 +124,7 @@ impl Form<'_> {
                     };
                     self.fields.iter().map(line).collect::<Vec<_>>().join("\n")
                 });
-                Shape::regex(one_of(alternatives))
+                Grammar::Regex(one_of(alternatives))
             }
         }
     }

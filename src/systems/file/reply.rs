@@ -8,15 +8,14 @@ use super::schema::{FieldOf, Is, ReplyKind, Stage};
 use super::settings::Settings;
 use crate::data::{Item, Question};
 use crate::panel::Asked;
-use crate::record::{FinishReason, Flag, Parse};
+use crate::record::{FinishReason, Flag, Grammar, Parse};
 use crate::systems::base_llm;
-use crate::systems::case::Record;
-use crate::systems::decoding::Shape;
+use crate::systems::case::{One, Record};
 use crate::systems::form;
-use crate::systems::mediqa_corr::{Opinion, Words, choice, words, words_shape};
+use crate::systems::mediqa_corr::{Opinion, choice, words, words_grammar};
 use crate::systems::messages::numbers;
 use crate::systems::reading::record::plain_key;
-use crate::systems::reading::reply::{Fields, Passage};
+use crate::systems::reading::reply::{Fields, passage};
 use crate::systems::reading::words::{consents, one_of};
 use crate::systems::single_llm::parse::{Keys, Letter, Reading, parse};
 
@@ -27,8 +26,8 @@ pub enum ParsedReply {
     Answer(Reading),
     Judgement(Judgement),
     Medec(base_llm::Reading),
-    Words(Words),
-    Passage(Passage),
+    Words(One<Vec<String>>),
+    Passage(One<String>),
 }
 
 impl Record for ParsedReply {
@@ -75,8 +74,8 @@ impl ParsedReply {
             parts.collect::<Vec<_>>().join(" ")
         };
         match &asked.value {
-            ParsedReply::Words(words) => words.words.join(", "),
-            ParsedReply::Passage(passage) => passage.text.clone(),
+            ParsedReply::Words(words) => words.said.join(", "),
+            ParsedReply::Passage(passage) => passage.said.clone(),
             ParsedReply::Answer(reading) => {
                 let agreed = match reading.agreed {
                     Some(true) => "Agreed: yes.",
@@ -129,11 +128,11 @@ impl Stage {
     }
 
     /// The grammar of a reply.
-    pub fn shape(&self, item: &Item, settings: &Settings) -> Shape {
+    pub fn grammar(&self, item: &Item, settings: &Settings) -> Grammar {
         let decoding = &settings.decoding;
         let key = self.key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
-            (ReplyKind::Letter, Item::Question(question)) => Shape::regex(form::letter(question)),
+            (ReplyKind::Letter, Item::Question(question)) => Grammar::Regex(form::letter(question)),
             (ReplyKind::Fields, Item::Question(question)) => {
                 let schema = |field: &FieldOf| match field.is {
                     Is::Answer => form::answer(question),
@@ -141,13 +140,13 @@ impl Stage {
                     _ => decoding.reasons(),
                 };
                 let fields = self.fields.iter();
-                Shape::record(fields.map(|field| (field.key.as_str(), schema(field))).collect())
+                form::record(fields.map(|field| (field.key.as_str(), schema(field))).collect())
             }
-            (ReplyKind::Fields, Item::Note(note)) => self.form().shape(note, decoding),
-            (ReplyKind::Medec, Item::Note(note)) => base_llm::shape(note, decoding),
-            (ReplyKind::Words, _) => words_shape(key, self.most as usize, decoding),
+            (ReplyKind::Fields, Item::Note(note)) => self.form().grammar(note, decoding),
+            (ReplyKind::Medec, Item::Note(note)) => base_llm::grammar(note, decoding),
+            (ReplyKind::Words, _) => words_grammar(key, self.most as usize, decoding),
             (ReplyKind::Sentence, Item::Note(note)) => {
-                Shape::record(vec![(key, json!({"enum": numbers(note)}))])
+                form::record(vec![(key, json!({"enum": numbers(note)}))])
             }
             _ => decoding.passage(),
         }
@@ -172,12 +171,14 @@ impl Stage {
                 as_reply(base_llm::read(text, note), ParsedReply::Medec)
             }
             (ReplyKind::Words, _) => {
-                as_reply(words(text, finish_reason, key, self.most as usize), ParsedReply::Words)
+                let words = words(text, finish_reason, key, self.most as usize);
+                as_reply(One::of("words", words), ParsedReply::Words)
             }
             (ReplyKind::Sentence, Item::Note(note)) => {
-                as_reply(choice(text, finish_reason, key, &numbers(note)), ParsedReply::Words)
+                let number = choice(text, finish_reason, key, &numbers(note));
+                as_reply(One::of("words", number), ParsedReply::Words)
             }
-            _ => as_reply(Passage::said(text), ParsedReply::Passage),
+            _ => as_reply(passage(text), ParsedReply::Passage),
         }
     }
 

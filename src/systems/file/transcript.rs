@@ -87,10 +87,10 @@ impl Transcript {
         {
             match stage.reply {
                 ReplyKind::Sentence => {
-                    let number = said.words.first().and_then(|word| word.parse().ok());
+                    let number = said.said.first().and_then(|word| word.parse().ok());
                     self.finding.opinion.sentence_id = number;
                 }
-                _ => self.words.clone_from(&said.words),
+                _ => self.words.clone_from(&said.said),
             }
         }
         if stage.answers() {

@@ -7,13 +7,13 @@ mod tests;
 use std::sync::Arc;
 
 use self::parse::{DIAGNOSE, INQUIRY};
-use super::case::{Case, Step, Verdict};
+use super::case::{Case, One, Step, Verdict};
 use super::config::{self, Slot};
-use super::decoding::{Decoding, Shape};
+use super::decoding::Decoding;
 use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{fill_question, messages, prompt_files};
-use super::reading::reply::Explained;
+use super::reading::reply::{Explained, Fields};
 use super::reading::said;
 use super::settings::{settings, switch};
 use super::vote::round_line;
@@ -22,7 +22,7 @@ use crate::data::Question;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptSet, fill};
-use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
+use crate::record::{Grammar, ItemLine, Message, Parse, RoundLine, Stage};
 
 /// The one agent.
 const AGENT: &str = "doctor";
@@ -83,13 +83,13 @@ impl System for HealthcareAgent {
         let options = &case.item.options;
         let read = |text: &str, finish_reason| match self.settings.mab_compat {
             true => parse::conclusion_as_harness(text, options),
-            false => parse::conclusion(text, finish_reason, options),
+            false => Explained::of(&Fields::read(text, finish_reason, "answer"), options),
         };
         let Some(considerations) = self.considerations(&case)? else {
             let none = round(0, Stage::Initial, &Explained::default(), String::new());
             return Ok(case.close(vec![none], Verdict::default()).into());
         };
-        let concluded = Explained::shape(case.item, &self.settings.decoding);
+        let concluded = Explained::grammar(case.item, &self.settings.decoding);
 
         let values = [("considerations", considerations.as_str())];
         let prompt = self.about(case.item, &self.texts.preliminary, &values);
@@ -106,9 +106,10 @@ impl System for HealthcareAgent {
         });
         // The harness passes on whatever there is.
         let reviewed = if self.settings.mab_compat { "" } else { draft };
-        let review = |text: &str, reason| parse::critique(text, reason, reviewed);
+        let review =
+            |text: &str, reason| One::of("feedback", parse::critique(text, reason, reviewed));
         let critiques = case.ask_all(critiques, review)?;
-        let critiques = critiques.iter().map(|one| one.value.feedback.as_str());
+        let critiques = critiques.iter().map(|one| one.value.said.as_str());
         let critiques: Vec<(&str, &str)> = CRITIQUES.into_iter().zip(critiques).collect();
         let feedback = fill(&self.texts.feedback, &critiques);
 
@@ -136,29 +137,31 @@ impl HealthcareAgent {
     /// where the harness fails on them.
     fn considerations(&self, case: &Case<'_>) -> Result<Option<String>, PanelError> {
         let prompt = self.about(case.item, &self.texts.planner, &[]);
-        let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
+        let either = Grammar::Regex(format!("{DIAGNOSE}|{INQUIRY}"));
         let step = Step::new(Stage::Aside, 0, "planner", either);
-        let read =
-            |text: &str, finish_reason| parse::plan(text, finish_reason, self.settings.mab_compat);
-        if case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.action != INQUIRY {
+        let read = |text: &str, finish_reason| {
+            One::or_assumed("action", parse::plan(text, finish_reason, self.settings.mab_compat))
+        };
+        if case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.said != INQUIRY {
             return Ok(Some(String::new()));
         }
         let questions = form::array(self.settings.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
         let prompt = self.about(case.item, &self.texts.inquiry, &[]);
-        let record = Shape::record(vec![("questions", questions)]);
+        let record = form::record(vec![("questions", questions)]);
         let step = Step::new(Stage::Aside, 0, "inquiry", record);
         let call = case.call(&step, 0, AGENT, prompt);
-        let inquiry = case.ask(call, |text, finish_reason| match self.settings.mab_compat {
+        let read = |text: &str, finish_reason| match self.settings.mab_compat {
             true => parse::follow_ups_as_harness(text),
             false => parse::follow_ups(text, finish_reason),
-        })?;
+        };
+        let inquiry = case.ask(call, |text, reason| One::of("questions", read(text, reason)))?;
         if self.settings.mab_compat && inquiry.call.parse == Parse::Unread {
             return Ok(None);
         }
-        if inquiry.value.questions.is_empty() {
+        if inquiry.value.said.is_empty() {
             return Ok(Some(String::new()));
         }
-        let lines = inquiry.value.questions.iter().map(|one| format!("- {one}"));
+        let lines = inquiry.value.said.iter().map(|one| format!("- {one}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
         Ok(Some(fill(&self.texts.considerations, &[("questions", &lines)]) + "\n\n"))
     }

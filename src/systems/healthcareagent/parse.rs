@@ -2,12 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
 use crate::systems::reading::reply::{Explained, Fields};
 use crate::systems::reading::words::{list_items, one_of};
 use crate::systems::reading::{harness, json, plain, said, sentences, text, without_thinking};
@@ -15,34 +13,13 @@ use crate::systems::reading::{harness, json, plain, said, sentences, text, witho
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
 
-/// Whether to ask follow-up questions.
-#[derive(Serialize)]
-pub struct Plan {
-    /// [`INQUIRY`] or [`DIAGNOSE`].
-    pub action: &'static str,
-}
-
-/// Follow-up questions, none of them empty.
-#[derive(Serialize)]
-pub struct FollowUps {
-    pub questions: Vec<String>,
-}
-
-#[derive(Serialize)]
-pub struct Critique {
-    pub feedback: String,
-}
-
-impl Record for Plan {
-    const ASSUMED: &[&str] = &["action"];
-}
-
-impl Record for FollowUps {}
-impl Record for Critique {}
-
-/// Parses the plan: the one of the two words that is said, in any case; without either, DIAGNOSE. The harness takes INQUIRY wherever the text
+/// Parses the plan, [`INQUIRY`] or [`DIAGNOSE`]: the one of the two words that is said, in any case; without either, DIAGNOSE. The harness takes INQUIRY wherever the text
 /// contains it.
-pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> (Plan, Parse) {
+pub fn plan(
+    completion: &str,
+    finish_reason: FinishReason,
+    mab_compat: bool,
+) -> (&'static str, Parse) {
     let text = said(completion);
     let upper = text.to_uppercase();
     let found = match mab_compat {
@@ -57,7 +34,7 @@ pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> 
         _ if upper == action => Parse::Ok,
         _ => Parse::Repaired,
     };
-    (Plan { action }, parse)
+    (action, parse)
 }
 
 /// A question, also one in an object with the key `question`.
@@ -65,8 +42,8 @@ fn question(value: &Value) -> String {
     value.get("question").map_or_else(|| text(value), text)
 }
 
-/// Parses the follow-up questions; none where the text has no list of them.
-pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
+/// Parses the follow-up questions, none of them empty; none where the text has no list of them.
+pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (Vec<String>, Parse) {
     let reply = Fields::read(completion, finish_reason, "questions");
     let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
     let mut questions: Vec<String> = match (reply.get("questions"), reply.parse) {
@@ -89,11 +66,11 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
     if finish_reason == FinishReason::Length {
         questions.pop_if(|question| !is_whole(question));
     }
-    (FollowUps { questions }, parse)
+    (questions, parse)
 }
 
 /// Parses them as the harness does, which fails on anything but JSON with a list of strings.
-pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
+pub fn follow_ups_as_harness(completion: &str) -> (Vec<String>, Parse) {
     let questions = |object: Map<String, Value>| match object.get("questions") {
         None => Some(Vec::new()),
         Some(Value::Array(list)) => {
@@ -103,15 +80,11 @@ pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
     };
     let found = harness::object(without_thinking(completion)).and_then(questions);
     let parse = Parse::Ok.if_read(found.is_some());
-    (FollowUps { questions: found.unwrap_or_default() }, parse)
+    (found.unwrap_or_default(), parse)
 }
 
 /// Parses a critique: its whole text is the feedback; none where hardly a word of it is not what it reviews.
-pub fn critique(
-    completion: &str,
-    finish_reason: FinishReason,
-    reviewed: &str,
-) -> (Critique, Parse) {
+pub fn critique(completion: &str, finish_reason: FinishReason, reviewed: &str) -> (String, Parse) {
     let mut feedback = said(completion).to_owned();
     if plain(reviewed).contains(&plain(&feedback)) || repeats(&feedback, reviewed) {
         feedback.clear();
@@ -121,7 +94,7 @@ pub fn critique(
         FinishReason::Length => Parse::Fallback,
         _ => Parse::Ok,
     };
-    (Critique { feedback }, parse)
+    (feedback, parse)
 }
 
 /// Whether nine tenths of a critique are sentences of what it reviews, or of the fields of a record there.
@@ -153,17 +126,6 @@ pub fn conclusion_as_harness(completion: &str, options: &[Choice]) -> (Explained
     (conclusion, parse)
 }
 
-/// Parses an answer. An object without the key `answer` has none (the harness' "Parsing Error"); without an object it is found in the text.
-pub fn conclusion(
-    completion: &str,
-    finish_reason: FinishReason,
-    options: &[Choice],
-) -> (Explained, Parse) {
-    let reply = Fields::read(completion, finish_reason, "answer");
-    let (answer, parse) = reply.answer(options);
-    (Explained { explanation: text(reply.get("explanation")), answer, written: None }, parse)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,22 +133,23 @@ mod tests {
 
     const STOP: FinishReason = FinishReason::Stop;
 
+    fn conclusion(text: &str, finish_reason: FinishReason) -> (Explained, Parse) {
+        Explained::of(&Fields::read(text, finish_reason, "answer"), &question(5).options)
+    }
+
     fn concluded(text: &str) -> (String, String, Parse) {
-        let (conclusion, parse) = conclusion(text, STOP, &question(5).options);
+        let (conclusion, parse) = conclusion(text, STOP);
         (conclusion.explanation, conclusion.answer, parse)
     }
 
     #[test]
     fn the_word_decides_wherever_it_stands() {
-        let plan = |text| {
-            let (plan, parse) = plan(text, STOP, false);
-            (plan.action, parse)
-        };
+        let plan = |text| plan(text, STOP, false);
         assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
         assert_eq!(plan(" inquiry\n"), ("INQUIRY", Parse::Ok));
         assert_eq!(plan("I choose INQUIRY."), ("INQUIRY", Parse::Repaired));
         assert_eq!(plan("INQUIRY, no DIAGNOSE"), ("DIAGNOSE", Parse::Unread));
-        assert_eq!(super::plan("DIAGNOSE, no INQUIRY", STOP, true).0.action, "INQUIRY");
+        assert_eq!(super::plan("DIAGNOSE, no INQUIRY", STOP, true).0, "INQUIRY");
         assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan(""), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
@@ -196,16 +159,13 @@ mod tests {
     fn a_plan_that_denies_a_word_often_is_read_in_linear_time() {
         let started = std::time::Instant::now();
         let text = format!("{}DIAGNOSE", "no INQUIRY; ".repeat(50_000));
-        assert_eq!(plan(&text, STOP, false).0.action, "DIAGNOSE");
+        assert_eq!(plan(&text, STOP, false).0, "DIAGNOSE");
         assert!(started.elapsed().as_secs() < 20);
     }
 
     #[test]
     fn follow_ups_are_a_list_or_none() {
-        let read = |text| {
-            let (read, parse) = follow_ups(text, STOP);
-            (read.questions, parse)
-        };
+        let read = |text| follow_ups(text, STOP);
         let both = vec!["How long?".to_owned(), "How strong?".to_owned()];
         assert_eq!(
             read(r#"{"questions": ["How long?", "How strong?", " "]}"#),
@@ -241,32 +201,32 @@ mod tests {
 
     #[test]
     fn a_text_without_a_record_gives_its_letter() {
-        let fallback = |text| {
+        let fallback = |text: &str| {
             let (explanation, answer, parse) = concluded(text);
-            assert_eq!(explanation, "");
+            assert_eq!(explanation, text);
             (answer, parse)
         };
         assert_eq!(fallback("The answer must be D."), ("D".into(), Parse::Fallback));
         assert_eq!(fallback("[\"C\"]"), ("C".into(), Parse::Fallback));
         assert_eq!(fallback(""), ("".into(), Parse::Unread));
         let cut = r#"{"explanation": "A case", "answer": "D"}"#;
-        let (conclusion, parse) = conclusion(cut, FinishReason::Length, &question(5).options);
+        let (conclusion, parse) = conclusion(cut, FinishReason::Length);
         assert_eq!((conclusion.answer.as_str(), parse), ("D", Parse::Repaired));
     }
 
     #[test]
     fn a_critique_is_all_of_its_text() {
         let (read, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP, "B.");
-        assert_eq!((read.feedback.as_str(), parse), ("Add a {warning}.", Parse::Ok));
+        assert_eq!((read.as_str(), parse), ("Add a {warning}.", Parse::Ok));
         assert_eq!(critique(" ", STOP, "").1, Parse::Unread);
         assert_eq!(critique("Add", FinishReason::Length, "").1, Parse::Fallback);
         let (read, parse) =
             critique("It is B: heparin", STOP, "So it is **B**: heparin. It stops the clot.");
-        assert_eq!((read.feedback.as_str(), parse), ("", Parse::Unread));
+        assert_eq!((read.as_str(), parse), ("", Parse::Unread));
         // A draft that is a record says its sentences in a field.
         let draft = r#"{"explanation": "It is B: heparin.\nIt stops the clot.", "answer": "B"}"#;
         let (read, parse) = critique("1. It stops the clot.\nIt is B: heparin.", STOP, draft);
-        assert_eq!((read.feedback.as_str(), parse), ("", Parse::Unread));
+        assert_eq!((read.as_str(), parse), ("", Parse::Unread));
         assert_eq!(critique("It stops the clot. Mind the dose.", STOP, draft).1, Parse::Ok);
     }
 }

@@ -15,11 +15,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::recruits::read_experts;
-use super::case::{Case, Record, Step, Verdict};
+use super::case::{Case, One, Step, Verdict};
 use super::config::{self, Slot};
-use super::decoding::{Decoding, Shape};
+use super::decoding::Decoding;
 use super::exemplars::Exemplars;
-use super::form::{array, choice, object};
+use super::form::{array, choice, object, record};
 use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
@@ -115,15 +115,15 @@ impl MdAgents {
     /// One of [`LEVELS`].
     fn complexity(&self, case: &Case<'_>) -> Result<&'static str, PanelError> {
         let fields = vec![("complexity", choice(&LEVELS))];
-        let step = Step::new(Stage::Aside, 0, "complexity", Shape::record(fields));
+        let step = Step::new(Stage::Aside, 0, "complexity", record(fields));
         let messages = self.messages.complexity.fill_question(case.item, &[]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
         let mab_compat = self.settings.mab_compat;
         let asked = case.ask(call, |text, finish_reason| {
             let reply = Fields::of(mab_compat, text, finish_reason, "complexity");
-            read_complexity(&reply, mab_compat)
+            One::or_assumed("complexity", read_complexity(&reply, mab_compat))
         })?;
-        Ok(asked.value.complexity)
+        Ok(asked.value.said)
     }
 
     fn answer_alone(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
@@ -145,7 +145,7 @@ impl MdAgents {
         let count = [("count", &*EXPERTS.to_string())];
         let messages = self.messages.experts.fill_question(case.item, &count);
         let example = &self.messages.experts_example;
-        let experts = self.recruit(case, asked, messages, example, read_experts)?.experts;
+        let experts = self.recruit(case, asked, messages, example, read_experts)?;
         if experts.is_empty() {
             return Err(PanelError::NoExperts { item: case.item.id.clone() });
         }
@@ -171,25 +171,25 @@ impl MdAgents {
     }
 
     /// What the recruiter says of a field with this schema. MedAgentBoard's is shown an example.
-    fn recruit<R: Record>(
+    fn recruit<T: Serialize>(
         &self,
         case: &Case<'_>,
-        (key, schema): (&str, Value),
+        (key, schema): (&'static str, Value),
         mut messages: Vec<Message>,
         example: &str,
-        read: fn(&Fields, bool) -> (R, Parse),
-    ) -> Result<R, PanelError> {
+        read: fn(&Fields, bool) -> (Vec<T>, Parse),
+    ) -> Result<Vec<T>, PanelError> {
         let mab_compat = self.settings.mab_compat;
         if let Some(last) = messages.last_mut().filter(|_| mab_compat) {
             last.content = format!("{}\n\n{example}", last.content);
         }
-        let shape = Shape::record(vec![(key, schema)]);
-        let step = Step::new(Stage::Aside, 0, "recruitment", shape);
+        let step = Step::new(Stage::Aside, 0, "recruitment", record(vec![(key, schema)]));
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let asked = case.ask(call, |text, finish_reason| {
-            read(&Fields::of(mab_compat, text, finish_reason, key), mab_compat)
+            let reply = Fields::of(mab_compat, text, finish_reason, key);
+            One::or_assumed(key, read(&reply, mab_compat))
         })?;
-        Ok(asked.value)
+        Ok(asked.value.said)
     }
 
     /// The moderator's decision on opinions or reports.
@@ -206,7 +206,7 @@ impl MdAgents {
     }
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
-        Step::new(stage, 0, purpose, Explained::shape(case.item, &self.settings.decoding))
+        Step::new(stage, 0, purpose, Explained::grammar(case.item, &self.settings.decoding))
     }
 
     /// A parser of records with an answer.
@@ -234,18 +234,8 @@ fn answers(given: &[Asked<Explained>]) -> RoundLine {
     round_line(0, Stage::Initial, agents, answers, String::new())
 }
 
-#[derive(Serialize)]
-pub struct Complexity {
-    /// One of `basic`, `intermediate`, `advanced`.
-    pub complexity: &'static str,
-}
-
-impl Record for Complexity {
-    const ASSUMED: &[&str] = &["complexity"];
-}
-
-/// Parses the complexity; a reply without a level is intermediate.
-pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (Complexity, Parse) {
+/// Parses the complexity, one of [`LEVELS`]; a reply without a level is intermediate.
+pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (&'static str, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
     let exact = LEVELS.into_iter().find(|level| *level == given);
     let level = match (mab_compat, reply.parse) {
@@ -259,7 +249,7 @@ pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (Complexity, Parse) 
         (parse, _) => parse,
     };
     let parse = parse.if_read(level.is_some());
-    (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
+    (level.unwrap_or("intermediate"), parse)
 }
 
 prompt_files! {

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::Parse;
-use crate::systems::case::Record;
 use crate::systems::reading::json;
 use crate::systems::reading::reply::{Fields, field};
 use crate::systems::reading::words::{is_name, list_items};
@@ -36,26 +35,6 @@ pub struct Member {
     pub is_lead: bool,
 }
 
-/// The experts of a reply.
-#[derive(Debug, Serialize)]
-pub struct Experts {
-    pub experts: Vec<Expert>,
-}
-
-/// The teams of a reply, in the order in which they work.
-#[derive(Debug, Serialize)]
-pub struct Teams {
-    pub teams: Vec<Team>,
-}
-
-impl Record for Experts {
-    const ASSUMED: &[&str] = &["experts"];
-}
-
-impl Record for Teams {
-    const ASSUMED: &[&str] = &["teams"];
-}
-
 /// MedAgentBoard's, where no expert could be parsed.
 const DEFAULT_EXPERTS: [&str; EXPERTS] =
     ["Internal Medicine", "Radiologist", "Surgeon", "Pathologist", "Pharmacist"];
@@ -72,12 +51,12 @@ const FIELDS: [&str; 6] = ["expert", "experts", "role", "roles", "expertise", "h
 
 /// Parses the experts of a reply, the first `EXPERTS` that have a role. MedAgentBoard keeps all of a list, but for those that are no
 /// objects; a list without any is then an error of the item, and the experts are empty here.
-pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
+pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Vec<Expert>, Parse) {
     if mab_compat && let Some(list) = reply.get("experts").as_array() {
         let objects = list.iter().filter(|value| value.is_object());
         let experts: Vec<Expert> = objects.filter_map(expert).collect();
         let parse = reply.parse.if_read(!experts.is_empty());
-        return (Experts { experts }, parse);
+        return (experts, parse);
     }
     // A sentence about experts is none, nor is the name of a field that was asked for.
     let is_field = |role: &str| FIELDS.contains(&&*role.to_lowercase());
@@ -92,18 +71,17 @@ pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Experts, Parse) {
         let alone = alone.filter_map(|found| expert(&Value::Object(found.object)));
         named = listed.chain(alone).filter(is_named).take(EXPERTS).collect();
     }
-    let (experts, parse) = match named.is_empty() {
+    match named.is_empty() {
         true => (DEFAULT_EXPERTS.map(listed_expert).to_vec(), Parse::Unread),
         false => (named, reply.parse),
-    };
-    (Experts { experts }, parse)
+    }
 }
 
 /// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work: the initial assessment is first and the
 /// final review last.
-pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Teams, Parse) {
+pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Vec<Team>, Parse) {
     if mab_compat && let Some(list) = reply.get("teams").as_array() {
-        return (Teams { teams: harness_teams(list) }, reply.parse);
+        return (harness_teams(list), reply.parse);
     }
     let named = elements(reply.get("teams")).zip(1..);
     let named = named.filter_map(|(value, number)| team(value, number));
@@ -117,11 +95,10 @@ pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Teams, Parse) {
             () => 1,
         }
     });
-    let (teams, parse) = match named.is_empty() {
+    match named.is_empty() {
         true => (default_teams(), Parse::Unread),
         false => (named, reply.parse),
-    };
-    (Teams { teams }, parse)
+    }
 }
 
 /// The teams that MedAgentBoard asks of a list: the first whose goal holds the mark of the assessment, wherever in a word («Pediatric»); all
@@ -237,13 +214,11 @@ mod tests {
     use crate::record::FinishReason;
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
-        let (read, parse) = read_experts(&Fields::read(text, FinishReason::Stop, "experts"), false);
-        (read.experts, parse)
+        read_experts(&Fields::read(text, FinishReason::Stop, "experts"), false)
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
-        let (read, parse) = read_teams(&Fields::read(text, FinishReason::Stop, "teams"), false);
-        (read.teams, parse)
+        read_teams(&Fields::read(text, FinishReason::Stop, "teams"), false)
     }
 
     #[test]
@@ -266,7 +241,7 @@ mod tests {
     fn the_harness_keeps_all_experts_that_are_objects() {
         let read = |text: &str| {
             let (read, parse) = read_experts(&Fields::exact(text), true);
-            (read.experts.len(), parse)
+            (read.len(), parse)
         };
         let seven: Vec<Value> = (0..7).map(|at| json!({"role": format!("Expert {at}")})).collect();
         assert_eq!(read(&json!({"experts": seven}).to_string()), (7, Parse::Ok));
@@ -288,7 +263,7 @@ mod tests {
             let text = json!({"teams": teams}).to_string();
             let (read, parse) = read_teams(&Fields::exact(&text), true);
             assert_eq!(parse, Parse::Ok);
-            read.teams
+            read
         };
         let teams = read(goals.iter().map(team).collect());
         let order: Vec<&str> = teams.iter().map(|team| team.goal.as_str()).collect();
@@ -303,7 +278,7 @@ mod tests {
         ];
         assert_eq!(read(own.to_vec()), []);
         let unread = read_teams(&Fields::exact("Two teams."), true);
-        assert_eq!((unread.0.teams, unread.1), (default_teams(), Parse::Unread));
+        assert_eq!(unread, (default_teams(), Parse::Unread));
     }
 
     #[test]

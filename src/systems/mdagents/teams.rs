@@ -7,10 +7,10 @@ use super::{AGENTS, Answered, MEMBERS, MdAgents, TEAMS, answers};
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
 use crate::record::{FinishReason, Parse, Stage};
-use crate::systems::case::{Case, Step};
+use crate::systems::case::{Case, One, Step};
 use crate::systems::form::{array, object};
 use crate::systems::messages::Templates;
-use crate::systems::reading::reply::{Explained, Passage};
+use crate::systems::reading::reply::Explained;
 use crate::systems::reading::without_thinking;
 
 impl MdAgents {
@@ -55,7 +55,7 @@ impl MdAgents {
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
         let messages = self.messages.teams.fill_question(case.item, &counts);
         let example = &self.messages.teams_example;
-        Ok(self.recruit(case, asked, messages, example, read_teams)?.teams)
+        Ok(self.recruit(case, asked, messages, example, read_teams)?)
     }
 
     /// Every lead's request to its team.
@@ -72,7 +72,7 @@ impl MdAgents {
             self.ask_member(case, (&step, templates), (at, 0), team, &more)
         });
         let requests = case.ask_all(calls, read_passage)?.into_iter();
-        Ok(requests.map(|request| request.value.text).collect())
+        Ok(requests.map(|request| request.value.said).collect())
     }
 
     /// Every assistant's report to its lead, by team.
@@ -90,7 +90,7 @@ impl MdAgents {
             (1..team.members.len()).map(ask).collect::<Vec<_>>()
         });
         let reports = case.ask_all(calls, read_passage)?.into_iter();
-        let mut reports = reports.map(|report| report.value.text);
+        let mut reports = reports.map(|report| report.value.said);
         let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
         Ok(teams.iter().map(of_team).collect())
     }
@@ -156,12 +156,12 @@ fn assistants(team: &Team) -> impl Iterator<Item = &Member> {
     team.members.iter().skip(1)
 }
 
-fn read_passage(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
+fn read_passage(text: &str, finish_reason: FinishReason) -> (One<String>, Parse) {
     let text = without_thinking(text).trim().to_owned();
     let parse = match finish_reason {
         FinishReason::Length => Parse::Fallback,
         _ => Parse::Ok,
     };
     let parse = parse.if_read(!text.is_empty());
-    (Passage { text }, parse)
+    One::of("text", (text, parse))
 }

@@ -59,11 +59,8 @@ fn a_question_takes_2_8_or_15_calls_by_its_complexity() {
 
 #[test]
 fn what_is_no_complexity_is_intermediate() {
-    let level = |text: &str| {
-        let (read, parse) =
-            read_complexity(&Fields::read(text, FinishReason::Stop, "complexity"), false);
-        (read.complexity, parse)
-    };
+    let level =
+        |text: &str| read_complexity(&Fields::read(text, FinishReason::Stop, "complexity"), false);
     assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic", Parse::Ok));
     assert_eq!(level("Complexity: advanced"), ("advanced", Parse::Fallback));
     assert_eq!(level("basic"), ("basic", Parse::Fallback));

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 pub use self::specialties::read_specialties;
 use self::specialties::read_specialties_as_harness;
-use super::case::{Case, Record, Step, Verdict};
+use super::case::{Case, One, Record, Step, Verdict};
 use super::config::{self, Slot};
-use super::decoding::{Decoding, Shape};
+use super::decoding::Decoding;
 use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{Templates, prompt_files};
@@ -131,15 +131,18 @@ impl MedAgents {
     /// The doctors' specialties.
     fn gather(&self, case: &Case<'_>) -> Result<Vec<&'static str>, PanelError> {
         let names = form::array(self.settings.decoding.string(), DOCTORS, DOCTORS);
-        let shape = Shape::record(vec![("fields", names)]);
-        let step = Step::new(Stage::Aside, 0, "specialties", shape);
+        let grammar = form::record(vec![("fields", names)]);
+        let step = Step::new(Stage::Aside, 0, "specialties", grammar);
         let messages = self.texts.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
         let read = |text: &str, finish_reason| match self.settings.mab_compat {
             true => read_specialties_as_harness(text),
             false => read_specialties(text, finish_reason),
         };
-        Ok(case.ask(call, read)?.value.fields)
+        let asked = case.ask(call, |text, finish_reason| {
+            One::or_assumed("fields", read(text, finish_reason))
+        })?;
+        Ok(asked.value.said)
     }
 
     /// Every doctor's own analysis. From the second round on it is another sample of the same prompt, without anything of earlier rounds, so
@@ -171,8 +174,8 @@ impl MedAgents {
         specialties: &[&str],
         opinions: &[Asked<Explained>],
     ) -> Result<String, PanelError> {
-        let shape = Shape::record(vec![("explanation", self.settings.decoding.reasons())]);
-        let step = Step::new(Stage::Aside, round, "synthesis", shape);
+        let grammar = form::record(vec![("explanation", self.settings.decoding.reasons())]);
+        let step = Step::new(Stage::Aside, round, "synthesis", grammar);
         let opinions = specialties.iter().zip(opinions).enumerate();
         let opinions = opinions.map(|(doctor, (specialty, opinion))| {
             let values = [
@@ -192,9 +195,9 @@ impl MedAgents {
             // Without any answer that it may have.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
-            (Synthesis { explanation }, parse)
+            One::of("explanation", (explanation, parse))
         };
-        Ok(case.ask(call, read)?.value.explanation)
+        Ok(case.ask(call, read)?.value.said)
     }
 
     /// Every doctor's review of the report, which is all that their prompts show.
@@ -216,13 +219,11 @@ impl MedAgents {
             fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
         };
         let answer = || Some(form::answer(case.item));
-        let shape = match self.settings.mab_compat {
-            true => {
-                Shape::under(&form::either([review(&["yes"], None), review(&["no"], answer())]))
-            }
-            false => Shape::record(review(&["yes", "no"], answer())),
+        let grammar = match self.settings.mab_compat {
+            true => form::either([review(&["yes"], None), review(&["no"], answer())]),
+            false => form::record(review(&["yes", "no"], answer())),
         };
-        let step = Step::new(Stage::Round, round, "review", shape);
+        let step = Step::new(Stage::Round, round, "review", grammar);
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
@@ -251,7 +252,7 @@ impl MedAgents {
     }
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, round: u32, purpose: &str) -> Step {
-        Step::new(stage, round, purpose, Explained::shape(case.item, &self.settings.decoding))
+        Step::new(stage, round, purpose, Explained::grammar(case.item, &self.settings.decoding))
     }
 
     fn opinion_reader(
@@ -281,19 +282,14 @@ struct Review {
 }
 
 impl Record for Review {
-    const ASSUMED: &[&str] = &["agree"];
+    fn assumed(&self) -> Option<&'static str> {
+        Some("agree")
+    }
 
     fn answer(&mut self) -> Option<&mut String> {
         Some(&mut self.answer)
     }
 }
-
-#[derive(Serialize)]
-struct Synthesis {
-    explanation: String,
-}
-
-impl Record for Synthesis {}
 
 /// Parses an opinion as the harness does: the answer is shown to others as written, and is correct only as the letter alone.
 fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {

@@ -1,11 +1,9 @@
 //! MedAgents' specialties: the fields of medicine that its gatherer names, of the five that MedAgentBoard knows.
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::DOCTORS;
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
 use crate::systems::reading::words::{list_items, parts};
 use crate::systems::reading::{harness, record, said, without_thinking};
 
@@ -21,19 +19,9 @@ const KNOWN: [(&str, &str); 5] = [
 /// The specialties where the gatherer's reply cannot be parsed.
 pub(super) const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
 
-/// The doctors' specialties.
-#[derive(Serialize)]
-pub struct Specialties {
-    pub fields: Vec<&'static str>,
-}
-
-impl Record for Specialties {
-    const ASSUMED: &[&str] = &["fields"];
-}
-
 /// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
 /// get the known specialties from number `n` on, even if one of them is among the names.
-pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
+pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Vec<&'static str>, Parse) {
     let object = |fields: &record::Fields| Some(fields.clone());
     let found = record::read(text, finish_reason, object).or_else(|| {
         let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
@@ -43,7 +31,7 @@ pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties
     specialties(found, false)
 }
 
-pub fn read_specialties_as_harness(text: &str) -> (Specialties, Parse) {
+pub fn read_specialties_as_harness(text: &str) -> (Vec<&'static str>, Parse) {
     let found = harness::object(without_thinking(text));
     specialties(found.map(|object| (object, Parse::Ok)), true)
 }
@@ -51,9 +39,9 @@ pub fn read_specialties_as_harness(text: &str) -> (Specialties, Parse) {
 fn specialties(
     found: Option<(Map<String, Value>, Parse)>,
     mab_compat: bool,
-) -> (Specialties, Parse) {
+) -> (Vec<&'static str>, Parse) {
     let Some((object, parse)) = found else {
-        return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
+        return (UNREAD.to_vec(), Parse::Unread);
     };
     // The only list of the object, whatever its key.
     let lists = || object.values().filter(|value| value.is_array());
@@ -64,11 +52,12 @@ fn specialties(
         Some(Value::String(line)) if !mab_compat => parts(line),
         _ => Vec::new(),
     };
-    let mut specialties: Vec<&str> = names.into_iter().filter_map(known).take(DOCTORS).collect();
+    let mut specialties: Vec<&'static str> =
+        names.into_iter().filter_map(known).take(DOCTORS).collect();
     let parse = parse.if_read(!specialties.is_empty());
     let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
     specialties.extend(defaults.map(|(_, specialty)| *specialty));
-    (Specialties { fields: specialties }, parse)
+    (specialties, parse)
 }
 
 fn known(name: &str) -> Option<&'static str> {

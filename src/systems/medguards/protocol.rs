@@ -249,8 +249,8 @@ impl MedGuards {
         (number, stage): (usize, Stage),
         prompt: Vec<Message>,
     ) -> Call {
-        let (agent, shape) = (Agent { role, number }, self.texts.shape(wanted, case.item));
-        let step = Step::new(stage, 0, role.name(), shape);
+        let (agent, grammar) = (Agent { role, number }, self.texts.grammar(wanted, case.item));
+        let step = Step::new(stage, 0, role.name(), grammar);
         case.call(&step, self.settings.member(agent), agent.name(), prompt)
     }
 }

@@ -5,8 +5,7 @@ use super::settings::{Localisation, Settings};
 use crate::data::Note;
 use crate::panel::Asked;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::Message;
-use crate::systems::decoding::Shape;
+use crate::record::{Grammar, Message};
 use crate::systems::messages::{messages, numbered, numbers, prompt_files};
 
 prompt_files! {
@@ -153,7 +152,7 @@ impl Texts {
     }
 
     /// The grammar of a reply: reasons, the results of the task, and a confidence.
-    pub fn shape(&self, wanted: Wanted, note: &Note) -> Shape {
+    pub fn grammar(&self, wanted: Wanted, note: &Note) -> Grammar {
         // A sentence or NAN.
         let sentence = |tag| tagged(tag, self.settings.decoding.sentence_chars(note));
         let label = || LABEL.to_owned();
@@ -164,7 +163,7 @@ impl Texts {
             Wanted::PlaceAndCorrection => vec![self.place(note), sentence("correction")],
             Wanted::Everything => vec![label(), self.place(note), sentence("correction")],
         };
-        Shape::regex(format!(
+        Grammar::Regex(format!(
             "<think>{}</think>\n{}\n<confidence>(100|[1-9][0-9]?)</confidence>",
             any(THOUGHT_STRINGS * self.settings.decoding.record_chars),
             parts.join("\n"),

@@ -4,17 +4,19 @@ mod votes;
 mod words;
 
 pub use self::votes::{apart, together};
-pub use self::words::{Words, choice, words};
+pub use self::words::{choice, words};
 use super::case::Case;
-use super::decoding::{Decoding, Shape};
+use super::decoding::Decoding;
 use super::form;
 use crate::data::Note;
-use crate::record::{DetectionLine, Flag, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};
+use crate::record::{
+    DetectionLine, Flag, Grammar, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy,
+};
 
 /// A JSON object with words in one field, `most` of them at most.
-pub fn words_shape(key: &str, most: usize, decoding: &Decoding) -> Shape {
+pub fn words_grammar(key: &str, most: usize, decoding: &Decoding) -> Grammar {
     let one = decoding.string();
-    Shape::record(vec![(key, if most == 1 { one } else { form::array(one, 1, most) })])
+    form::record(vec![(key, if most == 1 { one } else { form::array(one, 1, most) })])
 }
 
 /// An answer on a note.

@@ -1,25 +1,20 @@
 //! Parses the few words that a stage asks for (a keyword, specialties, one of several choices): in a JSON field, a list, or alone.
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
 use crate::systems::reading;
 use crate::systems::reading::correction::without_number;
 use crate::systems::reading::reply::Fields;
 use crate::systems::reading::words::{list_items, named_item, one_of, parts};
 
-/// Words that a call asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Words {
-    pub words: Vec<String>,
-}
-
-impl Record for Words {}
-
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
-pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
+pub fn words(
+    text: &str,
+    finish_reason: FinishReason,
+    key: &str,
+    most: usize,
+) -> (Vec<String>, Parse) {
     let reply = Fields::read(text, finish_reason, key);
     let found: Vec<String> = match reply.get(key) {
         Value::Array(list) => list.iter().map(item).collect(),
@@ -40,7 +35,7 @@ pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) ->
     let is_refusal = reply.parse == Parse::Fallback && reading::refuses(text);
     let words: Vec<String> = if is_refusal { Vec::new() } else { words.take(most).collect() };
     let parse = reply.parse.if_read(!words.is_empty());
-    (Words { words }, parse)
+    (words, parse)
 }
 
 /// An element of a list without its number; of an object with what was wrong and what is right, the latter.
@@ -78,11 +73,11 @@ pub fn choice(
     finish_reason: FinishReason,
     key: &str,
     choices: &[String],
-) -> (Words, Parse) {
+) -> (Vec<String>, Parse) {
     let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
     let (mut said, parse) = words(text, finish_reason, key, 1);
-    let line = said.words.pop().filter(|line| !line.starts_with('-')).unwrap_or_default();
-    said.words.extend(one_of(&line, &choices).map(str::to_lowercase));
-    let parse = parse.if_read(!said.words.is_empty());
+    let line = said.pop().filter(|line| !line.starts_with('-')).unwrap_or_default();
+    said.extend(one_of(&line, &choices).map(str::to_lowercase));
+    let parse = parse.if_read(!said.is_empty());
     (said, parse)
 }

@@ -10,9 +10,8 @@ use super::settings::{AGENTS, Letters, Settings};
 use super::vote::{rationale, weights};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::{ItemLine, Message, RoundLine, Stage};
+use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
-use crate::systems::decoding::Shape;
 use crate::systems::permutation::permutation;
 use crate::systems::vote::{Vote, WHOLE, consensus, of_whole, round_line, vote};
 use crate::systems::{System, Task};
@@ -116,8 +115,8 @@ impl MedMad {
         let options = settings.letters.of(case.item);
         let (purpose, samples) =
             if round == 0 { ("initial", settings.samples) } else { ("debate", 1) };
-        let shape = Shape::under(&schema(case.item, settings));
-        let step = Step::new(stage(round), round, purpose, shape);
+        let grammar = Grammar::JsonSchema(schema(case.item, settings).to_string());
+        let step = Step::new(stage(round), round, purpose, grammar);
         let asked = || case.agents().filter(|(member, _)| agents.contains(member));
         let draws = (0..samples).flat_map(|sample| asked().map(move |agent| (sample, agent)));
         let calls = draws.map(|(sample, (member, agent))| {

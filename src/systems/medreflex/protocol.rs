@@ -13,7 +13,7 @@ use crate::record::{
     Basis, ItemLine, Message, SearchLine, SearchPlace, Stage, Trajectory, TurnLine,
 };
 use crate::systems::case::{Case, Step};
-use crate::systems::reading::reply::Passage;
+use crate::systems::reading::reply::passage;
 use crate::systems::{System, Task};
 
 /// MedReAct'N'MedReFlex, or without reviews MedReAct.
@@ -190,9 +190,9 @@ impl Work<'_> {
         let MedReflex { settings, reviewing, texts } = self.system;
         let messages = texts.react(self.view(turn), number, settings.steps);
         let labels = if settings.cite { labels(&turn.history) } else { Vec::new() };
-        let shape = shapes::step(&settings.decoding, self.case.item, &labels);
+        let grammar = shapes::step(&settings.decoding, self.case.item, &labels);
         let react = if reviewing.is_some() { REACT } else { ALONE };
-        let step = Step::new(Stage::Aside, turn.line.round, "step", shape);
+        let step = Step::new(Stage::Aside, turn.line.round, "step", grammar);
         self.case.ask(self.call(&step, react, number, messages), step::read)
     }
 
@@ -208,8 +208,8 @@ impl Work<'_> {
     /// Reviews the answer of a turn.
     fn review(&self, reviewing: &Settings, turn: &mut Turn) -> Result<(), PanelError> {
         let messages = self.system.texts.review(self.view(turn));
-        let shape = shapes::review(&self.system.settings.decoding);
-        let step = Step::new(Stage::Aside, turn.line.round, "review", shape);
+        let grammar = shapes::review(&self.system.settings.decoding);
+        let step = Step::new(Stage::Aside, turn.line.round, "review", grammar);
         let calls = (0..reviewing.reviewers)
             .map(|reviewer| self.call(&step, EVAL, reviewer, messages.clone()));
         let asked = self.case.ask_all(calls, review::read)?;
@@ -226,10 +226,10 @@ impl Work<'_> {
 
     fn reflect(&mut self, turn: &Turn) -> Result<(), PanelError> {
         let messages = self.system.texts.reflex(self.view(turn), turn.reviews.as_deref());
-        let shape = self.system.settings.decoding.passage();
-        let step = Step::new(Stage::Aside, turn.line.round, "reflexion", shape);
+        let grammar = self.system.settings.decoding.passage();
+        let step = Step::new(Stage::Aside, turn.line.round, "reflexion", grammar);
         let call = self.call(&step, REFLEX, 0, messages);
-        let Passage { text } = self.case.ask(call, |text, _| Passage::said(text))?.value;
+        let text = self.case.ask(call, |text, _| passage(text))?.value.said;
         if !text.is_empty() {
             self.trajectory.reflexions += 1;
             self.memory.push(text);
@@ -241,8 +241,8 @@ impl Work<'_> {
     fn parse(&self, turn: Turn) -> Result<Outcome, PanelError> {
         let note = self.case.item;
         let messages = self.system.texts.parse(self.view(&turn));
-        let shape = shapes::answer(&self.system.settings.decoding, note);
-        let step = Step::new(Stage::Final, turn.line.round, "parse", shape);
+        let grammar = shapes::answer(&self.system.settings.decoding, note);
+        let step = Step::new(Stage::Final, turn.line.round, "parse", grammar);
         let call = self.call(&step, PARSER, 0, messages);
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);

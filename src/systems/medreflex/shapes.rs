@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::review::CRITERIA;
 use crate::data::Note;
-use crate::systems::decoding::{Decoding, Shape};
+use crate::record::Grammar;
+use crate::systems::decoding::Decoding;
 use crate::systems::form;
 
 /// Characters of a query at most.
@@ -13,7 +14,7 @@ const QUERY_CHARS: usize = 200;
 const MOST_EVIDENCE: usize = 5;
 
 /// A step; `labels` are those of the passages in its prompt, where answers cite their sources.
-pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Shape {
+pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Grammar {
     let name = |name: &str| json!({"const": name});
     let mut answer = vec![
         ("name", name("final_mistake")),
@@ -33,7 +34,7 @@ pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Shape {
             ("correction", name("NA")),
         ]),
     ];
-    Shape::record(vec![
+    form::record(vec![
         ("observation", decoding.string()),
         ("thought", decoding.string()),
         ("action", json!({ "anyOf": actions })),
@@ -41,7 +42,7 @@ pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Shape {
 }
 
 /// A review: a reason and a score for each criterion.
-pub fn review(decoding: &Decoding) -> Shape {
+pub fn review(decoding: &Decoding) -> Grammar {
     let keys: Vec<[String; 2]> = CRITERIA
         .iter()
         .map(|name| [format!("{name}_reasoning"), format!("{name}_score")])
@@ -52,11 +53,11 @@ pub fn review(decoding: &Decoding) -> Shape {
             (score.as_str(), json!({"enum": [1, 2, 3, 4, 5]})),
         ]
     });
-    Shape::record(fields.collect())
+    form::record(fields.collect())
 }
 
 /// The parser's answer: that there is no error, or one of the note's sentences by its id and its text.
-pub fn answer(decoding: &Decoding, note: &Note) -> Shape {
+pub fn answer(decoding: &Decoding, note: &Note) -> Grammar {
     let one = |is_error: bool, id: i64, sentence: &str, corrected: Value| {
         form::object(vec![
             ("reasoning", decoding.string()),
@@ -71,9 +72,9 @@ pub fn answer(decoding: &Decoding, note: &Note) -> Shape {
     let wrong = sentences.map(|(text, id)| one(true, id, text, form::string(chars)));
     let all: Vec<Value> =
         [one(false, -1, "NA", json!({"const": "NA"}))].into_iter().chain(wrong).collect();
-    let mut schema = form::root(Vec::new());
-    let guidance = schema["x-guidance"].take();
-    Shape::under(&json!({ "x-guidance": guidance, "anyOf": all }))
+    // Its place in the schema is part of the request.
+    let schema = form::spaced(json!({ "x-guidance": null, "anyOf": all }));
+    Grammar::JsonSchema(schema.to_string())
 }
 
 /// Each sentence once.

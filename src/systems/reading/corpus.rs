@@ -18,7 +18,7 @@ use crate::record::{FinishReason, Language, Message, Parse};
 use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
 use crate::systems::scripted::settings;
 use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
-use crate::systems::{healthcareagent, medagents, medmad};
+use crate::systems::{medagents, medmad};
 
 /// How a reading went against what a person takes from a reply.
 #[derive(Debug, Default)]
@@ -133,10 +133,6 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
             let letter = Letter { keys, ..Letter::default() };
             let (reading, parse) = parse_single(text, finish, letter, options);
             (reading.answer, parse)
-        }
-        "healthcareagent" => {
-            let (read, parse) = healthcareagent::parse::conclusion(text, finish, options);
-            (read.answer, parse)
         }
         // Asked for in prose.
         "medagents" if reply["purpose"] == "decision" && reply["form"] == "prose" => {

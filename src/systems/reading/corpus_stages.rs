@@ -53,12 +53,12 @@ fn plans_levels_and_consent_are_read() {
     let tallies = [
         tally("healthcareagent", "action", words, |_, text, finish| {
             let (plan, parse) = healthcareagent::parse::plan(text, finish, false);
-            (plan.action.to_owned(), parse)
+            (plan.to_owned(), parse)
         }),
         tally("mdagents", "complexity", words, |_, text, finish| {
             let reply = Fields::read(text, finish, "complexity");
             let (level, parse) = mdagents::read_complexity(&reply, false);
-            (level.complexity.to_owned(), parse)
+            (level.to_owned(), parse)
         }),
     ];
     for tally in tallies {
@@ -80,17 +80,17 @@ fn lists_are_read_to_the_last_item() {
     let tallies = [
         tally("healthcareagent", "questions", count, |_, text, finish| {
             let (read, parse) = healthcareagent::parse::follow_ups(text, finish);
-            (read.questions.len(), parse)
+            (read.len(), parse)
         }),
         tally("mdagents", "experts", number, |_, text, finish| {
             let reply = Fields::read(text, finish, "experts");
             let (read, parse) = mdagents::recruits::read_experts(&reply, false);
-            (read.experts.len(), parse)
+            (read.len(), parse)
         }),
         tally("mdagents", "leads", count, |_, text, finish| {
             let (read, parse) =
                 mdagents::recruits::read_teams(&Fields::read(text, finish, "teams"), false);
-            (read.teams.len(), parse)
+            (read.len(), parse)
         }),
         tally(
             "medagents",
@@ -98,7 +98,7 @@ fn lists_are_read_to_the_last_item() {
             |fields| count(fields).map(|_| 3),
             |_, text, finish| {
                 let (read, parse) = medagents::read_specialties(text, finish);
-                (read.fields.len(), parse)
+                (read.len(), parse)
             },
         ),
     ];

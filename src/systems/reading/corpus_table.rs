@@ -108,12 +108,12 @@ impl<'a> Asked<'a> {
 
     fn words(&self, key: &str, most: usize) -> Value {
         let (found, parse) = mediqa_corr::words(self.text, self.finish, key, most);
-        list(found.words, parse)
+        list(found, parse)
     }
 
     fn choice(&self, key: &str, choices: &[String]) -> Value {
         let (found, _) = choice(self.text, self.finish, key, choices);
-        json!(found.words.first().map(|word| word.to_uppercase()))
+        json!(found.first().map(|word| word.to_uppercase()))
     }
 }
 
@@ -188,9 +188,7 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             let answer = asked.letter(&reply.answer(options).0);
             json!({"answer": answer, "confidence": asked.share(reply.confidence(ConfidenceReading::Converted))})
         }
-        "conclusion" => {
-            answered(&healthcareagent::parse::conclusion(text, finish, options).0.answer)
-        }
+        "conclusion" => answered(&asked.reply("answer").answer(options).0),
         "opinion" => answered(&asked.reply("answer").answer(options).0),
         "option" => answered(&of_text(super::without_thinking(text).trim(), options).0),
         "choice" => {
@@ -208,27 +206,27 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         }
         "plan" => {
             let (plan, parse) = healthcareagent::parse::plan(text, finish, false);
-            one((parse != Parse::Unread).then(|| plan.action.to_owned()))
+            one((parse != Parse::Unread).then(|| plan.to_owned()))
         }
         "level" => {
             let (level, parse) = mdagents::read_complexity(&asked.reply("complexity"), false);
-            one((parse != Parse::Unread).then(|| level.complexity.to_owned()))
+            one((parse != Parse::Unread).then(|| level.to_owned()))
         }
         "questions" => {
             let (read, parse) = healthcareagent::parse::follow_ups(text, finish);
-            list(read.questions, parse)
+            list(read, parse)
         }
         "specialties" => {
             let (read, parse) = medagents::read_specialties(text, finish);
-            list(read.fields.iter().map(|field| (*field).to_owned()).collect(), parse)
+            list(read.iter().map(|field| (*field).to_owned()).collect(), parse)
         }
         "experts" => {
             let (read, parse) = mdagents::recruits::read_experts(&asked.reply("experts"), false);
-            list(read.experts.into_iter().map(|expert| expert.role).collect(), parse)
+            list(read.into_iter().map(|expert| expert.role).collect(), parse)
         }
         "teams" => {
             let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"), false);
-            list(read.teams.into_iter().map(|team| team.group_id).collect(), parse)
+            list(read.into_iter().map(|team| team.group_id).collect(), parse)
         }
         "detection" => asked.tags(Wanted::Label, false),
         "localisation" => asked.tags(Wanted::Place, false),

@@ -73,7 +73,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             keep(record::read_or_lines(text, stop, |value| value.get("answer").cloned()));
         }),
         ("record::prose", &|text| keep(record::prose(text))),
-        ("reply::said", &|text| keep(reply::Passage::said(text))),
+        ("reply::passage", &|text| keep(reply::passage(text))),
         ("reply::read", &|text| {
             let reply = reply::Fields::read(text, stop, "answer");
             let confidence = reply.confidence(confidence::ConfidenceReading::Converted);

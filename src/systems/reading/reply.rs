@@ -8,9 +8,9 @@ use super::confidence::ConfidenceReading;
 use super::words::said_confidence;
 use super::{harness, joined, json, record, said, without_thinking};
 use crate::data::{Choice, Question};
-use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
-use crate::systems::decoding::{Decoding, Shape};
+use crate::record::{FinishReason, Grammar, Parse};
+use crate::systems::case::{One, Record};
+use crate::systems::decoding::Decoding;
 use crate::systems::form;
 
 /// An answer and the reasons for it.
@@ -32,8 +32,8 @@ impl Explained {
     }
 
     /// The grammar of a reply on a question.
-    pub fn shape(question: &Question, decoding: &Decoding) -> Shape {
-        Shape::record(vec![("explanation", decoding.reasons()), ("answer", form::answer(question))])
+    pub fn grammar(question: &Question, decoding: &Decoding) -> Grammar {
+        form::record(vec![("explanation", decoding.reasons()), ("answer", form::answer(question))])
     }
 
     /// The answer as others are shown it.
@@ -48,22 +48,12 @@ impl Record for Explained {
     }
 }
 
-/// Prose, as a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Passage {
-    pub text: String,
+/// All that a reply says.
+pub fn passage(reply: &str) -> (One<String>, Parse) {
+    let text = said(reply).to_owned();
+    let parse = Parse::Ok.if_read(!text.is_empty());
+    One::of("text", (text, parse))
 }
-
-impl Passage {
-    /// All that a reply says.
-    pub fn said(reply: &str) -> (Passage, Parse) {
-        let text = said(reply).to_owned();
-        let parse = Parse::Ok.if_read(!text.is_empty());
-        (Passage { text }, parse)
-    }
-}
-
-impl Record for Passage {}
 
 /// The fields of a reply that was asked for keys, in lower case.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,11 +114,16 @@ impl Fields {
         if prose.is_empty() && self.parse == Parse::Fallback { self.text.clone() } else { prose }
     }
 
-    /// The letter under `answer`, or where no object was found what the text says, and how it was read.
+    /// The letter under `answer`, see [`Fields::letter`].
     pub fn answer(&self, options: &[Choice]) -> (String, Parse) {
+        self.letter("answer", options)
+    }
+
+    /// The letter under a key, or where no object was found what the text says, and how it was read.
+    pub fn letter(&self, key: &str, options: &[Choice]) -> (String, Parse) {
         match self.parse {
             Parse::Fallback => of_text(&self.text, options),
-            parse => of_field(&text_of(self.get("answer")), &self.text, options, parse),
+            parse => of_field(&text_of(self.get(key)), &self.text, options, parse),
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
-use super::decoding::{Decoding, Shape};
+use super::decoding::Decoding;
 use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{Templates, truncate};
@@ -154,12 +154,12 @@ impl Reconcile {
             0 => (Stage::Initial, "initial"),
             _ => (Stage::Round, "discussion"),
         };
-        let shape = Shape::record(vec![
+        let grammar = form::record(vec![
             ("reasoning", self.settings.decoding.reasons()),
             ("answer", form::answer(case.item)),
             ("confidence", form::confidence()),
         ]);
-        let step = Step::new(stage, round, purpose, shape);
+        let step = Step::new(stage, round, purpose, grammar);
         let calls =
             case.agents().map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let asked = case.ask_all(calls, |text, finish_reason| {

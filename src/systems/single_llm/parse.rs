@@ -5,9 +5,10 @@ use serde::Serialize;
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::answer::{harness_letter, of_field, of_text};
+use crate::systems::reading::answer::harness_letter;
+use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::Fields;
-use crate::systems::reading::{harness, record, said, text, without_thinking};
+use crate::systems::reading::{harness, said, text, without_thinking};
 
 /// How a letter is asked for and read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,17 +105,15 @@ fn read_thought(
     keys: Keys<'_>,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let record = |fields: &record::Fields| {
-        let field = |key: &str| fields.get(&record::plain_key(key)).map(text);
-        Some((field(keys.reason).unwrap_or_default(), field(keys.answer)?))
+    let key = plain_key(keys.answer);
+    let reply = Fields::read(completion, finish_reason, &key);
+    let reason = match reply.parse {
+        Parse::Fallback => "thought",
+        _ => keys.reason,
     };
-    if let Some(((reason, written), parse)) = record::read(completion, finish_reason, record) {
-        let (answer, parse) = of_field(&written, completion, options, parse);
-        return (Reading { thought: Some(reason), answer, ..Reading::default() }, parse);
-    }
-    let (thought, _) = lines(without_thinking(completion));
-    let (answer, parse) = of_text(completion, options);
-    (Reading { thought: Some(thought), answer, ..Reading::default() }, parse)
+    let thought = Some(text(reply.get(&plain_key(reason))));
+    let (answer, parse) = reply.letter(&key, options);
+    (Reading { thought, answer, ..Reading::default() }, parse)
 }
 
 /// Parses as the harness does: a JSON object, else labelled lines.
