@@ -1,6 +1,7 @@
 //! What was read of a call's text: an object whose fields are the system's. Whoever reads a log asks it here, by methods, so that a
 //! field's name stands in one place.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -73,11 +74,12 @@ impl Reply {
         if let Some(flag) = field("flag").or_else(|| field("is_error")) {
             return Says::Flag(flag.as_bool(), self.sentence_id());
         }
-        if let Some(action) = field("action") {
+        // A plan is a word.
+        if let Some(action) = field("action").filter(|action| !action.is_string()) {
             return Says::Action(action["name"].as_str());
         }
-        if field("scores").is_some_and(Value::is_array) {
-            return Says::Score(self.scores().last().copied().flatten());
+        if let Some(Value::Array(scores)) = field("scores") {
+            return Says::Score(scores.last().and_then(Value::as_u64));
         }
         if let Some(sentence) = field("result") {
             return Says::Sentence(sentence.as_str());
@@ -106,11 +108,6 @@ impl Reply {
         self.text_of("thought")
     }
 
-    /// What a searching agent notes of its last search.
-    pub fn observation(&self) -> &str {
-        self.text_of("observation")
-    }
-
     /// The reasons of an answer.
     pub fn reasoning(&self) -> &str {
         self.text_of("reasoning")
@@ -121,26 +118,9 @@ impl Reply {
         self.text_of("text")
     }
 
-    /// A searching agent's action; null where it has none.
-    pub fn action(&self) -> &Value {
-        &self.0["action"]
-    }
-
-    /// Of the action that answers: the sentence that it names, or that there is none.
-    pub fn answered_sentence(&self) -> Option<&str> {
-        self.action()["sentence"].as_str()
-    }
-
-    /// A review's scores in hundredths, the final one last; `None` for one that could not be read.
-    pub fn scores(&self) -> Vec<Option<u64>> {
-        let scores = self.0["scores"].as_array();
-        scores.into_iter().flatten().map(Value::as_u64).collect()
-    }
-
-    /// Why a review gives its final score.
-    pub fn final_reason(&self) -> &str {
-        let reasons = self.0["reasons"].as_array();
-        reasons.and_then(|reasons| reasons.get(5)).and_then(Value::as_str).unwrap_or_default()
+    /// As the system has it that read it; the default of what is another's.
+    pub fn read<T: Default + DeserializeOwned>(&self) -> T {
+        T::deserialize(&self.0).unwrap_or_default()
     }
 
     /// What of a reply is embedded to compare trajectories (MED-MAD, Appendix B.7): the steps of its reasoning, or else its support,
@@ -215,6 +195,7 @@ mod tests {
             (json!({"is_error": null}), Says::Flag(None, None)),
             (json!({"action": null, "thought": "x"}), Says::Action(None)),
             (json!({"action": {"name": "search"}}), Says::Action(Some("search"))),
+            (json!({"action": "INQUIRY"}), Says::Other),
             (json!({"scores": [100, null, 320]}), Says::Score(Some(320))),
             (json!({"scores": [100, null]}), Says::Score(None)),
             (json!({"result": "NAN"}), Says::Sentence(Some("NAN"))),

@@ -8,7 +8,8 @@ use crate::analysis::notes::{
 };
 use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
 use crate::report::escape::plural;
-use crate::systems::medreflex::review::CRITERIA;
+use crate::systems::medreflex::review::{CRITERIA, Review};
+use crate::systems::medreflex::step::{Action, StepRecord};
 
 /// `None` of a system that does not search.
 pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Option<Value> {
@@ -92,19 +93,18 @@ fn title(turn: &TurnLine) -> String {
 }
 
 fn step(call: &CallLine, found: Option<&SearchLine>) -> Value {
-    let action = call.record.action();
-    let answer = match action["name"].as_str() {
-        Some("search") => None,
-        Some(_) => {
-            let part = |field: &str| action[field].as_str().unwrap_or_default();
-            Some(format!("“{}” → “{}”", part("sentence"), part("correction")))
+    let StepRecord { observation, thought, action } = call.record.read();
+    let answer = match action {
+        Some(Action::Search { .. }) => None,
+        Some(Action::FinalMistake { sentence, correction, .. }) => {
+            Some(format!("“{sentence}” → “{correction}”"))
         }
         None => Some("none of the two actions: the step was lost".to_owned()),
     };
     context! {
         number => call.sample + 1,
-        observation => call.record.observation(),
-        thought => call.record.thought(),
+        observation,
+        thought,
         query => found.map(|found| &found.query),
         // A query that the encoder cut.
         query_cut => found.is_some_and(|found| found.query_cut),
@@ -140,16 +140,16 @@ fn rows(found: &SearchLine) -> Vec<Value> {
 }
 
 fn review(call: &CallLine) -> Value {
-    let scores = call.record.scores();
-    let scores = (0..CRITERIA.len()).map(|place| match scores.get(place).copied().flatten() {
+    let Review { scores, reasons: [.., reason] } = call.record.read();
+    let scores = scores.map(|score| match score {
         Some(score) if score % 100 == 0 => (score / 100).to_string(),
-        Some(score) => score_in_words(score),
+        Some(score) => score_in_words(score.into()),
         None => "–".to_owned(),
     });
     context! {
         number => call.sample + 1,
-        scores => scores.collect::<Vec<_>>(),
-        reason => call.record.final_reason(),
+        scores => scores.to_vec(),
+        reason,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::systems::messages::numbers;
 use crate::systems::reading::correction::change;
 use crate::systems::reading::quotation::quoted;
 use crate::systems::reading::verdict::names_error;
-use crate::systems::reading::{record, said, text};
+use crate::systems::reading::{is_nothing, record, said, text};
 use crate::text::{Aligner, align};
 
 /// The fields of an answer, in order.
@@ -309,7 +309,6 @@ enum Number {
 impl Number {
     fn read(said: &str) -> Number {
         let text = base_llm::with_ascii_digits(said.trim());
-        let is_none = matches!(plain(&text).as_str(), "na" | "n_a" | "none" | "null" | "no_error");
         let before = &text[..text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len())];
         // As in «**-1**», not in «sentence-1»; «the number or -1» is the prompt's.
         let before = before.strip_suffix(['-', '−']);
@@ -317,7 +316,7 @@ impl Number {
         let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
         let numbers: Vec<&str> = digits.collect();
         match numbers[..] {
-            _ if is_none => Number::NoSentence,
+            _ if is_nothing(&text) => Number::NoSentence,
             _ if before.is_some_and(|before| before.contains(char::is_alphabetic)) => {
                 Number::Unclear
             }
@@ -333,10 +332,8 @@ fn sentence(said: &str) -> Option<String> {
     let quotes: &[char] = &['"', '“', '”', '`', '*'];
     let text = said.trim().trim_matches(quotes).trim();
     // A number, such as -1, is no sentence either.
-    let none =
-        ["na", "n_a", "no", "none", "null", "no_error", "no_correction", "no_correction_needed"];
-    let is_word = |c: char| c.is_alphabetic();
-    (!none.contains(&plain(text).as_str()) && text.chars().any(is_word)).then(|| text.to_owned())
+    let is_none = is_nothing(text) || plain(text) == "no" || !text.contains(char::is_alphabetic);
+    (!is_none).then(|| text.to_owned())
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::tags::{is_nan, section, tagged, without, without_thought};
+use super::tags::{section, tagged, without, without_thought};
 use crate::data::Note;
 use crate::record::{CONTRADICTION, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::correction::{corrected, without_marks, without_number};
 use crate::systems::reading::verdict::{Verdict, names_error, verdict};
 use crate::systems::reading::words::{number_in, said_confidence};
-use crate::systems::reading::{self, json, plain, refuses};
+use crate::systems::reading::{self, is_nothing, json, plain, refuses};
 
 /// The task of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub fn located(text: &str) -> Located {
     let said = said.unwrap_or_else(|| text.trim().to_owned());
     let said = without_marks(&said);
     match verdict(said).flag {
-        _ if is_nan(said.split(['(', ',', ':']).next().unwrap_or_default()) => Located::Nothing,
+        _ if is_nothing(said.split(['(', ',', ':']).next().unwrap_or_default()) => Located::Nothing,
         _ if said == "-1" => Located::Nothing,
         Some(false) => Located::Nothing,
         Some(true) => Located::Malformed,
@@ -161,7 +161,7 @@ pub fn correction(text: &str, tag: &str) -> Option<String> {
         }
     };
     let found = without_marks(without_number(corrected(&found)));
-    let is_sentence = !found.contains('\n') && !is_nan(found) && !refuses(found);
+    let is_sentence = !found.contains('\n') && !is_nothing(found) && !refuses(found);
     (!found.is_empty() && is_sentence && verdict(found) == Verdict::default())
         .then(|| found.to_owned())
 }

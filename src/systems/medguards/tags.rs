@@ -22,13 +22,6 @@ pub fn tagged(text: &str, tag: &str) -> Option<String> {
     (!contents.is_empty()).then(|| if is_one { first.to_owned() } else { String::new() })
 }
 
-/// Whether a text is NAN, or another word for nothing.
-pub fn is_nan(text: &str) -> bool {
-    let around = |c: char| c.is_whitespace() || matches!(c, '.' | '"' | '\'' | '*' | '`');
-    let text = text.trim_matches(around);
-    ["nan", "n/a", "na", "none", "null"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
-}
-
 /// The contents of the first pair of these tags.
 pub fn section<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     first_pair(&text.to_ascii_lowercase(), tag).map(|(_, contents)| &text[contents])

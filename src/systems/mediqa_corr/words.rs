@@ -28,9 +28,8 @@ pub fn words(
         other => vec![reading::text(other)],
     };
     let around = |c: char| c.is_whitespace() || "\"“”*`.".contains(c);
-    let none = ["", "na", "n/a", "none", "null"];
     let words = found.iter().map(|word| word.trim_matches(around).to_owned());
-    let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
+    let words = words.filter(|word| !word.is_empty() && !reading::is_nothing(word));
     // A refusal's words are no words of the note.
     let is_refusal = reply.parse == Parse::Fallback && reading::refuses(text);
     let words: Vec<String> = if is_refusal { Vec::new() } else { words.take(most).collect() };

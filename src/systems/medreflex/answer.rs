@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::step::{Action, is_none};
+use super::step::Action;
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::file::form::most_similar;
 use crate::systems::reading::correction::change;
 use crate::systems::reading::verdict::{names_error, verdict};
-use crate::systems::reading::{self, record};
+use crate::systems::reading::{self, is_nothing, number, record};
 
 /// The final answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,7 +75,7 @@ pub fn read(
 pub fn of_action(action: &Action, note: &Note) -> Option<Answer> {
     let Action::FinalMistake { sentence, correction, .. } = action else { return None };
     let said = Answer {
-        is_error: Some(!is_none(sentence)),
+        is_error: Some(!is_nothing(sentence)),
         error_sentence: sentence.clone(),
         corrected_sentence: correction.clone(),
         ..Answer::default()
@@ -94,18 +94,19 @@ fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
     let error_sentence = text(&["errorsentence", "sentence", "incorrectsentence"]);
     let corrected_sentence = text(&["correctedsentence", "correction", "corrected"]);
     let given_id =
-        field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(whole);
+        field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(number);
+    let given_id = given_id.map(|id| id as i64);
     let stated = field(&["iserror", "error", "haserror", "errorflag"]).and_then(truth);
     // What the other fields say: «The note holds no mistake.» in the sentence's place says that there is none.
     let meant = most_similar(note, &error_sentence);
     let is_sentence = meant.is_some();
     let is_change =
-        !is_none(&corrected_sentence) && change(&corrected_sentence, meant, note).is_some();
+        !is_nothing(&corrected_sentence) && change(&corrected_sentence, meant, note).is_some();
     let placed = match given_id {
         Some(id) if id >= 0 => Some(true),
         Some(_) if is_sentence => None,
         Some(_) => Some(false),
-        None if is_none(&error_sentence) => Some(false),
+        None if is_nothing(&error_sentence) => Some(false),
         None if is_sentence => Some(true),
         None => None,
     };
@@ -125,23 +126,10 @@ fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
     })
 }
 
-fn whole(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|id| id as i64)),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    }
-}
-
 fn truth(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(is_true) => Some(*is_true),
-        Value::Number(number) => Some(number.as_f64()? != 0.0),
-        Value::String(text) => match text.trim().to_lowercase().as_str() {
-            "true" | "yes" | "1" | "error" => Some(true),
-            "false" | "no" | "0" | "none" | "na" => Some(false),
-            _ => None,
-        },
+    match reading::text(value).trim().to_lowercase().as_str() {
+        "true" | "yes" | "1" | "error" => Some(true),
+        "false" | "no" | "0" | "none" | "na" => Some(false),
         _ => None,
     }
 }
@@ -156,7 +144,7 @@ fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
     let in_range = in_range.filter(|id| *id < note.sentences.len());
     let exact = note.sentences.iter().position(|sentence| same(sentence, &answer.error_sentence));
     let by_text = || {
-        let is_given = !answer.error_sentence.is_empty() && !is_none(&answer.error_sentence);
+        let is_given = !answer.error_sentence.is_empty() && !is_nothing(&answer.error_sentence);
         most_similar(note, &answer.error_sentence).filter(|_| is_given)
     };
     let is_repaired = in_range.is_none();
@@ -166,7 +154,7 @@ fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
         answer.mismatch = !is_same && by_text().is_some_and(|meant| meant != id);
     }
     let corrected = &answer.corrected_sentence;
-    let is_given = !corrected.is_empty() && !is_none(corrected);
+    let is_given = !corrected.is_empty() && !is_nothing(corrected);
     let is_same = |id: usize| is_given && same(corrected, &note.sentences[id]);
     answer.unchanged = answer.sentence_id.is_some_and(is_same);
     answer.correction = change(corrected, answer.sentence_id, note).filter(|_| is_given);

@@ -1,6 +1,6 @@
 //! Parses a review, and decides by several reviews whether an answer is accepted.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::settings::{Settings, in_hundredths};
@@ -13,7 +13,8 @@ pub const CRITERIA: [&str; 6] =
     ["validity", "preciseness", "confidence", "relevance", "completeness", "final"];
 
 /// A review. Scores are hundredths from 100 to 500, in the order of [`CRITERIA`]; `None` where none could be parsed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Review {
     pub scores: [Option<u32>; 6],
     pub reasons: [String; 6],

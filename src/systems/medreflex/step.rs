@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reading::{self, json, record, said};
+use crate::systems::reading::{self, is_nothing, json, record, said};
 use crate::text::Pattern;
 
 /// A step, as its call's log line has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StepRecord {
     pub observation: String,
     pub thought: String,
@@ -36,6 +37,16 @@ pub enum Action {
 
 impl Record for StepRecord {}
 
+impl StepRecord {
+    /// The sentence that its answer names, or that there is none; `None` of a step that does not answer.
+    pub fn sentence(&self) -> Option<&str> {
+        match self.action.as_ref()? {
+            Action::FinalMistake { sentence, .. } => Some(sentence),
+            Action::Search { .. } => None,
+        }
+    }
+}
+
 impl Action {
     /// As a JSON object on one line.
     pub fn as_object(&self) -> String {
@@ -58,24 +69,6 @@ impl Action {
             }
         }
     }
-}
-
-/// Whether a text stands for no sentence.
-pub fn is_none(text: &str) -> bool {
-    let letters: String = text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
-    const NONE: [&str; 10] = [
-        "na",
-        "none",
-        "null",
-        "nan",
-        "nomistake",
-        "noerror",
-        "noerrors",
-        "nomistakes",
-        "nosentence",
-        "notapplicable",
-    ];
-    NONE.contains(&letters.as_str())
 }
 
 /// Reads a step.
@@ -230,50 +223,19 @@ fn labels(text: &str) -> Vec<String> {
     labels.map(str::to_owned).collect()
 }
 
-/// The arguments of a call: quoted strings between commas, with or without a name before `=`; quotes and backslashes in them may be
-/// escaped or not.
+/// The arguments of a call, with or without a name before `=`: quoted strings between commas; without quotes one text, or words for nothing.
 fn arguments(inside: &str) -> Vec<String> {
+    static NAME: Pattern = Pattern::new(r#"(?:^|(,))\s*\w+\s*[=:]\s*(["'“])"#);
     let inside = inside.trim();
-    let Some(quote) = inside.chars().find(|c| matches!(c, '"' | '\'' | '“')) else {
-        let parts: Vec<&str> = inside.split(',').map(str::trim).collect();
-        return match parts.iter().all(|part| is_none(part)) {
-            true => parts.into_iter().map(str::to_owned).collect(),
+    if !inside.contains(['"', '\'', '“']) {
+        let parts = inside.split(',').map(str::trim);
+        return match parts.clone().all(is_nothing) {
+            true => parts.map(str::to_owned).collect(),
             false => vec![value_of(inside)],
         };
-    };
-    let close = if quote == '“' { '”' } else { quote };
-    let (mut all, mut current, mut is_open) = (Vec::new(), String::new(), false);
-    let mut rest = inside.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            c if !is_open => is_open = c == quote,
-            '\\' => match rest.next() {
-                Some('n') => current.push('\n'),
-                Some('t') => current.push('\t'),
-                Some(c) if c == quote || c == '\\' => current.push(c),
-                escaped => current.extend(['\\'].into_iter().chain(escaped)),
-            },
-            c if c == close && ends_argument(rest.as_str(), quote) => {
-                all.push(std::mem::take(&mut current));
-                is_open = false;
-            }
-            c => current.push(c),
-        }
     }
-    if is_open && !current.is_empty() {
-        all.push(current);
-    }
-    all
-}
-
-/// Whether a quote ends an argument by what follows it: nothing, or a comma and another quoted argument, with or without its name.
-fn ends_argument(rest: &str, quote: char) -> bool {
-    let rest = rest.trim_start();
-    let Some(next) = rest.strip_prefix(',') else { return rest.is_empty() };
-    let next = next.trim_start();
-    let name = next.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').trim_start();
-    let next = name.strip_prefix(['=', ':']).map_or(next, str::trim_start);
-    next.is_empty() || next.starts_with(quote)
+    let list = json::list(&format!("[{}", NAME.replace_all(inside, "$1$2")));
+    list.unwrap_or_default().iter().map(reading::text).collect()
 }
 
 /// An argument without quotes.

@@ -60,6 +60,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         }),
         ("reading::said", &|text| keep(super::said(text))),
         ("reading::without_thinking", &|text| keep(super::without_thinking(text))),
+        ("reading::is_nothing", &|text| keep(super::is_nothing(text))),
         ("reading::plain", &|text| keep(super::plain(text))),
         ("reading::sentences", &|text| keep(super::sentences(text).count())),
         ("reading::refuses", &|text| keep(super::refuses(text))),

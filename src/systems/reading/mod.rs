@@ -81,6 +81,14 @@ fn is_placeholder(text: &str) -> bool {
     is_dots || is_name.is_some_and(|name| !name.is_empty() && name.chars().all(is_word))
 }
 
+/// Whether words stand for nothing: «N/A», «no error».
+pub fn is_nothing(text: &str) -> bool {
+    const NOTHING: &str = "na nan none null nomistake nomistakes noerror noerrors nosentence notapplicable nocorrection nocorrectionneeded";
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    let letters: String = letters.collect();
+    NOTHING.split(' ').any(|one| one == letters)
+}
+
 /// A number, also one that is written as a text; NaN is none.
 pub fn number(value: &Value) -> Option<f64> {
     let number = match value {

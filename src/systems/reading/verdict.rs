@@ -1,7 +1,7 @@
 //! Whether a text says that a note has an error, by whole sentences. A verdict stands alone or not at all: a text that calls the note right and
 //! names an error anywhere, or gives both verdicts, contradicts itself.
 
-use super::{plain, sentences};
+use super::{is_nothing, plain, sentences};
 use crate::text::Pattern;
 
 /// What a text says of a note.
@@ -157,7 +157,8 @@ fn names_a_sentence(line: &str) -> Option<bool> {
         |word| has("sentence statement note version id flag is", word) || has(NAMES, word);
     let is_label = has(NAMES, first) && rest.split_whitespace().all(is_beside);
     let value = value.trim_matches(|c: char| !c.is_alphanumeric() && c != '-').to_lowercase();
-    is_label.then(|| !"na n/a nan none null no false 0 -1".split(' ').any(|one| one == value))
+    let is_none = is_nothing(&value) || "no false 0 -1".split(' ').any(|one| one == value);
+    is_label.then_some(!is_none)
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
             (call.purpose, call.round) = ("step".to_owned(), round as u32);
             call.record = Reply::of(match answer {
                 Some(sentence) => {
-                    serde_json::json!({"action": {"name": "final_mistake", "sentence": sentence}})
+                    serde_json::json!({"action": {"name": "final_mistake", "sentence": sentence, "correction": ""}})
                 }
                 None => serde_json::json!({"action": {"name": "search", "query": "q"}}),
             });

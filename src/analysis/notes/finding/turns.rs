@@ -2,7 +2,9 @@
 
 use super::{Statement, UNREAD};
 use crate::record::{CallLine, NoteLine, Trajectory, TurnLine, found_in_words};
-use crate::systems::medreflex::step::is_none;
+use crate::systems::medreflex::review::Review;
+use crate::systems::medreflex::step::StepRecord;
+use crate::systems::reading::is_nothing;
 
 /// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
 pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Statement> {
@@ -18,19 +20,17 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
             statements.push(Statement { says, agrees, ..Statement::of_call(last) });
         }
         // Of those who decided, the one who thought least of it.
-        let score = |call: &&&CallLine| match call.record.scores().get(5) {
-            Some(Some(score)) => *score,
-            _ => u64::MAX,
-        };
-        let reviews = calls_of(turn, "review", calls);
-        if let (Some(least), Some((says, mean))) =
-            (reviews.iter().min_by_key(score), verdict_of(turn))
+        let reviews = calls_of(turn, "review", calls).into_iter();
+        let reviews = reviews.map(|call| (call, call.record.read::<Review>()));
+        let least = reviews.min_by_key(|(_, one)| one.final_score().unwrap_or(u32::MAX));
+        if let (Some((least, Review { reasons: [.., reasons], .. })), Some((says, mean))) =
+            (least, verdict_of(turn))
         {
             statements.push(Statement {
                 says,
                 agrees: turn.accepted,
                 confidence: Some(mean),
-                reasons: least.record.final_reason().to_owned(),
+                reasons,
                 ..Statement::of_call(least)
             });
         }
@@ -50,7 +50,8 @@ pub fn claims(trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Option<bool>> 
     let of_turn = |turn: &TurnLine| {
         let steps = calls_of(turn, "step", calls);
         let answer = steps.last().filter(|_| turn.is_final)?;
-        Some(!is_none(answer.record.answered_sentence().unwrap_or_default()))
+        let answer: StepRecord = answer.record.read();
+        Some(!is_nothing(answer.sentence().unwrap_or_default()))
     };
     trajectory.turns.iter().map(of_turn).collect()
 }
@@ -68,8 +69,8 @@ pub fn calls_of<'a>(
 }
 
 fn answer_in_words(step: &CallLine) -> &'static str {
-    match step.record.answered_sentence() {
-        Some(sentence) if is_none(sentence) => "that there is no error",
+    match step.record.read::<StepRecord>().sentence() {
+        Some(sentence) if is_nothing(sentence) => "that there is no error",
         Some(_) => "that there is an error",
         None => "an answer",
     }

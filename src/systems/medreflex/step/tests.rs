@@ -105,7 +105,7 @@ fn labels_are_read_and_no_mistake_is_said_in_many_words() {
     let Action::FinalMistake { evidence, .. } = cited else { panic!("{cited:?}") };
     assert_eq!(evidence, ["1.2", "2.11"]);
     for none in ["NA", "N/A", "n.a.", "None", "No mistake", "no error."] {
-        assert!(is_none(none), "{none}");
+        assert!(is_nothing(none), "{none}");
     }
-    assert!(!is_none("No fever."));
+    assert!(!is_nothing("No fever."));
 }
