@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
+use itertools::Itertools;
+
 /// Characters that may precede the number of the next sentence.
 const PUNCTUATION: &str = ".!?:;)\"”。！？：；）،؛؟";
 
@@ -23,18 +25,20 @@ const JOINED: u32 = 1;
 /// `plain` is the same text without the numbers, or empty if it is not available.
 ///
 /// If a line begins with `1`, every number begins a line, and a line without the next number belongs to the sentence before.
-/// Otherwise the numbers stand within the text, where `type 2 diabetes` and lists of laboratory values have numbers too: of all
-/// increasing chains 0, 1, 2, … of numbers in the text, the one with the highest total score is chosen. A number that `plain` has
-/// at the same place is part of the sentence.
+/// Otherwise the numbers stand within the text, where `type 2 diabetes` and lists of laboratory values have numbers too. Behind each number,
+/// of all that are the next one, the one with the highest score is chosen. A number that `plain` has at the same place is part of the
+/// sentence.
 pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
-    let places = match place_in_lines(text, 0, 1) {
-        Some(_) => places_in_lines(text),
-        // The replacement has the same length, so that offsets stay valid.
-        None => {
-            let [text, plain] = [text, plain].map(|text| text.replace(ESCAPED, " \n"));
-            chain(&marks(&text, &pairs(&plain)))
-        }
+    // The replacement has the same length, so that offsets stay valid.
+    let [spelt, plain] = [text, plain].map(|text| text.replace(ESCAPED, " \n"));
+    let mut marks = marks(&spelt, &pairs(&plain));
+    let begins_line = |mark: &Mark| {
+        let before = text[..mark.start].trim_end_matches([' ', '\t']);
+        (before.is_empty() || before.ends_with('\n')) && text[mark.end..].starts_with([' ', '\t'])
     };
+    let in_lines = marks.iter().any(|mark| mark.number == 1 && begins_line(mark));
+    marks.retain(|mark| if in_lines { begins_line(mark) } else { mark.score > 0 });
+    let places = chain(&marks);
     let is_whole = places.first().is_some_and(|(start, _)| text[..*start].trim().is_empty());
     if !is_whole {
         return Vec::new();
@@ -90,35 +94,7 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// The start and end of `number` at the first line that begins with it and whitespace.
-fn place_in_lines(text: &str, from: usize, number: usize) -> Option<(usize, usize)> {
-    let number = number.to_string();
-    let mut start = from;
-    for line in text[from..].split_inclusive('\n') {
-        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-        let is_line_start = start == 0 || text[..start].ends_with('\n');
-        if let Some(rest) = line[indent..].strip_prefix(&number)
-            && is_line_start
-            && rest.starts_with([' ', '\t'])
-        {
-            return Some((start + indent, start + indent + number.len()));
-        }
-        start += line.len();
-    }
-    None
-}
-
-/// The start and end of each of 0, 1, 2, … at the beginning of lines.
-fn places_in_lines(text: &str) -> Vec<(usize, usize)> {
-    let (mut places, mut from) = (Vec::new(), 0);
-    while let Some((start, end)) = place_in_lines(text, from, places.len()) {
-        places.push((start, end));
-        from = end;
-    }
-    places
-}
-
-/// A number that may begin a sentence.
+/// A number in a text.
 struct Mark {
     number: usize,
     start: usize,
@@ -133,7 +109,7 @@ fn pairs(text: &str) -> Pairs<'_> {
     text.split_whitespace().zip(text.split_whitespace().skip(1)).collect()
 }
 
-/// Every number that may begin a sentence, in the order of the text.
+/// Every number, in the order of the text.
 fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut from = 0;
@@ -145,14 +121,14 @@ fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
         let is_spelt_so = word == "0" || !word.starts_with('0');
         if let (true, Ok(number)) = (is_spelt_so, word.parse()) {
             let score = score(&text[..start], word, &text[from..], plain);
-            marks.extend(score.map(|score| Mark { number, start, end: from, score }));
+            marks.push(Mark { number, start, end: from, score });
         }
     }
     marks
 }
 
-/// The score of a number between these two texts: how clearly it begins a sentence; `None` if it does not.
-fn score(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u32> {
+/// The score of a number between these two texts: how clearly it begins a sentence; 0 if it does not.
+fn score(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> u32 {
     let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
     let precedes_blank = after.starts_with(char::is_whitespace);
     let word_before = before.trim_end();
@@ -168,16 +144,16 @@ fn score(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u
         let begins_line = before.trim_end_matches([' ', '\t']).ends_with('\n');
         let is_text = plain.contains(&(last, number)) && plain.contains(&(number, next));
         return match (is_added, is_text) {
-            (false, true) => None,
-            (true, false) => Some(CLEAR),
-            _ if follows_punctuation => Some(CLEAR),
-            _ if begins_line => Some(LINE),
-            _ => Some(LIKELY),
+            (false, true) => 0,
+            (true, false) => CLEAR,
+            _ if follows_punctuation => CLEAR,
+            _ if begins_line => LINE,
+            _ => LIKELY,
         };
     }
     // If whitespace is missing on one side, the text without numbers tells.
     if is_added {
-        return Some(CLEAR);
+        return CLEAR;
     }
     // Decimals, as in 7.1, do not count.
     let mut last_two = before.chars().rev();
@@ -186,7 +162,7 @@ fn score(before: &str, number: &str, after: &str, plain: &Pairs<'_>) -> Option<u
     let joins_after = after.starts_with(char::is_alphabetic);
     let is_joined = (joins_before && (precedes_blank || joins_after))
         || (follows_blank && joins_after && follows_punctuation && !before.is_empty());
-    is_joined.then_some(JOINED)
+    if is_joined { JOINED } else { 0 }
 }
 
 fn without_blanks_after(text: &str) -> &str {
@@ -197,52 +173,18 @@ fn without_blanks_after(text: &str) -> &str {
     rest
 }
 
-/// Of the chains 0, 1, 2, … that begin with the first mark, the one with the highest total score: each number's start and end. Of
-/// equal chains the longest, and the one whose marks come first.
+/// The numbers 0, 1, 2, … from the first mark on, each with its start and end: behind a number, of the next ones the one with the highest
+/// score, and of equal ones the first.
 fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
-    let mut by_number: Vec<Vec<usize>> = vec![Vec::new(); marks.len()];
-    for (index, mark) in marks.iter().enumerate() {
-        if let Some(same) = by_number.get_mut(mark.number) {
-            same.push(index);
-        }
+    let by_number = marks.iter().into_group_map_by(|mark| mark.number);
+    let mut places = Vec::new();
+    let mut next = marks.first().filter(|mark| mark.number == 0);
+    while let Some(mark) = next {
+        places.push((mark.start, mark.end));
+        let same = by_number.get(&places.len()).into_iter().flatten();
+        let behind = same.filter(|other| other.start >= mark.end);
+        next = behind.min_by_key(|other| (Reverse(other.score), other.start)).copied();
     }
-    // Dynamic programming: the score of the best chain that ends at each mark, and the mark before it; `None` if there is no such chain.
-    let mut chains: Vec<Option<(u32, Option<usize>)>> = vec![None; marks.len()];
-    if let Some(first) = marks.first().filter(|mark| mark.number == 0) {
-        chains[0] = Some((first.score, None));
-    }
-    let (mut best, mut last) = (0, None);
-    for number in 0..by_number.len() {
-        let mut earlier = number.checked_sub(1).map_or(&[][..], |before| &by_number[before][..]);
-        let mut before: Option<(u32, Option<usize>)> = None;
-        for &index in &by_number[number] {
-            while let Some((&one, rest)) = earlier.split_first()
-                && marks[one].end <= marks[index].start
-            {
-                if let Some((score, _)) = chains[one]
-                    && before.is_none_or(|(most, _)| score > most)
-                {
-                    before = Some((score, Some(one)));
-                }
-                earlier = rest;
-            }
-            if let Some((score, one)) = before {
-                chains[index] = Some((score.saturating_add(marks[index].score), one));
-            }
-        }
-        // Of equal marks the first, of equal chains the longest.
-        let reached = by_number[number].iter().filter_map(|&index| Some((chains[index]?.0, index)));
-        let most = reached.min_by_key(|&(score, index)| (Reverse(score), index));
-        if let Some((score, index)) = most.filter(|(score, _)| *score >= best) {
-            (best, last) = (score, Some(index));
-        }
-        if by_number[number].is_empty() {
-            break;
-        }
-    }
-    let back = std::iter::successors(last, |index| chains[*index].and_then(|(_, before)| before));
-    let mut places: Vec<_> = back.map(|index| (marks[index].start, marks[index].end)).collect();
-    places.reverse();
     places
 }
 
