@@ -52,7 +52,7 @@ impl Doctor {
         rows.push(("memory", format!("{} free", gibibytes(available_memory()))));
         let connections = match options.fetch_refusal() {
             Some(reason) => format!("none: {reason}"),
-            None => format!("to {} when a model is missing", options.environment.endpoint),
+            None => format!("to {} when a model is missing", options.endpoint),
         };
         rows.push(("network", connections));
         rows.push(("cache", options.cache()?.display().to_string()));

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::data::Format;
     use crate::experiment::recipe::built_in::names;
-    use crate::hub::{Environment, HubOptions};
+    use crate::hub::HubOptions;
     use crate::systems::SystemConfig;
 
     #[derive(Parser)]
@@ -196,10 +196,8 @@ mod tests {
     #[test]
     fn every_recipe_says_what_it_would_take_and_what_is_missing() {
         let empty = tempfile::tempdir().unwrap();
-        let mut environment = Environment::capture().unwrap();
-        environment.cache = Some(empty.path().join("hub"));
-        environment.offline = None;
-        let hub = HubOptions::new(environment);
+        let cache = Some(empty.path().join("hub"));
+        let hub = HubOptions { cache, offline: None, ..HubOptions::capture().unwrap() };
         for name in names() {
             let recipe = Recipe::find(name).unwrap();
             let names_endpoints = recipe.panel.iter().all(|model| model.starts_with("openai:"));

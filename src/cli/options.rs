@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
-use crate::hub::{self, Environment, HubOptions, OfflineReason};
+use crate::hub::{self, HubOptions, OfflineReason};
 use crate::panel::sampling;
 
 /// How models are found.
@@ -23,8 +23,10 @@ pub struct HubFlags {
 
 impl HubFlags {
     pub fn options(&self, quiet: bool) -> Result<HubOptions, Failure> {
-        let mut options = HubOptions::new(Environment::capture()?);
-        options.offline = self.offline.then_some(OfflineReason::Flag);
+        let mut options = HubOptions::capture()?;
+        if self.offline {
+            options.offline = Some(OfflineReason::Flag);
+        }
         options.quiet = quiet;
         Ok(options)
     }
@@ -32,7 +34,7 @@ impl HubFlags {
 
 /// The folder of an encoder or a reranker, named by its directory or its card; files of a card that are not cached are downloaded.
 pub fn model_folder(named: &Path) -> Result<PathBuf, Failure> {
-    Ok(hub::folder(named, &HubOptions::new(Environment::capture()?))?)
+    Ok(hub::folder(named, &HubOptions::capture()?)?)
 }
 
 /// Refuses to write over a file, or into a folder with something in it: what is there took a model's time.

@@ -179,7 +179,7 @@ impl Paths {
 
     fn connect(mut self, options: &HubOptions) -> Paths {
         self.policy.has_network = true;
-        self.read(&options.environment.token_path)
+        self.read(&options.token_path)
     }
 
     /// Allows writing to the hub's cache, which stays: other processes may take it at any time.
@@ -209,7 +209,7 @@ impl Paths {
                     if options.fetch_refusal().is_none() =>
                 {
                     self = self.connect(options);
-                    if options.environment.cache.is_some() {
+                    if options.cache.is_some() {
                         self = self.cache(options)?;
                     }
                 }

@@ -175,7 +175,7 @@ fn open_endpoint(
     let open = || -> Result<RemoteModel, RemoteError> {
         let address = Address::parse(name)?;
         let options = RemoteOptions {
-            offline: hub.offline_reason(),
+            offline: hub.offline,
             key: ApiKey::capture(&address)?,
             ..hardware.remote.options()
         };

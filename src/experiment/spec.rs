@@ -17,7 +17,7 @@ use super::plan::{MemberPlan, Plan};
 use crate::data::subset::Subset;
 use crate::data::{Format, ItemKind};
 use crate::diagnosis::Failure;
-use crate::hub::{Environment, HubOptions};
+use crate::hub::HubOptions;
 use crate::model::WantedType;
 use crate::ops::Quantisation;
 use crate::panel::{DecodingMode, SamplingChoice};
@@ -108,7 +108,7 @@ impl Spec {
             exemplars: None,
             hardware: Hardware::default(),
             max_in_flight: None,
-            hub: HubOptions::new(Environment::capture()?),
+            hub: HubOptions::capture()?,
         })
     }
 

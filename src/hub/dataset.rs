@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::cache::is_commit;
 use super::{HubError, Licence};
+use crate::data::Format;
 use crate::outside;
 
 // `DATASETS`: every file of `datasets/` by its name, in the order of the names.
@@ -68,8 +69,8 @@ pub struct DatasetFile {
     pub source: String,
     /// In the directory that datasets are fetched into, where recipes look for it.
     pub path: String,
-    /// By which its questions or notes are read, as `--format` names it; absent of a file that has none.
-    pub format: Option<String>,
+    /// By which its questions or notes are read; absent of a file that has none.
+    pub format: Option<Format>,
     /// Of the published file, where it is known.
     pub size_bytes: Option<u64>,
     /// Of the published file, 64 hexadecimal digits, where it is known.

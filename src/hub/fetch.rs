@@ -50,10 +50,10 @@ pub fn fetch_repository(
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
     options.allow_fetch("models", &repository.spelling())?;
-    let (environment, model) = (&options.environment, Some(repository.clone()));
-    let client = Client::new(environment, environment.token()?, environment.login.as_ref(), model);
+    let (login, model) = (options.login.as_ref(), Some(repository.clone()));
+    let client = Client::new(options, options.token()?, login, model);
     let Repository { id, revision, .. } = repository;
-    let (root, escaped) = (&environment.endpoint, revision.replace('/', "%2F"));
+    let (root, escaped) = (&options.endpoint, revision.replace('/', "%2F"));
     let url = format!("{root}/api/models/{id}/revision/{escaped}");
     let listing = client.list(&url, &format!("{id} at revision {revision}"))?;
     let (cache, directory) = match to {
@@ -116,7 +116,7 @@ impl Fetch<'_> {
     /// Makes sure that one file is there and right.
     fn file(&mut self, name: &str) -> Result<(), HubError> {
         let (id, commit) = (&self.repository.id, &self.listing.commit);
-        let url = format!("{}/{id}/resolve/{commit}/{name}", self.options.environment.endpoint);
+        let url = format!("{}/{id}/resolve/{commit}/{name}", self.options.endpoint);
         let remote = self.client.inspect(url, &format!("{name} in {id} at {commit}"))?;
         let card = self.repository.card_file(commit, name);
         let size = card.and_then(|card| card.size_bytes);

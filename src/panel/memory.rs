@@ -266,7 +266,7 @@ pub fn gibibytes(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hub::{Environment, HubOptions, resolve};
+    use crate::hub::{HubOptions, resolve};
     use crate::model::{Family, WantedPrecision};
     use crate::ops::Cpu;
     use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -276,7 +276,7 @@ mod tests {
     fn description(directory: &std::path::Path) -> Description {
         let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, directory).unwrap();
-        let hub = HubOptions::new(Environment::from_lookup(|_| None).unwrap());
+        let hub = HubOptions::from_lookup(|_| None).unwrap();
         let checkpoint = resolve(directory.to_str().unwrap(), &hub).unwrap();
         let device = Device::Cpu(Cpu::new(1).unwrap());
         Description::read(checkpoint, WantedPrecision::default(), device.machine(), 4096).unwrap()

@@ -10,7 +10,7 @@ use minisign::KeyPair;
 use wardround::bundle::create::{Request, create};
 use wardround::bundle::{Bundle, verify};
 use wardround::digest::sha256;
-use wardround::hub::{Environment, HubOptions};
+use wardround::hub::HubOptions;
 use wardround::model::Family;
 
 use crate::common;
@@ -79,7 +79,7 @@ impl Scratch {
     }
 
     fn create(&self, request: &Request) -> Result<Bundle, (u8, String)> {
-        let hub = HubOptions::new(Environment::from_lookup(|_| None).unwrap());
+        let hub = HubOptions::from_lookup(|_| None).unwrap();
         create(request, &hub).map_err(|failure| {
             assert!(!request.out.with_extension("partial").exists());
             let hint = failure.hint().unwrap_or_default();
@@ -434,7 +434,7 @@ fn what_is_not_what_it_should_be_goes_into_no_bundle() {
     // Of a process that was killed, or still writes.
     request.added.clear();
     fs::create_dir(scratch.path("again.partial")).unwrap();
-    let hub = HubOptions::new(Environment::from_lookup(|_| None).unwrap());
+    let hub = HubOptions::from_lookup(|_| None).unwrap();
     let said = create(&request, &hub).map(|bundle| bundle.name).unwrap_err().to_string();
     assert!(said.contains("again.partial exists already"), "{said}");
     fs::remove_dir(scratch.path("again.partial")).unwrap();

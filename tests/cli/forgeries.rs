@@ -11,7 +11,7 @@ use wardround::experiment::contents::Contents;
 use wardround::experiment::hardware::{Hardware, MOST_DRAFT};
 use wardround::experiment::replay::replay;
 use wardround::experiment::spec::Spec;
-use wardround::hub::{Environment, HubOptions};
+use wardround::hub::HubOptions;
 use wardround::record::CallLine;
 
 use crate::binary::{Random, Scratch};
@@ -19,7 +19,7 @@ use crate::binary::{Random, Scratch};
 /// What a replay by prefill says, of `contents` as they are here.
 fn told(contents: &Contents) -> Result<Vec<String>, String> {
     let hardware = Hardware { draft: Some(MOST_DRAFT as usize), ..Hardware::default() };
-    let hub = HubOptions::new(Environment::capture().unwrap());
+    let hub = HubOptions::capture().unwrap();
     let spec = Spec::from_plan(&contents.plan, hardware, hub).map_err(|error| error.to_string())?;
     let replayed = replay(contents, spec, &[], false, true, Arc::<AtomicBool>::default());
     replayed.map(|replayed| replayed.differences).map_err(|error| error.to_string())

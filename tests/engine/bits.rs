@@ -6,7 +6,7 @@ use std::env::consts::ARCH;
 use wardround::calls::Key;
 use wardround::digest::sha256;
 use wardround::engine::{Request, Sampling};
-use wardround::hub::{Environment, HubOptions, resolve};
+use wardround::hub::{HubOptions, resolve};
 use wardround::model::{Family, WantedPrecision, WantedType};
 use wardround::ops::{Cpu, Device, Machine, Precision, Quantisation, StoredType};
 use wardround::panel::backbone::Description;
@@ -51,7 +51,7 @@ const PAIRS: &str = " avx512 bf16";
 /// new sums here.
 #[test]
 fn what_the_engine_gave_under_its_number_it_still_gives() {
-    let hub = HubOptions::new(Environment::from_lookup(|_| None).unwrap()).local();
+    let hub = HubOptions::from_lookup(|_| None).unwrap().local();
     // Of each key of the store: what was given.
     let mut store = HashMap::new();
     for cpu in Cpu::of_every_set(2).unwrap() {

@@ -8,7 +8,7 @@ use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use safetensors::SafeTensors;
 use wardround::generation::Generation;
 use wardround::hub::gguf::Import;
-use wardround::hub::{Environment, HubOptions, Status, resolve, verify};
+use wardround::hub::{HubOptions, Status, resolve, verify};
 use wardround::model::{Config, WantedType};
 use wardround::ops::StoredType;
 use wardround::tokenizer::Tokenizer;
@@ -90,7 +90,7 @@ fn an_imported_model_has_the_bits_and_the_tokens_of_the_one_it_was_converted_fro
         if case.name.starts_with("llama") {
             assert_eq!(ours.sampling, theirs.sampling);
         }
-        let options = HubOptions::new(Environment::from_lookup(|_| None).unwrap()).local();
+        let options = HubOptions::from_lookup(|_| None).unwrap().local();
         let checks = verify(&resolve(directory.to_str().unwrap(), &options).unwrap()).unwrap();
         assert!(checks.iter().all(|check| matches!(check.status, Status::Ok(_))), "{checks:?}");
         assert!(checks.len() >= 5, "{checks:?}");

@@ -14,7 +14,7 @@ use wardround::diagnosis::Blame;
 use wardround::engine::{Request, Sampling};
 use wardround::experiment::hardware::{Compute, DeviceChoice, Hardware};
 use wardround::experiment::models::Models;
-use wardround::hub::{Environment, HubOptions};
+use wardround::hub::HubOptions;
 use wardround::model::Family;
 use wardround::panel::memory::{AuxiliaryModels, KvBudget};
 use wardround::serve::{ServeOptions, Served, ServedModel, serve};
@@ -186,7 +186,7 @@ fn loaded() -> Served {
         ..Hardware::default()
     };
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();
-    let hub = HubOptions::new(Environment::capture().unwrap()).local();
+    let hub = HubOptions::capture().unwrap().local();
     let models =
         Models::describe(&[name], &hardware, &hub, |_| Ok(AuxiliaryModels::default())).unwrap();
     let pages = models.memory[0].options.pages;

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_system_without_models_is_refused() {
         let flags = SystemFlags { system: vec!["medmad".to_owned()], ..SystemFlags::default() };
-        let hub = HubOptions::new(crate::hub::Environment::capture().unwrap());
+        let hub = HubOptions::capture().unwrap();
         let refused = flags.specs(&[], &Hardware::default(), &hub).err().unwrap().to_string();
         assert_eq!(refused, "medmad takes 3 models, and has 0");
     }

@@ -6,7 +6,7 @@ use crate::experiment::exemplars::FilePlan;
 use crate::experiment::fixtures::plan;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
-use crate::hub::{Environment, HubOptions};
+use crate::hub::HubOptions;
 use crate::prompts::PromptSet;
 use crate::systems::SystemConfig;
 
@@ -168,7 +168,7 @@ fn what_is_gone_is_no_difference_without_effect_and_refused_by_name_with_one() {
     let refusal = |system: &str, key: &str, value: &str| {
         let mut settings = older.clone();
         settings.insert(key.to_owned(), value.into());
-        let hub = HubOptions::new(Environment::capture().unwrap());
+        let hub = HubOptions::capture().unwrap();
         let error = Spec::from_plan(&of(system, settings, ""), Hardware::default(), hub);
         error.err().unwrap().to_string()
     };

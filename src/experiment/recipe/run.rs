@@ -248,7 +248,6 @@ fn finished_run(
 mod tests {
     use super::*;
     use crate::experiment::fixtures::{plan, write_finished};
-    use crate::hub::Environment;
 
     fn run_of(name: &str, hardware: Hardware) -> RecipeRun {
         RecipeRun {
@@ -256,7 +255,7 @@ mod tests {
             out: PathBuf::new(),
             hardware,
             max_in_flight: None,
-            hub: HubOptions::new(Environment::capture().unwrap()),
+            hub: HubOptions::capture().unwrap(),
             allow_version: false,
         }
     }

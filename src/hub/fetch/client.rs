@@ -11,7 +11,7 @@ use ureq::{Agent, Body, RequestBuilder};
 
 use super::super::cache::is_commit;
 use super::super::proxy::Proxies;
-use super::super::{Environment, HubError, Repository, Token};
+use super::super::{HubError, HubOptions, Repository, Token};
 use crate::outside;
 
 const MOST_REDIRECTS: usize = 5;
@@ -58,10 +58,10 @@ impl Listing {
 }
 
 impl Client {
-    /// A client that waits as long as the environment says, and says who asks by the token, else by name and password.
+    /// A client that waits as long as the options say, and says who asks by the token, else by name and password.
     #[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
     pub fn new(
-        environment: &Environment,
+        options: &HubOptions,
         token: Option<Token>,
         login: Option<&Token>,
         model: Option<Repository>,
@@ -72,12 +72,10 @@ impl Client {
             .proxy(None)
             .max_redirects(0)
             .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(environment.metadata_timeout))
-            .timeout_connect(Some(environment.metadata_timeout))
-            .timeout_recv_response(Some(
-                environment.metadata_timeout.max(environment.download_timeout),
-            ))
-            .timeout_per_read(Some(environment.download_timeout))
+            .timeout_resolve(Some(options.metadata_timeout))
+            .timeout_connect(Some(options.metadata_timeout))
+            .timeout_recv_response(Some(options.metadata_timeout.max(options.download_timeout)))
+            .timeout_per_read(Some(options.download_timeout))
             .build()
             .new_agent();
         let bearer = token.map(|token| format!("Bearer {}", token.secret()));
@@ -87,10 +85,10 @@ impl Client {
         });
         Self {
             agent,
-            proxies: environment.proxies.clone(),
+            proxies: options.proxies.clone(),
             authorization: bearer.or(basic).map(Token),
-            metadata_timeout: environment.metadata_timeout,
-            pause: environment.download_timeout / 10,
+            metadata_timeout: options.metadata_timeout,
+            pause: options.download_timeout / 10,
             model,
         }
     }

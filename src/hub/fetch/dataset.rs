@@ -6,7 +6,7 @@ use super::client::{Client, RemoteFile};
 use super::convert::convert;
 use super::{Known, bring, incomplete};
 use crate::console;
-use crate::hub::environment::without_login;
+use crate::hub::options::without_login;
 use crate::hub::{
     Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, HubError, HubOptions,
     PROVENANCE, Record, sha256_file,
@@ -28,7 +28,6 @@ pub fn fetch_dataset(
     options: &HubOptions,
 ) -> Result<Vec<PathBuf>, HubError> {
     options.allow_fetch("data", &card.name)?;
-    let environment = &options.environment;
     let mirror = mirror.map(without_login);
     let to = std::path::absolute(to)?;
     fs_err::create_dir_all(&to)?;
@@ -38,12 +37,10 @@ pub fn fetch_dataset(
         // The hub's token is for the hub alone.
         let (root, login, token) = match (&mirror, source.host) {
             (Some((address, login)), _) => (address.as_str(), login.as_ref(), None),
-            (None, Host::Hub) => {
-                (&*environment.endpoint, environment.login.as_ref(), environment.token()?)
-            }
+            (None, Host::Hub) => (&*options.endpoint, options.login.as_ref(), options.token()?),
             (None, Host::Github) => (GITHUB, None, None),
         };
-        let client = Client::new(environment, token, login, None);
+        let client = Client::new(options, token, login, None);
         for file in &source.files {
             let (url, path) = (source.url(root, file), outside::below(&to, &file.path)?);
             let wanted = Wanted { card: &card.name, source, file, url, path: &path };

@@ -8,7 +8,7 @@ use crate::diagnosis::{Blame, Diagnosis};
 use std::path::Path;
 
 use super::super::{
-    Environment, FileCheck, HubError, HubOptions, OfflineReason, Status, fetch, resolve, verify,
+    FileCheck, HubError, HubOptions, OfflineReason, Status, fetch, resolve, verify,
 };
 use super::fake_hub::{COMMIT, Fault, REPOSITORY, Repository, serve};
 use crate::fake_http::FakeHttp;
@@ -38,14 +38,14 @@ fn with(path: &'static str, fault: Fault) -> FakeHttp {
 }
 
 fn options(hub: &FakeHttp, cache: &Path) -> HubOptions {
-    let environment = Environment::from_lookup(|name| match name {
+    let options = HubOptions::from_lookup(|name| match name {
         "HF_HUB_CACHE" => Some(cache.into()),
         "HF_ENDPOINT" => Some(hub.url().into()),
         "HF_TOKEN" => Some("hf_secret".into()),
         _ => None,
     })
     .unwrap();
-    HubOptions { quiet: true, ..HubOptions::new(environment) }
+    HubOptions { quiet: true, ..options }
 }
 
 fn refusal(fault: Fault, path: &'static str) -> HubError {
@@ -135,14 +135,14 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
 fn a_proxy_that_fails_is_named_and_a_host_inside_is_asked_directly() {
     let cache = tempfile::tempdir().unwrap();
     let reason = |exceptions: &str| {
-        let environment = Environment::from_lookup(|name| match name {
+        let options = HubOptions::from_lookup(|name| match name {
             "HF_HUB_CACHE" => Some(cache.path().into()),
             "HF_ENDPOINT" => Some("http://hub.ward.invalid".into()),
             "ALL_PROXY" => Some("http://127.0.0.1:1".into()),
             "NO_PROXY" => Some(exceptions.into()),
             _ => None,
         });
-        let options = HubOptions { quiet: true, ..HubOptions::new(environment.unwrap()) };
+        let options = HubOptions { quiet: true, ..options.unwrap() };
         fetch(REPOSITORY, None, &options).unwrap_err().to_string()
     };
     let named = "through the proxy of ALL_PROXY";
@@ -161,13 +161,13 @@ fn a_gated_model_is_explained() {
 
     let hub = with("config.json", Fault::Deny(401, "GatedRepo"));
     let cache = tempfile::tempdir().unwrap();
-    let mut options = options(&hub, cache.path());
-    options.environment = Environment::from_lookup(|name| match name {
+    let mut options = HubOptions::from_lookup(|name| match name {
         "HF_HUB_CACHE" => Some(cache.path().into()),
         "HF_ENDPOINT" => Some(hub.url().into()),
         _ => None,
     })
     .unwrap();
+    options.quiet = true;
     let hint = fetch(REPOSITORY, None, &options).unwrap_err().hint().unwrap();
     assert!(
         hint.contains("https://huggingface.co/org/tiny") && hint.contains("HF_TOKEN"),
@@ -179,7 +179,7 @@ fn a_gated_model_is_explained() {
         super::super::Card::find("gemma3-4b").unwrap().revision.as_str(),
         Fault::Deny(403, "GatedRepo"),
     );
-    options.environment.endpoint = hub.url();
+    options.endpoint = hub.url();
     let hint = fetch("gemma3-4b", None, &options).unwrap_err().hint().unwrap();
     assert!(hint.contains("https://huggingface.co/google/gemma-3-4b-it"), "{hint}");
 }
@@ -227,12 +227,12 @@ fn the_password_of_a_mirror_reaches_it_and_no_error() {
     let place = hub.url().strip_prefix("http://").unwrap().to_owned();
     let cache = tempfile::tempdir().unwrap();
     for place in [&*place, "127.0.0.1:1", "127.0.0.1:port"] {
-        let environment = Environment::from_lookup(|name| match name {
+        let options = HubOptions::from_lookup(|name| match name {
             "HF_HUB_CACHE" => Some(cache.path().into()),
             "HF_ENDPOINT" => Some(format!("http://nurse:secret@{place}/").into()),
             _ => None,
         });
-        let options = HubOptions { quiet: true, ..HubOptions::new(environment.unwrap()) };
+        let options = HubOptions { quiet: true, ..options.unwrap() };
         let error = fetch(REPOSITORY, None, &options).unwrap_err();
         let said = format!("{error} {error:?} {:?} {options:?}", error.hint());
         assert!(said.contains(place) && !said.contains("secret"), "{said}");
@@ -278,7 +278,7 @@ fn nothing_connects_when_it_is_forbidden() {
     let mut by_flag = options(&hub, cache.path());
     by_flag.offline = Some(OfflineReason::Flag);
     let mut by_variable = options(&hub, cache.path());
-    by_variable.environment.offline = Some("HF_HUB_OFFLINE");
+    by_variable.offline = Some(OfflineReason::Variable("HF_HUB_OFFLINE"));
     for (options, named) in [(by_flag, "--offline"), (by_variable, "HF_HUB_OFFLINE")] {
         let error = resolve(REPOSITORY, &options).unwrap_err();
         let text = format!("{error} {}", error.hint().unwrap());

@@ -1,7 +1,7 @@
 //! What a user may type, and what comes of it without a connection.
 
 use super::super::verify::git_sum_of_file;
-use super::super::{Environment, Status, verify};
+use super::super::{Status, verify};
 use super::*;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::digest::Sum;
@@ -19,12 +19,12 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 fn offline(cache: &Path) -> HubOptions {
-    let environment = Environment::from_lookup(|name| match name {
+    let options = HubOptions::from_lookup(|name| match name {
         "HF_HUB_CACHE" => Some(cache.into()),
         "HF_HUB_OFFLINE" => Some("1".into()),
         _ => None,
     });
-    HubOptions::new(environment.unwrap())
+    options.unwrap()
 }
 
 fn sum_of(text: &str) -> String {
@@ -210,7 +210,7 @@ fn a_name_that_is_none_is_refused_before_the_cache_is_touched() {
 
 #[test]
 fn an_environment_without_a_cache_says_so() {
-    let options = HubOptions::new(Environment::from_lookup(|_| None).unwrap());
+    let options = HubOptions::from_lookup(|_| None).unwrap();
     let error = resolve("org/name", &options).unwrap_err();
     assert!(matches!(error, HubError::NoCache), "{error}");
 }
@@ -220,7 +220,7 @@ fn an_environment_without_a_cache_says_so() {
 fn a_build_without_the_feature_says_so() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = offline(cache.path());
-    options.environment.offline = None;
+    options.offline = None;
     for error in
         [resolve("org/name", &options).unwrap_err(), fetch("org/name", None, &options).unwrap_err()]
     {

@@ -156,7 +156,7 @@ fn rows_under_an_agreement_are_nowhere_on_the_disk() {
     }
     let gone = Fetched::from(vec![("k.csv", Fault::Stall(100))]);
     let mut options = gone.options.clone();
-    options.environment.download_timeout = std::time::Duration::from_millis(50);
+    options.download_timeout = std::time::Duration::from_millis(50);
     let error = fetch_dataset(&card(), &gone.to(), Some(&gone.hub.url()), &options);
     assert!(matches!(error, Err(HubError::Unreachable { .. })));
     assert_eq!(fs_err::read_dir(gone.to().join("medec")).unwrap().count(), 0);

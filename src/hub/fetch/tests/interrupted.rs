@@ -112,7 +112,7 @@ fn a_silent_hub_times_out() {
         let hub = with(path, Fault::Hang);
         let cache = tempfile::tempdir().unwrap();
         let mut options = options(&hub, cache.path());
-        options.environment.metadata_timeout = BRIEF;
+        options.metadata_timeout = BRIEF;
         let start = Instant::now();
         let error = fetch(REPOSITORY, None, &options).unwrap_err();
         assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
@@ -125,7 +125,7 @@ fn a_download_that_falls_silent_gives_up_and_keeps_what_arrived() {
     let hub = with(SHARD, Fault::Stall(4096));
     let cache = tempfile::tempdir().unwrap();
     let mut options = options(&hub, cache.path());
-    options.environment.download_timeout = BRIEF;
+    options.download_timeout = BRIEF;
     let error = fetch(REPOSITORY, None, &options).unwrap_err();
     assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
     let blobs = cache.path().join("models--org--tiny/blobs");
