@@ -1,7 +1,6 @@
 //! The state shared by all handlers: options, models and systems, keys, and the phase of the server.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
@@ -53,8 +52,6 @@ pub struct App {
     pub readers: Arc<Pool>,
     /// What works on cases of systems.
     pub cases: Arc<Pool>,
-    /// When the process started, in seconds since 1970.
-    pub created: u64,
     served: OnceLock<(Served, Arc<Queue>)>,
 }
 
@@ -66,8 +63,6 @@ impl App {
     ) -> Result<App, Failure> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix));
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
-        let created =
-            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Ok(App {
             budget: Budget::new(options.limits.bodies_bytes),
             readers: Pool::start("serve", READERS, give_way)?,
@@ -77,7 +72,6 @@ impl App {
             keys,
             metrics,
             audit,
-            created,
             served: OnceLock::new(),
         })
     }
@@ -101,7 +95,7 @@ impl App {
         match served.failure() {
             None => Ok(served),
             Some(error) => {
-                Err(ApiError::new(Code::EngineFailed, error.to_string()).retry_after(10))
+                Err(ApiError::new(Code::ENGINE_FAILED, error.to_string()).retry_after(10))
             }
         }
     }
@@ -124,10 +118,10 @@ impl App {
 /// 53 random bits.
 fn random_seed() -> Result<u64, ApiError> {
     let seed = getrandom::u64();
-    let seed = seed.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    let seed = seed.map_err(|error| ApiError::new(Code::INTERNAL, error.to_string()))?;
     Ok(seed & SEED_BITS)
 }
 
 fn loading() -> ApiError {
-    ApiError::new(Code::Loading, "the models are loading").retry_after(5)
+    ApiError::new(Code::LOADING, "the models are loading").retry_after(5)
 }

@@ -35,9 +35,9 @@ pub fn event(name: &str, extensions: &Extensions) -> Event {
     let (event, peer) = (Event::new(name), extensions.get::<Peer>());
     let event = match extensions.get::<Caller>() {
         Some(caller) => event
-            .with("actor", caller.name())
+            .with("actor", caller.name.as_str())
             .with("identity", caller.identity())
-            .with("role", caller.role().name()),
+            .with("role", caller.role.name()),
         // Where no keys are, whoever reaches the server may ask it: the users of its socket, or of its machine.
         None => {
             let user = peer.filter(|peer| matches!(peer, Peer::User(Some(_))));
@@ -109,7 +109,7 @@ impl Audit {
 
 fn failed() -> ApiError {
     let message = "the audit trail could not be written, and nothing is served without it";
-    ApiError::new(Code::AuditFailed, message).retry_after(60)
+    ApiError::new(Code::AUDIT_FAILED, message).retry_after(60)
 }
 
 /// Waits until the line of an event is durable.

@@ -48,10 +48,10 @@ impl FromRequest<Arc<App>> for Sent {
         // A page of another site can send any other without being asked first.
         if !kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
             let message = "the content type is another than application/json";
-            return Err(ApiError::new(Code::UnsupportedMediaType, message));
+            return Err(ApiError::new(Code::UNSUPPORTED_MEDIA_TYPE, message));
         }
         let too_large =
-            || ApiError::new(Code::BodyTooLarge, format!("the body has more than {most} bytes"));
+            || ApiError::new(Code::BODY_TOO_LARGE, format!("the body has more than {most} bytes"));
         let length = given(header::CONTENT_LENGTH).and_then(|text| text.parse::<usize>().ok());
         let length = length.unwrap_or_default();
         if length > most {
@@ -62,7 +62,7 @@ impl FromRequest<Arc<App>> for Sent {
             let mut bytes = Vec::with_capacity(length.min(64 << 10));
             while let Some(frame) = body.frame().await {
                 let broken =
-                    |_| ApiError::new(Code::InvalidJson, "the body could not be read to its end");
+                    |_| ApiError::new(Code::INVALID_JSON, "the body could not be read to its end");
                 let Ok(chunk) = frame.map_err(broken)?.into_data() else { continue };
                 if bytes.len() + chunk.len() > most {
                     return Err(too_large());
@@ -74,7 +74,7 @@ impl FromRequest<Arc<App>> for Sent {
         };
         let bytes = timeout(limits.client_timeout, collect).await.map_err(|_| {
             let seconds = limits.client_timeout.as_secs();
-            ApiError::new(Code::BodyTimeout, format!("the body did not come within {seconds} s"))
+            ApiError::new(Code::BODY_TIMEOUT, format!("the body did not come within {seconds} s"))
         })??;
         let begun = event("begun", &parts.extensions).with("path", parts.uri.path());
         Ok(Sent { bytes, reserved, caller: parts.extensions.get().cloned(), begun })
@@ -123,7 +123,7 @@ fn refuse_many_values(body: &[u8]) -> Result<(), ApiError> {
     match count <= MOST_VALUES {
         true => Ok(()),
         false => Err(ApiError::new(
-            Code::BodyTooLarge,
+            Code::BODY_TOO_LARGE,
             format!("the body has more than {MOST_VALUES} values; send fewer at a time"),
         )),
     }
@@ -165,7 +165,7 @@ impl Reserved {
         if self.budget.used.fetch_update(Relaxed, Relaxed, fits).is_err() {
             let message =
                 "the server's budget for bodies is used up; wait for answers, and read them";
-            return Err(ApiError::new(Code::BudgetFull, message).retry_after(2));
+            return Err(ApiError::new(Code::BUDGET_FULL, message).retry_after(2));
         }
         self.bytes += bytes;
         Ok(())
@@ -218,8 +218,8 @@ mod tests {
     fn values_are_counted_outside_of_strings() {
         let read = |text: &str| refuse_many_values(text.as_bytes()).map_err(|error| error.code);
         let many = format!("[{}0]", "0,".repeat(MOST_VALUES));
-        assert_eq!(read(&many), Err(Code::BodyTooLarge));
-        assert_eq!(read(&many.replace(',', ":")), Err(Code::BodyTooLarge));
+        assert_eq!(read(&many), Err(Code::BODY_TOO_LARGE));
+        assert_eq!(read(&many.replace(',', ":")), Err(Code::BODY_TOO_LARGE));
         assert_eq!(read(&format!("\"\\\"{many}\"")), Ok(()));
     }
 
@@ -230,7 +230,7 @@ mod tests {
         one.grow(300).unwrap();
         let mut other = budget.open();
         other.grow(300).unwrap();
-        assert_eq!(budget.open().grow(1).unwrap_err().code, Code::BudgetFull);
+        assert_eq!(budget.open().grow(1).unwrap_err().code, Code::BUDGET_FULL);
         drop((one, other));
         assert_eq!(budget.used.load(Relaxed), 0);
         budget.open().grow(600).unwrap();

@@ -55,7 +55,7 @@ fn begin_chat(
 ) -> Result<Started<Answer>, ApiError> {
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
-    refuse_length(bytes, model.context(), "messages")?;
+    refuse_length(bytes, model.context, "messages")?;
     let description = &model.backbone.description;
     let thinks = request.thinks.unwrap_or_else(|| model.thinks());
     let prompt = description.chat.prompt(&description.tokenizer, &request.texts, thinks);
@@ -93,7 +93,7 @@ fn begin_completion(
     for prompt in request.prompts()? {
         match prompt {
             Prompt::Text(text) => {
-                refuse_length(text.len(), model.context(), "prompt")?;
+                refuse_length(text.len(), model.context, "prompt")?;
                 let ids = tokenizer.encode_with(&text, request.add_special_tokens.unwrap_or(true));
                 let ids = ids.map_err(PanelError::from)?;
                 if ids.is_empty() {
@@ -151,13 +151,13 @@ fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, 
     let asked: TokenizeRequest = request(body)?;
     let model = app.served()?.find(asked.model.as_deref())?;
     let tokenizer = &model.backbone.description.tokenizer;
-    refuse_length(asked.prompt.len(), model.context(), "prompt")?;
+    refuse_length(asked.prompt.len(), model.context, "prompt")?;
     let adds = asked.add_special_tokens.unwrap_or(true);
     let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
     let strings = || tokens.iter().map(|id| tokenizer.shown(*id)).collect::<Vec<_>>();
     Ok(Json(json!({
         "count": tokens.len(),
-        "max_model_len": model.context(),
+        "max_model_len": model.context,
         "token_strs": asked.return_token_strs.then(strings),
         "tokens": tokens,
     })))
@@ -170,10 +170,10 @@ pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<
 fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, ApiError> {
     let DetokenizeRequest { model, tokens } = request(body)?;
     let model = app.served()?.find(model.as_deref())?;
-    if tokens.len() > model.context() {
-        let (given, most) = (tokens.len(), model.context());
+    if tokens.len() > model.context {
+        let (given, most) = (tokens.len(), model.context);
         let message = format!("tokens has {given} tokens, and the model takes {most}");
-        return Err(ApiError::of(Code::ContextLengthExceeded, "tokens", message));
+        return Err(ApiError::of(Code::CONTEXT_LENGTH_EXCEEDED, "tokens", message));
     }
     let vocabulary = model.backbone.description.config.vocab_size;
     if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
@@ -196,6 +196,6 @@ pub async fn info(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> 
         "pad_token": chat.token("pad_token"),
         "add_bos_token": description.tokenizer.adds_bos(),
         "chat_template": chat.source,
-        "model_max_length": model.context(),
+        "model_max_length": model.context,
     })))
 }

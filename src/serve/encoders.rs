@@ -82,9 +82,9 @@ impl Reader {
             EncoderError::NotFinite { place, .. } => {
                 let place = format!("{field}[{}]", first + place - 1);
                 let problem = "the model computed numbers that are not finite (NaN or infinity) of";
-                ApiError::of(Code::Internal, &place, format!("{problem} {place}"))
+                ApiError::of(Code::INTERNAL, &place, format!("{problem} {place}"))
             }
-            other => ApiError::new(Code::Internal, other.to_string()),
+            other => ApiError::new(Code::INTERNAL, other.to_string()),
         })
     }
 }
@@ -202,7 +202,7 @@ impl Encoding {
             let too_long = |has: String, limit: usize| {
                 let reads = format!("{} reads {limit} tokens", model.id);
                 let message = format!("{place} has {has}; {reads}: send it in parts");
-                Err(ApiError::of(Code::ContextLengthExceeded, &place, message))
+                Err(ApiError::of(Code::CONTEXT_LENGTH_EXCEEDED, &place, message))
             };
             let own = text.len() + beside;
             if text.trim().is_empty() {
@@ -218,7 +218,7 @@ impl Encoding {
             }
             let sequence = read(text).map_err(|error| match error {
                 EncoderError::Text { .. } => ApiError::invalid(&place, format!("{place}: {error}")),
-                other => ApiError::new(Code::Internal, other.to_string()),
+                other => ApiError::new(Code::INTERNAL, other.to_string()),
             })?;
             let kept = sequence.tokens().len();
             if sequence.left_out() > 0 {
@@ -263,7 +263,7 @@ impl Encoding {
         let computed = self.compute(app).await;
         match &computed {
             Ok(numbers) => pending.done(About { output: output(numbers), ..about() }).await?,
-            Err(error) => pending.failed(error.code.name(), about()),
+            Err(error) => pending.failed(error.code.name, about()),
         }
         computed
     }

@@ -8,66 +8,59 @@ use serde_json::{Value, json};
 use crate::engine::EngineError;
 use crate::panel::PanelError;
 
-/// Defines [`Code`] and what each stands for: the HTTP status, the type and the name.
-macro_rules! codes {
-    ($($code:ident = $status:ident $kind:literal $name:literal,)*) => {
-        /// The machine-readable code of an error, which determines its status and type.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Code {
-            $($code,)*
-        }
-
-        impl Code {
-            fn status(self) -> StatusCode {
-                match self {
-                    $(Code::$code => StatusCode::$status,)*
-                }
-            }
-
-            fn kind(self) -> &'static str {
-                match self {
-                    $(Code::$code => $kind,)*
-                }
-            }
-
-            /// The name in the error object and in metrics.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Code::$code => $name,)*
-                }
-            }
-        }
-    };
+/// The machine-readable code of an error: its HTTP status, and its name in the error object and in metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    status: u16,
+    pub name: &'static str,
 }
 
-codes! {
-    InvalidJson = BAD_REQUEST "invalid_request_error" "invalid_json",
-    MissingParameter = BAD_REQUEST "invalid_request_error" "missing_parameter",
-    InvalidType = BAD_REQUEST "invalid_request_error" "invalid_type",
-    InvalidValue = BAD_REQUEST "invalid_request_error" "invalid_value",
-    UnsupportedParameter = BAD_REQUEST "invalid_request_error" "unsupported_parameter",
-    ContextLengthExceeded = BAD_REQUEST "invalid_request_error" "context_length_exceeded",
-    InvalidSchema = BAD_REQUEST "invalid_request_error" "invalid_schema",
-    SchemaTooComplex = BAD_REQUEST "invalid_request_error" "schema_too_complex",
-    ImageUnsupported = BAD_REQUEST "invalid_request_error" "image_unsupported",
-    StreamOptions = BAD_REQUEST "invalid_request_error" "stream_options",
-    InvalidApiKey = UNAUTHORIZED "authentication_error" "invalid_api_key",
-    Forbidden = FORBIDDEN "permission_error" "forbidden",
-    HostNotAllowed = FORBIDDEN "permission_error" "host_not_allowed",
-    OriginNotAllowed = FORBIDDEN "permission_error" "origin_not_allowed",
-    ModelNotFound = NOT_FOUND "not_found_error" "model_not_found",
-    UnknownUrl = NOT_FOUND "not_found_error" "unknown_url",
-    MethodNotAllowed = METHOD_NOT_ALLOWED "not_found_error" "method_not_allowed",
-    BodyTimeout = REQUEST_TIMEOUT "timeout_error" "body_timeout",
-    BodyTooLarge = PAYLOAD_TOO_LARGE "invalid_request_error" "body_too_large",
-    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "invalid_request_error" "unsupported_media_type",
-    QueueFull = TOO_MANY_REQUESTS "rate_limit_error" "queue_full",
-    BudgetFull = TOO_MANY_REQUESTS "rate_limit_error" "budget_full",
-    Internal = INTERNAL_SERVER_ERROR "server_error" "internal",
-    Loading = SERVICE_UNAVAILABLE "unavailable_error" "loading",
-    Draining = SERVICE_UNAVAILABLE "unavailable_error" "draining",
-    EngineFailed = SERVICE_UNAVAILABLE "unavailable_error" "engine_failed",
-    AuditFailed = SERVICE_UNAVAILABLE "unavailable_error" "audit_failed",
+impl Code {
+    pub const INVALID_JSON: Code = Code { status: 400, name: "invalid_json" };
+    pub const MISSING_PARAMETER: Code = Code { status: 400, name: "missing_parameter" };
+    pub const INVALID_TYPE: Code = Code { status: 400, name: "invalid_type" };
+    pub const INVALID_VALUE: Code = Code { status: 400, name: "invalid_value" };
+    pub const UNSUPPORTED_PARAMETER: Code = Code { status: 400, name: "unsupported_parameter" };
+    pub const CONTEXT_LENGTH_EXCEEDED: Code = Code { status: 400, name: "context_length_exceeded" };
+    pub const INVALID_SCHEMA: Code = Code { status: 400, name: "invalid_schema" };
+    pub const SCHEMA_TOO_COMPLEX: Code = Code { status: 400, name: "schema_too_complex" };
+    pub const IMAGE_UNSUPPORTED: Code = Code { status: 400, name: "image_unsupported" };
+    pub const STREAM_OPTIONS: Code = Code { status: 400, name: "stream_options" };
+    pub const INVALID_API_KEY: Code = Code { status: 401, name: "invalid_api_key" };
+    pub const FORBIDDEN: Code = Code { status: 403, name: "forbidden" };
+    pub const HOST_NOT_ALLOWED: Code = Code { status: 403, name: "host_not_allowed" };
+    pub const ORIGIN_NOT_ALLOWED: Code = Code { status: 403, name: "origin_not_allowed" };
+    pub const MODEL_NOT_FOUND: Code = Code { status: 404, name: "model_not_found" };
+    pub const UNKNOWN_URL: Code = Code { status: 404, name: "unknown_url" };
+    pub const METHOD_NOT_ALLOWED: Code = Code { status: 405, name: "method_not_allowed" };
+    pub const BODY_TIMEOUT: Code = Code { status: 408, name: "body_timeout" };
+    pub const BODY_TOO_LARGE: Code = Code { status: 413, name: "body_too_large" };
+    pub const UNSUPPORTED_MEDIA_TYPE: Code = Code { status: 415, name: "unsupported_media_type" };
+    pub const QUEUE_FULL: Code = Code { status: 429, name: "queue_full" };
+    pub const BUDGET_FULL: Code = Code { status: 429, name: "budget_full" };
+    pub const INTERNAL: Code = Code { status: 500, name: "internal" };
+    pub const LOADING: Code = Code { status: 503, name: "loading" };
+    pub const DRAINING: Code = Code { status: 503, name: "draining" };
+    pub const ENGINE_FAILED: Code = Code { status: 503, name: "engine_failed" };
+    pub const AUDIT_FAILED: Code = Code { status: 503, name: "audit_failed" };
+
+    fn status(self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The type in the error object.
+    fn kind(self) -> &'static str {
+        match self.status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 | 405 => "not_found_error",
+            408 => "timeout_error",
+            429 => "rate_limit_error",
+            500 => "server_error",
+            503 => "unavailable_error",
+            _ => "invalid_request_error",
+        }
+    }
 }
 
 /// An error response. Its message never contains a prompt.
@@ -92,18 +85,18 @@ impl ApiError {
 
     /// A value of a field that is none.
     pub fn invalid(param: &str, message: impl Into<String>) -> ApiError {
-        ApiError::of(Code::InvalidValue, param, message)
+        ApiError::of(Code::INVALID_VALUE, param, message)
     }
 
     /// A field that has to be there.
     pub fn missing(param: &str) -> ApiError {
-        ApiError::of(Code::MissingParameter, param, format!("{param} is missing"))
+        ApiError::of(Code::MISSING_PARAMETER, param, format!("{param} is missing"))
     }
 
     /// A field that cannot be honoured.
     pub fn unsupported(param: &str) -> ApiError {
         let message = format!("{param} is not supported; leave it out");
-        ApiError::of(Code::UnsupportedParameter, param, message)
+        ApiError::of(Code::UNSUPPORTED_PARAMETER, param, message)
     }
 
     /// The same error, of one field of the request.
@@ -112,12 +105,12 @@ impl ApiError {
     }
 
     pub fn draining() -> ApiError {
-        ApiError::new(Code::Draining, "the server is shutting down").retry_after(5)
+        ApiError::new(Code::DRAINING, "the server is shutting down").retry_after(5)
     }
 
     /// After a panic.
     pub fn failed() -> ApiError {
-        ApiError::new(Code::Internal, "the request failed; the server goes on")
+        ApiError::new(Code::INTERNAL, "the request failed; the server goes on")
     }
 
     pub fn retry_after(self, seconds: u64) -> ApiError {
@@ -135,7 +128,7 @@ impl ApiError {
     pub fn json(&self) -> Value {
         let ApiError { code, message, param, .. } = self;
         let error =
-            json!({"message": message, "type": code.kind(), "param": param, "code": code.name()});
+            json!({"message": message, "type": code.kind(), "param": param, "code": code.name});
         json!({"error": error})
     }
 }
@@ -147,11 +140,11 @@ impl IntoResponse for ApiError {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        if self.code == Code::InvalidApiKey {
+        if self.code == Code::INVALID_API_KEY {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         // SDKs retry after every 5xx: an internal error would fail again.
-        if self.code == Code::Internal {
+        if self.code == Code::INTERNAL {
             let name = HeaderName::from_static("x-should-retry");
             headers.insert(name, HeaderValue::from_static("false"));
         }
@@ -172,7 +165,7 @@ impl From<EngineError> for ApiError {
                 too_long(prompt, max_tokens, pages * crate::ops::PAGE)
             }
             EngineError::Grammar(_) => {
-                ApiError::of(Code::InvalidSchema, "response_format", message)
+                ApiError::of(Code::INVALID_SCHEMA, "response_format", message)
             }
             EngineError::EmptyPrompt | EngineError::UnknownToken { .. } => {
                 ApiError::invalid("prompt", message)
@@ -180,10 +173,10 @@ impl From<EngineError> for ApiError {
             EngineError::NothingToGenerate => ApiError::invalid("max_tokens", message),
             EngineError::Penalty { .. } => ApiError::invalid("repetition_penalty", message),
             EngineError::NotFinite { .. } | EngineError::NoKnownLogprobs => {
-                ApiError::new(Code::Internal, message)
+                ApiError::new(Code::INTERNAL, message)
             }
             EngineError::Start(_) | EngineError::Ops(_) | EngineError::Died { .. } => {
-                ApiError::new(Code::EngineFailed, message).retry_after(10)
+                ApiError::new(Code::ENGINE_FAILED, message).retry_after(10)
             }
         }
     }
@@ -192,7 +185,7 @@ impl From<EngineError> for ApiError {
 /// A prompt that leaves no room for a completion. Clients recognise the beginning of the message.
 pub fn too_long(prompt: usize, max_tokens: usize, context: usize) -> ApiError {
     ApiError::of(
-        Code::ContextLengthExceeded,
+        Code::CONTEXT_LENGTH_EXCEEDED,
         "messages",
         format!(
             "This model's maximum context length is {context} tokens; the prompt has {prompt} and up to {max_tokens} are to be generated. \
@@ -207,7 +200,7 @@ impl From<PanelError> for ApiError {
             PanelError::Engine(error) => error.into(),
             PanelError::PromptTooLong { prompt, context } => too_long(prompt, 1, context),
             PanelError::Chat(error) => ApiError::invalid("messages", error.to_string()),
-            other => ApiError::new(Code::Internal, other.to_string()),
+            other => ApiError::new(Code::INTERNAL, other.to_string()),
         }
     }
 }

@@ -5,20 +5,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use sha2::{Digest, Sha256};
-use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::body::hold;
 use super::error::{ApiError, Code};
 use super::keys::{Key, Role};
 use super::request::fields::quoted;
-use super::router::Access;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
@@ -43,22 +38,29 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Routes of one access behind its checks. The layer that is added last runs first.
-pub fn at(router: Router<Arc<App>>, app: &Arc<App>, access: Access) -> Router<Arc<App>> {
-    router
-        .layer(from_fn_with_state(app.clone(), hold))
-        .layer(from_fn_with_state((app.clone(), access), check))
+/// Who may ask a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// Everyone.
+    Public,
+    /// Whoever reads metrics.
+    Metrics,
+    /// Whoever uses models and systems; also what there is not.
+    Api,
 }
 
-/// All routes behind what every response gets.
-pub fn around(router: Router, app: &Arc<App>) -> Router {
-    router
-        .layer(CatchPanicLayer::custom(|_panic| ApiError::failed().into_response()))
-        .layer(from_fn_with_state(app.clone(), finish))
+impl Access {
+    fn of(path: &str) -> Access {
+        match path {
+            "/health" | "/live" => Access::Public,
+            "/metrics" => Access::Metrics,
+            _ => Access::Api,
+        }
+    }
 }
 
 /// Adds headers to every response, and counts errors.
-async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= MOST_ID_BYTES);
     let id = given.cloned().unwrap_or_else(|| new_request_id().into());
     let mut response = next.run(request).await;
@@ -79,14 +81,8 @@ fn new_request_id() -> u64 {
 }
 
 /// Refuses requests from web pages of others, and those without a key whose role allows them.
-async fn check(
-    State((app, access)): State<(Arc<App>, Access)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let admitted =
-        refuse_other_sites(&app, &request).and_then(|()| admitted(&app, access, &request));
-    match admitted {
+pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    match refuse_other_sites(&app, &request).and_then(|()| admitted(&app, &request)) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -108,24 +104,19 @@ fn refuse_other_sites(app: &App, request: &Request) -> Result<(), ApiError> {
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     // Browsers cannot connect to Unix sockets.
     let is_tcp = matches!(request.extensions().get::<Peer>(), Some(Peer::Address(_)));
-    let listen = &app.options.listen;
-    if let Some(host) = host.filter(|host| is_tcp && !is_allowed_host(host, &listen.allow_host)) {
+    let allowed = &app.options.listen.allow_host;
+    if let Some(host) = host.filter(|host| is_tcp && !is_allowed_host(host, allowed)) {
         let host = quoted(host);
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
-        return Err(ApiError::new(Code::HostNotAllowed, message));
+        return Err(ApiError::new(Code::HOST_NOT_ALLOWED, message));
     }
-    let is_own = |origin: &str| {
-        origin.split_once("://").is_some_and(|(scheme, authority)| {
-            Some(authority) == host && (scheme == "https" || !listen.has_tls())
-        })
-    };
-    let origin = headers.get(header::ORIGIN);
-    let is_foreign = origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_own));
     let mut sites = headers.get_all(FETCH_SITE).into_iter();
     let is_of_another = sites.any(|site| site != "same-origin" && site != "none");
-    if is_foreign || (request.method() == Method::POST && is_of_another) {
+    // No page is served here: one that has an origin is another's.
+    let has_origin = headers.contains_key(header::ORIGIN);
+    if has_origin || (request.method() == Method::POST && is_of_another) {
         let message = "a page of another site sent this; a proxy may let it, and take off Origin and Sec-Fetch-Site";
-        return Err(ApiError::new(Code::OriginNotAllowed, message));
+        return Err(ApiError::new(Code::ORIGIN_NOT_ALLOWED, message));
     }
     Ok(())
 }
@@ -146,15 +137,16 @@ fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
 }
 
 /// Who asks; `None` where nobody needs a key.
-fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Caller>, ApiError> {
+fn admitted(app: &App, request: &Request) -> Result<Option<Caller>, ApiError> {
     let given = given_key(request.headers())?;
+    let access = Access::of(request.uri().path());
     if access == Access::Public {
         return Ok(None);
     }
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
     let refuse = |why, message| {
         app.audit.refused(request.extensions(), why);
-        Err(ApiError::new(Code::InvalidApiKey, message))
+        Err(ApiError::new(Code::INVALID_API_KEY, message))
     };
     let Some(given) = given else {
         // A missing key is no guess.
@@ -164,8 +156,8 @@ fn admitted(app: &App, access: Access, request: &Request) -> Result<Option<Calle
     let found = keys.iter().fold(None, |found, key| if key.is(given) { Some(key) } else { found });
     match found {
         None => refuse("wrong key", "the API key is unknown, or was revoked"),
-        Some(key) if may(key.role, access) => Ok(Some(Caller::new(key.clone()))),
-        Some(_) => Err(ApiError::new(Code::Forbidden, "this key has another role")),
+        Some(key) if may(key.role, access) => Ok(Some(key.clone())),
+        Some(_) => Err(ApiError::new(Code::FORBIDDEN, "this key has another role")),
     }
 }
 
@@ -177,42 +169,8 @@ fn may(role: Role, access: Access) -> bool {
     }
 }
 
-/// The holder of a key. One that was made anew under an old name is another caller.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    key: Key,
-}
-
-impl Caller {
-    pub fn new(key: Key) -> Caller {
-        Caller { key }
-    }
-
-    /// For people to read: another caller may have the same.
-    pub fn name(&self) -> &str {
-        &self.key.name
-    }
-
-    pub fn role(&self) -> Role {
-        self.key.role
-    }
-
-    /// A part of the key's sum, which tells callers of one name apart and reveals no key.
-    pub fn identity(&self) -> String {
-        format!("key:{}", &self.key.sum[..16])
-    }
-
-    /// A number that no other caller has, for turns at what all want.
-    pub fn number(&self) -> u64 {
-        self.salt().first_chunk().copied().map_or(0, u64::from_le_bytes)
-    }
-
-    /// A salt for the prefix cache that no other caller has.
-    pub fn salt(&self) -> [u8; 16] {
-        let sum: [u8; 32] = Sha256::digest(&self.key.sum).into();
-        *sum.first_chunk().unwrap_or(&[0; 16])
-    }
-}
+/// Who asks: the holder of a key. One that was made anew under an old name is another caller.
+pub type Caller = Key;
 
 /// Whose turn a request takes. Without keys each request is a caller of its own.
 pub fn turn(caller: Option<&Caller>) -> u64 {
@@ -249,7 +207,7 @@ mod tests {
 
     #[test]
     fn equal_names_are_not_one_caller() {
-        let caller = |secret| Caller::new(Key::new("ward", Role::Api, secret));
+        let caller = |secret| Key::new("ward", Role::Api, secret);
         let (old, new) = (caller("wr_a"), caller("wr_b"));
         assert_ne!(old.identity(), new.identity());
         assert_ne!(old.number(), new.number());

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::ValueEnum;
 use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
+use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::diagnosis::Failure;
@@ -59,6 +60,22 @@ impl Key {
     #[cfg(test)]
     pub fn new(name: &str, role: Role, secret: &str) -> Key {
         Key { name: name.to_owned(), role, sum: digest::sha256(secret) }
+    }
+
+    /// A part of the key's sum, which tells callers of one name apart and reveals no key.
+    pub fn identity(&self) -> String {
+        format!("key:{}", &self.sum[..16])
+    }
+
+    /// A number that no other caller has, for turns at what all want.
+    pub fn number(&self) -> u64 {
+        self.salt().first_chunk().copied().map_or(0, u64::from_le_bytes)
+    }
+
+    /// A salt for the prefix cache that no other caller has.
+    pub fn salt(&self) -> [u8; 16] {
+        let sum: [u8; 32] = Sha256::digest(&self.sum).into();
+        *sum.first_chunk().unwrap_or(&[0; 16])
     }
 
     /// Whether `given` is this key, compared in constant time.

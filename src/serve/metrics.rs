@@ -28,35 +28,21 @@ use crate::record::FinishReason;
 /// Labels of a metric and their values.
 type Labels<const N: usize> = [(&'static str, String); N];
 
-/// A metric of engines: its name, its kind, what it says, and its value.
-type OfEngine = (&'static str, &'static str, &'static str, fn(&EngineSnapshot) -> f64);
+/// A metric of engines: its name, its kind, and its value.
+type OfEngine = (&'static str, &'static str, fn(&EngineSnapshot) -> f64);
 
 /// What an engine tells of itself; counters count since its start.
-const OF_ENGINES: [OfEngine; 10] = [
-    ("num_requests_running", "gauge", "Sequences in the running batch", |now| now.running as f64),
-    ("num_requests_waiting", "gauge", "Sequences that wait for it", |now| now.waiting as f64),
-    ("kv_cache_usage_perc", "gauge", "Share of the KV cache's pages in use, from 0 to 1", |now| {
-        now.pages_in_use as f64 / now.stats.pages.max(1) as f64
-    }),
-    ("prompt_tokens", "counter", "Tokens of prompts", |now| now.stats.counts.prompt_tokens as f64),
-    ("generation_tokens", "counter", "Tokens generated", |now| {
+const OF_ENGINES: [OfEngine; 8] = [
+    ("num_requests_running", "gauge", |now| now.running as f64),
+    ("num_requests_waiting", "gauge", |now| now.waiting as f64),
+    ("kv_cache_usage_perc", "gauge", |now| now.pages_in_use as f64 / now.stats.pages.max(1) as f64),
+    ("prompt_tokens", "counter", |now| now.stats.counts.prompt_tokens as f64),
+    ("generation_tokens", "counter", |now| {
         (now.stats.sampled_tokens + now.stats.forced_tokens) as f64
     }),
-    ("forced_tokens", "counter", "Generated tokens that a grammar dictated", |now| {
-        now.stats.forced_tokens as f64
-    }),
-    ("prefix_cache_queries", "counter", "Tokens looked up in the prefix index", |now| {
-        now.stats.counts.prompt_tokens as f64
-    }),
-    ("prefix_cache_hits", "counter", "Tokens found in the prefix index", |now| {
-        now.stats.counts.cached_tokens as f64
-    }),
-    ("num_preemptions", "counter", "Sequences that gave their pages back", |now| {
-        now.stats.counts.preemptions as f64
-    }),
-    ("requests_cancelled", "counter", "Sequences whose client went away", |now| {
-        now.stats.counts.cancelled as f64
-    }),
+    ("prefix_cache_queries", "counter", |now| now.stats.counts.prompt_tokens as f64),
+    ("prefix_cache_hits", "counter", |now| now.stats.counts.cached_tokens as f64),
+    ("num_preemptions", "counter", |now| now.stats.counts.preemptions as f64),
 ];
 
 /// A name, what it counts, and its buckets.
@@ -127,7 +113,7 @@ impl Metrics {
 
     /// Counts an error response.
     pub fn rejected(&self, code: Code) {
-        self.rejections.get_or_create(&[("code", code.name().to_owned())]).inc();
+        self.rejections.get_or_create(&[("code", code.name.to_owned())]).inc();
     }
 
     /// Counts a completion that ended.
@@ -167,10 +153,10 @@ impl Metrics {
     /// Everything, in OpenMetrics' text format.
     fn text(&self, engines: &[(&str, EngineSnapshot)]) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
-        for (name, kind, help, of) in OF_ENGINES {
+        for (name, kind, of) in OF_ENGINES {
             let name = format!("{}{name}", self.prefix);
             let end = if kind == "counter" { "_total" } else { "" };
-            writeln!(text, "# HELP {name} {help}.\n# TYPE {name} {kind}")?;
+            writeln!(text, "# TYPE {name} {kind}")?;
             for (model, now) in engines {
                 let model = json!(model);
                 writeln!(text, "{name}{end}{{model_name={model},engine=\"0\"}} {}", of(now))?;
@@ -203,7 +189,7 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> 
         engines.extend(snapshot(model).await.map(|now| (&*model.id, now)));
     }
     let text = app.metrics.text(&engines);
-    let text = text.map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    let text = text.map_err(|error| ApiError::new(Code::INTERNAL, error.to_string()))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

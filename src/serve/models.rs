@@ -1,6 +1,7 @@
 //! The served models, and systems, which clients use like models, by their names in the API.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Json;
 use axum::extract::rejection::PathRejection;
@@ -45,10 +46,11 @@ pub struct ServedModel {
     pub backbone: Arc<Backbone>,
     /// Models with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
-    /// The kind of its device, as in plans.
-    pub device_kind: String,
-    /// The number of pages of its KV cache.
-    pub pages: usize,
+    /// The most tokens of a prompt and its completion together.
+    pub context: usize,
+    /// Tokens of its KV cache.
+    kv_tokens: usize,
+    entry: ModelEntry,
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
@@ -58,48 +60,26 @@ pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), Ap
 }
 
 impl ServedModel {
+    /// `device_kind` is that of plans; `pages` has the KV cache.
     pub fn new(
         id: String,
         backbone: Arc<Backbone>,
         device_kind: String,
         pages: usize,
     ) -> ServedModel {
-        let fingerprint = backbone.description.fingerprint(&backbone.identity);
-        ServedModel { id, backbone, fingerprint, device_kind, pages }
-    }
-
-    /// The context length: the most tokens of a prompt and its completion together.
-    pub fn context(&self) -> usize {
-        self.backbone.description.context.min(self.pages * PAGE)
-    }
-
-    /// Whether thinking is enabled by default.
-    pub fn thinks(&self) -> bool {
-        let card = self.backbone.description.checkpoint.card.as_ref();
-        card.and_then(|card| card.thinking).unwrap_or(false)
-    }
-
-    /// The notice that its licence requires wherever the model is used.
-    pub fn notice(&self) -> Option<&'static str> {
-        self.backbone.description.checkpoint.card?.licence.shown.as_deref()
-    }
-
-    /// The entry in the list of models.
-    fn entry(&self) -> ModelEntry {
-        let description = &self.backbone.description;
+        let description = &backbone.description;
+        let fingerprint = description.fingerprint(&backbone.identity);
+        let context = description.context.min(pages * PAGE);
         let sampling = &description.generation.sampling;
-        let root = description.checkpoint.repository.clone();
+        let checkpoint = &description.checkpoint;
         let own = json!({
             "kind": "model",
             "family": description.config.family.name(),
             "weights_sha256": description.weights_sha256,
-            "tokenizer_sha256": description.tokenizer_sha256,
-            "template_sha256": description.chat.sha256,
-            "config_sha256": description.config_sha256,
             "dtype": description.precision.stored.to_string(),
             "quantisation": description.precision.quantisation.to_string(),
             "kv_dtype": description.precision.kv.to_string(),
-            "device_kind": self.device_kind,
+            "device_kind": device_kind,
             "sampling": {
                 "temperature": sampling.temperature,
                 "top_k": sampling.top_k,
@@ -107,24 +87,32 @@ impl ServedModel {
                 "min_p": sampling.min_p,
                 "repetition_penalty": sampling.repetition_penalty,
             },
-            "fingerprint": self.fingerprint,
+            "fingerprint": fingerprint,
             "synthetic": description.is_synthetic,
-            "notice": self.notice(),
+            // What its licence requires wherever the model is used.
+            "notice": checkpoint.card.and_then(|card| card.licence.shown.as_deref()),
         });
-        let root = root.or_else(|| name_of(&description.checkpoint.directory));
-        ModelEntry::new(&self.id, root, Some(self.context()), own)
+        let root = checkpoint.repository.clone().or_else(|| name_of(&checkpoint.directory));
+        let entry = ModelEntry::new(&id, root, Some(context), own);
+        ServedModel { id, backbone, fingerprint, context, kv_tokens: pages * PAGE, entry }
+    }
+
+    /// Whether thinking is enabled by default.
+    pub fn thinks(&self) -> bool {
+        let card = self.backbone.description.checkpoint.card.as_ref();
+        card.and_then(|card| card.thinking).unwrap_or(false)
     }
 }
 
 pub struct ServedSystem {
     pub id: String,
     pub seated: Seated,
-    models: Vec<String>,
     /// The smallest context of its models, in tokens.
     context: Option<usize>,
     /// Systems with equal fingerprints answer equal requests with equal bytes.
     pub fingerprint: String,
     pub is_synthetic: bool,
+    entry: ModelEntry,
 }
 
 impl ServedSystem {
@@ -133,16 +121,22 @@ impl ServedSystem {
         let named = |name: &String| served.iter().find(|model| model.id == *name);
         let own = || models.iter().filter_map(named);
         let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
-        let context = own().map(|model| model.context()).min();
-        let mut seats = seated.seats.iter();
-        ServedSystem {
-            id: seated.config.entry.name.to_owned(),
-            fingerprint: seated.fingerprint(&fingerprints),
-            is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
-            seated,
-            models,
-            context,
-        }
+        let context = own().map(|model| model.context).min();
+        let is_synthetic = seated.seats.iter().all(|seat| seat.backbone.description.is_synthetic);
+        let (id, fingerprint) = (seated.config.entry.name, seated.fingerprint(&fingerprints));
+        let seats = seated.seats.iter().zip(&models);
+        let seats = seats.map(|(seat, model)| json!({"agent": seat.plan.agent, "model": model}));
+        let own = json!({
+            "kind": "system",
+            "takes": seated.config.entry.takes.to_string(),
+            "seats": seats.collect::<Value>(),
+            "settings": seated.config.table,
+            "prompts_sha256": seated.prompts_sha256,
+            "fingerprint": fingerprint,
+            "synthetic": is_synthetic,
+        });
+        let entry = ModelEntry::new(id, Some(id.to_owned()), context, own);
+        ServedSystem { id: id.to_owned(), seated, context, fingerprint, is_synthetic, entry }
     }
 
     /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.
@@ -152,22 +146,6 @@ impl ServedSystem {
 
     pub fn takes(&self) -> ItemKind {
         self.seated.config.entry.takes
-    }
-
-    /// The entry in the list of models.
-    fn entry(&self) -> ModelEntry {
-        let seats = self.seated.seats.iter().zip(&self.models);
-        let seats = seats.map(|(seat, model)| json!({"agent": seat.plan.agent, "model": model}));
-        let own = json!({
-            "kind": "system",
-            "takes": self.takes().to_string(),
-            "seats": seats.collect::<Value>(),
-            "settings": self.seated.config.table,
-            "prompts_sha256": self.seated.prompts_sha256,
-            "fingerprint": self.fingerprint,
-            "synthetic": self.is_synthetic,
-        });
-        ModelEntry::new(&self.id, Some(self.id.clone()), self.context, own)
     }
 }
 
@@ -181,7 +159,7 @@ pub fn name_of(directory: &std::path::Path) -> Option<String> {
 pub struct ModelEntry {
     id: String,
     object: &'static str,
-    /// When the server started.
+    /// When it was loaded.
     created: u64,
     owned_by: &'static str,
     root: Option<String>,
@@ -196,10 +174,11 @@ impl ModelEntry {
         max_model_len: Option<usize>,
         wardround: Value,
     ) -> ModelEntry {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         ModelEntry {
             id: id.to_owned(),
             object: "model",
-            created: 0,
+            created: since.as_secs(),
             owned_by: "wardround",
             root,
             max_model_len,
@@ -210,7 +189,7 @@ impl ModelEntry {
 
 /// All that answers, and what held of the server's sandbox.
 pub async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
-    let entries = app.served()?.entries(app.created);
+    let entries: Vec<&ModelEntry> = app.served()?.entries().collect();
     let wardround = json!({"sandbox": sandbox::held()});
     Ok(Json(json!({"object": "list", "data": entries, "wardround": wardround})))
 }
@@ -220,20 +199,18 @@ pub async fn one(
     State(app): State<Arc<App>>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<ModelEntry>, ApiError> {
-    let refused = |error| ApiError::new(Code::InvalidValue, format!("the address: {error}"));
+    let refused = |error| ApiError::new(Code::INVALID_VALUE, format!("the address: {error}"));
     let Path(id) = path.map_err(refused)?;
     let served = app.served()?;
-    let found = served.entries(app.created).into_iter().find(|entry| entry.id == id);
-    found.map(Json).ok_or_else(|| served.missing(Kind::Model, Some(&id)))
+    let found = served.entries().find(|entry| entry.id == id);
+    found.cloned().map(Json).ok_or_else(|| served.missing(Kind::Model, Some(&id)))
 }
 
 impl Served {
-    fn entries(&self, created: u64) -> Vec<ModelEntry> {
-        let models = self.models.iter().map(|model| model.entry());
-        let systems = self.systems.iter().map(|system| system.entry());
-        let encoders = self.encoders.iter().map(|encoder| encoder.entry.clone());
-        let all = models.chain(systems).chain(encoders);
-        all.map(|entry| ModelEntry { created, ..entry }).collect()
+    fn entries(&self) -> impl Iterator<Item = &ModelEntry> {
+        let models = self.models.iter().map(|model| &model.entry);
+        let systems = self.systems.iter().map(|system| &system.entry);
+        models.chain(systems).chain(self.encoders.iter().map(|encoder| &encoder.entry))
     }
 
     /// The model of this name; without a name the only model.
@@ -251,14 +228,11 @@ impl Served {
         self.systems.iter().find(|system| system.id == name)
     }
 
-    /// The system of this name, or else the first one, of those that take notes.
-    ///
-    /// # Errors
-    /// An unknown system, one for other items, or none for notes.
+    /// Of the systems that take notes the one of this name; without a name the only one.
     pub fn note_system(&self, name: Option<&str>) -> Result<&Arc<ServedSystem>, ApiError> {
-        let mut fitting = self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
-        let found = fitting.find(|system| name.is_none_or(|name| system.id == name));
-        found.ok_or_else(|| self.missing(Kind::System, name).at("system"))
+        let fitting = self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
+        let found = self.pick(Kind::System, fitting.map(|system| (&*system.id, system)), name);
+        found.map_err(|error| error.at("system"))
     }
 
     /// Of what is of a kind the one of this name; without a name the only one.
@@ -279,10 +253,10 @@ impl Served {
 
     /// The error for a request whose model is not there, or of another kind; it says what there is.
     pub fn missing(&self, wanted: Kind, name: Option<&str>) -> ApiError {
-        let entries = self.entries(0).into_iter();
-        let kind =
-            |entry: &ModelEntry| entry.wardround["kind"].as_str().unwrap_or_default().to_owned();
-        let names = entries.map(|entry| format!("{} ({})", entry.id, kind(&entry)));
+        let names = self.entries().map(|entry| {
+            let kind = entry.wardround["kind"].as_str().unwrap_or_default();
+            format!("{} ({kind})", entry.id)
+        });
         let names = names.collect::<Vec<_>>().join(", ");
         let wanted = json!(wanted);
         let wanted = wanted.as_str().unwrap_or_default();
@@ -290,12 +264,12 @@ impl Served {
             Some(name) => format!("there is no {wanted} {}", quoted(name)),
             None => format!("the request must name the {wanted} that is meant"),
         };
-        ApiError::of(Code::ModelNotFound, "model", format!("{problem}; there are {names}"))
+        ApiError::of(Code::MODEL_NOT_FOUND, "model", format!("{problem}; there are {names}"))
     }
 
     /// The size of all KV caches in tokens; of an encoder, which has none, the most tokens of a request.
     pub fn kv_tokens(&self) -> usize {
-        let caches: usize = self.models.iter().map(|model| model.pages * PAGE).sum();
+        let caches: usize = self.models.iter().map(|model| model.kv_tokens).sum();
         caches + self.encoders.len() * MOST_TOKENS
     }
 

@@ -77,7 +77,7 @@ impl Queue {
             }
             return Ok(Place { queue: self.clone(), sequences, tokens, key });
         };
-        let error = ApiError::new(Code::QueueFull, format!("the queue is full: {problem}"));
+        let error = ApiError::new(Code::QUEUE_FULL, format!("the queue is full: {problem}"));
         Err(error.retry_after(2))
     }
 
@@ -178,10 +178,10 @@ mod tests {
         let queue = queue(4, 100);
         let first = queue.enter(3, 10, None).unwrap();
         let error = queue.enter(2, 10, None).unwrap_err();
-        assert_eq!((error.code, error.retry_after_s), (Code::QueueFull, Some(2)));
+        assert_eq!((error.code, error.retry_after_s), (Code::QUEUE_FULL, Some(2)));
         let second = queue.enter(1, 90, None).unwrap();
         drop(first);
-        assert_eq!(queue.enter(1, 11, None).unwrap_err().code, Code::QueueFull);
+        assert_eq!(queue.enter(1, 11, None).unwrap_err().code, Code::QUEUE_FULL);
         drop(second);
         assert!(queue.enter(1, 11, None).is_ok());
         let held = queue.held();
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn a_key_has_half_of_the_queue_also_where_nothing_else_waits() {
         let queue = queue(4, 100);
-        let caller = |secret| Caller::new(Key::new("ward", Role::Api, secret));
+        let caller = |secret| Key::new("ward", Role::Api, secret);
         let (ward, lab) = (caller("wr_a"), caller("wr_b"));
         let refused = |sequences, tokens, caller| {
             let error = queue.enter(sequences, tokens, caller).unwrap_err();
-            assert_eq!(error.code, Code::QueueFull);
+            assert_eq!(error.code, Code::QUEUE_FULL);
             error.message
         };
         let held = queue.enter(2, 1, Some(&ward)).unwrap();

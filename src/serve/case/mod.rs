@@ -83,17 +83,17 @@ fn worked(
 ) -> Result<Worked, ApiError> {
     let on_call = move |call: &CallLine| drop(events.send(CaseEvent::Call(call.clone())));
     let worked = system.seated.work(item, options, on_call).map_err(|error| match error {
-        PanelError::Interrupted => ApiError::new(Code::Draining, "the case was stopped"),
+        PanelError::Interrupted => ApiError::new(Code::DRAINING, "the case was stopped"),
         // The prompts are the system's; where they leave no room, the item's text is too long.
         error => {
             let error = ApiError::from(error);
-            let is_long = error.code == Code::ContextLengthExceeded;
+            let is_long = error.code == Code::CONTEXT_LENGTH_EXCEEDED;
             ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
         }
     })?;
     match worked.line.error() {
         None => Ok(worked),
-        Some(error) => Err(ApiError::new(Code::Internal, error)),
+        Some(error) => Err(ApiError::new(Code::INTERNAL, error)),
     }
 }
 
@@ -155,20 +155,13 @@ pub async fn check(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value
     let (answering, received) = sent.read(&app, begin_check).await?;
     let mut work = Work::begin(&app, answering, received).await?;
     work.finish().await?;
-    let SystemAnswer { ask, worked, .. } = &work.answering;
-    let worked = worked.as_ref().ok_or_else(ApiError::failed)?;
-    let mut value = words::outcome(&ask.item, worked);
-    value["wardround"] = json!({
-        "system": ask.system.id,
-        "system_fingerprint": ask.system.fingerprint,
-        "synthetic": ask.system.is_synthetic,
-        // As it was asked for: the field takes negative numbers too.
-        "seed": ask.seed as i64,
-        "request": ask.digest(),
-        "item": ask.item.id(),
-        "usage": Usage::of(worked.usage, 0),
-        "record": words::record(&worked.line),
-    });
+    let (Reply { usage, wardround, .. }, mut value, _) = work.answering.outcome();
+    let system = &work.answering.ask.system;
+    value["wardround"] = json!(wardround);
+    value["wardround"]["system"] = json!(system.id);
+    value["wardround"]["system_fingerprint"] = json!(system.fingerprint);
+    value["wardround"]["synthetic"] = json!(system.is_synthetic);
+    value["wardround"]["usage"] = json!(usage);
     Ok(Json(value))
 }
 
@@ -252,22 +245,19 @@ impl Answering for SystemAnswer {
         &self.head
     }
 
-    fn used(&self) -> Usage {
-        Usage::of(self.worked.as_ref().map(|worked| worked.usage).unwrap_or_default(), 0)
-    }
-
-    fn own(&self) -> Own {
-        Own {
+    fn outcome(&self) -> (Reply, Value, Value) {
+        let worked = self.worked.as_ref();
+        let used = worked.map(|worked| worked.usage).unwrap_or_default();
+        let own = Own {
             seed: self.ask.seed as i64,
             request: self.ask.digest(),
             ignored: self.ignored.clone(),
             item: Some(self.ask.item.id().to_owned()),
-            record: self.worked.as_ref().map(|worked| words::record(&worked.line)),
-        }
-    }
-
-    fn output(&self) -> (Value, Value) {
-        let outcome = self.worked.as_ref().map(|worked| words::outcome(&self.ask.item, worked));
-        (outcome.unwrap_or_default(), Value::Null)
+            record: worked.map(|worked| words::record(&worked.line)),
+        };
+        let usage = Some(Usage::of(used, 0));
+        let reply = Reply { usage, wardround: Some(own), ..self.head.clone() };
+        let outcome = worked.map(|worked| words::outcome(&self.ask.item, worked));
+        (reply, outcome.unwrap_or_default(), Value::Null)
     }
 }

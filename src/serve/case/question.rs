@@ -114,7 +114,7 @@ mod tests {
             let error = item(ItemKind::Questions, text).unwrap_err();
             assert_eq!(
                 (error.code, error.param.as_deref()),
-                (Code::InvalidValue, Some("messages")),
+                (Code::INVALID_VALUE, Some("messages")),
                 "{text}"
             );
         }

@@ -168,7 +168,7 @@ fn text_of_parts(
         let param = format!("{place}[{index}]");
         if kind == PartKind::Other {
             let message = format!("{param}: the models here read text alone");
-            return Err(ApiError::of(Code::ImageUnsupported, &param, message));
+            return Err(ApiError::of(Code::IMAGE_UNSUPPORTED, &param, message));
         }
         texts.push(text.ok_or_else(|| ApiError::missing(&format!("{param}.text")))?);
         ignored.extend(unknown("messages[].content[]", &rest));
@@ -224,7 +224,7 @@ mod tests {
         ];
         for (body, code, param) in cases {
             let error = chat(body.clone()).unwrap_err();
-            assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(param)), "{body}");
+            assert_eq!((error.code.name, error.param.as_deref()), (code, Some(param)), "{body}");
         }
     }
 

@@ -102,7 +102,7 @@ impl Decoding {
         }
         if self.stream_options.is_some() && !self.stream {
             let message = "stream_options is given without stream: true";
-            return Err(ApiError::of(Code::StreamOptions, "stream_options", message));
+            return Err(ApiError::of(Code::STREAM_OPTIONS, "stream_options", message));
         }
         Ok(())
     }
@@ -233,7 +233,7 @@ mod tests {
             let error = decoding(json!({name: value})).unwrap_err();
             assert_eq!(
                 (error.code, error.param.as_deref()),
-                (Code::UnsupportedParameter, Some(name))
+                (Code::UNSUPPORTED_PARAMETER, Some(name))
             );
         }
     }
@@ -262,7 +262,7 @@ mod tests {
             let error = decoding(json!({name: value})).unwrap_err();
             // Of an entry inside, with its key.
             assert!(error.param.is_some_and(|param| param.starts_with(name)), "{name}");
-            assert_eq!(error.code, Code::InvalidValue, "{name}: {}", error.message);
+            assert_eq!(error.code, Code::INVALID_VALUE, "{name}: {}", error.message);
         }
     }
 
@@ -281,13 +281,13 @@ mod tests {
         let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
         assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();
-        assert_eq!((error.code, error.param.as_deref()), (Code::InvalidType, Some("stop")));
+        assert_eq!((error.code, error.param.as_deref()), (Code::INVALID_TYPE, Some("stop")));
     }
 
     #[test]
     fn stream_options_need_a_stream() {
         let error = decoding(json!({"stream_options": {"include_usage": true}})).unwrap_err();
-        assert_eq!(error.code, Code::StreamOptions);
+        assert_eq!(error.code, Code::STREAM_OPTIONS);
         let read =
             decoding(json!({"stream": true, "stream_options": {"include_usage": true}})).unwrap();
         assert_eq!(read.streaming(), Some(true));

@@ -21,7 +21,7 @@ pub type Fields = Map<String, Value>;
 /// A body that is not a JSON object; a key that comes twice, at any depth: who sent it may mean either value.
 pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
     let invalid = |problem: String| {
-        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {problem}"))
+        ApiError::new(Code::INVALID_JSON, format!("the body is not valid JSON: {problem}"))
     };
     let text = str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
     match json::parse(text).map_err(|error| invalid(error.to_string()))? {
@@ -29,7 +29,7 @@ pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
             fields.retain(|_, value| !value.is_null());
             Ok(fields)
         }
-        _ => Err(ApiError::new(Code::InvalidType, "the body is no JSON object")),
+        _ => Err(ApiError::new(Code::INVALID_TYPE, "the body is no JSON object")),
     }
 }
 
@@ -73,16 +73,16 @@ fn refused(place: &str, problem: &str) -> ApiError {
     {
         let name = crate::text::ellipsis(name, QUOTED_CHARS);
         let message = format!("{name} is not known here; leave it out");
-        return ApiError::of(Code::UnsupportedParameter, &name, message);
+        return ApiError::of(Code::UNSUPPORTED_PARAMETER, &name, message);
     }
     let Some((found, expected)) = problem.rsplit_once(", expected ") else {
         let is_type = problem.starts_with(OTHER_TYPE);
-        let code = if is_type { Code::InvalidType } else { Code::InvalidValue };
+        let code = if is_type { Code::INVALID_TYPE } else { Code::INVALID_VALUE };
         return ApiError::of(code, place, format!("{place} {problem}"));
     };
     let (code, found) = match found.strip_prefix("invalid type: ") {
-        Some(found) => (Code::InvalidType, found),
-        None => (Code::InvalidValue, found.strip_prefix("invalid value: ").unwrap_or("another")),
+        Some(found) => (Code::INVALID_TYPE, found),
+        None => (Code::INVALID_VALUE, found.strip_prefix("invalid value: ").unwrap_or("another")),
     };
     let found = found.split('"').next().unwrap_or_default().trim_end();
     ApiError::of(code, place, format!("{place}: found {found}; expected {expected}"))
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn code<T: std::fmt::Debug>(result: Result<T, ApiError>) -> &'static str {
-        result.unwrap_err().code.name()
+        result.unwrap_err().code.name
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             (r#"{"list": 1}"#, "invalid_type", "list"),
         ] {
             let error = read(body).unwrap_err();
-            assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(name)), "{body}");
+            assert_eq!((error.code.name, error.param.as_deref()), (code, Some(name)), "{body}");
         }
         let within = |value| within("real", Some(value), 0.0..=1.0);
         assert!(within(1.0).is_ok());
@@ -248,7 +248,7 @@ mod tests {
     fn a_key_that_comes_twice_is_refused_by_its_name() {
         for text in [r#"{"a": 1, "zeta": 2, "a": 3}"#, r#"{"b": [{"a": 1, "\u0061": 1}]}"#] {
             let error = parse(text.as_bytes()).unwrap_err();
-            assert_eq!(error.code, Code::InvalidJson);
+            assert_eq!(error.code, Code::INVALID_JSON);
             assert!(error.message.contains("the key `a` comes twice"), "{}", error.message);
         }
     }

@@ -123,7 +123,7 @@ impl Guide {
 fn json_schema(field: &'static str, schema: &Value) -> Result<Format, ApiError> {
     if !schema.is_object() && !schema.is_boolean() {
         let message = format!("{field} is no JSON schema");
-        return Err(ApiError::of(Code::InvalidType, field, message));
+        return Err(ApiError::of(Code::INVALID_TYPE, field, message));
     }
     bounded(field, MOST_SCHEMA_BYTES, schema.to_string(), Grammar::JsonSchema)
 }
@@ -138,7 +138,7 @@ fn bounded(
         return Ok(Format { field, grammar: grammar(text) });
     }
     let message = format!("{field} has {} bytes; at most {most} are taken", text.len());
-    Err(ApiError::of(Code::InvalidSchema, field, message))
+    Err(ApiError::of(Code::INVALID_SCHEMA, field, message))
 }
 
 #[cfg(test)]
@@ -235,7 +235,7 @@ mod tests {
         ];
         for (body, code, param) in cases {
             let error = grammar(body.clone()).unwrap_err();
-            assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(param)), "{body}");
+            assert_eq!((error.code.name, error.param.as_deref()), (code, Some(param)), "{body}");
         }
     }
 }

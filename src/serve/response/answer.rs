@@ -133,7 +133,7 @@ impl Wanted {
     fn refuse_many_logprobs(&self) -> Result<(), ApiError> {
         let Wanted { model, prompts, decoding, .. } = self;
         let count = |prompt: &Vec<u32>| {
-            let room = model.context().saturating_sub(prompt.len());
+            let room = model.context.saturating_sub(prompt.len());
             let generated = decoding.max_tokens.unwrap_or(room).min(room);
             let of_completion = self.logprobs.map_or(0, |top| generated * (top + 1));
             let of_prompt = self.prompt_logprobs.map_or(0, |top| prompt.len() * (top + 1));
@@ -163,7 +163,7 @@ impl Wanted {
             let message = format!("logit_bias has token {id}; the model's tokens end at {most}");
             return Err(ApiError::invalid("logit_bias", message));
         }
-        let context = model.context();
+        let context = model.context;
         let room = context.saturating_sub(prompt.len());
         if room == 0 && decoding.max_tokens != Some(0) {
             return Err(too_long(prompt.len(), decoding.max_tokens.unwrap_or(1), context));
@@ -216,7 +216,6 @@ impl Answer {
                 metrics.finished(&wanted.model.id, &completion);
                 let format = wanted.decoding.format.as_ref().map_or("", |format| format.field);
                 refuse_broken(&completion, format)?;
-                choice.kept.add(choice.text.finish());
                 choice.done = Some(completion);
             }
         }
@@ -277,38 +276,31 @@ impl Answering for Answer {
         &self.head
     }
 
-    /// Of all choices that have ended; each prompt counts once.
-    fn used(&self) -> reply::Usage {
+    fn outcome(&self) -> (Reply, Value, Value) {
         let mut sum = Usage::default();
         let mut reasoning = 0;
         for (index, choice) in self.choices.iter().enumerate() {
             let used = choice.done.as_ref().map(|done| done.usage).unwrap_or_default();
             reasoning += choice.text.reasoning_tokens;
             sum.completion_tokens += used.completion_tokens;
+            // Each prompt counts once.
             if index % self.wanted.decoding.n() == 0 {
                 sum.prompt_tokens += used.prompt_tokens;
                 sum.cached_tokens += used.cached_tokens;
             }
         }
-        reply::Usage::of(sum, reasoning)
-    }
-
-    fn own(&self) -> Own {
-        Own {
+        let own = Own {
             seed: self.seed as i64,
             request: self.digest.clone(),
             ignored: listed(&self.wanted.ignored),
-            item: None,
-            record: None,
-        }
-    }
-
-    /// The text and tokens of every choice.
-    fn output(&self) -> (Value, Value) {
+            ..Own::default()
+        };
+        let usage = Some(reply::Usage::of(sum, reasoning));
+        let reply = Reply { usage, wardround: Some(own), ..self.head.clone() };
         let done = self.choices.iter().map(|choice| choice.done.as_ref());
         let said =
             done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})));
         let finish = (0..self.choices.len()).map(|index| self.finish_reason(index));
-        (said.collect(), finish.collect())
+        (reply, said.collect(), finish.collect())
     }
 }

@@ -43,34 +43,28 @@ pub struct ThinkEnd {
     pub tag: String,
 }
 
-/// The state of a choice.
-#[derive(Debug)]
-enum Place {
-    /// At the beginning: an opening tag may follow.
-    Start(ThinkEnd),
-    Thinking(ThinkEnd),
-    /// Right after the reasoning: newlines are dropped.
-    Behind,
-    Answer,
-}
-
 /// Splits the text of one choice.
 #[derive(Debug)]
 pub struct ChoiceText {
-    place: Place,
-    /// Text that may be part of the opening tag. The closing one is a token, which comes whole.
-    held: String,
+    /// While the choice is reasoning.
+    think_end: Option<ThinkEnd>,
+    /// The text of the reasoning so far, its opening tag too; and how much of it was sent.
+    thought: String,
+    sent: usize,
+    /// Right after the reasoning newlines are dropped.
+    is_behind: bool,
     pub reasoning_tokens: usize,
 }
 
 impl ChoiceText {
     /// `think_end` is the token that ends the reasoning, if the choice begins with reasoning.
     pub fn new(think_end: Option<ThinkEnd>) -> ChoiceText {
-        let place = think_end.map_or(Place::Answer, Place::Start);
-        ChoiceText { place, held: String::new(), reasoning_tokens: 0 }
+        let is_behind = think_end.is_some();
+        ChoiceText { think_end, thought: String::new(), sent: 0, is_behind, reasoning_tokens: 0 }
     }
 
-    /// The delta of a piece of text. The concatenated deltas do not depend on how the text is cut into pieces.
+    /// The delta of a piece of text. The concatenated deltas do not depend on how the text is cut into pieces: the closing tag is a token,
+    /// which comes whole.
     pub fn take(
         &mut self,
         text: &str,
@@ -79,74 +73,45 @@ impl ChoiceText {
     ) -> Delta {
         let mut delta = Delta::default();
         let mut logprobs = logprobs.into_iter();
-        let mut has_ended = false;
+        let thinking = self.think_end.take();
+        let mut has_ended = thinking.is_none();
         for &id in tokens {
             let logprobs = logprobs.next().flatten();
-            match &self.place {
-                Place::Start(end) | Place::Thinking(end) if !has_ended => {
+            match &thinking {
+                Some(end) if !has_ended => {
                     self.reasoning_tokens += 1;
                     has_ended = end.id == id;
                 }
                 _ => delta.entries.push(TokenEntry { id, logprobs }),
             }
         }
-        self.held.push_str(text);
-        self.release(has_ended, &mut delta);
+        let mut content = text;
+        if let Some(end) = thinking {
+            let is_tagged = has_ended && !end.tag.is_empty();
+            let split = text.split_once(&end.tag).filter(|_| is_tagged);
+            let (before, behind) = split.unwrap_or((text, ""));
+            self.thought += before;
+            delta.reasoning = self.shown(has_ended)[self.sent..].to_owned();
+            self.sent += delta.reasoning.len();
+            content = behind;
+            self.think_end = (!has_ended).then_some(end);
+        }
+        if self.is_behind {
+            content = content.trim_start_matches('\n');
+            self.is_behind = content.is_empty();
+        }
+        delta.content = content.to_owned();
         delta
     }
 
-    /// The rest of the text at the end of the choice.
-    pub fn finish(&mut self) -> Delta {
-        let mut delta = Delta::default();
-        match &self.place {
-            Place::Start(_) | Place::Thinking(_) => {
-                delta.reasoning = std::mem::take(&mut self.held)
-            }
-            Place::Behind | Place::Answer => delta.content = std::mem::take(&mut self.held),
+    /// The reasoning without its opening tag; nothing while that may still come.
+    fn shown(&self, has_ended: bool) -> &str {
+        let begins = self.thought.trim_start();
+        match begins.strip_prefix(OPEN) {
+            Some(rest) => rest.strip_prefix('\n').unwrap_or(rest),
+            None if !has_ended && OPEN.starts_with(begins) => "",
+            None => &self.thought,
         }
-        delta
-    }
-
-    /// Moves the text that is no part of a tag into `delta`. `has_ended`: the token that ends the reasoning has come.
-    fn release(&mut self, has_ended: bool, delta: &mut Delta) {
-        if let Place::Start(end) = &self.place {
-            let begins = self.held.trim_start();
-            if begins.len() < OPEN.len() && OPEN.starts_with(begins) && !has_ended {
-                return;
-            }
-            let rest =
-                begins.strip_prefix(OPEN).map(|rest| rest.strip_prefix('\n').unwrap_or(rest));
-            let is_cut = begins.len() == OPEN.len() && rest.is_some() && !has_ended;
-            if is_cut {
-                // A newline may still follow.
-                return;
-            }
-            if let Some(rest) = rest {
-                self.held = rest.to_owned();
-            }
-            self.place = Place::Thinking(end.clone());
-        }
-        if let Place::Thinking(end) = &self.place {
-            let text = std::mem::take(&mut self.held);
-            if !has_ended {
-                delta.reasoning = text;
-                return;
-            }
-            let at = text.find(&end.tag).filter(|_| !end.tag.is_empty()).unwrap_or(text.len());
-            let (before, behind) = text.split_at(at);
-            delta.reasoning = before.to_owned();
-            self.held = behind.strip_prefix(&end.tag).unwrap_or(behind).to_owned();
-            self.place = Place::Behind;
-        }
-        if let Place::Behind = self.place {
-            let kept = self.held.trim_start_matches('\n').to_owned();
-            self.held = kept;
-            if self.held.is_empty() {
-                return;
-            }
-            self.place = Place::Answer;
-        }
-        delta.content = std::mem::take(&mut self.held);
     }
 }
 
@@ -157,13 +122,13 @@ pub fn refuse_broken(completion: &Completion, format: &str) -> Result<(), ApiErr
         FinishReason::Constraint => {
             let problem = completion.problem.as_deref().unwrap_or("the grammar cannot go on");
             Err(ApiError::of(
-                Code::SchemaTooComplex,
+                Code::SCHEMA_TOO_COMPLEX,
                 format,
                 format!("the grammar gave up after {} tokens: {problem}", completion.tokens.len()),
             ))
         }
         FinishReason::Cancelled | FinishReason::Refusal => {
-            Err(ApiError::new(Code::Internal, "the completion was cancelled"))
+            Err(ApiError::new(Code::INTERNAL, "the completion was cancelled"))
         }
     }
 }
@@ -185,8 +150,7 @@ mod tests {
             content += &delta.content;
             entries += delta.entries.len();
         }
-        let rest = choice.finish();
-        (reasoning + &rest.reasoning, content + &rest.content, entries)
+        (reasoning, content, entries)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::reply::{Choice, Own, Reply, Usage};
+use super::reply::{Choice, Reply};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::{About, Pending, Received};
 use crate::serve::error::ApiError;
@@ -31,16 +31,11 @@ pub trait Answering: Send + 'static {
 
     fn is_done(&self) -> bool;
 
-    /// The response without its choices.
+    /// The response without its choices and what it says of all of them.
     fn head(&self) -> &Reply;
 
-    /// Of what has ended.
-    fn used(&self) -> Usage;
-
-    fn own(&self) -> Own;
-
-    /// What came out so far, for the audit trail; and how each choice finished.
-    fn output(&self) -> (Value, Value);
+    /// The response so far, without its choices; and for the audit trail what came out, and how each choice finished.
+    fn outcome(&self) -> (Reply, Value, Value);
 }
 
 /// A request that is read and has its place in the queue.
@@ -58,10 +53,8 @@ impl<A: Answering> Started<A> {
             Some(has_usage) => Ok(work.streamed(has_usage)),
             None => {
                 let choices = work.finish().await?;
-                let answering = &work.answering;
-                let (usage, wardround) = (Some(answering.used()), Some(answering.own()));
-                let head = answering.head().clone();
-                Ok(Json(Reply { choices, usage, wardround, ..head }).into_response())
+                let (reply, ..) = work.answering.outcome();
+                Ok(Json(Reply { choices, ..reply }).into_response())
             }
         }
     }
@@ -105,7 +98,7 @@ impl<A: Answering> Work<A> {
             _ => Ok(()),
         };
         told.and(next).inspect_err(|error| {
-            self.pending.failed(error.code.name(), about(&self.answering));
+            self.pending.failed(error.code.name, about(&self.answering));
         })
     }
 
@@ -126,15 +119,15 @@ impl<A: Answering> Work<A> {
 }
 
 fn about(answering: &impl Answering) -> About {
-    let (head, own) = (answering.head(), answering.own());
-    let (output, finish) = answering.output();
+    let (reply, output, finish) = answering.outcome();
+    let own = reply.wardround.unwrap_or_default();
     About {
-        model: head.model.clone(),
-        fingerprint: head.system_fingerprint.clone(),
+        model: reply.model,
+        fingerprint: reply.system_fingerprint,
         seed: Some(own.seed as u64),
         request: own.request,
         output,
-        usage: json!(answering.used()),
+        usage: json!(reply.usage),
         finish,
     }
 }
@@ -177,20 +170,21 @@ impl<A: Answering> Streamed<A> {
     }
 
     fn chunks(&mut self, choices: Vec<Choice>) -> String {
-        let answering = &self.work.answering;
-        let (head, is_done) = (answering.head(), answering.is_done());
-        let chunks = choices.into_iter().map(|choice| head.chunk(vec![choice]));
-        let mut chunks: Vec<Reply> = chunks.collect();
-        if is_done && self.has_usage {
-            chunks.push(Reply { usage: Some(answering.used()), ..head.chunk(Vec::new()) });
+        let head = self.work.answering.head();
+        let mut chunks: Vec<Reply> =
+            choices.into_iter().map(|choice| head.chunk(vec![choice])).collect();
+        self.is_over = self.work.answering.is_done();
+        let mut end = "";
+        if self.is_over {
+            let (Reply { usage, wardround, .. }, ..) = self.work.answering.outcome();
+            if self.has_usage {
+                chunks.push(Reply { usage, ..head.chunk(Vec::new()) });
+            }
+            chunks.last_mut().into_iter().for_each(|last| last.wardround = wardround.clone());
+            end = "data: [DONE]\n\n";
         }
-        if let Some(last) = chunks.last_mut().filter(|_| is_done) {
-            last.wardround = Some(answering.own());
-        }
-        self.is_over = is_done;
         let chunks = chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk)));
-        let end = is_done.then(|| "data: [DONE]\n\n".to_owned());
-        chunks.chain(end).collect()
+        chunks.chain([end.to_owned()]).collect()
     }
 }
 

@@ -54,21 +54,21 @@ pub struct Said {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Usage {
-    pub prompt_tokens: usize,
-    pub completion_tokens: usize,
-    pub total_tokens: usize,
-    pub prompt_tokens_details: CachedTokens,
-    pub completion_tokens_details: ReasoningTokens,
+    prompt_tokens: usize,
+    completion_tokens: usize,
+    total_tokens: usize,
+    prompt_tokens_details: CachedTokens,
+    completion_tokens_details: ReasoningTokens,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct CachedTokens {
-    pub cached_tokens: usize,
+struct CachedTokens {
+    cached_tokens: usize,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct ReasoningTokens {
-    pub reasoning_tokens: usize,
+struct ReasoningTokens {
+    reasoning_tokens: usize,
 }
 
 impl Usage {
@@ -84,7 +84,7 @@ impl Usage {
 }
 
 /// What no other server's responses have: the seed, the request's digest, the fields without effect; of a system its item and record.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Own {
     pub seed: i64,
     pub request: String,
