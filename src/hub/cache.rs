@@ -11,11 +11,12 @@ pub struct CachedRepository {
     root: PathBuf,
 }
 
-/// The hub id of the repository that a directory is a snapshot of, where it lies in a cache.
-pub fn repository_of(snapshot: &Path) -> Option<String> {
+/// The hub id and the commit that a directory is a snapshot of, where it lies in a cache.
+pub fn origin_of(snapshot: &Path) -> Option<(String, String)> {
     let snapshots = snapshot.parent().filter(|parent| parent.ends_with("snapshots"))?;
     let folder = snapshots.parent()?.file_name()?.to_str()?;
-    Some(folder.strip_prefix("models--")?.replacen("--", "/", 1))
+    let id = folder.strip_prefix("models--")?.replacen("--", "/", 1);
+    Some((id, snapshot.file_name()?.to_str()?.to_owned()))
 }
 
 impl CachedRepository {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::provenance::Provenance;
-use super::{HubError, cache};
+use super::HubError;
+use super::provenance::origin;
 use crate::encoder::{EncoderCard, KnownModel};
 
 // `MODELS`: every file of `models/` by its name, in the order of the names.
@@ -108,19 +108,14 @@ impl Card {
         Self::all().iter().find(|card| card.name == name || card.repository == name)
     }
 
-    /// The card of what lies in a directory: by its provenance, its place in the hub's cache, or its own name.
+    /// The card of what lies in a directory: by where it is from, or its own name.
     ///
     /// # Errors
     /// A provenance that cannot be read.
     pub fn of_directory(directory: &Path) -> Result<Option<&'static Self>, HubError> {
-        if let Some(provenance) = Provenance::read(directory)? {
-            return Ok(Self::find(&provenance.repository));
-        }
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        Ok(match cache::repository_of(directory) {
-            Some(repository) => Self::find(&repository),
-            None => Self::find(&name),
-        })
+        let id = origin(directory)?.map_or_else(|| name.into_owned(), |(id, _)| id);
+        Ok(Self::find(&id))
     }
 
     /// What an encoder is opened by.

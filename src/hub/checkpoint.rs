@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::provenance::origin;
 use super::{Card, HubError, Kind};
-use crate::checkpoint::{CONFIG, CheckpointFiles, TOKENIZER, TOKENIZER_CONFIG, incomplete};
+use crate::checkpoint::{CONFIG, CheckpointFiles, TOKENIZER, incomplete};
 use crate::outside;
 
 /// A checkpoint whose files were all there when it was found.
@@ -21,16 +22,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Finds the files of a directory that a model of this card is run from; without a card, a decoder's. `origin` is the hub id and the commit.
+    /// Finds the files of a directory that a model of its card is run from; without a card, a decoder's.
     ///
     /// # Errors
     /// A file is missing, or the index of shards is damaged.
-    pub fn open(
-        name: &str,
-        directory: &Path,
-        origin: Option<(String, String)>,
-        card: Option<&'static Card>,
-    ) -> Result<Self, HubError> {
+    pub fn open(name: &str, directory: &Path) -> Result<Self, HubError> {
+        let origin = origin(directory)?;
+        let card = origin.as_ref().and_then(|(id, _)| Card::find(id));
         let files = match card {
             Some(card) if card.kind == Kind::Encoder => find_listed(directory, card)?,
             _ => CheckpointFiles::find(directory)?,
@@ -83,15 +81,9 @@ fn find_listed(directory: &Path, card: &Card) -> Result<CheckpointFiles, HubErro
         match file.name.as_str() {
             CONFIG => files.config = path,
             TOKENIZER => files.tokenizer = Some(path),
-            TOKENIZER_CONFIG => files.others.insert(0, path),
-            name if is_weights(name) => files.weights.push(path),
+            _ if file.instead.is_some() => files.weights.push(path),
             _ => files.others.push(path),
         }
     }
     Ok(files)
-}
-
-/// Whether a name is that of weights, in safetensors or PyTorch's pickle.
-fn is_weights(name: &str) -> bool {
-    name.ends_with(".safetensors") || name.ends_with(".bin")
 }

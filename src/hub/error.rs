@@ -84,8 +84,6 @@ faults! {
         #[error("no dataset is called `{name}`, and there is no card at that path")]
         UnknownDataset { name: String } => Usage,
             format!("the datasets are {}", joined(DatasetCard::all().iter().map(|card| card.name.as_str())));
-        #[error("there is no directory at {}", path.display())]
-        NoDataDirectory { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
         #[error("{} has no file of any dataset", path.display())]
         NoDatasets { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
         #[error("{} is being written by another process", path.display())]

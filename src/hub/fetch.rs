@@ -175,7 +175,7 @@ impl Fetch<'_> {
                 outside::replace(&directory.join(PROVENANCE), text, false)?;
             }
         }
-        open_snapshot(repository, &commit, &directory)
+        open_snapshot(repository, &directory)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::cache::origin_of;
 use super::{HubError, read_toml};
 
 /// The file's name.
@@ -29,6 +30,14 @@ impl Provenance {
     pub fn read(directory: &Path) -> Result<Option<Self>, HubError> {
         read_toml(directory.join(PROVENANCE))
     }
+}
+
+/// The hub id and the commit of a model in a directory: by its place in the hub's cache, or its provenance.
+pub fn origin(directory: &Path) -> Result<Option<(String, String)>, HubError> {
+    if let Some(origin) = origin_of(directory) {
+        return Ok(Some(origin));
+    }
+    Ok(Provenance::read(directory)?.map(|listed| (listed.repository, listed.revision)))
 }
 
 /// What was fetched into a directory of datasets, by the files' paths in it.

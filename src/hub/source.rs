@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::cache::CachedRepository;
 use super::{
-    Card, Checkpoint, FilesError, HubError, HubOptions, Kind, OfflineReason, Provenance,
-    Repository, fetch as hub_fetch,
+    Card, Checkpoint, FilesError, HubError, HubOptions, Kind, OfflineReason, Repository,
+    fetch as hub_fetch,
 };
 
 #[cfg(test)]
@@ -21,7 +21,11 @@ mod tests;
 pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubError> {
     match identify(member)? {
         Some(repository) => open_or_fetch(&repository, options),
-        None => open_directory(&std::path::absolute(member)?),
+        None => {
+            let path = std::path::absolute(member)?;
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            Checkpoint::open(&name, &path)
+        }
     }
 }
 
@@ -73,13 +77,6 @@ fn repository(member: &str) -> Result<Repository, HubError> {
     Repository::parse(member)?.ok_or_else(unknown)
 }
 
-fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let origin = Provenance::read(path)?.map(|listed| (listed.repository, listed.revision));
-    let card = origin.as_ref().and_then(|(repository, _)| Card::find(repository));
-    Checkpoint::open(&name, path, origin, card)
-}
-
 /// Looks a repository up in the cache, resolving its revision once for all files.
 fn look_up(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, HubError> {
     let cache = options.cache()?;
@@ -97,7 +94,7 @@ fn look_up(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, 
     if !snapshot.is_dir() {
         return Err(lacks(format!("there is no snapshot of {commit}")));
     }
-    open_snapshot(repository, &commit, &snapshot).map_err(|error| match error {
+    open_snapshot(repository, &snapshot).map_err(|error| match error {
         HubError::Files(FilesError::Incomplete { file, .. }) => lacks(format!("{file} is missing")),
         HubError::Files(FilesError::NoWeights { .. }) => {
             lacks("its weights are missing".to_owned())
@@ -110,13 +107,8 @@ fn look_up(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, 
 ///
 /// # Errors
 /// A file is missing, or the index of shards is damaged.
-pub fn open_snapshot(
-    repository: &Repository,
-    commit: &str,
-    directory: &Path,
-) -> Result<Checkpoint, HubError> {
-    let origin = Some((repository.id.clone(), commit.to_owned()));
-    let checkpoint = Checkpoint::open(repository.name(), directory, origin, repository.card)?;
+pub fn open_snapshot(repository: &Repository, directory: &Path) -> Result<Checkpoint, HubError> {
+    let checkpoint = Checkpoint::open(repository.name(), directory)?;
     if repository.card.is_none_or(|card| card.kind == Kind::Decoder) {
         checkpoint.tokenizer()?;
     }

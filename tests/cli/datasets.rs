@@ -179,7 +179,7 @@ fn what_cannot_be_fetched_is_said() {
     let offline = scratch.wardround("data fetch all --to fetched --offline");
     offline.refused(3, &["medec cannot be fetched: --offline", "data fetch medec --to DIR"]);
     assert!(!scratch.path("fetched").exists());
-    scratch.wardround("data verify fetched").refused(2, &["no directory at fetched"]);
+    scratch.wardround("data verify fetched").refused(2, &["fetched has no file of any dataset"]);
     let listed = scratch.wardround("data ls");
     let listed = listed.succeeded().stdout.clone();
     let size = |name: &str| {
