@@ -31,7 +31,7 @@
 //! # }
 //! ```
 
-pub mod analysis; // reads finished runs: metrics, figures, comparison, recipe tables, ratings
+pub mod analysis; // reads finished runs: metrics, figures, comparison, ratings
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
 pub mod bench; // what a model, an encoder and a panel do on this machine
@@ -52,6 +52,7 @@ pub mod hub; // model files and datasets, fetched and verified
 mod linear; // whether what reads a client's text takes time in proportion to it
 pub mod panel; // agents on models: render, ask, read
 pub mod prompts; // prompt texts, built in or from a directory
+pub mod recipe; // a table or figure of a paper: its cells, each a run, and what is read off them
 pub mod record; // what lies on disk and goes over the wire
 pub mod report; // pages and tables of runs, recipes, ratings
 pub mod retrieval; // exact search, reranking

@@ -174,7 +174,7 @@ fn percent(count: usize, of: usize) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::recipe::fixtures::{rows, run_with};
+    use crate::recipe::fixtures::{rows, run_with};
 
     #[test]
     fn planted_courses_are_counted() {

@@ -11,7 +11,6 @@ pub mod metrics;
 pub mod notes;
 pub mod outcomes;
 pub mod rating;
-pub mod recipe;
 pub mod risk;
 pub mod say;
 mod substance;

@@ -11,12 +11,12 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::DEMO_PATH;
 use crate::experiment::library::Shared;
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::run::Inputs;
 use crate::experiment::spec::Spec;
 use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::panel::remote::Address;
+use crate::recipe::Recipe;
+use crate::recipe::run::RecipeRun;
 
 /// A run, and what it is called.
 pub struct Planned {
@@ -182,8 +182,8 @@ mod tests {
     use super::super::recipe::RecipeVerb;
     use super::*;
     use crate::data::Format;
-    use crate::experiment::recipe::built_in::names;
     use crate::hub::HubOptions;
+    use crate::recipe::built_in::names;
     use crate::systems::SystemConfig;
 
     #[derive(Parser)]

@@ -13,8 +13,8 @@ use super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{DEMO_TEXT, Format, ItemKind};
-use crate::experiment::recipe::built_in::{names, of_paper, papers, text};
-use crate::experiment::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS, Recipe};
+use crate::recipe::built_in::{names, of_paper, papers, text};
+use crate::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS, Recipe};
 
 #[derive(Debug, Args)]
 #[command(

@@ -10,16 +10,16 @@ use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
 use crate::analysis::mediqa_corr::submission;
 use crate::analysis::notes::CorrectionScorer;
-use crate::analysis::recipe::results::RecipeResults;
-use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::cells::Cell;
-use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::{results, whole_file};
+use crate::recipe::Recipe;
+use crate::recipe::cells::Cell;
+use crate::recipe::manifest::RecipeManifest;
+use crate::recipe::results::RecipeResults;
+use crate::recipe::tables as recipe_tables;
 use crate::record::NoteLine;
 
 /// The page's file name in a run directory or a recipe's folder.

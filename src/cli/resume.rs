@@ -11,9 +11,9 @@ use super::run::{again, go_on};
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::experiment::plan::Plan;
-use crate::experiment::recipe::manifest::RecipeManifest;
-use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::spec::Spec;
+use crate::recipe::manifest::RecipeManifest;
+use crate::recipe::run::RecipeRun;
 
 #[derive(Debug, Args)]
 pub struct Resume {

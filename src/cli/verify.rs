@@ -6,14 +6,14 @@ use clap::Args;
 
 use super::summary::count;
 use crate::analysis::figures;
-use crate::analysis::recipe::results::RecipeResults;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::experiment::compare;
-use crate::experiment::recipe::cells::FOLDER;
-use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::versions::Writers;
+use crate::recipe::cells::FOLDER;
+use crate::recipe::manifest::RecipeManifest;
+use crate::recipe::results::RecipeResults;
 
 #[derive(Debug, Args)]
 pub struct Verify {

@@ -113,12 +113,12 @@ impl fmt::Display for FieldDifference {
 }
 
 /// The value as its JSON text reads back: an f32 keeps its short spelling, which `to_value` would widen.
-pub(super) fn as_json<T: Serialize>(value: &T) -> Result<Value, serde_json::Error> {
+pub fn as_json<T: Serialize>(value: &T) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&serde_json::to_string(value)?)
 }
 
 /// Every differing field, in the left value's order. Of a list of scalars only the first differing place is given.
-pub(super) fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
+pub fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     walk(String::new(), Some(left), Some(right), &mut found);
     found

@@ -1,6 +1,5 @@
 //! A small run for the tests of this module: three items, two runs, two calls each.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,15 +11,13 @@ use super::directory::Directory;
 use super::error::RunError;
 use super::log::Log;
 use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
-use super::recipe::Recipe;
-use super::recipe::manifest::{Machine, RecipeManifest};
 use super::results::Results;
 use super::texts;
 use crate::data::{Choice, Item, Question};
-use crate::panel::{DecodingMode, SamplingChoice};
+use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, Message, Parse, Passage, Reply, RetrievedChunk, RoundLine,
-    SCHEMA, SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
+    SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
 };
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
@@ -296,27 +293,4 @@ pub fn kill_writer(test: &str, variable: &str, folder: &Path, round: u64) -> Vec
     let said = String::from_utf8_lossy(&said).into_owned();
     let told = said.split("acknowledged ").skip(1);
     told.filter_map(|text| Some(text.split_once('.')?.0.to_owned())).collect()
-}
-
-impl RecipeManifest {
-    /// A recipe of the binary, with nothing overridden.
-    pub fn plain(name: &str) -> RecipeManifest {
-        RecipeManifest {
-            schema: Schema,
-            name: name.to_owned(),
-            seed: 42,
-            limit: None,
-            shard: None,
-            data_dir: String::new(),
-            prompts: None,
-            settings: BTreeMap::new(),
-            slots: BTreeMap::new(),
-            sampling: SamplingChoice::default(),
-            slot_sampling: BTreeMap::new(),
-            corpus: None,
-            exemplars: None,
-            machine: Machine::default(),
-            recipe: Recipe::find(name).expect("a recipe of the binary"),
-        }
-    }
 }

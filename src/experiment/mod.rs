@@ -26,7 +26,6 @@ pub mod link;
 pub mod log;
 pub mod models;
 pub mod plan;
-pub mod recipe;
 pub mod replay;
 pub mod results;
 pub mod run;

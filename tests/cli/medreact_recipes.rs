@@ -104,7 +104,7 @@ fn cells_share_the_calls_and_the_searches_that_they_have_in_common() {
 
 #[test]
 fn figure_eight_has_every_pair_of_thresholds_whose_least_is_no_more_than_the_mean() {
-    use wardround::experiment::recipe::Recipe;
+    use wardround::recipe::Recipe;
     let recipe = Recipe::find("medreact-figure8").unwrap();
     let value =
         |table: &toml::Table, key: &str| table[key].as_str().unwrap().parse::<f64>().unwrap();

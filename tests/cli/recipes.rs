@@ -201,7 +201,7 @@ fn a_new_recipe_runs_as_it_stands_and_writes_over_nothing() {
 
 #[test]
 fn recipes_are_listed_and_shown() {
-    use wardround::experiment::recipe::built_in::{names, text};
+    use wardround::recipe::built_in::{names, text};
     let scratch = Scratch::new();
     let listed = scratch.wardround("recipe ls").succeeded().stdout.clone();
     assert_eq!(listed.lines().count(), names().count());
@@ -262,7 +262,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
 #[cfg(feature = "remote")]
 #[test]
 fn what_one_recipe_of_a_paper_lacks_ends_none_of_those_after_it() {
-    use wardround::experiment::recipe::built_in::{of_paper, papers};
+    use wardround::recipe::built_in::{of_paper, papers};
     let scratch = Scratch::new();
     // An endpoint that is not asked.
     let member = "openai:model@http://127.0.0.1:9/v1";

@@ -2,7 +2,7 @@
 
 use wardround::experiment::contents::Contents;
 use wardround::experiment::plan::Plan;
-use wardround::experiment::recipe::manifest::RecipeManifest;
+use wardround::recipe::manifest::RecipeManifest;
 
 use crate::binary::{Scratch, assert_equal_runs};
 

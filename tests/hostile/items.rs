@@ -4,8 +4,8 @@ use std::path::Path;
 
 use wardround::analysis::mediqa_corr::submission::Submission;
 use wardround::data::{Format, load};
-use wardround::experiment::recipe::file::Recipe;
 use wardround::hub::DatasetCard;
+use wardround::recipe::file::Recipe;
 
 use super::damage::{damaged, damaged_text, withstands};
 

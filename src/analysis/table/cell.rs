@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, plain, signed};
-use crate::experiment::recipe::paper::PapersDifference;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -73,23 +72,6 @@ impl From<&OverRuns> for Cell {
 impl From<&Estimate> for Cell {
     fn from(estimate: &Estimate) -> Cell {
         Cell::Estimate(*estimate)
-    }
-}
-
-/// A mean and the ends of its interval.
-impl From<[f64; 3]> for Cell {
-    fn from([mean, low, high]: [f64; 3]) -> Cell {
-        Cell::Interval { mean, low: Some(low), high: Some(high) }
-    }
-}
-
-/// A difference as a paper prints it.
-impl From<PapersDifference> for Cell {
-    fn from(difference: PapersDifference) -> Cell {
-        match difference {
-            PapersDifference::Mean(mean) => Cell::Interval { mean, low: None, high: None },
-            PapersDifference::WithInterval(interval) => interval.into(),
-        }
     }
 }
 

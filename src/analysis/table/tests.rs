@@ -6,9 +6,10 @@ use crate::analysis::metrics::over_runs::Spread;
 pub(crate) fn table() -> Table {
     let spread =
         |mean, best| Some(Cell::Spread(Spread { mean, std: Some(0.125), n: Some(3) }, best));
+    let less = Some(Cell::Interval { mean: 0.1, low: Some(-0.2), high: Some(0.4) });
     let rows = [
         ("Single", "a, \"b\" | c", spread(1.0 / 3.0, true), None),
-        ("Single", "<script>", spread(0.25, false), Some([0.1, -0.2, 0.4])),
+        ("Single", "<script>", spread(0.25, false), less),
         ("Panel", "d", None, None),
     ];
     Table::of("accuracy", "Accuracy <all>", &rows)
@@ -16,7 +17,7 @@ pub(crate) fn table() -> Table {
         .text("method", |row| row.1)
         .under("MedQA")
         .spread("ours", |row| row.2.clone())
-        .interval("less paper", |row| row.3)
+        .interval("less paper", |row| row.3.clone())
         .note("A note & more.")
         .build()
 }

@@ -1,9 +1,9 @@
 //! The figures of a recipe: charts of its tables, and a diagram of each cell's confidence.
 
-use crate::analysis::recipe::results::RecipeResults;
-use crate::analysis::recipe::tables;
 use crate::analysis::table::Table;
-use crate::experiment::recipe::Recipe;
+use crate::recipe::Recipe;
+use crate::recipe::results::RecipeResults;
+use crate::recipe::tables;
 use crate::report::calibration;
 use crate::report::figure::{Chart, Drawing, Drawn, Subplot};
 

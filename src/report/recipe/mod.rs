@@ -14,12 +14,12 @@ use super::table::Table;
 use crate::analysis::by_key;
 use crate::analysis::conditions::in_words;
 use crate::analysis::health::NOTE;
-use crate::analysis::recipe::results::RecipeResults;
-use crate::analysis::recipe::{notes, tables};
 use crate::experiment::contents::Contents;
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::cells::Cell;
-use crate::experiment::recipe::file::{DatasetEntry, MethodEntry};
+use crate::recipe::Recipe;
+use crate::recipe::cells::Cell;
+use crate::recipe::file::{DatasetEntry, MethodEntry};
+use crate::recipe::results::RecipeResults;
+use crate::recipe::{notes, tables};
 use crate::record::ItemLine;
 
 const PAGE: kit::Page =

@@ -7,10 +7,10 @@ use super::only_page;
 use super::{notes, questions};
 use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::rating::sheet::{Entry, NoteShown, Sheet, Shown};
-use crate::analysis::recipe::results::RecipeResults;
 use crate::experiment::contents::Contents;
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::cells::Cell;
+use crate::recipe::Recipe;
+use crate::recipe::cells::Cell;
+use crate::recipe::results::RecipeResults;
 use crate::report::{rating, recipe, tables};
 
 /// What the page says, without its style and its script.

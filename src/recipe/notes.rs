@@ -7,10 +7,10 @@ use std::path::Path;
 use super::improvement::{self, measure_of};
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
+use super::{NoteColumn, Recipe};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{self, KeywordFile, Measure, Measured};
 use crate::analysis::table::{Cell, Labelled, Table};
-use crate::experiment::recipe::{NoteColumn, Recipe};
 
 /// Every table that has a row; none where the recipe is on questions.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::Recipe;
+use super::file::MethodEntry;
+use super::manifest::{Machine, RecipeManifest};
 use super::results::{CellResult, RecipeResults};
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
 use crate::experiment::fixtures;
-use crate::experiment::recipe::Recipe;
+use crate::panel::SamplingChoice;
 use crate::record::{AnswerLine, ItemLine, Schema};
 
 /// Of every method on every dataset, with nothing but the paper's own figures.
 pub fn cells(recipe: &Recipe) -> Vec<CellResult> {
     let methods = |dataset: &str| {
-        let cell = |method: &crate::experiment::recipe::file::MethodEntry| -> CellResult {
+        let cell = |method: &MethodEntry| -> CellResult {
             serde_json::from_value(json!({
                 "method": method.name, "dataset": dataset, "system": method.system.name(), "accuracy": [], "n_items": 3, "n_runs": 2,
                 "n_errors": 0, "calls": 12, "completion_tokens": 240, "head": "", "paper": method.paper.get(dataset),
@@ -73,4 +76,27 @@ pub fn rows(tables: &[Table], name: &str) -> Vec<Value> {
     let table = tables.iter().find(|table| table.name == name);
     let table = table.unwrap_or_else(|| panic!("no table {name}"));
     table.json()["rows"].as_array().unwrap().clone()
+}
+
+impl RecipeManifest {
+    /// A recipe of the binary, with nothing overridden.
+    pub fn plain(name: &str) -> RecipeManifest {
+        RecipeManifest {
+            schema: Schema,
+            name: name.to_owned(),
+            seed: 42,
+            limit: None,
+            shard: None,
+            data_dir: String::new(),
+            prompts: None,
+            settings: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: BTreeMap::new(),
+            corpus: None,
+            exemplars: None,
+            machine: Machine::default(),
+            recipe: Recipe::find(name).expect("a recipe of the binary"),
+        }
+    }
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::Recipe;
 use super::analysis::{CellOutcomes, on_dataset};
+use super::file::Analysis;
+use super::paper::PapersDifference;
 use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::analysis::metrics::bootstrap::{self, Estimate, differences, p_values};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::metrics::significance::{McNemar, detectable, holm, mcnemar};
 use crate::analysis::table::Table;
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::file::Analysis;
-use crate::experiment::recipe::paper::PapersDifference;
 
 /// The name of the system that the paper compares with all others.
 const MEDMAD: &str = "medmad";

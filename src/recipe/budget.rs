@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::Recipe;
 use super::analysis::{CellOutcomes, on_dataset};
+use super::file::Analysis;
 use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::analysis::facts::Facts;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::table::Table;
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::file::Analysis;
 use crate::record::{AnswerLine, CallLine};
 use crate::systems::vote::{WHOLE, vote};
 

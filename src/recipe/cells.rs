@@ -238,7 +238,7 @@ fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::recipe::built_in::names;
+    use crate::recipe::built_in::names;
 
     /// Each method's name, and what it runs as.
     fn of_methods(manifest: &RecipeManifest) -> Vec<(String, Setup)> {

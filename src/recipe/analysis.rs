@@ -3,6 +3,8 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::file::{Analysis, Recipe};
+use super::paper::PapersDifference;
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use crate::analysis::facts::Facts;
@@ -14,7 +16,6 @@ use crate::analysis::outcomes::{Outcomes, When};
 use crate::analysis::table::Table;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
-use crate::experiment::recipe::file::{Analysis, Recipe};
 use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
 use crate::systems::table::SystemEntry;
@@ -32,7 +33,7 @@ pub struct NetGainRow {
     /// The other reading: shares of the questions that were wrong, or right, at round 0; `null` where there are none.
     pub conditional: Option<Conditional>,
     /// The paper's mean and interval, which fit the conditional reading alone.
-    pub paper: Option<[f64; 3]>,
+    pub paper: Option<PapersDifference>,
 }
 
 /// How far trajectories fall together (Figures 3, 6, 7).

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::analysis::metrics::bootstrap::{Estimate, PValues};
-use crate::analysis::recipe::fixtures::{cells, results};
+use crate::recipe::fixtures::{cells, results};
 
 /// With one row of ours, without which there is no table.
 fn table_of(name: &str) -> Table {

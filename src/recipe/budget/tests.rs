@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::*;
 use crate::analysis::outcomes::Outcomes;
-use crate::analysis::recipe::fixtures::run_with;
-use crate::analysis::recipe::results::CellResult;
 use crate::experiment::contents::Contents;
 use crate::experiment::fixtures;
+use crate::recipe::fixtures::run_with;
+use crate::recipe::results::CellResult;
 
 const RECIPE: &str = r#"
 title = "Own"

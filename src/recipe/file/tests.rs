@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::experiment::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS};
+use crate::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS};
 
 #[test]
 fn every_recipe_in_the_binary_is_one() {

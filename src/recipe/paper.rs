@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::table::Cell;
+
 /// The paper's figures that belong to no cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     /// By dataset and method: the mean and its interval.
     #[serde(default)]
-    pub netgain: BTreeMap<String, BTreeMap<String, [f64; 3]>>,
+    pub netgain: BTreeMap<String, BTreeMap<String, PapersDifference>>,
     /// By dataset: against the baseline that the paper names.
     #[serde(default)]
     pub paired: BTreeMap<String, PaperPair>,
@@ -35,6 +37,17 @@ pub enum PapersDifference {
     Mean(f64),
     /// The mean and the ends of its interval.
     WithInterval([f64; 3]),
+}
+
+impl From<PapersDifference> for Cell {
+    fn from(difference: PapersDifference) -> Cell {
+        let (mean, ends) = match difference {
+            PapersDifference::Mean(mean) => (mean, None),
+            PapersDifference::WithInterval([mean, low, high]) => (mean, Some((low, high))),
+        };
+        let (low, high) = ends.unzip();
+        Cell::Interval { mean, low, high }
+    }
 }
 
 /// A row of the paper that nothing here runs.

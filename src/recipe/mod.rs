@@ -1,16 +1,25 @@
 //! A table or figure of a paper as one file: which methods on which datasets, and what is read off them.
 //!
 //! ```text
-//! recipe file → cells (method × dataset), each a run → results: cells, and what the analyses compare
+//! recipe file → cells (method × dataset), each a run → results: cells, and what the analyses compare → tables
 //! ```
 
+pub mod analysis;
+pub mod budget;
 pub mod built_in;
 pub mod cells;
 mod check;
 pub mod file;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod improvement;
 pub mod manifest;
+pub mod notes;
+pub mod paired;
 pub mod paper;
+pub mod results;
 pub mod run;
+pub mod tables;
 
 /// What a recipe of one's own on questions begins with; `@RECIPE@`, `@FOLDER@`, `@FILE@` and `@FORMAT@` are filled in.
 pub const NEW_ON_QUESTIONS: &str = include_str!("new_on_questions.toml");

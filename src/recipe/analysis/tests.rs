@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::analysis::recipe::fixtures::{run, run_with};
-use crate::analysis::recipe::paired::paired;
 use crate::experiment::contents::Contents;
+use crate::recipe::fixtures::{run, run_with};
+use crate::recipe::paired::paired;
 
 const METHODS: [&str; 3] = ["one", "two", "three"];
 

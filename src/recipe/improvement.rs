@@ -3,9 +3,12 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::cells::Cell;
 use super::notes::full;
+use super::paper::{PrintedGain, PublishedEntry};
 use super::results::RecipeResults;
 use super::tables::{cell, dataset};
+use super::{NoteColumn, Recipe, malformed};
 use crate::analysis::metrics::bootstrap::{self, Estimate, PValues, run_means};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::metrics::over_runs::{mean, signed};
@@ -15,9 +18,6 @@ use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::Table;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
-use crate::experiment::recipe::cells::Cell;
-use crate::experiment::recipe::paper::{PrintedGain, PublishedEntry};
-use crate::experiment::recipe::{NoteColumn, Recipe, malformed};
 
 /// A method compared with its baseline, over the columns that both have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,14 +1,14 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
+use super::Recipe;
+use super::file::MethodEntry;
+use super::paper::PrintedTable;
 use super::results::{CellResult, RecipeResults};
 use super::{analysis, budget, notes, paired};
 use crate::analysis::health::NOTE;
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::metrics::{calibration, cost};
 use crate::analysis::table::{Cell, Labelled, Table};
-use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::file::MethodEntry;
-use crate::experiment::recipe::paper::PrintedTable;
 
 /// Every table that has a row.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::analysis::notes::{Consensus, NoteFigures, Settled};
 use crate::analysis::outcomes::Outcomes;
-use crate::analysis::recipe::analysis::{CellOutcomes, net_gains};
-use crate::analysis::recipe::fixtures::{cells, results, rows, run_with};
-use crate::analysis::recipe::paired;
 use crate::experiment::contents::Contents;
+use crate::recipe::analysis::{CellOutcomes, net_gains};
+use crate::recipe::fixtures::{cells, results, rows, run_with};
+use crate::recipe::paired;
 use crate::record::{NoteStage, SettledBy};
 
 /// The row of a method, under a heading that begins so.
@@ -284,7 +284,7 @@ fn every_table_that_is_printed_names_the_one_that_it_follows() {
         "correction",
         "search-effort",
     ];
-    for name in crate::experiment::recipe::built_in::names() {
+    for name in crate::recipe::built_in::names() {
         for printed in Recipe::find(name).unwrap().printed {
             assert!(known.contains(&printed.beside.as_str()), "{name}: {}", printed.beside);
         }
