@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::{FigureFormat, ScorerFlags};
-use crate::analysis::mediqa_corr::score::{Reference, compare};
+use crate::analysis::mediqa_corr::score::{Reference, SubmissionFigures, pairs};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::Pairs;
 use crate::cli::exit::Failure;
@@ -68,10 +68,9 @@ impl MediqaCorr {
             let message = format!("no note of {gold} has an id of {run}: nothing could be scored");
             return Err(Failure::usage(message, "give the file that the submission is of"));
         }
-        let matches = compare(&references, &submission);
-        let pairs = matches.pairs.iter().cloned().collect();
+        let pairs = pairs(&references, &submission).into_iter().collect();
         let scores = self.scorers.score(&Pairs::from([(Language::English, pairs)]))?;
-        let figures = matches.figures(&scores);
+        let figures = SubmissionFigures::of(&references, &submission, &scores);
         Ok(self.format.print(&figures, || figures.markdown())?)
     }
 }

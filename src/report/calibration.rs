@@ -22,15 +22,13 @@ pub fn drawing(title: &str, calibration: &Calibration) -> Drawing {
     let lines = points.map(|point| Line { series: 0, points: vec![point] });
     let (n, ece, brier) = (calibration.n, calibration.ece, calibration.brier);
     Plane {
-        title: title.to_owned(),
+        title,
         description: format!(
             "Reliability of the team's confidence over {n} answers: expected calibration error {ece:.4}, Brier score {brier:.4}."
         ),
-        width: 260,
-        height: 230,
-        across: "team confidence".to_owned(),
-        up: "share right".to_owned(),
-        reach: [vec![0.0, 1.0], vec![0.0, 1.0]],
+        across: "team confidence",
+        up: "share right",
+        reach: &[0.0, 1.0],
         diagonal: true,
         lines: lines.collect(),
     }

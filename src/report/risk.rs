@@ -18,15 +18,13 @@ pub fn panel(contents: &Contents) -> Option<Subplot> {
         Line { series, points }
     });
     let plane = Plane {
-        title: "By score".to_owned(),
+        title: "By score",
         description: format!("Over {cases} cases; of those that ask nearly the same one counts."),
-        width: 260,
-        height: 230,
-        across: "share acted upon".to_owned(),
-        up: "share wrong".to_owned(),
-        reach: [vec![0.0, 1.0], vec![0.0]],
+        across: "share acted upon",
+        up: "share wrong",
+        reach: &[0.0],
+        diagonal: false,
         lines: lines.collect(),
-        ..Plane::default()
     };
     let found = risk.in_words();
     let caveat = "Each bound holds by itself, for new cases from where these come from, if score and share are chosen before one looks at it.";

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::submission::{NOTHING, Submission};
+use super::submission::{NOTHING, Prediction, Submission};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::metrics::rouge::rouge_set;
 use crate::analysis::notes::{Measure, Quality, ScoresByPair};
@@ -37,80 +37,14 @@ impl Reference {
     }
 }
 
-/// How a submission compares with the references, but for how alike the corrections are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matches {
-    pub counts: Counts,
-    pub n_flags_right: usize,
-    pub n_sentences_right: usize,
-    /// Corrections where one is due and one is given: the reference and the candidate, in the references' order.
-    pub pairs: Vec<(String, String)>,
-}
-
-/// Compares a submission with the references. A missing note has neither the right flag nor the right sentence; the
-/// sentence is compared whatever the flags say. Where only one of the two corrects anything, nothing is compared.
-pub fn compare(references: &[Reference], submission: &Submission) -> Matches {
-    let mut matches = Matches::default();
-    let counts = &mut matches.counts;
-    counts.n_references = references.len();
-    counts.n_invalid_lines = submission.invalid_lines.len();
-    counts.n_repeated = submission.n_repeated;
-    for reference in references {
-        let Some(prediction) = submission.predictions.get(&reference.id) else {
-            counts.n_missing += 1;
-            continue;
-        };
-        matches.n_flags_right += usize::from(prediction.flag == reference.flag);
-        matches.n_sentences_right += usize::from(prediction.sentence_id == reference.sentence_id);
-        let (candidate, reference) = (&*prediction.correction, &*reference.correction);
-        match (candidate == NOTHING, reference == NOTHING) {
-            (true, true) => counts.n_correct_na += 1,
-            (false, false) => matches.pairs.push((reference.to_owned(), candidate.to_owned())),
-            _ => {}
-        }
-    }
-    let has_no_words =
-        |(reference, candidate): &&(String, String)| rouge_set(candidate, reference).is_none();
-    counts.n_unknown = submission.predictions.len() - (counts.n_references - counts.n_missing);
-    counts.n_pairs = matches.pairs.len();
-    counts.n_without_words = matches.pairs.iter().filter(has_no_words).count();
-    matches
-}
-
-impl Matches {
-    /// All figures, of at least one reference; those of neural measures only where `neural` has a score of every pair.
-    pub fn figures(&self, neural: &ScoresByPair) -> SubmissionFigures {
-        // The shared task is in English.
-        let quality = |pair: &(String, String)| {
-            Quality::of(Language::English, &pair.0, &pair.1, neural.get(pair))
-        };
-        let qualities: Vec<Quality> = self.pairs.iter().map(quality).collect();
-        let score = |quality: &Quality, measure: Measure| match measure {
-            Measure::Aggregate => quality.aggregate(false),
-            measure => quality.get(measure),
-        };
-        let family = |measure: Measure| {
-            let scores = qualities.iter().map(|quality| score(quality, measure));
-            let scores = scores.collect::<Option<Vec<f64>>>();
-            let scores = scores.filter(|_| !measure.is_neural() || !neural.is_empty());
-            (measure, scores.map(|scores| self.family(&scores)))
-        };
-        let share = |right: usize| right as f64 / self.counts.n_references as f64;
-        SubmissionFigures {
-            flag_accuracy: share(self.n_flags_right),
-            sentence_accuracy: share(self.n_sentences_right),
-            measures: MEASURES.map(family).to_vec(),
-            counts: self.counts.clone(),
-        }
-    }
-
-    fn family(&self, scores: &[f64]) -> SubsetAndComposite {
-        let sum: f64 = scores.iter().sum();
-        SubsetAndComposite {
-            subset: mean(scores),
-            composite: (sum + self.counts.n_correct_na as f64) / self.counts.n_references as f64,
-        }
-    }
+/// The corrections where one is due and one is given: the reference and the candidate, in the references' order.
+pub fn pairs(references: &[Reference], submission: &Submission) -> Vec<(String, String)> {
+    let pair = |reference: &Reference| {
+        let candidate = &submission.predictions.get(&reference.id)?.correction;
+        let is_pair = candidate != NOTHING && reference.correction != NOTHING;
+        is_pair.then(|| (reference.correction.clone(), candidate.clone()))
+    };
+    references.iter().filter_map(pair).collect()
 }
 
 /// In the order of tables. AggregateScore, the mean of ROUGE-1, BERTScore and BLEURT, decides the official ranking by its subset form.
@@ -166,6 +100,61 @@ pub struct Counts {
 }
 
 impl SubmissionFigures {
+    /// Of at least one reference; of neural measures only where `neural` has a score of every pair. A missing note has neither the right
+    /// flag nor the right sentence; the sentence is compared whatever the flags say. Where only one of the two corrects anything, nothing
+    /// is compared.
+    pub fn of<'a>(
+        references: &'a [Reference],
+        submission: &'a Submission,
+        neural: &ScoresByPair,
+    ) -> SubmissionFigures {
+        let given = |one: &'a Reference| Some((one, submission.predictions.get(&one.id)?));
+        let found: Vec<(&Reference, &Prediction)> = references.iter().filter_map(given).collect();
+        let count = |is: fn(&Reference, &Prediction) -> bool| {
+            found.iter().filter(|(reference, given)| is(reference, given)).count()
+        };
+        let (n, pairs) = (references.len(), pairs(references, submission));
+        let has_no_words =
+            |(reference, candidate): &&(String, String)| rouge_set(candidate, reference).is_none();
+        let counts = Counts {
+            n_references: n,
+            n_missing: n - found.len(),
+            n_invalid_lines: submission.invalid_lines.len(),
+            n_repeated: submission.n_repeated,
+            n_unknown: submission.predictions.len() - found.len(),
+            n_pairs: pairs.len(),
+            n_correct_na: count(|one, given| {
+                one.correction == NOTHING && given.correction == NOTHING
+            }),
+            n_without_words: pairs.iter().filter(has_no_words).count(),
+        };
+        // The shared task is in English.
+        let quality = |pair: &(String, String)| {
+            Quality::of(Language::English, &pair.0, &pair.1, neural.get(pair))
+        };
+        let qualities: Vec<Quality> = pairs.iter().map(quality).collect();
+        let family = |measure: Measure| {
+            let scores = qualities.iter().map(|quality| match measure {
+                Measure::Aggregate => quality.aggregate(false),
+                measure => quality.get(measure),
+            });
+            let scores = scores.collect::<Option<Vec<f64>>>();
+            let scores = scores.filter(|_| !measure.is_neural() || !neural.is_empty());
+            let family = scores.map(|scores| SubsetAndComposite {
+                subset: mean(&scores),
+                composite: (scores.iter().sum::<f64>() + counts.n_correct_na as f64) / n as f64,
+            });
+            (measure, family)
+        };
+        SubmissionFigures {
+            flag_accuracy: count(|one, given| given.flag == one.flag) as f64 / n as f64,
+            sentence_accuracy: count(|one, given| given.sentence_id == one.sentence_id) as f64
+                / n as f64,
+            measures: MEASURES.map(family).to_vec(),
+            counts,
+        }
+    }
+
     /// Tables in Markdown; metrics that were not computed are left out.
     pub fn markdown(&self) -> String {
         let shares = [("flag", self.flag_accuracy), ("sentence", self.sentence_accuracy)];
@@ -251,7 +240,7 @@ mod tests {
 
     fn figures(run: &str, neural: &ScoresByPair) -> SubmissionFigures {
         let submission = Submission::parse(run, Path::new("run.txt")).unwrap();
-        compare(&references(), &submission).figures(neural)
+        SubmissionFigures::of(&references(), &submission, neural)
     }
 
     fn close(found: f64, expected: f64) -> bool {

@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 
-use super::{Drawing, Key, Lane, Mark, Row, Rows, Subplot};
+use super::{Drawing, Key, Lane, Mark, Row, Subplot, draw};
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::table::{self, Cell, Column, Table};
@@ -68,9 +68,8 @@ impl Chart {
         };
         let rows = table.rows.iter().filter(|row| !over.is_empty() || row.group == heading);
         let rows: Vec<Row> = rows.filter_map(row).collect();
-        let title = if heading.is_empty() { self.title } else { heading }.to_owned();
-        let (description, reach) = (self.description.to_owned(), self.reach.to_vec());
-        (!rows.is_empty()).then(|| Rows { title, description, reach, rows }.draw())
+        let title = if heading.is_empty() { self.title } else { heading };
+        (!rows.is_empty()).then(|| draw(title, self.description, self.reach, &rows))
     }
 }
 

@@ -7,7 +7,7 @@ mod scale;
 
 pub use chart::{Chart, Drawn};
 pub use plane::{Line, Plane, Point};
-pub use rows::{Lane, Mark, Row, Rows};
+pub use rows::{Lane, Mark, Row, draw};
 
 use serde::Serialize;
 

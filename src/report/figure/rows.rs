@@ -18,14 +18,6 @@ const TICKS: usize = 4;
 /// The width of the text beside a lane where a row has several.
 const BESIDE: f64 = 104.0;
 
-pub struct Rows {
-    pub title: String,
-    pub description: String,
-    /// Values that the axis must reach.
-    pub reach: Vec<f64>,
-    pub rows: Vec<Row>,
-}
-
 pub struct Row {
     pub label: String,
     pub lanes: Vec<Lane>,
@@ -116,42 +108,41 @@ impl Row {
     }
 }
 
-impl Rows {
-    pub fn draw(&self) -> Drawing {
-        let beside = match self.rows.iter().map(|row| row.lanes.len()).max() {
-            Some(2..) => BESIDE,
-            _ => 0.0,
-        };
-        let bottom: f64 = self.rows.iter().map(|row| row.height(beside)).sum();
-        let marks = self.rows.iter().flat_map(|row| &row.lanes).flat_map(|lane| &lane.marks);
-        let values = marks.flat_map(Mark::values).chain(self.reach.iter().copied());
-        // The labels of the first and the last tick reach beyond the axis.
-        let scale = Scale::over(values, TICKS, [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside]);
-        // Below the first label, which would touch it.
-        let first = self.rows.first().map_or(0.0, |row| row.words(beside));
-        let mut body = axis(&scale, [first, bottom]);
-        let mut top = 0.0;
-        for row in &self.rows {
-            body += &words(
-                "label",
-                "start",
-                [MARGIN, top + 13.0],
-                &ellipsis(&row.label, ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize),
-            );
-            let lanes = top + row.words(beside);
-            for (number, lane) in row.lanes.iter().enumerate() {
-                let middle = lanes + (number as f64 + 0.5) * LANE;
-                for mark in &lane.marks {
-                    body += &mark.draw(lane.series, &scale, middle);
-                }
-                let y = if beside > 0.0 { middle + 4.0 } else { lanes - 5.0 };
-                body += &words("value", "end", [WIDTH - MARGIN, y], &lane.said);
+/// Of an axis that reaches these values at least.
+pub fn draw(title: &str, description: &str, reach: &[f64], rows: &[Row]) -> Drawing {
+    let beside = match rows.iter().map(|row| row.lanes.len()).max() {
+        Some(2..) => BESIDE,
+        _ => 0.0,
+    };
+    let bottom: f64 = rows.iter().map(|row| row.height(beside)).sum();
+    let marks = rows.iter().flat_map(|row| &row.lanes).flat_map(|lane| &lane.marks);
+    let values = marks.flat_map(Mark::values).chain(reach.iter().copied());
+    // The labels of the first and the last tick reach beyond the axis.
+    let scale = Scale::over(values, TICKS, [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside]);
+    // Below the first label, which would touch it.
+    let first = rows.first().map_or(0.0, |row| row.words(beside));
+    let mut body = axis(&scale, [first, bottom]);
+    let mut top = 0.0;
+    for row in rows {
+        body += &words(
+            "label",
+            "start",
+            [MARGIN, top + 13.0],
+            &ellipsis(&row.label, ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize),
+        );
+        let lanes = top + row.words(beside);
+        for (number, lane) in row.lanes.iter().enumerate() {
+            let middle = lanes + (number as f64 + 0.5) * LANE;
+            for mark in &lane.marks {
+                body += &mark.draw(lane.series, &scale, middle);
             }
-            top += row.height(beside);
+            let y = if beside > 0.0 { middle + 4.0 } else { lanes - 5.0 };
+            body += &words("value", "end", [WIDTH - MARGIN, y], &lane.said);
         }
-        let size = [WIDTH as u32, (bottom + AXIS) as u32];
-        Drawing::new(size, &self.title, &self.description, &body)
+        top += row.height(beside);
     }
+    let size = [WIDTH as u32, (bottom + AXIS) as u32];
+    Drawing::new(size, title, description, &body)
 }
 
 fn axis(scale: &Scale, [top, bottom]: [f64; 2]) -> String {
@@ -173,13 +164,7 @@ mod tests {
 
     fn rows(lanes: Vec<Lane>) -> Drawing {
         let row = Row { label: "MED-MAD".to_owned(), lanes };
-        Rows {
-            title: "Accuracy".to_owned(),
-            description: "By method.".to_owned(),
-            reach: vec![1.0],
-            rows: vec![row],
-        }
-        .draw()
+        draw("Accuracy", "By method.", &[1.0], &[row])
     }
 
     fn lane(marks: Vec<Mark>) -> Lane {
@@ -210,8 +195,7 @@ mod tests {
     fn the_first_label_of_an_axis_keeps_its_sign() {
         let flat = lane(vec![Mark::Interval { mean: 0.0, low: 0.0, high: 0.0 }]);
         let row = Row { label: "MED-MAD".to_owned(), lanes: vec![flat] };
-        let (title, description) = (String::new(), String::new());
-        let drawn = Rows { title, description, reach: vec![0.0], rows: vec![row] }.draw();
+        let drawn = draw("", "", &[0.0], &[row]);
         assert!(drawn.svg.contains("x=\"16.8\" y=\"55\">-0.050</text>"), "{}", drawn.svg);
     }
 

@@ -45,25 +45,17 @@ impl Tally<'_> {
         mean(&rounds).map_or(Cell::Nothing, |mean| Cell::Number(mean, 2))
     }
 
+    fn accuracy(&self) -> Option<f64> {
+        share(self.having(Flag::Right), self.graded())
+    }
+
     /// An item that errored is wrong, at first too.
-    fn right_at_first(&self) -> usize {
+    fn at_first(&self) -> Option<f64> {
         let is_right = |item: &&&AnswerLine| {
             let first = item.rounds.first().filter(|_| item.error.is_none());
             first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref())
         };
-        self.items.iter().filter(is_right).count()
-    }
-
-    fn share(&self, count: usize) -> Option<f64> {
-        share(count, self.graded())
-    }
-
-    fn accuracy(&self) -> Option<f64> {
-        self.share(self.having(Flag::Right))
-    }
-
-    fn at_first(&self) -> Option<f64> {
-        self.share(self.right_at_first())
+        share(self.items.iter().filter(is_right).count(), self.graded())
     }
 }
 
