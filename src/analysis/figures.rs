@@ -108,7 +108,7 @@ impl RunFigures {
     pub fn of(outcomes: &Outcomes<'_>) -> RunFigures {
         RunFigures {
             accuracy: outcomes.accuracy(),
-            interval: share(&run_means(&outcomes.right()), Some(&outcomes.units())),
+            interval: share(&run_means(&outcomes.right()), &outcomes.units()),
             parse_health: ParseHealth::of(&outcomes.contents.calls.records),
             n_runs: outcomes.contents.plan.runs,
             n_errors: outcomes.n_errors(),

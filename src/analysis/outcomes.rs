@@ -8,7 +8,7 @@ use itertools::Itertools;
 
 use super::facts::Facts;
 use super::metrics::agreement::Trajectories;
-use super::metrics::bootstrap::together;
+use super::metrics::bootstrap::Units;
 use super::metrics::calibration::Prediction;
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
@@ -90,14 +90,14 @@ impl<'a> Outcomes<'a> {
     }
 
     /// Each graded item's unit in a bootstrap: those that ask nearly the same stand and fall together.
-    pub fn units(&self) -> Vec<usize> {
+    pub fn units(&self) -> Units {
         let texts = self.items.iter().map(|item| self.contents.texts.get(*item));
-        units(&texts.collect::<Vec<_>>())
+        Units::of(&units(&texts.collect::<Vec<_>>()))
     }
 
     /// The graded items of every unit of more than one.
     pub fn near_duplicates(&self) -> Vec<Vec<String>> {
-        let groups = together(&self.units()).into_iter().filter(|group| group.len() > 1);
+        let groups = self.units().0.into_iter().filter(|group| group.len() > 1);
         groups.map(|group| group.iter().map(|at| self.items[*at].to_owned()).collect()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Risk and coverage: how many of a run's cases have at least some score, how many of these are wrong, and from which score on so few are that
 //! a share is proved for new cases from where these come from (fixed-sequence testing; Angelopoulos et al., Learn then Test, 2021).
 
-use super::metrics::bootstrap::together;
+use super::metrics::bootstrap::Units;
 use super::metrics::near_duplicates::units;
 use super::notes::has_error;
 use super::outcomes::Outcomes;
@@ -41,7 +41,7 @@ impl Risk {
             let cases = unit.iter().map(|at| graded[*at]);
             cases.min_by_key(|(line, _)| sha256(line.item()))
         };
-        let cases: Vec<_> = together(&units(&texts)).iter().filter_map(lowest).collect();
+        let cases: Vec<_> = Units::of(&units(&texts)).0.iter().filter_map(lowest).collect();
         let curve_of = |(name, score): (&'static str, fn(&ItemLine) -> Option<f64>)| {
             let acted = cases.iter().filter(|(_, [can_act, _])| *can_act);
             let scored = acted.filter_map(|(line, [_, wrong])| Some((score(line)?, *wrong)));

@@ -106,7 +106,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow>
     }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
-        let gain = net_gain(&outcomes.round0(), &outcomes.right(), Some(&outcomes.units()))?;
+        let gain = net_gain(&outcomes.round0(), &outcomes.right(), &outcomes.units())?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
         Some(NetGainRow {

@@ -117,7 +117,7 @@ fn at_budget(
     let (units, right) = (method.outcomes.units(), paid.map(|one| one.is_right));
     Some(AtBudget {
         accuracy: over_all(|one| f64::from(u8::from(one.is_right)))?,
-        difference: paired_difference(&reference.outcomes.right(), &right, Some(&units))?,
+        difference: paired_difference(&reference.outcomes.right(), &right, &units)?,
         samples: over_all(|one| one.samples as f64)?,
         n_exhausted: paid.iter().filter(|one| one.is_exhausted).count(),
     })

@@ -115,8 +115,8 @@ pub fn improvements(
         let over_pairs: Option<Vec<(f64, f64)>> =
             pairs.iter().map(|(own, base)| own.over_pairs.zip(base.over_pairs)).collect();
         let over_pairs = over_pairs.map(|means| means.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
-        let difference = bootstrap::mean(&by_note, Some(&units));
-        let bootstrap = bootstrap::p_values(&by_note, Some(&units));
+        let difference = bootstrap::mean(&by_note, &units);
+        let bootstrap = bootstrap::p_values(&by_note, &units);
         let Some((difference, bootstrap)) = difference.zip(bootstrap) else { continue };
         rows.push(ImprovementRow {
             dataset: cell.dataset.name.clone(),

@@ -155,10 +155,9 @@ fn pair(
 ) -> Option<PairedRow> {
     let (left, right) = (method.outcomes.right(), baseline.outcomes.right());
     let units = method.outcomes.units();
-    let units = Some(&*units);
     let by_question = differences(&left, &right);
     let (method, baseline) = (method.result, baseline.result);
-    let tests = left.0.iter().zip(&right.0).map(|(left, right)| mcnemar(left, right, units));
+    let tests = left.0.iter().zip(&right.0).map(|(left, right)| mcnemar(left, right, &units));
     let paper = match comparison {
         Comparison::Named => recipe.paper.paired.get(&method.dataset).map(|pair| pair.difference),
         Comparison::First => {
@@ -172,10 +171,10 @@ fn pair(
         dataset: method.dataset.clone(),
         method: method.method.clone(),
         baseline: baseline.method.clone(),
-        difference: bootstrap::mean(&by_question, units)?,
-        p_value: Some(p_values(&by_question, units)?.two_sided),
+        difference: bootstrap::mean(&by_question, &units)?,
+        p_value: Some(p_values(&by_question, &units)?.two_sided),
         p_adjusted: None,
-        detectable: detectable(&by_question, units),
+        detectable: detectable(&by_question, &units),
         mcnemar: tests.collect(),
         paper,
     })

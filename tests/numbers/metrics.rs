@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wardround::analysis::facts::Facts;
 use wardround::analysis::metrics::agreement::{Weights, cohen_kappa};
-use wardround::analysis::metrics::bootstrap::{Estimate, paired_difference};
+use wardround::analysis::metrics::bootstrap::{Estimate, Units, paired_difference};
 use wardround::analysis::metrics::calibration::{Prediction, calibration};
 use wardround::analysis::metrics::net_gain::net_gain;
 use wardround::analysis::metrics::over_runs::OverRuns;
@@ -37,6 +37,10 @@ fn runs(value: &Value) -> Facts<bool> {
     Facts(value.as_array().unwrap().iter().map(verdicts).collect())
 }
 
+fn each(n: usize) -> Units {
+    Units::of(&(0..n).collect::<Vec<_>>())
+}
+
 fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
     let off = (found - expected).abs();
     assert!(
@@ -66,10 +70,12 @@ fn check(estimate: &Estimate, case: &Value) {
 #[test]
 fn bootstraps_equal_numpys_to_the_last_bit_and_scipys_within_monte_carlo_error() {
     for case in cases("bootstrap").0 {
-        let units = case["units"].as_array();
-        let units: Option<Vec<usize>> = units.map(|units| units.iter().map(count).collect());
         let (left, right) = (runs(&case["left"]), runs(&case["right"]));
-        let estimate = paired_difference(&left, &right, units.as_deref()).unwrap();
+        let units = match case["units"].as_array() {
+            Some(units) => Units::of(&units.iter().map(count).collect::<Vec<_>>()),
+            None => each(left.0[0].len()),
+        };
+        let estimate = paired_difference(&left, &right, &units).unwrap();
         check(&estimate, &case);
         assert_eq!(estimate.n_questions, left.0[0].len());
     }
@@ -78,7 +84,8 @@ fn bootstraps_equal_numpys_to_the_last_bit_and_scipys_within_monte_carlo_error()
 #[test]
 fn net_gain_equals_numpys() {
     for case in cases("net_gain").0 {
-        let gain = net_gain(&runs(&case["round0"]), &runs(&case["last"]), None).unwrap();
+        let (round0, last) = (runs(&case["round0"]), runs(&case["last"]));
+        let gain = net_gain(&round0, &last, &each(last.0[0].len())).unwrap();
         check(&gain.estimate, &case);
         for (run, flips) in gain.per_run.iter().enumerate() {
             assert_eq!(flips.wrong_to_right, count(&case["wrong_to_right"][run]));
@@ -94,7 +101,7 @@ fn mcnemars_test_equals_scipys_binomial_test() {
         let (only_left, only_right) = (count(&case["only_left"]), count(&case["only_right"]));
         let left = [vec![true; only_left], vec![false; only_right]].concat();
         let right: Vec<bool> = left.iter().map(|right| !right).collect();
-        let test = mcnemar(&left, &right, None);
+        let test = mcnemar(&left, &right, &each(left.len()));
         assert_eq!((test.only_left, test.only_right), (only_left, only_right));
         let what = format!("{only_left}, {only_right}");
         near(test.p_value, number(&case["p_value"]), tolerance, &what);

@@ -25,11 +25,11 @@ const QUANTILES: [f64; 2] = [0.025, 0.975];
 const ROUNDING: f64 = 1e-12;
 
 /// The mean accuracy of `left` less that of `right`: each question's correctness is averaged over the runs of either
-/// system, which may have run more often than the other. `units` as in [`mean`]. `None` without questions.
+/// system, which may have run more often than the other. `None` without questions.
 pub fn paired_difference(
     left: &Facts<bool>,
     right: &Facts<bool>,
-    units: Option<&[usize]>,
+    units: &Units,
 ) -> Option<Estimate> {
     mean(&differences(left, right), units)
 }
@@ -44,9 +44,8 @@ pub fn run_means(runs: &Facts<bool>) -> Vec<f64> {
     runs.by_item(|is_right| f64::from(u8::from(*is_right)))
 }
 
-/// The mean of a value per question and its interval. `units` names each question's unit by any number; without it
-/// every question is one. Units count in the order in which they first come. `None` of nothing.
-pub fn mean(values: &[f64], units: Option<&[usize]>) -> Option<Estimate> {
+/// The mean of a value per question and its interval. `None` of nothing.
+pub fn mean(values: &[f64], units: &Units) -> Option<Estimate> {
     let units = gather(values, units)?;
     let first = units[0].mean();
     let is_one = units.iter().all(|unit| (unit.mean() - first).abs() <= ROUNDING);
@@ -61,7 +60,7 @@ fn estimate(mean: f64, ends: Option<[f64; 2]>, n_questions: usize, n_units: usiz
 }
 
 /// As [`mean`], of a share from 0 to 1 per question.
-pub fn share(values: &[f64], units: Option<&[usize]>) -> Option<Estimate> {
+pub fn share(values: &[f64], units: &Units) -> Option<Estimate> {
     let found = mean(values, units)?;
     // The probability of none of n, or of all, is that of half of what the interval leaves out.
     let bound = libm::pow(QUANTILES[0], 1.0 / found.n_units as f64);
@@ -81,28 +80,22 @@ pub struct Resampled {
     pub n_resamples: usize,
 }
 
-/// A statistic of `count` questions, taken anew from the places of the questions in each resample; `units` as in [`mean`]. `None` where
-/// the questions themselves have none.
-pub fn statistic(
-    count: usize,
-    units: Option<&[usize]>,
-    of: impl Fn(&[usize]) -> Option<f64>,
-) -> Option<Resampled> {
-    let all: Vec<usize> = (0..count).collect();
-    let names = units.unwrap_or(&all);
+/// A statistic of the questions of these units, taken anew from the places of the questions in each resample. `None` where the questions
+/// themselves have none.
+pub fn statistic(units: &Units, of: impl Fn(&[usize]) -> Option<f64>) -> Option<Resampled> {
+    let all: Vec<usize> = (0..units.0.iter().map(Vec::len).sum()).collect();
     let found = of(&all)?;
-    let units = together(names);
-    let mut chosen = Vec::with_capacity(count);
-    let drawn = draw(units.len(), |places| {
+    let mut chosen = Vec::with_capacity(all.len());
+    let drawn = draw(units.0.len(), |places| {
         chosen.clear();
-        places.iter().for_each(|place| chosen.extend(&units[*place]));
+        places.iter().for_each(|place| chosen.extend(&units.0[*place]));
         of(&chosen)
     });
     let drawn: Vec<f64> = drawn.into_iter().flatten().collect();
     let (first, n_resamples) = (*drawn.first()?, drawn.len());
     let is_one = drawn.iter().all(|value| (value - first).abs() <= ROUNDING);
     let ends = (!is_one).then(|| ends(drawn));
-    Some(Resampled { estimate: estimate(found, ends, count, units.len()), n_resamples })
+    Some(Resampled { estimate: estimate(found, ends, all.len(), units.0.len()), n_resamples })
 }
 
 /// P-values of a mean of differences.
@@ -116,8 +109,8 @@ pub struct PValues {
 
 /// Bootstrap P-values of a mean of differences: one-sided (#≤0 + 1) / (B + 1), two-sided 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1,
 /// where # counts the B resamples whose mean is so. Neither is smaller than the sign test's exact one, were all units that are not 0 of
-/// one sign: 2^−n of n such units, two-sided 2^(1−n). `units` as in [`mean`].
-pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Option<PValues> {
+/// one sign: 2^−n of n such units, two-sided 2^(1−n).
+pub fn p_values(differences: &[f64], units: &Units) -> Option<PValues> {
     let units = gather(differences, units)?;
     let differing = units.iter().filter(|unit| unit.sum.abs() > ROUNDING).count();
     let least = libm::exp2(-(differing as f64));
@@ -143,29 +136,33 @@ impl Unit {
     }
 }
 
-/// Every value alone without `units`; `None` of nothing.
-pub(super) fn gather(values: &[f64], units: Option<&[usize]>) -> Option<Vec<Unit>> {
-    let alone: Vec<usize> = (0..values.len()).collect();
-    let unit = |questions: Vec<usize>| Unit {
+/// `None` of nothing.
+pub(super) fn gather(values: &[f64], units: &Units) -> Option<Vec<Unit>> {
+    let unit = |questions: &Vec<usize>| Unit {
         sum: questions.iter().fold(0.0, |sum, question| sum + values[*question]),
         size: questions.len(),
     };
-    let units = together(units.unwrap_or(&alone)).into_iter().map(unit);
-    (!values.is_empty()).then(|| units.collect())
+    (!values.is_empty()).then(|| units.0.iter().map(unit).collect())
 }
 
-/// The places of the questions of each unit, in the order in which the units first come.
-pub fn together(names: &[usize]) -> Vec<Vec<usize>> {
-    let mut units: Vec<Vec<usize>> = Vec::new();
-    let mut places = HashMap::new();
-    for (question, name) in names.iter().enumerate() {
-        let place = *places.entry(name).or_insert(units.len());
-        if place == units.len() {
-            units.push(Vec::new());
+/// What is drawn: of each unit the places of its questions, in the order in which the units first come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Units(pub Vec<Vec<usize>>);
+
+impl Units {
+    /// From each question's unit, named by any number.
+    pub fn of(names: &[usize]) -> Units {
+        let mut units: Vec<Vec<usize>> = Vec::new();
+        let mut places = HashMap::new();
+        for (question, name) in names.iter().enumerate() {
+            let place = *places.entry(name).or_insert(units.len());
+            if place == units.len() {
+                units.push(Vec::new());
+            }
+            units[place].push(question);
         }
-        units[place].push(question);
+        Units(units)
     }
-    units
 }
 
 /// What is made of the units that each resample draws of `count`.
@@ -211,64 +208,68 @@ mod tests {
     use super::*;
     use crate::analysis::metrics::over_runs::plain;
 
+    fn each(n: usize) -> Units {
+        Units::of(&(0..n).collect::<Vec<_>>())
+    }
+
     fn verdicts(text: &str) -> Vec<bool> {
         text.chars().map(|verdict| verdict == '1').collect()
     }
 
     #[test]
     fn equal_units_have_no_interval_and_say_so() {
-        let estimate = mean(&[0.1; 7], Some(&[0, 0, 0, 1, 1, 2, 2])).unwrap();
+        let estimate = mean(&[0.1; 7], &Units::of(&[0, 0, 0, 1, 1, 2, 2])).unwrap();
         assert_eq!((estimate.low, estimate.high, estimate.n_units), (None, None, 3));
         assert_eq!(estimate.to_string(), "+0.1000 (all 3 units are equal: no interval)");
-        let one = mean(&[-1.0], None).unwrap();
+        let one = mean(&[-1.0], &each(1)).unwrap();
         assert_eq!(one.to_string(), "-1.0000 (one unit alone has no interval)");
-        let ratio = statistic(3, None, |_| Some(0.25)).unwrap();
+        let ratio = statistic(&each(3), |_| Some(0.25)).unwrap();
         assert_eq!((ratio.estimate.mean, ratio.estimate.low), (0.25, None));
         // Of half in every question the binomial distribution says nothing.
-        assert_eq!(share(&[0.5; 4], None).unwrap().low, None);
+        assert_eq!(share(&[0.5; 4], &each(4)).unwrap().low, None);
         let shares = [1.0, 0.0, 1.0, 1.0];
-        assert_eq!(share(&shares, None).unwrap(), mean(&shares, None).unwrap());
+        assert_eq!(share(&shares, &each(4)).unwrap(), mean(&shares, &each(4)).unwrap());
     }
 
     #[test]
     fn all_right_is_no_certainty() {
         // R: binom.test(10, 10)$conf.int is 0.6915029 to 1.
-        let all = share(&[1.0; 10], None).unwrap();
+        let all = share(&[1.0; 10], &each(10)).unwrap();
         assert!((all.low.unwrap() - 0.691_502_892_181_239).abs() < 1e-12, "{all}");
         assert_eq!((all.high, all.exact), (Some(1.0), true));
         assert_eq!(all.ends(plain), "[0.6915, 1.0000] Clopper–Pearson");
-        let none = share(&[0.0; 10], None).unwrap();
+        let none = share(&[0.0; 10], &each(10)).unwrap();
         assert!((none.high.unwrap() - 0.308_497_107_818_761).abs() < 1e-12, "{none}");
         // One question, and ten that are one.
-        for found in [share(&[1.0], None), share(&[1.0; 10], Some(&[4; 10]))] {
+        for found in [share(&[1.0], &each(1)), share(&[1.0; 10], &Units::of(&[4; 10]))] {
             assert!((found.unwrap().low.unwrap() - 0.025).abs() < 1e-15);
         }
     }
 
     #[test]
     fn a_difference_that_is_always_there_is_surprising_and_none_is_not() {
-        let always = p_values(&[0.1; 20], None).unwrap();
+        let always = p_values(&[0.1; 20], &each(20)).unwrap();
         assert_eq!(always, PValues { two_sided: 2.0 / 10_001.0, one_sided: 1.0 / 10_001.0 });
         // Of few the sign test's own are larger: 0 counts in neither.
-        let few = p_values(&[0.1, 0.2, 0.3, 0.1, 0.0], None).unwrap();
+        let few = p_values(&[0.1, 0.2, 0.3, 0.1, 0.0], &each(5)).unwrap();
         assert!(few.two_sided >= 0.125 && few.one_sided >= 0.0625, "{few:?}");
-        let never = p_values(&[-0.1, -0.2], None).unwrap();
+        let never = p_values(&[-0.1, -0.2], &each(2)).unwrap();
         assert_eq!(never, PValues { two_sided: 0.5, one_sided: 1.0 });
-        assert_eq!(p_values(&[0.0; 5], None).unwrap().two_sided, 1.0);
+        assert_eq!(p_values(&[0.0; 5], &each(5)).unwrap().two_sided, 1.0);
         // One unit of all that there is has one mean.
-        let together = p_values(&[0.5, -0.1], Some(&[3, 3])).unwrap();
+        let together = p_values(&[0.5, -0.1], &Units::of(&[3, 3])).unwrap();
         assert_eq!(together, PValues { two_sided: 1.0, one_sided: 0.5 });
         let balanced: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        assert!(p_values(&balanced, None).unwrap().two_sided > 0.8);
-        assert_eq!(p_values(&[], None), None);
+        assert!(p_values(&balanced, &each(40)).unwrap().two_sided > 0.8);
+        assert_eq!(p_values(&[], &each(0)), None);
     }
 
     #[test]
     fn swapping_the_systems_mirrors_the_difference() {
         let left = Facts(vec![verdicts("1101011010"), verdicts("1111001010")]);
         let right = Facts(vec![verdicts("0101001110")]);
-        let there = paired_difference(&left, &right, None).unwrap();
-        let back = paired_difference(&right, &left, None).unwrap();
+        let there = paired_difference(&left, &right, &each(10)).unwrap();
+        let back = paired_difference(&right, &left, &each(10)).unwrap();
         assert!((there.mean - 0.1).abs() < 1e-15, "{there}");
         assert_eq!(back.mean, -there.mean);
         // The quantiles lie at mirrored places, so they mirror up to the rounding of the interpolation.
@@ -279,7 +280,7 @@ mod tests {
     #[test]
     fn a_system_does_not_differ_from_itself() {
         let runs = Facts(vec![verdicts("10110"), verdicts("00111")]);
-        let estimate = paired_difference(&runs, &runs, None).unwrap();
+        let estimate = paired_difference(&runs, &runs, &each(5)).unwrap();
         assert_eq!(estimate.to_string(), "+0.0000 (all 5 units are equal: no interval)");
     }
 
@@ -287,8 +288,8 @@ mod tests {
     fn questions_of_one_unit_are_drawn_together() {
         let values: Vec<f64> = (0..40).map(|i| f64::from(i % 4 / 2)).collect();
         let pairs: Vec<usize> = (0..40).map(|i| 7 * (i / 2)).collect();
-        let alone = mean(&values, None).unwrap();
-        let paired = mean(&values, Some(&pairs)).unwrap();
+        let alone = mean(&values, &each(40)).unwrap();
+        let paired = mean(&values, &Units::of(&pairs)).unwrap();
         assert_eq!((paired.mean, paired.n_questions), (alone.mean, 40));
         assert_eq!(paired.n_units, 20);
         // Pairs hold equal values: half the units, so √2 the width.
@@ -296,7 +297,7 @@ mod tests {
         let ratio = width(&paired) / width(&alone);
         assert!((1.3..1.55).contains(&ratio), "{ratio}");
         let own: Vec<usize> = (0..40).rev().collect();
-        assert_eq!(mean(&values, Some(&own)).unwrap(), alone);
+        assert_eq!(mean(&values, &Units::of(&own)).unwrap(), alone);
     }
 
     #[test]
@@ -311,7 +312,7 @@ mod tests {
     #[test]
     fn of_nothing_there_is_no_mean() {
         for nothing in [Facts(vec![]), Facts(vec![vec![]])] {
-            assert_eq!(paired_difference(&nothing, &nothing, None), None);
+            assert_eq!(paired_difference(&nothing, &nothing, &each(0)), None);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{self, Estimate};
+use super::bootstrap::{self, Estimate, Units};
 use super::over_runs::{mean, share};
 use crate::analysis::facts::Facts;
 
@@ -71,12 +71,8 @@ fn rate(runs: &[Flips], of: fn(&Flips) -> Option<f64>) -> Option<f64> {
     mean(&runs.iter().filter_map(of).collect::<Vec<_>>())
 }
 
-/// From the verdicts on the vote of round 0 and on the final one; `units` as in [`bootstrap::mean`]. `None` without questions.
-pub fn net_gain(
-    round0: &Facts<bool>,
-    last: &Facts<bool>,
-    units: Option<&[usize]>,
-) -> Option<NetGain> {
+/// From the verdicts on the vote of round 0 and on the final one. `None` without questions.
+pub fn net_gain(round0: &Facts<bool>, last: &Facts<bool>, units: &Units) -> Option<NetGain> {
     // A question's W→R less its R→W is its correctness at the end less that at round 0.
     let estimate = bootstrap::paired_difference(last, round0, units)?;
     let flips = |chosen: &[usize]| {
@@ -88,7 +84,7 @@ pub fn net_gain(
         Some(rate(&runs, Flips::gained)? - rate(&runs, Flips::lost)?)
     };
     let per_run = flips(&(0..estimate.n_questions).collect::<Vec<_>>());
-    let conditional = bootstrap::statistic(estimate.n_questions, units, net);
+    let conditional = bootstrap::statistic(units, net);
     let conditional = conditional.map(|found| Conditional {
         estimate: found.estimate,
         wrong_to_right: per_run.iter().map(Flips::gained).collect(),
@@ -102,6 +98,10 @@ pub fn net_gain(
 mod tests {
     use super::*;
     use crate::random::SplitMix64;
+
+    fn each(n: usize) -> Units {
+        Units::of(&(0..n).collect::<Vec<_>>())
+    }
 
     /// As a fraction of all questions, −1 to 1.
     fn net(flips: &Flips) -> f64 {
@@ -119,7 +119,7 @@ mod tests {
         for questions in [1, 2, 7, 100, 1273] {
             let round0 = runs(&mut random, 3, questions);
             let last = runs(&mut random, 3, questions);
-            let gain = net_gain(&round0, &last, None).unwrap();
+            let gain = net_gain(&round0, &last, &each(questions)).unwrap();
             let [before, after] =
                 [&round0, &last].map(|facts| facts.share(|is_right| *is_right).unwrap());
             for (run, flips) in gain.per_run.iter().enumerate() {
@@ -150,7 +150,7 @@ mod tests {
         let round0: Vec<bool> = (0..100).map(|question| question >= 61).collect();
         let last: Vec<bool> =
             (0..100).map(|question| question < 13 || (65..100).contains(&question)).collect();
-        let gain = net_gain(&Facts(vec![round0; 3]), &Facts(vec![last; 3]), None).unwrap();
+        let gain = net_gain(&Facts(vec![round0; 3]), &Facts(vec![last; 3]), &each(100)).unwrap();
         let found = gain.conditional.unwrap();
         assert_eq!(found.wrong_to_right, [Some(13.0 / 61.0); 3]);
         assert_eq!(found.right_to_wrong, [Some(4.0 / 39.0); 3]);
@@ -166,21 +166,21 @@ mod tests {
         // The second run has nothing that was wrong.
         let round0 = Facts(vec![vec![false, true, true], vec![true; 3]]);
         let last = Facts(vec![vec![true, true, true], vec![true, true, false]]);
-        let found = net_gain(&round0, &last, None).unwrap().conditional.unwrap();
+        let found = net_gain(&round0, &last, &each(3)).unwrap().conditional.unwrap();
         assert_eq!(found.wrong_to_right, [Some(1.0), None]);
         assert_eq!(found.right_to_wrong, [Some(0.0), Some(1.0 / 3.0)]);
         assert_eq!(found.estimate.mean, 1.0 - 1.0 / 6.0);
         // Some resamples have no question that was wrong in a run.
         assert!((6_500..7_500).contains(&found.n_resamples), "{}", found.n_resamples);
         let none =
-            net_gain(&Facts(vec![vec![true; 3]]), &Facts(vec![vec![false; 3]]), None).unwrap();
+            net_gain(&Facts(vec![vec![true; 3]]), &Facts(vec![vec![false; 3]]), &each(3)).unwrap();
         assert_eq!(none.conditional, None);
     }
 
     #[test]
     fn nothing_has_no_gain() {
         for nothing in [Facts(vec![]), Facts(vec![vec![]])] {
-            assert_eq!(net_gain(&nothing, &nothing, None), None);
+            assert_eq!(net_gain(&nothing, &nothing, &each(0)), None);
         }
     }
 }

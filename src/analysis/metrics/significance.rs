@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Unit, gather, together};
+use super::bootstrap::{Unit, Units, gather};
 use super::over_runs::mean_and_std;
 
 /// The questions on which one run of either system disagrees, and how surprising their split is.
@@ -20,11 +20,9 @@ pub struct McNemar {
     pub p_value: f64,
 }
 
-/// From the verdicts of one run each, over the same questions; `units` as in [`bootstrap::mean`](super::bootstrap::mean).
-pub fn mcnemar(left: &[bool], right: &[bool], units: Option<&[usize]>) -> McNemar {
-    let alone: Vec<usize> = (0..left.len()).collect();
-    let units = units.unwrap_or(&alone);
-    let sides = together(units).into_iter().map(|unit| {
+/// From the verdicts of one run each, over the same questions.
+pub fn mcnemar(left: &[bool], right: &[bool], units: &Units) -> McNemar {
+    let sides = units.0.iter().map(|unit| {
         let right_of = |side: &[bool]| unit.iter().filter(|question| side[**question]).count();
         right_of(left).cmp(&right_of(right))
     });
@@ -127,15 +125,14 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The smallest true difference that questions like these show in four of five repetitions, from the spread of `differences`; `units` as in
-/// [`bootstrap::mean`](super::bootstrap::mean). `None` of a single unit, and where all differences are equal.
-pub fn detectable(differences: &[f64], units: Option<&[usize]>) -> Option<f64> {
+/// The smallest true difference that questions like these show in four of five repetitions, from the spread of `differences`. `None` of a single unit, and where all differences are equal.
+pub fn detectable(differences: &[f64], units: &Units) -> Option<f64> {
     let error = standard_error(differences, units).filter(|error| *error > 0.0);
     error.map(|error| error * TEST_AND_POWER)
 }
 
 /// The standard error of the mean of values, by their units; `None` of a single unit.
-fn standard_error(values: &[f64], units: Option<&[usize]>) -> Option<f64> {
+fn standard_error(values: &[f64], units: &Units) -> Option<f64> {
     let units = gather(values, units)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let residual = |unit: &Unit| unit.sum - mean * unit.size as f64;
@@ -148,6 +145,10 @@ fn standard_error(values: &[f64], units: Option<&[usize]>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn each(n: usize) -> Units {
+        Units::of(&(0..n).collect::<Vec<_>>())
+    }
 
     #[test]
     fn small_tables_by_hand() {
@@ -172,12 +173,12 @@ mod tests {
     fn only_disagreements_count() {
         let left = [true, true, true, false, false, true];
         let right = [true, false, false, true, false, false];
-        let test = mcnemar(&left, &right, None);
+        let test = mcnemar(&left, &right, &each(6));
         assert_eq!((test.only_left, test.only_right), (3, 1));
         assert_eq!(test.p_value, 0.625);
-        assert_eq!(mcnemar(&[], &[], None).p_value, 1.0);
+        assert_eq!(mcnemar(&[], &[], &each(0)).p_value, 1.0);
         // The second and the third are one unit, as are the fourth and the last, on which neither is ahead.
-        let units = mcnemar(&left, &right, Some(&[0, 1, 1, 3, 4, 3]));
+        let units = mcnemar(&left, &right, &Units::of(&[0, 1, 1, 3, 4, 3]));
         assert_eq!((units.only_left, units.only_right), (1, 0));
     }
 }
@@ -247,6 +248,10 @@ mod paired_t_tests {
 mod multiplicity_tests {
     use super::*;
 
+    fn each(n: usize) -> Units {
+        Units::of(&(0..n).collect::<Vec<_>>())
+    }
+
     #[test]
     fn holm_multiplies_by_what_is_left_and_never_falls() {
         // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
@@ -259,18 +264,18 @@ mod multiplicity_tests {
     fn what_can_be_seen_falls_with_the_root_of_the_questions() {
         // R: power.t.test's normal limit, (1.96 + 0.8416) · sd / √n.
         let hundred: Vec<f64> = (0..100).map(|at| f64::from(at % 2)).collect();
-        let seen = detectable(&hundred, None).unwrap();
+        let seen = detectable(&hundred, &each(100)).unwrap();
         assert!((seen - 2.801_585_2 * 0.502_518_9 / 10.0).abs() < 1e-6, "{seen}");
         let four_times = hundred.repeat(4);
-        let ratio = seen / detectable(&four_times, None).unwrap();
+        let ratio = seen / detectable(&four_times, &each(400)).unwrap();
         assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
         // Pairs that stand and fall together are half as many.
         let units: Vec<usize> = (0..100).map(|at| at / 2 % 2 + at / 4 * 2).collect();
         let pairs: Vec<f64> = (0..100).map(|at| f64::from((at / 2 % 2) as u8)).collect();
-        let together = detectable(&pairs, Some(&units)).unwrap();
+        let together = detectable(&pairs, &Units::of(&units)).unwrap();
         assert!(together > 1.39 * seen && together < 1.45 * seen, "{together} {seen}");
-        assert_eq!(detectable(&[0.5; 9], None), None);
-        assert_eq!(detectable(&[0.5], None), None);
-        assert_eq!(detectable(&[], None), None);
+        assert_eq!(detectable(&[0.5; 9], &each(9)), None);
+        assert_eq!(detectable(&[0.5], &each(1)), None);
+        assert_eq!(detectable(&[], &each(0)), None);
     }
 }
