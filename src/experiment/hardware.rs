@@ -100,12 +100,6 @@ pub struct RemoteFlags {
     /// Attempts per request, retries included [default: 6]
     #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     remote_attempts: Option<u32>,
-    /// Maximum concurrent requests per endpoint [default: 16]
-    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    remote_in_flight: Option<u16>,
-    /// Maximum requests per minute and endpoint [default: no limit]
-    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    remote_rate: Option<u32>,
 }
 
 impl Default for DeviceChoice {
@@ -210,8 +204,6 @@ impl RemoteFlags {
         RemoteOptions {
             timeout: self.remote_timeout.map_or(default.timeout, seconds),
             attempts: self.remote_attempts.unwrap_or(default.attempts),
-            max_in_flight: self.remote_in_flight.map_or(default.max_in_flight, usize::from),
-            requests_per_minute: self.remote_rate,
             ..default
         }
     }

@@ -177,6 +177,7 @@ fn open_endpoint(
         let options = RemoteOptions {
             offline: hub.offline,
             key: ApiKey::capture(&address)?,
+            max_in_flight: hardware.max_batch.unwrap_or(DEFAULT_BATCH),
             ..hardware.remote.options()
         };
         RemoteModel::open(&address, options)

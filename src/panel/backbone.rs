@@ -85,24 +85,6 @@ impl Description {
         Decoder::load(ops, self.config.clone(), files, self.precision, positions)
     }
 
-    fn start(&self, device: &Device, options: EngineOptions) -> Result<Engine, Failure> {
-        let name = &self.checkpoint.name;
-        let start = Start {
-            name,
-            config: &self.config,
-            weights: &self.checkpoint.files.weights,
-            precision: self.precision,
-            tokenizer: &self.tokenizer,
-            generation: &self.generation,
-            options,
-        };
-        let (engine, warnings) = start.on(device)?;
-        for warning in warnings {
-            console::note(format!("warning: {name}: {warning}"));
-        }
-        Ok(engine)
-    }
-
     /// The prompt's tokens: `messages` under the chat template.
     ///
     /// # Errors
@@ -152,7 +134,20 @@ impl Backbone {
         options: EngineOptions,
         calls: Option<Arc<Store>>,
     ) -> Result<Backbone, Failure> {
-        let engine = description.start(device, options)?;
+        let name = &description.checkpoint.name;
+        let start = Start {
+            name,
+            config: &description.config,
+            weights: &description.checkpoint.files.weights,
+            precision: description.precision,
+            tokenizer: &description.tokenizer,
+            generation: &description.generation,
+            options,
+        };
+        let (engine, warnings) = start.on(device)?;
+        for warning in warnings {
+            console::note(format!("warning: {name}: {warning}"));
+        }
         let think_end = description.tokenizer.id("</think>");
         let identity = description.identity(device);
         Ok(Backbone { identity, description, engine, think_end, calls })

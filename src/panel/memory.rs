@@ -5,6 +5,7 @@ use clap::builder::TypedValueParser;
 
 use super::PanelError;
 use super::backbone::Description;
+use super::sampling::share;
 use crate::engine::EngineOptions;
 use crate::model::{Footprint, available_memory};
 use crate::ops::{Device, Machine, PAGE};
@@ -47,18 +48,11 @@ pub struct KvBudget {
     #[arg(id = "kv_tokens", long = "kv-tokens", help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub tokens: Option<usize>,
     /// Share of free memory for the KV cache [default: 0.8]
-    #[arg(id = "kv_fraction", long = "kv-fraction", help_heading = "Device", value_name = "FRACTION", value_parser = fraction, conflicts_with = "kv_tokens")]
+    #[arg(id = "kv_fraction", long = "kv-fraction", help_heading = "Device", value_name = "FRACTION", value_parser = share::<f64>, conflicts_with = "kv_tokens")]
     pub fraction: Option<f64>,
     /// Whether the memory is allocated at the start, so that a long-running process does not grow later; else at first use.
     #[arg(skip)]
     pub at_start: bool,
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok();
-    number
-        .filter(|number| *number > 0.0 && *number <= 1.0)
-        .ok_or_else(|| "expected a number above 0, up to 1".to_owned())
 }
 
 /// Models that stay loaded while the panel's models answer: encoders and rerankers.
@@ -77,15 +71,6 @@ pub struct AuxiliaryModel {
     pub device: Device,
     /// The index of the panel's device whose memory it uses; `None`: that of no panel device.
     pub place: Option<usize>,
-}
-
-/// A model's name and the memory that it needs.
-type Part<'a> = (&'a str, Footprint);
-
-impl AuxiliaryModel {
-    fn part(&self) -> Part<'_> {
-        (&self.name, self.footprint)
-    }
 }
 
 impl AuxiliaryModels {
@@ -120,8 +105,7 @@ pub fn plan_memory(
 ) -> Result<Vec<MemoryPlan>, PanelError> {
     let elsewhere = auxiliary.at(None);
     if let Some(first) = elsewhere.first() {
-        let parts: Vec<Part<'_>> = elsewhere.iter().map(|model| model.part()).collect();
-        expect_room(&parts, free_memory(&first.device), true)?;
+        plan_device(&[], &first.device, batch, budget, &elsewhere)?;
     }
     let plan_batch = |sequences| -> Result<Vec<MemoryPlan>, PanelError> {
         let batch = BatchLimits { sequences: Some(sequences), ..batch };
@@ -206,10 +190,9 @@ fn plan_device(
         })
         .collect();
     let engines = descriptions.iter().zip(&plans);
-    let engines =
-        engines.map(|(description, plan)| (description.checkpoint.name.as_str(), plan.footprint));
-    let parts: Vec<Part<'_>> = engines.chain(auxiliary.iter().map(|model| model.part())).collect();
-    expect_room(&parts, available, !auxiliary.is_empty())?;
+    let engines = engines.map(|(description, plan)| (&*description.checkpoint.name, plan.footprint));
+    let beside = auxiliary.iter().map(|model| (&*model.name, model.footprint));
+    expect_room(&engines.chain(beside).collect::<Vec<_>>(), available, !auxiliary.is_empty())?;
     Ok(plans)
 }
 
@@ -228,7 +211,11 @@ pub fn expect_room_for(
     expect_room(&[(name, footprint)], free_memory(device), false)
 }
 
-fn expect_room(parts: &[Part<'_>], available: usize, searches: bool) -> Result<(), PanelError> {
+fn expect_room(
+    parts: &[(&str, Footprint)],
+    available: usize,
+    searches: bool,
+) -> Result<(), PanelError> {
     let needed: usize = parts.iter().map(|(_, footprint)| footprint.total()).sum();
     if needed <= available {
         return Ok(());

@@ -1,6 +1,5 @@
 //! A panel of agents, each on a local model or a remote endpoint: makes their calls, and records them with what was read of the answers.
 
-mod answer;
 pub mod backbone;
 mod decoding;
 mod error;
@@ -18,16 +17,17 @@ pub mod seed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use self::answer::Answer;
 use self::backbone::Backbone;
 pub use self::decoding::DecodingMode;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
-use self::responder::Waiting;
+use self::responder::{Begun, Waiting};
 pub use self::responder::{Endpoint, Responder};
 pub use self::sampling::SamplingChoice;
 use self::seed::call_seed;
-use crate::record::{CallKey, CallLine, Grammar, Message, Parse, Reply, Stage};
+use crate::record::{
+    CallKey, CallLine, FinishReason, Grammar, Message, Parse, Reply, Stage, Usage,
+};
 use crate::retrieval::Retrieve;
 
 /// The agents of a run and where their calls are recorded.
@@ -89,12 +89,11 @@ pub struct Call {
     pub grammar: Option<Grammar>,
 }
 
-/// A call and its answer, which nobody has read yet.
+/// A call that was answered, which nobody has read yet.
 pub struct Answered {
-    pub call: Call,
-    pub answer: Answer,
-    /// The line of an earlier attempt at the run, where it made the call.
-    known: Option<CallLine>,
+    pub line: CallLine,
+    /// Whether an earlier attempt at the run made the call, and read its answer.
+    is_known: bool,
 }
 
 /// A call that was answered, and the value parsed from its text.
@@ -103,19 +102,29 @@ pub struct Asked<T> {
     pub value: T,
 }
 
-/// A call that is on its way, or was answered by an earlier attempt at the run.
+/// A call that is on its way; one of an earlier attempt at the run was answered.
 struct Pending {
-    call: Call,
-    answer: Result<Waiting, Box<CallLine>>,
+    line: CallLine,
+    said: Option<Waiting>,
 }
 
 impl Pending {
     fn wait(self) -> Result<Answered, PanelError> {
-        let (answer, known) = match self.answer {
-            Ok(waiting) => (waiting()?, None),
-            Err(line) => (Answer::from(&*line), Some(*line)),
-        };
-        Ok(Answered { call: self.call, answer, known })
+        let Pending { mut line, said } = self;
+        let is_known = said.is_none();
+        if let Some(said) = said.map(|said| said()).transpose()? {
+            line.text = said.text;
+            line.tokens = said.tokens;
+            line.usage = said.usage;
+            line.finish_reason = said.finish_reason;
+            line.elapsed_ms = said.elapsed_ms;
+            if let Some(elsewhere) = said.elsewhere {
+                line.answered_by = elsewhere.answered_by;
+                line.sampling.constrained = elsewhere.constrained;
+                line.sampling.not_sent = elsewhere.not_sent;
+            }
+        }
+        Ok(Answered { line, is_known })
     }
 }
 
@@ -193,12 +202,40 @@ impl Panel {
     }
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
-        let known = self.recorder.find(&call.key);
-        let answer = match known {
-            Some(known) => Err(Box::new(known.clone())),
-            None => Ok(self.members[call.member].source.clone().begin(&call, self)?),
+        if let Some(known) = self.recorder.find(&call.key) {
+            return Ok(Pending { line: known.clone(), said: None });
+        }
+        let source = self.members[call.member].source.clone();
+        let backbone = source.name();
+        let Begun { seed, sampling, request, said } = source.begin(&call, self)?;
+        let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
+        let line = CallLine {
+            seq: 0,
+            dataset,
+            run,
+            item,
+            agent,
+            round,
+            purpose,
+            sample,
+            stage: call.stage,
+            backbone,
+            request,
+            answered_by: None,
+            messages: call.messages,
+            sampling,
+            seed,
+            text: String::new(),
+            tokens: Vec::new(),
+            record: Reply::default(),
+            parse: Parse::Unread,
+            usage: Usage::default(),
+            finish_reason: FinishReason::Stop,
+            elapsed_ms: 0,
+            prev: String::new(),
+            hash: String::new(),
         };
-        Ok(Pending { call, answer })
+        Ok(Pending { line, said: Some(said) })
     }
 
     /// The line of a call with what was read of its answer, which is on disk when this returns.
@@ -211,52 +248,19 @@ impl Panel {
         record: Reply,
         parse: Parse,
     ) -> Result<CallLine, PanelError> {
-        let Answered { call, answer, known } = answered;
-        if let Some(known) = known {
-            return Ok(known);
+        let Answered { line, is_known } = answered;
+        if is_known {
+            return Ok(line);
         }
-        let line = self.line_of(call, answer, record, parse);
+        let line = CallLine { record, parse, ..line };
         self.recorder.record(&line).map_err(PanelError::Log)?;
         Ok(line)
-    }
-
-    fn line_of(&self, call: Call, answer: Answer, record: Reply, parse: Parse) -> CallLine {
-        let Answer { seed, sampling, request, said } = answer;
-        let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
-        CallLine {
-            seq: 0,
-            dataset,
-            run,
-            item,
-            agent,
-            round,
-            purpose,
-            sample,
-            stage: call.stage,
-            backbone: self.members[call.member].source.name(),
-            request,
-            answered_by: said.elsewhere.and_then(|elsewhere| elsewhere.answered_by),
-            messages: call.messages,
-            sampling,
-            seed,
-            text: said.text,
-            tokens: said.tokens,
-            record,
-            parse,
-            usage: said.usage,
-            finish_reason: said.finish_reason,
-            elapsed_ms: said.elapsed_ms,
-            prev: String::new(),
-            hash: String::new(),
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Kept;
-    use crate::record::{FinishReason, Usage};
 
     /// Answers with the call's agent, or fails where that is `fails`.
     struct Named(&'static str);
@@ -266,26 +270,15 @@ mod tests {
             self.0.to_owned()
         }
 
-        fn begin(self: Arc<Self>, _call: &Call, _panel: &Panel) -> Result<Waiting, PanelError> {
+        fn begin(self: Arc<Self>, _call: &Call, _panel: &Panel) -> Result<Begun, PanelError> {
             match self.0 {
                 "refuses" => Err(PanelError::OtherItem { item: "1".to_owned() }),
-                "fails" => Ok(Box::new(|| Err(PanelError::Interrupted))),
-                text => Ok(Box::new(move || {
-                    Ok(Answer {
-                        seed: 1,
-                        sampling: answer::sampling_line(&Default::default(), 1, false),
-                        request: String::new(),
-                        said: Kept {
-                            text: text.to_owned(),
-                            tokens: Vec::new(),
-                            finish_reason: FinishReason::Stop,
-                            usage: Usage::default(),
-                            elapsed_ms: 0,
-                            elsewhere: None,
-                        },
-                    })
-                })),
+                text => Ok(scripted::begun(text.to_owned(), FinishReason::Stop)),
             }
+            .map(|begun| match self.0 {
+                "fails" => Begun { said: Box::new(|| Err(PanelError::Interrupted)), ..begun },
+                _ => begun,
+            })
         }
     }
 
@@ -311,7 +304,7 @@ mod tests {
             grammar: None,
         };
         let answers = panel.answers(agents.iter().enumerate().map(call));
-        answers.map(|answered| answered.ok().map(|answered| answered.answer.said.text)).collect()
+        answers.map(|answered| answered.ok().map(|answered| answered.line.text)).collect()
     }
 
     #[test]

@@ -1,57 +1,54 @@
 //! Turns a call into an engine's request, and hashes everything that determines its answer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use super::answer::{Answer, sampling_line};
 use super::backbone::Backbone;
-use super::responder::{Responder, Waiting};
+use super::responder::{Begun, Responder, Waiting, through_store};
 use super::{Call, DecodingMode, Panel, PanelError};
-use crate::calls::{Kept, Key};
+use crate::calls::Kept;
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
+use crate::record::SamplingLine;
 
 impl Responder for Backbone {
     fn name(&self) -> String {
         self.description.checkpoint.name.clone()
     }
 
-    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError> {
         let request = panel.request(&self, call)?;
         let digest = digest(&self.identity, &request);
-        if let Some(equal) = panel.recorder.find_equal(&digest) {
-            let answer = Answer::from(equal);
-            return Ok(Box::new(|| Ok(answer)));
-        }
-        let seed = request.seed;
-        let is_constrained = request.constraint.is_some();
-        let sampling = sampling_line(&request.sampling, request.max_tokens, is_constrained);
-        let calls = self.calls.clone().map(|calls| (Key::of(&digest, panel.salt), calls));
-        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
-            let answer = Answer { seed, sampling, request: digest, said: kept };
-            return Ok(Box::new(|| Ok(answer)));
-        }
-        let asked_at = Instant::now();
-        let ticket = self.engine.submit(request)?;
-        let stop = panel.stop.clone();
-        Ok(Box::new(move || {
-            let wanted = || !stop.load(Ordering::Relaxed);
-            let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
-            let said = Kept {
-                text: completion.text,
-                tokens: completion.tokens,
-                finish_reason: completion.finish_reason,
-                usage: completion.usage,
-                elapsed_ms: asked_at.elapsed().as_millis() as u64,
-                elsewhere: None,
-            };
-            if let Some((key, calls)) = calls {
-                calls.put(&key, &said);
+        let (seed, drawn) = (request.seed, request.sampling);
+        let sampling = SamplingLine {
+            temperature: Some(drawn.temperature),
+            top_k: drawn.top_k,
+            top_p: drawn.top_p,
+            min_p: drawn.min_p,
+            repetition_penalty: drawn.repetition_penalty,
+            max_tokens: Some(request.max_tokens),
+            constrained: request.constraint.is_some(),
+            not_sent: Vec::new(),
+        };
+        let said: Waiting = match panel.recorder.find_equal(&digest) {
+            Some(equal) => {
+                let kept = Kept {
+                    text: equal.text.clone(),
+                    tokens: equal.tokens.clone(),
+                    finish_reason: equal.finish_reason,
+                    usage: equal.usage,
+                    elapsed_ms: equal.elapsed_ms,
+                    elsewhere: None,
+                };
+                Box::new(|| Ok(kept))
             }
-            Ok(Answer { seed, sampling, request: digest, said })
-        }))
+            None => through_store(self.calls.clone(), &digest, panel, || {
+                self.ask(request, panel.stop.clone())
+            })?,
+        };
+        Ok(Begun { seed, sampling, request: digest, said })
     }
 
     fn taken(&self) -> u64 {
@@ -60,6 +57,25 @@ impl Responder for Backbone {
 
     fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
         Arc::into_inner(self)
+    }
+}
+
+impl Backbone {
+    fn ask(&self, request: Request, stop: Arc<AtomicBool>) -> Result<Waiting, PanelError> {
+        let asked_at = Instant::now();
+        let ticket = self.engine.submit(request)?;
+        Ok(Box::new(move || {
+            let wanted = || !stop.load(Ordering::Relaxed);
+            let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
+            Ok(Kept {
+                text: completion.text,
+                tokens: completion.tokens,
+                finish_reason: completion.finish_reason,
+                usage: completion.usage,
+                elapsed_ms: asked_at.elapsed().as_millis() as u64,
+                elsewhere: None,
+            })
+        }))
     }
 }
 
@@ -102,11 +118,7 @@ impl Panel {
             },
             max_tokens: self.limit(call).map_or(room, |limit| limit.min(room)),
             salt: self.salt,
-            caller: self
-                .salt
-                .as_ref()
-                .and_then(|salt| salt.first_chunk().copied())
-                .map_or(0, u64::from_le_bytes),
+            caller: self.salt.map_or(0, |salt| u128::from_le_bytes(salt) as u64),
             expected: self.recorder.expected(&call.key).unwrap_or_default().to_vec(),
             ..Request::default()
         })

@@ -2,17 +2,25 @@
 
 use std::sync::Arc;
 
-use super::answer::Answer;
 use super::backbone::Backbone;
-use super::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
+use super::remote::{RemoteError, RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError};
-use crate::calls::{Elsewhere, Kept, Key, Store};
-use crate::console;
+use crate::calls::{Kept, Key, Store};
 use crate::digest::sha256;
 use crate::record::SamplingLine;
 
-/// Waits for an answer; dropping it cancels the call.
-pub type Waiting = Box<dyn FnOnce() -> Result<Answer, PanelError>>;
+/// Waits for a completion; dropping it cancels the call.
+pub type Waiting = Box<dyn FnOnce() -> Result<Kept, PanelError>>;
+
+/// How a call is made, as its line has it, and what waits for its completion.
+pub struct Begun {
+    pub seed: u64,
+    /// What an endpoint says of it comes with the completion.
+    pub sampling: SamplingLine,
+    /// The hash of everything that determines the answer; empty for a remote endpoint, whose answers are not deterministic.
+    pub request: String,
+    pub said: Waiting,
+}
 
 pub trait Responder: Send + Sync {
     /// Its name in plans and logs.
@@ -22,7 +30,7 @@ pub trait Responder: Send + Sync {
     ///
     /// # Errors
     /// A call that can never be answered, such as a prompt longer than the context.
-    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError>;
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError>;
 
     fn takes_images(&self) -> bool {
         false
@@ -55,59 +63,64 @@ impl Responder for Endpoint {
         true
     }
 
-    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
-        let seed = panel.seed(call);
-        let sampling = panel.remote_sampling(call);
-        let max_tokens = panel.limit(call);
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError> {
         let request = RemoteRequest {
             messages: call.messages.clone(),
             image: call.image.clone(),
-            max_tokens,
-            seed,
+            max_tokens: panel.limit(call),
+            seed: panel.seed(call),
             omit_seed: !panel.settings.sends_seed,
-            sampling,
+            sampling: panel.remote_sampling(call),
             grammar: panel.grammar(call),
             thinking: panel.settings.thinking,
         };
-        let answer = move |said: Kept| {
-            let Elsewhere { constrained, not_sent, .. } =
-                said.elsewhere.clone().unwrap_or_default();
-            let sampling = SamplingLine {
-                temperature: sampling.temperature,
-                top_k: sampling.top_k,
-                top_p: sampling.top_p,
-                min_p: sampling.min_p,
-                repetition_penalty: None,
-                max_tokens,
-                constrained,
-                not_sent,
-            };
-            Answer { seed, sampling, request: String::new(), said }
+        let sampling = SamplingLine {
+            temperature: request.sampling.temperature,
+            top_k: request.sampling.top_k,
+            top_p: request.sampling.top_p,
+            min_p: request.sampling.min_p,
+            repetition_penalty: None,
+            max_tokens: request.max_tokens,
+            constrained: false,
+            not_sent: Vec::new(),
         };
+        let seed = request.seed;
         // What is in an image is not in the request.
         let calls = self.calls.clone().filter(|_| call.image.is_none());
         let sum = sha256(format!("{} {request:?}", self.name()));
-        let calls = calls.map(|calls| (Key::of(&sum, panel.salt), calls));
-        if let Some(kept) = calls.as_ref().and_then(|(key, calls)| calls.get(key)) {
-            return Ok(Box::new(move || Ok(answer(kept))));
-        }
-        let sent = self.model.clone().send(request, panel.stop.clone());
-        Ok(Box::new(move || {
-            let RemoteCompletion { said, notes, .. } = sent().map_err(|error| match error {
-                RemoteError::Interrupted => PanelError::Interrupted,
-                other => PanelError::Remote(other),
-            })?;
-            for note in &notes {
-                console::note(format!("note: {note}"));
-            }
-            if let Some((key, calls)) = calls {
-                calls.put(&key, &said);
-            }
-            Ok(answer(said))
-        }))
+        let said = through_store(calls, &sum, panel, || {
+            let sent = self.model.clone().send(request, panel.stop.clone());
+            Ok(Box::new(move || {
+                sent().map_err(|error| match error {
+                    RemoteError::Interrupted => PanelError::Interrupted,
+                    other => PanelError::Remote(other),
+                })
+            }))
+        })?;
+        Ok(Begun { seed, sampling, request: String::new(), said })
     }
 
     fn taken(&self) -> u64 {
         self.calls.as_ref().map_or(0, |calls| calls.taken())
     }
+}
+
+/// The completion that a store holds of the request of this sum, else the one that `ask` begins to get, which the store then keeps.
+pub(super) fn through_store(
+    calls: Option<Arc<Store>>,
+    sum: &str,
+    panel: &Panel,
+    ask: impl FnOnce() -> Result<Waiting, PanelError>,
+) -> Result<Waiting, PanelError> {
+    let Some(calls) = calls else { return ask() };
+    let key = Key::of(sum, panel.salt);
+    if let Some(kept) = calls.get(&key) {
+        return Ok(Box::new(|| Ok(kept)));
+    }
+    let said = ask()?;
+    Ok(Box::new(move || {
+        let said = said()?;
+        calls.put(&key, &said);
+        Ok(said)
+    }))
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::answer::{Answer, sampling_line};
-use super::responder::{Responder, Waiting};
+use super::responder::{Begun, Responder};
 use super::{Call, CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::calls::Kept;
-use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
+use crate::engine::Sampling;
+use crate::record::{CallKey, CallLine, FinishReason, Message, SamplingLine, Usage};
 
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
 
@@ -32,25 +32,36 @@ impl Responder for Script {
         "scripted".to_owned()
     }
 
-    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
-        let mut sampling =
-            sampling_line(&Default::default(), panel.limit(call).unwrap_or_default(), false);
-        sampling.temperature = call.temperature.or(sampling.temperature);
-        let answer = Answer {
-            seed: 0,
-            sampling,
-            request: String::new(),
-            said: Kept {
-                text: (self.reply)(&call.key, &call.messages),
-                tokens: Vec::new(),
-                finish_reason: self.finish_reason,
-                usage: Usage::default(),
-                elapsed_ms: 0,
-                elsewhere: None,
-            },
-        };
-        Ok(Box::new(|| Ok(answer)))
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError> {
+        let mut begun = begun((self.reply)(&call.key, &call.messages), self.finish_reason);
+        begun.sampling.temperature = call.temperature.or(begun.sampling.temperature);
+        begun.sampling.max_tokens = Some(panel.limit(call).unwrap_or_default());
+        Ok(begun)
     }
+}
+
+/// A call that is answered so, by the engine's own sampling.
+pub fn begun(text: String, finish_reason: FinishReason) -> Begun {
+    let drawn = Sampling::default();
+    let sampling = SamplingLine {
+        temperature: Some(drawn.temperature),
+        top_k: drawn.top_k,
+        top_p: drawn.top_p,
+        min_p: drawn.min_p,
+        repetition_penalty: drawn.repetition_penalty,
+        max_tokens: Some(0),
+        constrained: false,
+        not_sent: Vec::new(),
+    };
+    let said = Kept {
+        text,
+        tokens: Vec::new(),
+        finish_reason,
+        usage: Usage::default(),
+        elapsed_ms: 0,
+        elsewhere: None,
+    };
+    Begun { seed: 0, sampling, request: String::new(), said: Box::new(|| Ok(said)) }
 }
 
 /// A panel of `agents` that all speak by `script`, and what records their calls.
@@ -66,7 +77,9 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
                 sampling: SamplingChoice::default(),
             })
             .collect(),
-        recorder: Box::new(sender),
+        recorder: Box::new(move |call: &CallLine| {
+            let _ = sender.send(call.clone());
+        }),
         run_seed: 7,
         settings: CallSettings {
             decoding: DecodingMode::Text,

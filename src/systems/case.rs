@@ -294,9 +294,9 @@ impl<'a, T> Case<'a, T> {
         answered: Answered,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
-        let (messages, said) = (&answered.call.messages, &answered.answer.said);
+        let line = &answered.line;
         let Reading { value, record, parse } =
-            self.read(messages, &said.text, said.finish_reason, read);
+            self.read(&line.messages, &line.text, line.finish_reason, read);
         let call = self.task.panel.record(answered, record, parse)?;
         if call.stage != Stage::Aside {
             self.basis.set(self.basis.get().or(call.basis()));

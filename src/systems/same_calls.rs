@@ -13,7 +13,7 @@ use super::{SYSTEMS, SystemConfig, Task};
 use crate::data::{Item, ItemKind, Note, Question};
 use crate::digest::sha256;
 use crate::experiment::plan::gone::prompts_before;
-use crate::panel::responder::{Responder, Waiting};
+use crate::panel::responder::{Begun, Responder};
 use crate::panel::scripted::{Script, panel};
 use crate::panel::{Call, Panel, PanelError};
 use crate::prompts::PromptSet;
@@ -119,7 +119,7 @@ impl Responder for Recording {
         "scripted".to_owned()
     }
 
-    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError> {
         let Call { member, key, stage, messages, temperature, max_tokens, grammar, .. } = call;
         let seed = panel.seed(call);
         let is_json = matches!(grammar, Some(Grammar::JsonSchema(_)));

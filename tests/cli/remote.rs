@@ -158,7 +158,7 @@ fn an_endpoint_is_sent_the_sampling_that_was_set_and_nothing_else() {
     scratch.wardround("run --plan out/plan.toml --out again").succeeded();
     scratch
         .wardround(format!("{QUICK} --panel {member} --set slot.{agent}.min_p=0.1 --out refused"))
-        .refused(2, &["does not take the `min_p` that was set", "slot.AGENT.min_p"]);
+        .refused(2, &["supplied: min_p", "slot.AGENT.NAME"]);
 }
 
 #[test]

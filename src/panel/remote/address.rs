@@ -29,53 +29,45 @@ impl Address {
     /// # Errors
     /// [`RemoteError::BadAddress`]
     pub fn parse(member: &str) -> Result<Address, RemoteError> {
-        let Some((model, url)) = member.strip_prefix(SCHEME).and_then(|rest| rest.rsplit_once('@'))
-        else {
-            return Err(bad(member, "it names no model and URL"));
-        };
+        let bad = |reason| RemoteError::BadAddress { member: member.to_owned(), reason };
+        let named = member.strip_prefix(SCHEME).and_then(|rest| rest.rsplit_once('@'));
+        let (model, url) = named.ok_or_else(|| bad("it names no model and URL"))?;
         // With `name:password@host` the password is before the last `@`: the error must not show it.
         if model.contains("://") {
-            return Err(bad("openai:…", "the URL holds a user name or password"));
+            let (member, reason) = (format!("{SCHEME}…"), "the URL holds a user name or password");
+            return Err(RemoteError::BadAddress { member, reason });
         }
-        if model.is_empty() || model.chars().any(|char| char.is_control()) {
-            return Err(bad(member, "it names no model"));
+        if model.is_empty() || model.chars().any(char::is_control) {
+            return Err(bad("it names no model"));
         }
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        let scheme = scheme.to_ascii_lowercase();
-        if !["http", "https"].contains(&scheme.as_str()) {
-            return Err(bad(member, "its URL begins with neither http:// nor https://"));
-        }
+        let mut known = ["http", "https"].into_iter();
+        let scheme = known.find(|known| scheme.eq_ignore_ascii_case(known));
+        let scheme =
+            scheme.ok_or_else(|| bad("its URL begins with neither http:// nor https://"))?;
         let rest = rest.trim_end_matches('/');
         let rest = rest.strip_suffix(COMPLETIONS).unwrap_or(rest);
-        if rest.contains(['?', '#']) {
-            return Err(bad(member, "its URL has a query or a fragment"));
-        }
-        if !rest.chars().all(|char| char.is_ascii_graphic()) {
-            return Err(bad(member, "its URL has characters that must be escaped"));
-        }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (host, port) = split_port(authority);
-        if host.is_empty() {
-            return Err(bad(member, "its URL names no host"));
-        }
-        if port.is_some_and(|port| port.parse::<u16>().map_or(true, |port| port == 0)) {
-            return Err(bad(member, "its URL has no port from 1 to 65535"));
+        let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+        let is_plain = rest.chars().all(|char| char.is_ascii_graphic() && !"?#".contains(char));
+        if host.is_empty() || !is_port || !is_plain {
+            return Err(bad("its URL is not of the form HOST:PORT/PATH"));
         }
         let path = if path.is_empty() { "/v1" } else { path };
         Ok(Address { model: model.to_owned(), base: format!("{scheme}://{authority}{path}") })
     }
 
-    /// The host without its port.
-    pub fn host(&self) -> &str {
-        let rest = self.base.split_once("://").map_or("", |(_, rest)| rest);
-        split_port(rest.split('/').next().unwrap_or_default()).0
-    }
-
     /// Scheme, host and port: whom a request reaches.
     pub fn origin(&self) -> &str {
-        let host = self.base.find("://").map_or(0, |at| at + "://".len());
-        let end = self.base[host..].find('/').map_or(self.base.len(), |at| host + at);
+        // The third slash is the first of the path.
+        let end = self.base.match_indices('/').nth(2).map_or(self.base.len(), |(at, _)| at);
         &self.base[..end]
+    }
+
+    /// The host without its port.
+    pub fn host(&self) -> &str {
+        split_port(self.origin().rsplit('/').next().unwrap_or_default()).0
     }
 
     /// Whether nobody between here and the endpoint can read what is sent.
@@ -85,10 +77,9 @@ impl Address {
 
     /// Whether the endpoint is this machine.
     pub fn is_loopback(&self) -> bool {
-        let host = self.host();
-        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        let host = self.host().trim_start_matches('[').trim_end_matches(']');
         host.eq_ignore_ascii_case("localhost")
-            || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
     /// The URL of chat completions.
@@ -106,10 +97,6 @@ impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{SCHEME}{}@{}", self.model, self.base)
     }
-}
-
-fn bad(member: &str, reason: &'static str) -> RemoteError {
-    RemoteError::BadAddress { member: member.to_owned(), reason }
 }
 
 #[cfg(test)]
@@ -182,12 +169,12 @@ mod tests {
             ("openai:m@box:8000", "neither http:// nor https://"),
             ("openai:m@ftp://box", "neither http:// nor https://"),
             ("openai:m@", "neither http:// nor https://"),
-            ("openai:m@http://", "no host"),
-            ("openai:m@http://:8000/v1", "no host"),
-            ("openai:m@http://box:0", "no port"),
-            ("openai:m@http://box:99999", "no port"),
-            ("openai:m@http://box/v1?key=x", "query"),
-            ("openai:m@http://bo x", "escaped"),
+            ("openai:m@http://", "HOST:PORT/PATH"),
+            ("openai:m@http://:8000/v1", "HOST:PORT/PATH"),
+            ("openai:m@http://box:0", "HOST:PORT/PATH"),
+            ("openai:m@http://box:99999", "HOST:PORT/PATH"),
+            ("openai:m@http://box/v1?key=x", "HOST:PORT/PATH"),
+            ("openai:m@http://bo x", "HOST:PORT/PATH"),
         ] {
             let error = reason(member);
             assert!(error.contains(said) && error.contains(member), "{error}");

@@ -1,41 +1,37 @@
-//! The client of an endpoint: rate limits, retries, and fallbacks for parameters that a server does not support.
+//! The client of an endpoint: pace, retries, and fallbacks for parameters that a server does not support.
 
 use std::fmt;
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::body::{Forms, LearnedForms};
-use self::failure::{Failure, ServerError};
-use self::limit::{Limit, backoff};
+use self::body::Forms;
+use self::reply::{Failure, ServerError};
 use self::transport::{Answer, Transport};
-use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
-use crate::calls::{Elsewhere, Kept};
+use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use crate::calls::Kept;
+use crate::console;
 use crate::hub::OfflineReason;
-use crate::record::AnsweredBy;
+use crate::random::mix;
 use crate::text::ellipsis;
 
 mod body;
-mod failure;
 #[cfg(test)]
 mod fake_server;
 mod image;
-mod limit;
 mod quotation;
 mod reply;
 #[cfg(test)]
 mod tests;
 mod transport;
 
-/// Whether this build can ask an endpoint at all.
-pub const AVAILABLE: bool = true;
-
-/// How often a waiting thread looks at its stop flag.
-const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
-
+/// How often a waiting thread looks whether it may go on.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+/// A server that asks to wait longer than this is not asked again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Characters of a server's message that an error shows.
 const MESSAGE_CHARS: usize = 300;
 
@@ -44,21 +40,21 @@ pub struct RemoteModel {
     address: Address,
     options: RemoteOptions,
     transport: Transport,
-    limit: Limit,
-    learned: LearnedForms,
+    pace: Mutex<Pace>,
+    /// What the endpoint was found to accept.
+    learned: Mutex<Forms>,
+}
+
+struct Pace {
+    in_flight: usize,
+    /// Before this no request begins: the server has asked for a pause.
+    next: Instant,
 }
 
 impl fmt::Debug for RemoteModel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "RemoteModel({}, {:?})", self.address, self.options)
     }
-}
-
-/// What was read, in which forms it was asked for, and the attempts at it.
-struct Answered<T> {
-    read: T,
-    forms: Forms,
-    attempts: u32,
 }
 
 impl RemoteModel {
@@ -75,8 +71,8 @@ impl RemoteModel {
             address: address.clone(),
             transport: Transport::new(&options, &address.base)
                 .map_err(|problem| RemoteError::Proxy { address: address.clone(), problem })?,
-            limit: Limit::new(options.max_in_flight, options.requests_per_minute),
-            learned: LearnedForms::default(),
+            pace: Mutex::new(Pace { in_flight: 0, next: Instant::now() }),
+            learned: Mutex::default(),
             options,
         })
     }
@@ -92,8 +88,8 @@ impl RemoteModel {
     /// An endpoint that denies access or does not answer; one without a list of models is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
         match self.ask(&self.address.models(), None, stop, Answer::json) {
-            Ok(answered) => Ok(reply::lists_model(&answered.read, &self.address.model)),
-            Err(RemoteError::NotFound { status: 404 | 405 | 501, .. }) => Ok(None),
+            Ok((list, _)) => Ok(reply::lists_model(&list, &self.address.model)),
+            Err(RemoteError::Refused { status: 404 | 405 | 501, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -107,142 +103,143 @@ impl RemoteModel {
         &self,
         request: &RemoteRequest,
         stop: &AtomicBool,
-    ) -> Result<RemoteCompletion, RemoteError> {
+    ) -> Result<Kept, RemoteError> {
         let started = Instant::now();
         let url = self.address.completions();
-        let Answered { read: reply, forms, attempts } =
-            self.ask(&url, Some(request), stop, reply::read)?;
-        let address = &self.address;
-        let notes = match &reply.withheld {
-            None => self.learned.learn(forms, address),
-            Some(error) => {
-                let message = self.shown(&error.message, Some(request));
-                vec![format!("{address} withheld an answer: {message}")]
-            }
-        };
-        let redact = |text| self.transport.redact_answer(text);
-        let elsewhere = Elsewhere {
-            answered_by: reply.answered_by.map(|AnsweredBy { model, fingerprint }| AnsweredBy {
-                model: model.map(redact),
-                fingerprint: fingerprint.map(redact),
-            }),
-            constrained: forms.constrain(request),
-            not_sent: forms.not_sent(request),
-        };
-        let said = Kept {
-            text: redact(reply.text),
-            tokens: Vec::new(),
-            finish_reason: reply.finish_reason,
-            usage: reply.usage,
-            elapsed_ms: started.elapsed().as_millis() as u64,
-            elsewhere: Some(elsewhere),
-        };
-        Ok(RemoteCompletion { said, attempts, notes })
+        let (mut said, forms) = self.ask(&url, Some(request), stop, reply::read)?;
+        for note in lock(&self.learned).learn(forms, request) {
+            console::note(format!("note: {} {note}", self.address));
+        }
+        let elsewhere = said.elsewhere.get_or_insert_default();
+        elsewhere.constrained = forms.constrain(request);
+        elsewhere.not_sent = forms.not_sent(request);
+        if let Some(key) = self.options.key.as_ref().filter(|key| !key.is_word()) {
+            let by = elsewhere.answered_by.iter_mut();
+            let by = by.flat_map(|by| [&mut by.model, &mut by.fingerprint]).flatten();
+            by.chain([&mut said.text]).for_each(|text| *text = key.redact(text));
+        }
+        said.elapsed_ms = started.elapsed().as_millis() as u64;
+        Ok(said)
     }
 
     /// [`RemoteModel::complete`] on a thread of its own; the returned closure waits for it. A blocked read cannot be cancelled, but the
     /// wait ends soon after `stop` is set, with [`RemoteError::Interrupted`].
     pub fn send(self: Arc<Self>, request: RemoteRequest, stop: Arc<AtomicBool>) -> Waiting {
-        let (sender, receiver) = channel();
         let is_stopped = stop.clone();
-        let thread = thread::spawn(move || {
-            // The receiver is gone where the wait was interrupted.
-            let _ = sender.send(self.complete(&request, &stop));
-        });
+        let thread = thread::spawn(move || self.complete(&request, &stop));
         Box::new(move || {
-            while !is_stopped.load(Ordering::Relaxed) {
-                match receiver.recv_timeout(STOP_POLL_INTERVAL) {
-                    Ok(completion) => return completion,
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => match thread.join() {
-                        Err(panic) => resume_unwind(panic),
-                        Ok(()) => break,
-                    },
+            while !thread.is_finished() {
+                if is_stopped.load(Ordering::Relaxed) {
+                    return Err(RemoteError::Interrupted);
                 }
+                thread::sleep(POLL_INTERVAL);
             }
-            Err(RemoteError::Interrupted)
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
         })
     }
 
-    /// Sends `request`, or asks for what lies at `url`, until an answer comes or attempts run out. A parameter that the server rejects
-    /// begins them anew, in its next form.
+    /// Sends `request`, or asks for what lies at `url`, until an answer comes or attempts run out. A parameter that the server rejects is
+    /// sent in its next form, which is no attempt.
     fn ask<T>(
         &self,
         url: &str,
         request: Option<&RemoteRequest>,
         stop: &AtomicBool,
         read: impl Fn(&Answer) -> Result<T, Failure>,
-    ) -> Result<Answered<T>, RemoteError> {
-        let address = || self.address.clone();
+    ) -> Result<(T, Forms), RemoteError> {
         let image = request.and_then(|request| request.image.as_deref());
         let image = image.map(image::url).transpose()?;
-        let mut forms = self.learned.forms();
-        let (mut attempts, mut in_these_forms, mut earliest) = (0, 0, Instant::now());
+        let mut forms = *lock(&self.learned);
+        let (mut attempts, mut earliest) = (0, Instant::now());
         loop {
             let write = |request| forms.write(&self.address.model, request, image.as_deref());
             let body = request.map(write);
-            (attempts, in_these_forms) = (attempts + 1, in_these_forms + 1);
-            let permit = self.limit.enter(earliest, stop).ok_or(RemoteError::Interrupted)?;
+            self.wait_for_turn(earliest, stop)?;
             let answer = self.transport.send(url, body.as_deref());
-            drop(permit);
-            let retry_after = answer.as_ref().ok().and_then(|answer| answer.retry_after);
+            lock(&self.pace).in_flight -= 1;
+            let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
             let reason = match answer.and_then(|answer| read(&answer)) {
-                Ok(read) => return Ok(Answered { read, forms, attempts }),
-                Err(Failure::TooLong) => {
-                    let most_bytes = self.options.most_bytes;
-                    return Err(RemoteError::TooLong { address: address(), most_bytes });
-                }
+                Ok(read) => return Ok((read, forms)),
                 Err(Failure::Lost(reason)) => self.shown(&reason, request),
                 Err(Failure::Refused(error)) => {
                     let next = request.and_then(|request| forms.after_rejection(&error, request));
                     if let Some(next) = next {
-                        (forms, in_these_forms) = (next, 0);
+                        forms = next;
                         continue;
                     }
                     if !error.is_transient() {
-                        return Err(self.to_remote_error(&error, request));
+                        return Err(self.refusal(&error, request));
                     }
                     format!("HTTP {}: {}", error.status, self.shown(&error.message, request))
                 }
             };
-            let is_too_long = retry_after.is_some_and(|pause| pause > self.options.longest_pause);
-            if in_these_forms >= self.options.attempts || is_too_long {
-                return Err(RemoteError::Exhausted { address: address(), attempts, reason });
+            attempts += 1;
+            let pause = asked.unwrap_or_default();
+            if attempts >= self.options.attempts || pause > LONGEST_PAUSE {
+                let address = self.address.clone();
+                return Err(RemoteError::Exhausted { address, attempts, reason });
             }
-            self.limit.hold_off(retry_after.unwrap_or_default());
+            let now = Instant::now();
+            let mut pace = lock(&self.pace);
+            pace.next = pace.next.max(now + pause);
             let seed = request.map_or(0, |request| request.seed);
-            earliest = Instant::now() + backoff(seed, in_these_forms, self.options.first_pause);
+            earliest = now + backoff(seed, attempts, self.options.first_pause);
         }
+    }
+
+    /// Waits until a request may begin, which it may not before `earliest`.
+    fn wait_for_turn(&self, earliest: Instant, stop: &AtomicBool) -> Result<(), RemoteError> {
+        while !stop.load(Ordering::Relaxed) {
+            let mut pace = lock(&self.pace);
+            let is_free = pace.in_flight < self.options.max_in_flight.max(1);
+            if is_free && pace.next.max(earliest) <= Instant::now() {
+                pace.in_flight += 1;
+                return Ok(());
+            }
+            drop(pace);
+            thread::sleep(POLL_INTERVAL);
+        }
+        Err(RemoteError::Interrupted)
     }
 
     /// What a server or a library says as errors show it: without the API key and without what was sent, both of which some repeat, and
     /// cut only then, so that no part of them is left at the cut.
     fn shown(&self, message: &str, request: Option<&RemoteRequest>) -> String {
+        let key = self.options.key.as_ref();
+        let message = key.map_or_else(|| message.to_owned(), |key| key.redact(message));
         let sent = request.map_or(&[][..], |request| &request.messages);
-        match quotation::without_quotations(&self.transport.redact(message), sent) {
+        match quotation::without_quotations(&message, sent) {
             message if message.is_empty() => "no reason given".to_owned(),
             message => ellipsis(&message, MESSAGE_CHARS),
         }
     }
 
-    /// The error of a request that the server refused, naming the sampling parameter of `request` that it rejects, if it names one.
-    fn to_remote_error(&self, error: &ServerError, request: Option<&RemoteRequest>) -> RemoteError {
+    /// The error of a request that the server refused: of the item, unless whatever is asked would be refused, for want of access, the model
+    /// or a sampling parameter that was set.
+    fn refusal(&self, error: &ServerError, request: Option<&RemoteRequest>) -> RemoteError {
         let (address, status) = (self.address.clone(), error.status);
         let message = self.shown(&error.message, request);
-        let mut sent = request.into_iter().flat_map(|request| request.sampling.sent());
-        let is_rejected = |name: &&str| matches!(status, 400 | 422) && error.names_parameter(name);
-        if let Some(parameter) = sent.find(is_rejected) {
-            return RemoteError::Sampling { address, parameter, status, message };
-        }
-        match (error.code.as_deref(), status) {
-            (Some("model_not_found"), _) | (_, 300..=399 | 404 | 405 | 410 | 501) => {
-                RemoteError::NotFound { address, status, message }
-            }
-            (_, 401..=403 | 429) => {
-                let variable = self.options.key.as_ref().map(|key| key.variable.clone());
-                RemoteError::Denied { address, status, message, variable }
-            }
-            _ => RemoteError::Rejected { address, status, message },
+        let mut set = request.into_iter().flat_map(|request| request.sampling.sent());
+        let is_of_all = match status {
+            400 | 422 => set.any(|name| error.names_parameter(name)),
+            _ => matches!(status, 300..=399 | 401..=405 | 410 | 429 | 501),
+        };
+        match is_of_all || error.is_no_model() {
+            true => RemoteError::Refused { address, status, message },
+            false => RemoteError::Rejected { address, status, message },
         }
     }
+}
+
+/// Exponential backoff with jitter: the pause after attempt number `attempt`, counted from 1. `first` doubled for each further attempt, at
+/// most a minute, times a factor from 0.5 to 1 drawn from the call's seed, so that calls that failed together do not retry together.
+fn backoff(seed: u64, attempt: u32, first: Duration) -> Duration {
+    let doubled = first.saturating_mul(2_u32.saturating_pow(attempt - 1));
+    let drawn = mix(seed ^ u64::from(attempt).rotate_right(8)) >> 11;
+    let factor = 0.5 + 0.5 * drawn as f64 / (1_u64 << 53) as f64;
+    doubled.min(LONGEST_BACKOFF).mul_f64(factor)
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

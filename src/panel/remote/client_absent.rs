@@ -5,9 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 
-/// Whether this build can ask an endpoint at all.
-pub const AVAILABLE: bool = false;
-
 /// A model at an endpoint. It has no values in this build, so its methods are never called.
 #[derive(Debug)]
 pub enum RemoteModel {}

@@ -34,32 +34,21 @@ faults! {
         Proxy { address: Address, problem: ProxyError } => Usage, problem.hint();
         #[error("the image {path} cannot be sent: {reason}")]
         Image { path: PathBuf, reason: String } => Usage;
-        #[error("{address} denies access (HTTP {status}): {message}")]
-        Denied {
-            address: Address,
-            status: u16,
-            message: String,
-            /// The environment variable of the key that was sent; `None` where none was.
-            variable: Option<String>,
-        } => Usage,
-            match variable {
-                Some(variable) => format!("check the key in {variable}, its rights and its quota"),
-                None => format!(
-                    "set {} to the endpoint's key, or {WARDROUND_API_KEY} where an argument names the endpoint; OPENAI_API_KEY goes to \
-                     openai.com alone",
+        /// Of whatever is asked there.
+        #[error("{address} refuses to be asked (HTTP {status}): {message}")]
+        Refused { address: Address, status: u16, message: String } => Usage,
+            match status {
+                401..=403 | 429 => format!(
+                    "check the key, its rights and its quota: it is read from {}, or from {WARDROUND_API_KEY} where an argument names the endpoint; \
+                     OPENAI_API_KEY goes to openai.com alone",
                     own_variable(address.host())
                 ),
+                400 | 422 => "check the model's name; a sampling parameter that the endpoint does not take is set for other agents alone, as \
+                     --set slot.AGENT.NAME=VALUE".to_owned(),
+                _ => format!("check the model's name and the URL: {} lists what is there", address.models()),
             };
-        #[error("{address} has no such model or place (HTTP {status}): {message}")]
-        NotFound { address: Address, status: u16, message: String } => Usage,
-            format!("check the model's name and the URL: {} lists what is there", address.models());
         #[error("{address} refuses the prompt (HTTP {status}): {message}")]
         Rejected { address: Address, status: u16, message: String } => Usage;
-        #[error("{address} does not take the `{parameter}` that was set (HTTP {status}): {message}")]
-        Sampling { address: Address, parameter: &'static str, status: u16, message: String } => Usage,
-            format!("leave {parameter} to the endpoint: set it for other agents alone, as --set slot.AGENT.{parameter}=VALUE");
-        #[error("{address} answered with more than {most_bytes} bytes")]
-        TooLong { address: Address, most_bytes: u64 } => Usage;
         #[error("{address} gave no answer ({attempts} {}): {reason}", if *attempts == 1 { "attempt" } else { "attempts" })]
         Exhausted {
             address: Address,
@@ -79,7 +68,6 @@ impl RemoteError {
             self,
             RemoteError::Image { .. }
                 | RemoteError::Rejected { .. }
-                | RemoteError::TooLong { .. }
                 | RemoteError::Exhausted { .. }
         )
     }

@@ -13,6 +13,9 @@ pub const WARDROUND_API_KEY: &str = "WARDROUND_API_KEY";
 /// The key of hosts under openai.com, as OpenAI's own tools read it.
 pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
 
+/// A shorter key is a word, given to an endpoint that asks for none.
+const SHORTEST_SECRET: usize = 12;
+
 /// An API key; its debug form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
@@ -84,6 +87,16 @@ impl ApiKey {
 
     pub fn secret(&self) -> &str {
         &self.secret
+    }
+
+    /// A text with `***` in place of the key, which some servers repeat.
+    pub fn redact(&self, text: &str) -> String {
+        text.replace(&self.secret, "***")
+    }
+
+    /// Whether it is a word that a model may mean: what it says keeps it.
+    pub fn is_word(&self) -> bool {
+        self.secret.len() < SHORTEST_SECRET
     }
 }
 

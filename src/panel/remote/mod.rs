@@ -15,7 +15,7 @@ mod key;
 use std::time::Duration;
 
 pub use self::address::Address;
-pub use self::client::{AVAILABLE, RemoteModel};
+pub use self::client::RemoteModel;
 pub use self::error::RemoteError;
 pub use self::key::ApiKey;
 use super::SamplingChoice;
@@ -31,22 +31,14 @@ pub struct RemoteOptions {
     pub offline: Option<OfflineReason>,
     pub key: Option<ApiKey>,
     pub proxies: Proxies,
-    /// Of name resolution, and again of the connection.
-    pub connect_timeout: Duration,
     /// Of one attempt, from name resolution to the last byte of the response.
     pub timeout: Duration,
     /// Attempts at one request at most; at least one is made.
     pub attempts: u32,
     /// Pause before the second attempt; it doubles with each further one, up to a minute.
     pub first_pause: Duration,
-    /// A server that asks to wait longer than this is not asked again.
-    pub longest_pause: Duration,
     /// Concurrent requests at most.
     pub max_in_flight: usize,
-    /// Requests started per minute, evenly spaced; `None`: no limit.
-    pub requests_per_minute: Option<u32>,
-    /// Size of a response at most.
-    pub most_bytes: u64,
 }
 
 impl Default for RemoteOptions {
@@ -55,14 +47,10 @@ impl Default for RemoteOptions {
             offline: None,
             key: None,
             proxies: Proxies::from_lookup(|name| std::env::var_os(name)),
-            connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(600),
             attempts: 6,
             first_pause: Duration::from_secs(1),
-            longest_pause: Duration::from_secs(300),
             max_in_flight: 16,
-            requests_per_minute: None,
-            most_bytes: 16 << 20,
         }
     }
 }
@@ -78,7 +66,7 @@ pub struct RemoteRequest {
     pub seed: u64,
     /// Whether no seed is sent.
     pub omit_seed: bool,
-    /// Its `seed` is not sent: the field `seed` is.
+    /// Without its `seed` and `max_tokens`, which are those of the request.
     pub sampling: SamplingChoice,
     /// Sent in whatever form the server supports; nothing here checks that the completion follows it.
     pub grammar: Option<Grammar>,
@@ -86,16 +74,7 @@ pub struct RemoteRequest {
     pub thinking: Option<bool>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct RemoteCompletion {
-    /// As the store of calls keeps it. Its text is without reasoning that the server returns separately; for a refusal, its words, or what
-    /// came before a filter cut it off. Its usage is zeros where the server does not report it, its time that of all attempts and pauses.
-    pub said: Kept,
-    /// Requests that were sent for it.
-    pub attempts: u32,
-    /// For the user: parameters that this request showed the endpoint not to support, each reported once, and why it was withheld.
-    pub notes: Vec<String>,
-}
-
-/// Waits for a completion.
-pub type Waiting = Box<dyn FnOnce() -> Result<RemoteCompletion, RemoteError>>;
+/// Waits for a completion: as the store of calls keeps it. Its text is without reasoning that the server returns separately; for a refusal,
+/// its words, or what came before a filter cut it off. Its usage is zeros where the server does not report it, its time that of all attempts
+/// and pauses.
+pub type Waiting = Box<dyn FnOnce() -> Result<Kept, RemoteError>>;

@@ -11,6 +11,7 @@ use wardround::ops::PAGE;
 use wardround::panel::backbone::Backbone;
 use wardround::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use wardround::prompts::PromptSet;
+use wardround::record::CallLine;
 use wardround::systems::{SystemConfig, Task};
 use wardround::tokenizer::Tokenizer;
 
@@ -70,10 +71,13 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let sampling = SamplingChoice::default();
     let member = |agent| Member { agent, source: backbone.clone(), sampling };
     let (calls, asked) = std::sync::mpsc::channel();
+    let recorder = move |_: &CallLine| {
+        let _ = calls.send(());
+    };
     let prompts = PromptSet::embedded();
     let panel = Panel {
         members: config.slots().into_iter().map(|slot| member(slot.agent)).collect(),
-        recorder: Box::new(calls),
+        recorder: Box::new(recorder),
         run_seed: 1,
         settings: config.call_settings(DecodingMode::Grammar),
         salt: None,

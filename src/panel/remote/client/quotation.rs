@@ -4,16 +4,21 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::record::Message;
+use crate::text::Pattern;
 
 /// Letters and digits in a row that a server's words have in common with a prompt only where they quote it: about 20 characters.
 const SHARED: usize = 16;
 
+/// A letter or digit, or what JSON or Python have escaped.
+static LETTER: Pattern =
+    Pattern::new(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt])|[\p{Alphabetic}\p{N}]");
+
 /// The text with `…` in place of what it quotes of the messages, whatever became of blanks, signs and escapes in between.
 pub fn without_quotations(text: &str, sent: &[Message]) -> String {
-    let of = |message: &Message| letters(&message.content).into_iter().map(|(_, letter)| letter);
-    let sent: Vec<Vec<char>> = sent.iter().map(|message| of(message).collect()).collect();
+    let of = |message: &Message| letters(&message.content).map(|(_, letter)| letter).collect();
+    let sent: Vec<Vec<char>> = sent.iter().map(of).collect();
     let sent: HashSet<&[char]> = sent.iter().flat_map(|letters| letters.windows(SHARED)).collect();
-    let (places, own): (Vec<Range<usize>>, Vec<char>) = letters(text).into_iter().unzip();
+    let (places, own): (Vec<Range<usize>>, Vec<char>) = letters(text).unzip();
     let (mut cut, mut done) = (String::new(), 0);
     let windows = own.windows(SHARED).zip(places.windows(SHARED));
     for (_, places) in windows.filter(|(letters, _)| sent.contains(letters)) {
@@ -27,36 +32,17 @@ pub fn without_quotations(text: &str, sent: &[Message]) -> String {
     cut + &text[done..]
 }
 
-/// The letters and digits of a text, those that JSON or Python have escaped (`\u60a3`) as they were, and the bytes that each stands in.
-fn letters(text: &str) -> Vec<(Range<usize>, char)> {
-    let mut letters = Vec::new();
-    let mut start = 0;
-    while let Some(first) = text[start..].chars().next() {
-        let escaped = text[start..].strip_prefix('\\').and_then(escaped);
-        let (letter, length) = escaped.unwrap_or((first, first.len_utf8()));
-        if letter.is_alphanumeric() {
-            letters.push((start..start + length, letter));
-        }
-        start += length;
-    }
-    letters
-}
-
-/// What stands escaped behind a backslash, and its length with the backslash; `None` where nothing does that has letters.
-fn escaped(rest: &str) -> Option<(char, usize)> {
-    match rest.chars().next()? {
-        'n' | 'r' | 't' => Some((' ', 2)),
-        'u' => {
-            let code = u32::from_str_radix(rest.get(1..5)?, 16).ok()?;
-            // Halves of a pair are no letters.
-            Some((char::from_u32(code).unwrap_or(' '), 6))
-        }
-        'x' => {
-            let code = u8::from_str_radix(rest.get(1..3)?, 16).ok()?;
-            Some((char::from(code), 4))
-        }
-        _ => None,
-    }
+/// The letters and digits of a text, escaped ones (`\u60a3`) as they were, and the bytes that each stands in.
+fn letters(text: &str) -> impl Iterator<Item = (Range<usize>, char)> {
+    LETTER.find_iter(text).filter_map(|found| {
+        let letter = match found.as_str().strip_prefix('\\') {
+            None => found.as_str().chars().next(),
+            // Line ends and halves of a pair are no letters.
+            Some(escaped) => u32::from_str_radix(&escaped[1..], 16).ok().and_then(char::from_u32),
+        };
+        let letter = letter.filter(|letter| letter.is_alphanumeric());
+        letter.map(|letter| (found.range(), letter))
+    })
 }
 
 #[cfg(test)]

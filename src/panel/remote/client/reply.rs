@@ -1,21 +1,76 @@
-//! Reads the JSON of a chat completion: text, finish reason, token usage.
+//! Reads what an endpoint answers: the JSON of a chat completion, or an error in any of the usual shapes or as plain text.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::failure::{Failure, ServerError};
 use super::transport::Answer;
+use crate::calls::{Elsewhere, Kept};
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
-/// A completion as the server gives it.
+/// Why an attempt brought no answer.
 #[derive(Debug, PartialEq)]
-pub struct Reply {
-    pub text: String,
-    pub finish_reason: FinishReason,
-    pub usage: Usage,
-    pub answered_by: Option<AnsweredBy>,
-    /// Why the model was not asked, where a filter withheld the prompt.
-    pub withheld: Option<ServerError>,
+pub enum Failure {
+    /// The connection failed, timed out or ended early, or what came is too long or no whole answer: worth another attempt.
+    Lost(String),
+    Refused(ServerError),
+}
+
+/// What a server says is wrong.
+#[derive(Debug, PartialEq)]
+pub struct ServerError {
+    pub status: u16,
+    code: Option<String>,
+    /// The request parameter that it names, as `param` or in `loc`.
+    parameter: Option<String>,
+    /// On one line; empty where the server gives none. It may be long, and may repeat the API key.
+    pub message: String,
+}
+
+impl ServerError {
+    /// Reads an error's body. The shapes: OpenAI's `{"error": {message, code, param}}`, also with a bare text; the same without the outer
+    /// `error`; FastAPI's `{"detail": [{loc, msg}]}`; anything else as it stands.
+    pub fn read(status: u16, body: &[u8]) -> ServerError {
+        let value: Value =
+            serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
+        let said = [&value["error"], &value["detail"][0], &value["detail"], &value];
+        let said = said.into_iter().find(|said| !said.is_null()).unwrap_or(&value);
+        let text = |name| said[name].as_str().map(str::to_owned);
+        // As in ["body", "response_format", "type"].
+        let place = said["loc"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let place: Vec<&str> = place.filter(|part| *part != "body").collect();
+        let message = text("msg").map(|message| format!("{}: {message}", place.join(".")));
+        let message = message.or(text("message")).or(said.as_str().map(str::to_owned));
+        let message = message.unwrap_or_else(|| value.to_string());
+        ServerError {
+            status,
+            code: text("code"),
+            parameter: text("param").or(place.first().map(ToString::to_string)),
+            message: message.replace(char::is_control, " ").trim().to_owned(),
+        }
+    }
+
+    /// Whether another attempt may succeed. An exhausted quota, which comes with the status of a rate limit, is not transient.
+    pub fn is_transient(&self) -> bool {
+        let may_pass = matches!(self.status, 408 | 409 | 425 | 429 | 500 | 502..=599);
+        may_pass && self.code.as_deref() != Some("insufficient_quota")
+    }
+
+    /// Whether the endpoint says that it lacks the model.
+    pub fn is_no_model(&self) -> bool {
+        self.code.as_deref() == Some("model_not_found")
+    }
+
+    /// Whether the provider's filter withheld the prompt or its answer.
+    fn is_filter(&self) -> bool {
+        matches!(self.code.as_deref(), Some("content_filter" | "content_policy_violation"))
+    }
+
+    /// Whether it is about the parameter of this name: the parameter that it gives, else a word of its message.
+    pub fn names_parameter(&self, name: &str) -> bool {
+        let is_part = |char: char| char.is_alphanumeric() || char == '_';
+        let text = self.parameter.as_ref().unwrap_or(&self.message);
+        text.split(|char| !is_part(char)).any(|word| word == name)
+    }
 }
 
 #[derive(Deserialize)]
@@ -31,136 +86,83 @@ struct Body {
 
 #[derive(Deserialize)]
 struct Choice {
-    error: Option<Value>,
     finish_reason: Option<String>,
     message: Option<Message>,
 }
 
 #[derive(Default, Deserialize)]
 struct Message {
-    content: Option<Content>,
+    content: Option<String>,
     refusal: Option<String>,
-    tool_calls: Option<Vec<Value>>,
     reasoning_content: Option<String>,
     reasoning: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "the answer's content is no text")]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Part {
-    Text {
-        text: String,
-    },
-    Refusal {
-        refusal: String,
-    },
-    #[serde(other)]
-    Other,
-}
-
-/// How a completion ended, by the names that servers have for it; any that is not known is a natural stop, which has many. `None`: the
-/// server broke off.
-fn end_of(finish_reason: &str) -> Option<FinishReason> {
-    match finish_reason.to_lowercase().as_str() {
-        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
-            Some(FinishReason::Length)
-        }
-        // The provider's filter withheld it, or the rest of it.
-        "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content"
-        | "blocklist" | "spii" | "sensitive" => Some(FinishReason::Refusal),
-        "abort"
-        | "aborted"
-        | "cancelled"
-        | "error"
-        | "timeout"
-        | "network_error"
-        | "insufficient_system_resource"
-        | "malformed_function_call" => None,
-        _ => Some(FinishReason::Stop),
-    }
-}
+/// What servers call the end of a completion that reached its limit, that the provider's filter withheld or cut, and that the server broke
+/// off. Any other is a natural stop, which has many names.
+const LENGTH: &str = "length max_tokens model_length model_context_window_exceeded";
+const FILTERED: &str =
+    "content_filter refusal safety recitation prohibited_content blocklist spii sensitive";
+const BROKEN: &str = "abort aborted cancelled error timeout network_error insufficient_system_resource malformed_function_call";
 
 /// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text. What the model or its
 /// provider's filter refused is a refusal; what holds no reply at all is an error, never an empty reply.
-pub fn read(answer: &Answer) -> Result<Reply, Failure> {
+pub fn read(answer: &Answer) -> Result<Kept, Failure> {
     match answer.json().and_then(of) {
-        Err(Failure::Refused(error)) if error.is_filter() => Ok(Reply {
-            text: String::new(),
-            finish_reason: FinishReason::Refusal,
-            usage: Usage::default(),
-            answered_by: None,
-            withheld: Some(error),
-        }),
+        Err(Failure::Refused(error)) if error.is_filter() => {
+            Ok(kept(String::new(), FinishReason::Refusal))
+        }
         read => read,
     }
 }
 
-fn of(body: Body) -> Result<Reply, Failure> {
-    let lost = |reason: &str| Failure::Lost(reason.to_owned());
-    let mut choice = body.choices.into_iter().flatten().next();
-    let error = body.error.or_else(|| choice.as_mut()?.error.take());
-    if let Some(error) = error {
-        return Err(Failure::Refused(ServerError::within(&error)));
-    }
-    let choice = choice.ok_or_else(|| lost("the answer has no choices"))?;
-    let given = choice.finish_reason.unwrap_or_default();
-    let end =
-        end_of(&given).ok_or_else(|| lost(&format!("the answer's finish_reason is {given}")))?;
-    let message = match choice.message {
-        Some(message) => message,
-        // Some providers send no message with what they withheld.
-        None if end == FinishReason::Refusal => Message::default(),
-        None => return Err(lost("the answer's choice has no message")),
-    };
-    let is_some = |text: &String| !text.is_empty();
-    let has_reasoning =
-        message.reasoning_content.or(message.reasoning).is_some_and(|text| is_some(&text));
-    let (content, refused) = message.content.map(Content::texts).unwrap_or_default();
-    let refusal = message.refusal.or(refused).filter(is_some);
-    let finish_reason = if refusal.is_some() { FinishReason::Refusal } else { end };
-    if content.is_none() && finish_reason != FinishReason::Refusal {
-        if message.tool_calls.is_some_and(|calls| !calls.is_empty()) {
-            return Err(lost("the answer calls a tool, and none was offered"));
-        }
-        if finish_reason == FinishReason::Stop && !has_reasoning {
-            return Err(lost("the answer's message has no content"));
-        }
-    }
-    let answered_by = AnsweredBy { model: body.model, fingerprint: body.system_fingerprint };
-    let is_known = answered_by.model.is_some() || answered_by.fingerprint.is_some();
-    Ok(Reply {
-        text: content.filter(is_some).or(refusal).unwrap_or_default(),
+fn kept(text: String, finish_reason: FinishReason) -> Kept {
+    Kept {
+        text,
+        tokens: Vec::new(),
         finish_reason,
-        usage: usage(&body.usage),
-        answered_by: Some(answered_by).filter(|_| is_known),
-        withheld: None,
-    })
+        usage: Usage::default(),
+        elapsed_ms: 0,
+        elsewhere: None,
+    }
 }
 
-impl Content {
-    /// The text, `None` where it has none, and the words of a refusal.
-    fn texts(self) -> (Option<String>, Option<String>) {
-        let parts = match self {
-            Content::Text(text) => return (Some(text), None),
-            Content::Parts(parts) => parts,
-        };
-        let (mut text, mut refused): (Option<String>, Option<String>) = (None, None);
-        for part in parts {
-            match part {
-                Part::Text { text: part } => *text.get_or_insert_default() += &part,
-                Part::Refusal { refusal } => refused = refused.or(Some(refusal)),
-                Part::Other => {}
-            }
-        }
-        (text, refused)
+fn of(body: Body) -> Result<Kept, Failure> {
+    let lost = |reason: &str| Failure::Lost(format!("the answer {reason}"));
+    if let Some(error) = body.error {
+        // Its `code` counts as the status where it is one.
+        let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let status = code.filter(|status| (400..600).contains(status)).unwrap_or(500);
+        return Err(Failure::Refused(ServerError::read(status, error.to_string().as_bytes())));
     }
+    let choice = body.choices.into_iter().flatten().next().ok_or_else(|| lost("has no choices"))?;
+    let reason = choice.finish_reason.unwrap_or_default().to_lowercase();
+    let is_one_of = |names: &str| names.split(' ').any(|name| name == reason);
+    if is_one_of(BROKEN) {
+        return Err(lost(&format!("ended with the finish_reason {reason}")));
+    }
+    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let is_withheld = is_one_of(FILTERED);
+    // Some providers send no message with what they withheld.
+    let message = choice.message.or_else(|| is_withheld.then(Message::default));
+    let message = message.ok_or_else(|| lost("has a choice without a message"))?;
+    let refusal = filled(message.refusal);
+    let finish_reason = match () {
+        () if is_withheld || refusal.is_some() => FinishReason::Refusal,
+        () if is_one_of(LENGTH) => FinishReason::Length,
+        () => FinishReason::Stop,
+    };
+    let has_reasoning = filled(message.reasoning_content).or(filled(message.reasoning)).is_some();
+    if message.content.is_none() && finish_reason == FinishReason::Stop && !has_reasoning {
+        return Err(lost("has a message without content"));
+    }
+    let by = AnsweredBy { model: body.model, fingerprint: body.system_fingerprint };
+    let answered_by = Some(by).filter(|by| by.model.is_some() || by.fingerprint.is_some());
+    Ok(Kept {
+        usage: usage(&body.usage),
+        elsewhere: Some(Elsewhere { answered_by, ..Elsewhere::default() }),
+        ..kept(filled(message.content).or(refusal).unwrap_or_default(), finish_reason)
+    })
 }
 
 /// The tokens that it counts; a count of more than can be is none.
@@ -180,7 +182,7 @@ fn usage(counted: &Value) -> Usage {
 /// Whether the response of `/models` lists `model`; `None` where it is no such list.
 pub fn lists_model(list: &Value, model: &str) -> Option<bool> {
     let models = list.get("data")?.as_array()?;
-    Some(models.iter().any(|entry| entry.get("id").and_then(Value::as_str) == Some(model)))
+    Some(models.iter().any(|entry| entry["id"] == model))
 }
 
 #[cfg(test)]
@@ -189,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    fn read(answer: &Value) -> Result<Reply, Failure> {
+    fn read(answer: &Value) -> Result<Kept, Failure> {
         let body = answer.to_string().into_bytes();
         super::read(&Answer { status: 200, retry_after: None, body })
     }
@@ -217,20 +219,15 @@ mod tests {
                 "prompt_tokens_details": {"cached_tokens": 16},
             },
         });
-        let expected = Reply {
-            text: "B".to_owned(),
-            finish_reason: FinishReason::Length,
-            usage: Usage {
-                prompt_tokens: 30,
-                cached_tokens: 16,
-                completion_tokens: 5,
-                forced_tokens: 0,
-            },
-            answered_by: Some(AnsweredBy {
-                model: Some("m-2025".to_owned()),
-                fingerprint: Some("fp_1".to_owned()),
-            }),
-            withheld: None,
+        let answered_by =
+            AnsweredBy { model: Some("m-2025".to_owned()), fingerprint: Some("fp_1".to_owned()) };
+        let usage =
+            Usage { prompt_tokens: 30, cached_tokens: 16, completion_tokens: 5, forced_tokens: 0 };
+        let elsewhere = Elsewhere { answered_by: Some(answered_by), ..Elsewhere::default() };
+        let expected = Kept {
+            usage,
+            elsewhere: Some(elsewhere),
+            ..kept("B".to_owned(), FinishReason::Length)
         };
         assert_eq!(read(&answer).unwrap(), expected);
     }
@@ -250,23 +247,15 @@ mod tests {
     fn reasoning_is_no_part_of_the_text() {
         let apart = json!({"content": "B", "reasoning_content": "hm", "reasoning": "hm"});
         assert_eq!(text(apart), "B");
-        let parts = json!({"content": [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
-            {"type": "text", "text": "B"},
-            {"type": "text", "text": "!"},
-        ]});
-        assert_eq!(text(parts), "B!");
         assert_eq!(text(json!({"content": null, "reasoning_content": "hm"})), "");
     }
 
     #[test]
     fn a_refusals_words_are_its_text() {
-        let part = json!({"content": [{"type": "refusal", "refusal": "I cannot."}]});
-        for message in [json!({"content": null, "refusal": "I cannot."}), part] {
-            let refused = read(&with(message, json!("stop"))).unwrap();
-            assert_eq!(refused.finish_reason, FinishReason::Refusal);
-            assert_eq!(refused.text, "I cannot.");
-        }
+        let refusal = json!({"content": null, "refusal": "I cannot."});
+        let refused = read(&with(refusal, json!("stop"))).unwrap();
+        assert_eq!(refused.finish_reason, FinishReason::Refusal);
+        assert_eq!(refused.text, "I cannot.");
         let answered = with(json!({"content": "B", "refusal": null}), json!("stop"));
         assert_eq!(read(&answered).unwrap().finish_reason, FinishReason::Stop);
     }
@@ -298,15 +287,13 @@ mod tests {
 
     #[test]
     fn a_message_without_content_is_no_empty_reply() {
-        let calls = json!([{"function": {"name": "f"}}]);
-        for (message, said) in [
-            (json!({"content": null}), "no content"),
-            (json!({"role": "assistant"}), "no content"),
-            (json!({"content": []}), "no content"),
-            (json!({"content": null, "tool_calls": calls}), "calls a tool"),
+        for message in [
+            json!({"content": null}),
+            json!({"role": "assistant"}),
+            json!({"content": null, "tool_calls": [{"function": {"name": "f"}}]}),
         ] {
             match read(&with(message, json!("stop"))) {
-                Err(Failure::Lost(reason)) => assert!(reason.contains(said), "{reason}"),
+                Err(Failure::Lost(reason)) => assert!(reason.contains("without content")),
                 other => panic!("{other:?}"),
             }
         }
@@ -321,8 +308,8 @@ mod tests {
             (json!([]), "cannot be read"),
             (json!({"choices": {}}), "cannot be read"),
             (json!({"choices": []}), "no choices"),
-            (json!({"choices": [{"text": "B"}]}), "no message"),
-            (with(json!({"content": 7}), json!("stop")), "no text"),
+            (json!({"choices": [{"text": "B", "finish_reason": "length"}]}), "without a message"),
+            (with(json!({"content": 7}), json!("stop")), "expected a string"),
         ] {
             match read(&answer) {
                 Err(Failure::Lost(reason)) => assert!(reason.contains(said), "{reason}"),
@@ -340,9 +327,6 @@ mod tests {
         let overloaded = json!({"code": 502, "message": "overloaded"});
         assert_eq!(error_of(overloaded), (502, "overloaded".to_owned()));
         assert_eq!(error_of(json!("odd")), (500, "odd".to_owned()));
-        let choice = json!({"error": {"code": 429, "message": "slow"}, "finish_reason": "error"});
-        let within = read(&json!({"choices": [choice]}));
-        assert!(matches!(within, Err(Failure::Refused(error)) if error.status == 429));
     }
 
     #[test]
@@ -353,5 +337,49 @@ mod tests {
         assert_eq!(of("a"), Some(true));
         assert_eq!(of("c"), Some(false));
         assert_eq!(lists_model(&json!({"models": []}), "a"), None);
+    }
+
+    fn error(body: &str) -> ServerError {
+        ServerError::read(400, body.as_bytes())
+    }
+
+    #[test]
+    fn the_usual_shapes_are_error() {
+        let openai = error(
+            r#"{"error": {"message": "Unsupported", "type": "t", "param": "response_format.type", "code": "c"}}"#,
+        );
+        assert_eq!(
+            (openai.message.as_str(), openai.code.as_deref(), openai.parameter.as_deref()),
+            ("Unsupported", Some("c"), Some("response_format.type"))
+        );
+        let vllm =
+            error(r#"{"object": "error", "message": "too long", "param": null, "code": 400}"#);
+        assert_eq!((vllm.message.as_str(), vllm.parameter), ("too long", None));
+        assert_eq!(error(r#"{"error": "bare"}"#).message, "bare");
+        let fastapi = error(
+            r#"{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs", "input": "the prompt"}]}"#,
+        );
+        assert_eq!(fastapi.message, "seed: Extra inputs");
+        assert_eq!(fastapi.parameter.as_deref(), Some("seed"));
+        assert_eq!(error(r#"{"detail": "Not Found"}"#).message, "Not Found");
+        assert_eq!(error(r#"{"detail": []}"#).message, r#"{"detail":[]}"#);
+        assert_eq!(error("<h1>Bad\nGateway</h1>").message, "<h1>Bad Gateway</h1>");
+        assert_eq!(error(" \n").message, "");
+        assert_eq!(error(r#"{"odd": 1}"#).message, r#"{"odd":1}"#);
+    }
+
+    #[test]
+    fn a_parameter_is_blamed_as_a_word_and_where_one_is_named_no_other() {
+        assert!(error("unknown field `seed`").names_parameter("seed"));
+        assert!(!error("linseed and seeds, seed_x").names_parameter("seed"));
+        let named = error(r#"{"error": {"message": "seed", "param": "messages[0].content"}}"#);
+        assert!(!named.names_parameter("seed") && named.names_parameter("messages"));
+    }
+
+    #[test]
+    fn an_exhausted_quota_is_not_waited_for() {
+        let limited = |body: &str| ServerError::read(429, body.as_bytes()).is_transient();
+        assert!(limited("slow down"));
+        assert!(!limited(r#"{"error": {"message": "pay", "code": "insufficient_quota"}}"#));
     }
 }

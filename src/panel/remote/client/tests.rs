@@ -12,11 +12,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::key::WARDROUND_API_KEY;
-use super::super::{
-    Address, ApiKey, RemoteCompletion, RemoteError, RemoteModel, RemoteOptions, RemoteRequest,
-};
+use super::super::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions, RemoteRequest};
 use super::MESSAGE_CHARS;
 use super::fake_server::{Act, ok, play, said, status};
+use crate::calls::Kept;
 use crate::fake_http::FakeHttp;
 use crate::hub::OfflineReason;
 use crate::hub::proxy::Proxies;
@@ -58,12 +57,12 @@ fn request() -> RemoteRequest {
     }
 }
 
-fn ask(server: &FakeHttp) -> Result<RemoteCompletion, RemoteError> {
+fn ask(server: &FakeHttp) -> Result<Kept, RemoteError> {
     open(server, options()).complete(&request(), &GO)
 }
 
-fn is_constrained(completion: &RemoteCompletion) -> bool {
-    completion.said.elsewhere.as_ref().unwrap().constrained
+fn is_constrained(said: &Kept) -> bool {
+    said.elsewhere.as_ref().unwrap().constrained
 }
 
 /// What comes of an endpoint that always does the same, and how often it was asked.
@@ -77,13 +76,12 @@ fn always(act: Act) -> (RemoteError, usize) {
 fn a_completion_is_asked_for_and_read() {
     let server = play(vec![said("B")]);
     let completion = ask(&server).unwrap();
-    assert_eq!(completion.said.text, "B");
-    assert_eq!(completion.said.finish_reason, FinishReason::Stop);
-    assert_eq!(completion.said.usage.prompt_tokens, 3);
-    let answered_by = completion.said.elsewhere.clone().unwrap().answered_by.unwrap();
+    assert_eq!(completion.text, "B");
+    assert_eq!(completion.finish_reason, FinishReason::Stop);
+    assert_eq!(completion.usage.prompt_tokens, 3);
+    assert!(!is_constrained(&completion));
+    let answered_by = completion.elsewhere.unwrap().answered_by.unwrap();
     assert_eq!(answered_by.model.as_deref(), Some("m-1"));
-    assert_eq!((completion.attempts, is_constrained(&completion)), (1, false));
-    assert_eq!(completion.notes, Vec::<String>::new());
 
     let requests = server.requests();
     assert_eq!(requests.len(), 1);
@@ -107,7 +105,7 @@ fn without_a_key_none_is_sent() {
 fn a_chunked_answer_is_read_whole() {
     let body = json!({"choices": [{"message": {"content": "Bé"}}]}).to_string();
     let server = play(vec![Act::Chunked { body, is_complete: true }]);
-    assert_eq!(ask(&server).unwrap().said.text, "Bé");
+    assert_eq!(ask(&server).unwrap().text, "Bé");
 }
 
 #[test]
@@ -135,7 +133,7 @@ fn a_key_that_an_endpoint_repeats_is_in_no_answer() {
     });
     let server = play(vec![ok(answer)]);
     let completion = ask(&server).unwrap();
-    assert_eq!(completion.said.text, "Your key is ***.");
+    assert_eq!(completion.text, "Your key is ***.");
     assert!(!format!("{completion:?}").contains(SECRET), "{completion:?}");
 }
 
@@ -220,7 +218,7 @@ fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
     assert_eq!(open(&none, options()).look_up(&GO).unwrap(), None);
     let denied = play(vec![status(401, "")]);
     let error = open(&denied, options()).look_up(&GO).unwrap_err();
-    assert!(matches!(error, RemoteError::Denied { .. }), "{error}");
+    assert!(matches!(error, RemoteError::Refused { status: 401, .. }), "{error}");
 }
 
 #[test]

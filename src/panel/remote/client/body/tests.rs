@@ -72,12 +72,13 @@ fn sampling_is_sent_as_it_was_set_and_nothing_else_of_it() {
         temperature: Some(0.2),
         top_p: Some(1.0),
         seed: Some(9),
+        max_tokens: Some(5),
         ..SamplingChoice::default()
     };
     let request = RemoteRequest { sampling, ..request() };
     let text = String::from_utf8(Forms::default().write("m", &request, None)).unwrap();
     assert!(text.contains(r#""n":1,"temperature":0.2,"top_p":1.0,"seed":7"#), "{text}");
-    assert!(!text.contains("top_k") && !text.contains("min_p"), "{text}");
+    assert!(!["top_k", "min_p", "max_tokens"].iter().any(|name| text.contains(name)), "{text}");
     let sampling = SamplingChoice { top_k: Some(0), min_p: Some(0.05), ..request.sampling };
     let body = written(&RemoteRequest { sampling, ..request }, Forms::default());
     assert_eq!((body["top_k"].as_u64(), body["min_p"].as_f64()), (Some(0), Some(0.05)));
@@ -192,18 +193,18 @@ fn a_crash_is_blamed_on_unmistakable_words_alone() {
 
 #[test]
 fn what_is_learnt_is_said_once_and_never_unlearnt() {
-    let address = Address::parse("openai:m@http://box").unwrap();
-    let known = LearnedForms::default();
+    let mut known = Forms::default();
     let forms = Forms([1, 2, 0, 0, 0, 0]);
-    let notes = known.learn(forms, &address);
     assert_eq!(
-        notes,
+        known.learn(forms, &limited()),
         [
-            "openai:m@http://box/v1 does not support `seed`; sending no seed",
-            "openai:m@http://box/v1 does not support a strict `json_schema` as `response_format`; sending a `json_object` with its schema",
+            "does not support `seed`; sending no seed",
+            "does not support a strict `json_schema` as `response_format`; sending a `json_object` with its schema",
         ]
     );
-    assert_eq!(known.learn(forms, &address), Vec::<String>::new());
-    assert_eq!(known.learn(Forms::default(), &address), Vec::<String>::new());
-    assert_eq!(known.forms(), forms);
+    assert_eq!(known.learn(forms, &limited()), Vec::<String>::new());
+    assert_eq!(known.learn(Forms::default(), &limited()), Vec::<String>::new());
+    assert_eq!(known, forms);
+    let unconstrained = known.learn(Forms([0, 3, 0, 0, 0, 0]), &limited());
+    assert!(unconstrained[0].contains("text is unconstrained"), "{unconstrained:?}");
 }
