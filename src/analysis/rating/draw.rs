@@ -26,7 +26,7 @@ type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
 pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key), Failure> {
     let shared = questions::shared(runs, true)?;
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
-    let finished: Vec<Finished<'_>> = outcomes.iter().map(|run| finished(run).1).collect();
+    let finished: Vec<Finished<'_>> = outcomes.iter().map(finished).collect();
     let is_finished = |item: &&Item| finished.iter().all(|run| run.contains_key(item.id()));
     // Runs over one file have the same texts.
     let items = shared.iter().filter_map(|id| runs[0].texts.get(id)).filter(is_finished);
@@ -60,12 +60,10 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
     Ok((sheet, key))
 }
 
-/// The number of a run's first repetition, and what it finished.
-fn finished<'a>(outcomes: &Outcomes<'a>) -> (u32, Finished<'a>) {
-    let lines = || outcomes.lines.first().into_iter().flatten().flatten();
-    let finished = lines().filter(|line| line.error().is_none());
-    let number = lines().next().map_or(0, |line| line.run());
-    (number, finished.map(|line| (line.item(), *line)).collect())
+/// What a run's first repetition finished.
+fn finished<'a>(outcomes: &Outcomes<'a>) -> Finished<'a> {
+    let lines = outcomes.lines.first().into_iter().flatten().flatten();
+    lines.filter(|line| line.error().is_none()).map(|line| (line.item(), *line)).collect()
 }
 
 /// What a key says of a run.
@@ -76,7 +74,6 @@ fn key_run(outcomes: &Outcomes<'_>) -> KeyRun {
         system: contents.plan.system.clone(),
         models: outcomes.models(),
         plan_sha256: contents.plan_sha256.clone(),
-        run: finished(outcomes).0,
         synthetic: contents.plan.synthetic,
     }
 }

@@ -33,8 +33,6 @@ pub struct KeyRun {
     pub models: Vec<String>,
     /// The plan fixes the run, wherever its directory is moved.
     pub plan_sha256: String,
-    /// Which of its repetitions was rated.
-    pub run: u32,
     pub synthetic: bool,
 }
 

@@ -1,6 +1,6 @@
 //! A rater's file, as the page exports it: who rated which sheet, and a score and a comment for each entry.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -22,39 +22,37 @@ struct RaterFile {
 }
 
 #[derive(Clone, Default, Deserialize)]
-struct RaterEntry {
-    code: String,
+pub struct RaterEntry {
+    pub code: String,
     /// `None` where the entry was not rated.
-    score: Option<u8>,
+    pub score: Option<u8>,
     #[serde(default)]
-    comment: String,
+    pub comment: String,
 }
 
 /// The raters' names in the order of their files, and what they said of each entry of the key.
 ///
 /// # Errors
 /// A file that is not one of the key's sheet, and the same rater twice.
-pub fn read_all(
-    key: &Key,
-    paths: &[impl AsRef<Path>],
-) -> Result<(Vec<String>, Vec<Rated>), Failure> {
+pub fn read_all<'a>(
+    key: &'a Key,
+    paths: &[PathBuf],
+) -> Result<(Vec<String>, Vec<Rated<'a>>), Failure> {
     let mut names: Vec<String> = Vec::new();
-    let mut rated: Vec<Rated> = key.entries.iter().map(Rated::of).collect();
-    for path in paths.iter().map(AsRef::as_ref) {
+    let unrated = |entry| Rated { entry, said: Vec::new() };
+    let mut rated: Vec<Rated<'_>> = key.entries.iter().map(unrated).collect();
+    for path in paths {
         let (name, entries) = read(key, path)?;
         let is_same = |one: &String| one.to_lowercase() == name.to_lowercase();
         if let Some(first) = names.iter().position(is_same) {
-            let (first, other) = (paths[first].as_ref().display(), path.display());
+            let (first, other) = (paths[first].display(), path.display());
             return Err(Failure::usage(
                 format!("{first} and {other} are both of rater {name}"),
                 "give one file a rater, and every rater initials of their own",
             ));
         }
         names.push(name);
-        for (rated, entry) in rated.iter_mut().zip(entries) {
-            rated.scores.push(entry.score);
-            rated.comments.push(entry.comment.trim().to_owned());
-        }
+        rated.iter_mut().zip(entries).for_each(|(rated, entry)| rated.said.push(entry));
     }
     Ok((names, rated))
 }

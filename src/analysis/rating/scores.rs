@@ -7,6 +7,7 @@ use itertools::Itertools;
 
 use super::BEST;
 use super::key::{Key, KeyEntry, KeyRun};
+use super::rater::RaterEntry;
 use crate::analysis::metrics::agreement::{Weights, cohen_kappa};
 use crate::analysis::metrics::over_runs::{mean, share};
 use crate::analysis::table::{Cell, Table};
@@ -16,40 +17,28 @@ const FAR: u8 = 2;
 /// Digits of a mean, as Table 6 has them.
 const DIGITS: usize = 3;
 
-/// One entry, unblinded. Vectors run over the raters.
-#[derive(Clone, Debug)]
-pub struct Rated {
-    pub code: String,
-    pub item: String,
-    /// The place of its run in the key.
-    pub run: usize,
-    /// `None` where the entry was not rated.
-    pub scores: Vec<Option<u8>>,
-    pub comments: Vec<String>,
+/// One entry, unblinded, and what each rater said of it.
+pub struct Rated<'a> {
+    pub entry: &'a KeyEntry,
+    pub said: Vec<RaterEntry>,
 }
 
-impl Rated {
-    /// An entry that nobody has rated yet.
-    pub fn of(KeyEntry { code, item, run }: &KeyEntry) -> Rated {
-        let (scores, comments) = (Vec::new(), Vec::new());
-        Rated { code: code.clone(), item: item.clone(), run: *run, scores, comments }
-    }
-
+impl Rated<'_> {
     /// Whether two raters differ by [`FAR`] or more.
     fn is_disputed(&self) -> bool {
-        let ends = self.scores.iter().flatten().minmax().into_option();
+        let ends = self.said.iter().filter_map(|said| said.score).minmax().into_option();
         ends.is_some_and(|(least, most)| most - least >= FAR)
     }
 }
 
 /// The scores that these raters gave to some entries; what was not rated is in no mean.
-fn given(entries: &[&Rated], raters: Range<usize>) -> Vec<f64> {
-    let of_rater = |rater: usize| entries.iter().filter_map(move |entry| entry.scores[rater]);
+fn given(entries: &[&Rated<'_>], raters: Range<usize>) -> Vec<f64> {
+    let of_rater = |rater: usize| entries.iter().filter_map(move |one| one.said[rater].score);
     raters.flat_map(of_rater).map(f64::from).collect()
 }
 
 /// All that `rate score` prints.
-pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Vec<Table> {
+pub fn tables(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Vec<Table> {
     let mut tables = vec![opinions(key, raters, entries)];
     if raters.len() > 1 {
         tables.push(agreement(raters, entries));
@@ -59,14 +48,14 @@ pub fn tables(key: &Key, raters: &[String], entries: &[Rated]) -> Vec<Table> {
 }
 
 /// A row a run.
-fn opinions(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
+fn opinions(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Table {
     let runs = key.runs.iter().enumerate().map(|(place, run)| {
-        let own: Vec<&Rated> = entries.iter().filter(|entry| entry.run == place).collect();
+        let own: Vec<&Rated<'_>> = entries.iter().filter(|one| one.entry.run == place).collect();
         (run, own)
     });
-    let rows: Vec<(&KeyRun, Vec<&Rated>)> = runs.collect();
+    let rows: Vec<(&KeyRun, Vec<&Rated<'_>>)> = runs.collect();
     let n = raters.len();
-    let mean_of = |own: &[&Rated], raters: Range<usize>| mean(&given(own, raters));
+    let mean_of = |own: &[&Rated<'_>], raters: Range<usize>| mean(&given(own, raters));
     let mut table = Table::of("ratings", "Mean opinion scores", &rows)
         .text("run", |(run, _)| &run.path)
         .text("system", |(run, _)| &run.system)
@@ -91,10 +80,11 @@ fn opinions(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
 }
 
 /// A row a pair of raters, over the entries that both have rated.
-fn agreement(raters: &[String], entries: &[Rated]) -> Table {
+fn agreement(raters: &[String], entries: &[Rated<'_>]) -> Table {
     let pairs = (0..raters.len()).tuple_combinations();
     let both = |(one, two): (usize, usize)| -> (Vec<u8>, Vec<u8>) {
-        entries.iter().filter_map(|entry| entry.scores[one].zip(entry.scores[two])).unzip()
+        let scores = |rated: &Rated<'_>| rated.said[one].score.zip(rated.said[two].score);
+        entries.iter().filter_map(scores).unzip()
     };
     let identical = |pair| {
         let (left, right) = both(pair);
@@ -121,21 +111,21 @@ fn agreement(raters: &[String], entries: &[Rated]) -> Table {
 }
 
 /// A row an entry on which raters are far apart.
-fn disputed(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
-    let disputed: Vec<&Rated> = entries.iter().filter(|entry| entry.is_disputed()).collect();
+fn disputed(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Table {
+    let disputed: Vec<&Rated<'_>> = entries.iter().filter(|one| one.is_disputed()).collect();
     let title = format!("Entries on which raters differ by {FAR} or more");
     let none = disputed.is_empty().then(|| "There is none.".to_owned());
     let mut table = Table::of("disputed", title, disputed)
-        .text("item", |entry| &entry.item)
-        .text("entry", |entry| &entry.code)
-        .text("run", |entry| &key.runs[entry.run].path)
+        .text("item", |one| &one.entry.item)
+        .text("entry", |one| &one.entry.code)
+        .text("run", |one| &key.runs[one.entry.run].path)
         .under("score");
     for (place, rater) in raters.iter().enumerate() {
-        table = table.number(rater, |entry| entry.scores[place].map(usize::from));
+        table = table.number(rater, |one| one.said[place].score.map(usize::from));
     }
     table = table.under("comment");
     for (place, rater) in raters.iter().enumerate() {
-        table = table.text(rater, |entry| &entry.comments[place]);
+        table = table.text(rater, |one| one.said[place].comment.trim());
     }
     table.notes(none).build()
 }
@@ -150,27 +140,24 @@ mod tests {
 
     use super::*;
 
-    fn rated(run: usize, scores: &[Option<u8>]) -> Rated {
-        Rated {
-            code: String::new(),
-            item: String::new(),
-            run,
-            scores: scores.to_vec(),
-            comments: vec![String::new(); scores.len()],
-        }
+    static ENTRY: KeyEntry = KeyEntry { code: String::new(), item: String::new(), run: 0 };
+
+    fn rated(scores: &[Option<u8>]) -> Rated<'static> {
+        let said = scores.iter().map(|score| RaterEntry { score: *score, ..RaterEntry::default() });
+        Rated { entry: &ENTRY, said: said.collect() }
     }
 
     #[test]
     fn unrated_entries_are_counted_and_are_not_zero() {
         let entries =
-            [rated(0, &[Some(3), Some(2)]), rated(0, &[Some(0), None]), rated(0, &[None, Some(1)])];
-        let entries: Vec<&Rated> = entries.iter().collect();
+            [rated(&[Some(3), Some(2)]), rated(&[Some(0), None]), rated(&[None, Some(1)])];
+        let entries: Vec<&Rated<'_>> = entries.iter().collect();
         assert_eq!(given(&entries, 0..2), [3.0, 0.0, 2.0, 1.0]);
         assert_eq!(given(&entries, 1..2), [2.0, 1.0]);
         assert!(given(&[], 0..2).is_empty());
     }
 
-    fn told(names: &[&str], entries: &[Rated]) -> Value {
+    fn told(names: &[&str], entries: &[Rated<'_>]) -> Value {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
         agreement(&names, entries).json()["rows"].take()
     }
@@ -181,7 +168,7 @@ mod tests {
         let entry = |place: u8| {
             let left = place % 4;
             let right = if place < 46 { left } else { (left + 1) % 4 };
-            rated(0, &[Some(left), Some(right)])
+            rated(&[Some(left), Some(right)])
         };
         let entries: Vec<Rated> = (0..80).map(entry).collect();
         let rows = told(&["A", "B"], &entries);
@@ -197,9 +184,9 @@ mod tests {
     #[test]
     fn pairs_are_over_what_both_rated() {
         let entries = [
-            rated(0, &[Some(1), Some(1), None]),
-            rated(0, &[Some(2), None, None]),
-            rated(0, &[Some(1), Some(1), None]),
+            rated(&[Some(1), Some(1), None]),
+            rated(&[Some(2), None, None]),
+            rated(&[Some(1), Some(1), None]),
         ];
         let rows = told(&["A", "B", "C"], &entries);
         let pairs: Vec<(&Value, &Value)> = rows
@@ -218,10 +205,10 @@ mod tests {
 
     #[test]
     fn two_apart_is_disputed() {
-        assert!(rated(0, &[Some(0), Some(2)]).is_disputed());
-        assert!(rated(0, &[Some(1), None, Some(3)]).is_disputed());
-        assert!(!rated(0, &[Some(1), Some(2)]).is_disputed());
-        assert!(!rated(0, &[Some(3), None]).is_disputed());
-        assert!(!rated(0, &[None, None]).is_disputed());
+        assert!(rated(&[Some(0), Some(2)]).is_disputed());
+        assert!(rated(&[Some(1), None, Some(3)]).is_disputed());
+        assert!(!rated(&[Some(1), Some(2)]).is_disputed());
+        assert!(!rated(&[Some(3), None]).is_disputed());
+        assert!(!rated(&[None, None]).is_disputed());
     }
 }
