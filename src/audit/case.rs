@@ -2,18 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::record::{ItemLine, Usage};
-
-/// Tokens, as answers give them.
-pub fn usage(sum: Usage) -> Value {
-    json!({
-        "prompt_tokens": sum.prompt_tokens,
-        "completion_tokens": sum.completion_tokens,
-        "total_tokens": sum.total(),
-        "prompt_tokens_details": {"cached_tokens": sum.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": 0},
-    })
-}
+use crate::record::ItemLine;
 
 /// What an outcome says without a text; the item's id stays out too.
 pub fn without_text(line: &ItemLine) -> Value {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::analysis::notes::Finding;
-use crate::audit::case::{usage, without_text};
+use crate::audit::case::without_text;
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::cli::audit::own;
 use crate::cli::exit::Failure;
@@ -94,7 +94,7 @@ impl Log {
             let finding = line.note().map(|note| json!(Finding::of(note, calls, searches)));
             event = event
                 .with("item", self.trail.sum(line.item()))
-                .with("usage", usage(worked.usage))
+                .with("usage", json!(worked.usage))
                 .with("record", without_text(line));
             let (input, output) = (std::mem::take(&mut self.input), finding.unwrap_or_default());
             event = self.trail.ended(event, input, &output);
