@@ -153,7 +153,6 @@ impl Segments {
                 document: documents.saturating_sub(1) as u32,
                 paragraph: chunk.paragraph,
                 source: chunk.source,
-                flags: 0,
                 sum: sum.first_chunk().copied().unwrap_or_default(),
             };
             add(CHUNKS, &record.to_bytes());

@@ -15,7 +15,7 @@ pub const SCALES: &str = "scales.bin";
 /// The sums of the segments, a line each.
 pub const SEGMENTS: &str = "build.jsonl";
 
-/// Bytes of a chunk's record.
+/// Bytes of a chunk's record, of which two are zeros.
 pub const CHUNK_BYTES: usize = 32;
 /// Bytes before the first vector.
 pub const HEADER_BYTES: usize = 64;
@@ -32,8 +32,6 @@ pub struct ChunkRecord {
     /// Its place in its document, from 0.
     pub paragraph: u32,
     pub source: u16,
-    /// None is defined.
-    pub flags: u16,
     /// The first bytes of its text's SHA-256.
     pub sum: [u8; 8],
 }
@@ -46,21 +44,18 @@ impl ChunkRecord {
         bytes[12..16].copy_from_slice(&self.document.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.paragraph.to_le_bytes());
         bytes[20..22].copy_from_slice(&self.source.to_le_bytes());
-        bytes[22..24].copy_from_slice(&self.flags.to_le_bytes());
         bytes[24..].copy_from_slice(&self.sum);
         bytes
     }
 
     pub fn from_bytes(bytes: &[u8; CHUNK_BYTES]) -> ChunkRecord {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
-        let half = |at: usize| u16::from_le_bytes([0, 1].map(|byte| bytes[at + byte]));
         ChunkRecord {
             offset: u64::from(word(0)) | u64::from(word(4)) << 32,
             length: word(8),
             document: word(12),
             paragraph: word(16),
-            source: half(20),
-            flags: half(22),
+            source: u16::from_le_bytes([bytes[20], bytes[21]]),
             sum: [0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[24 + byte]),
         }
     }
@@ -143,7 +138,6 @@ mod tests {
             document: 3,
             paragraph: 9,
             source: 513,
-            flags: 0,
             sum: *b"abcdefgh",
         };
         assert_eq!(ChunkRecord::from_bytes(&record.to_bytes()), record);
