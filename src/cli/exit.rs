@@ -124,7 +124,7 @@ mod tests {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(code(full()), 70);
         assert_eq!(code(RunError::Io(Arc::new(full()))), 70);
-        assert_eq!(code(PanelError::Log(RunError::from(full()).into())), 70);
+        assert_eq!(code(PanelError::Beside(RunError::from(full()).into())), 70);
         assert_eq!(code(PanelError::Engine(EngineError::Died { reason: String::new() })), 70);
         let fault =
             OpsError::Device { device: "cuda:0".into(), reason: "an illegal address".into() };

@@ -10,7 +10,7 @@ use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::engine::{Engine, EngineOptions};
 use crate::generation::Generation;
-use crate::hub::{Checkpoint, HubError, digest_files, sha256_file, weights_digest};
+use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
 use crate::local_model::Start;
 use crate::model::{Config, Decoder, ModelError, WantedPrecision, precision_of};
 use crate::ops::{Backend, Device, Machine, Precision};
@@ -45,9 +45,9 @@ impl Description {
         wanted: WantedPrecision,
         machine: Machine,
         context: usize,
-    ) -> Result<Description, PanelError> {
+    ) -> Result<Description, Failure> {
         let files = &checkpoint.files;
-        let config = Config::read(&files.config).map_err(ModelError::from)?;
+        let config = Config::read(&files.config)?;
         let tokenizer_path = checkpoint.tokenizer()?.to_owned();
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let directory = &checkpoint.directory;
@@ -55,12 +55,12 @@ impl Description {
         let generation =
             Generation::of_checkpoint(directory, files, &config, &tokenizer, Some(&chat))?;
         if generation.eos_ids.is_empty() {
-            return Err(PanelError::NoEndOfTurn { path: directory.clone() });
+            return Err(PanelError::NoEndOfTurn { path: directory.clone() }.into());
         }
         let precision = precision_of(&config, &files.weights, wanted, machine)?;
-        let weights = digest_files(&checkpoint.named_weights()).map_err(HubError::from)?;
-        let config_sha256 = sha256_file(&files.config).map_err(HubError::from)?;
-        let tokenizer_sha256 = sha256_file(&tokenizer_path).map_err(HubError::from)?;
+        let weights = digest_files(&checkpoint.named_weights())?;
+        let config_sha256 = sha256_file(&files.config)?;
+        let tokenizer_sha256 = sha256_file(&tokenizer_path)?;
         Ok(Description {
             context: context.min(config.max_position_embeddings),
             is_synthetic: checkpoint.directory.join(synth::MARKER).is_file(),

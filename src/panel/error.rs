@@ -9,29 +9,20 @@ use crate::chat::ChatError;
 use crate::diagnosis::Failure;
 use crate::engine::EngineError;
 use crate::fault::faults;
-use crate::generation::GenerationError;
-use crate::hub::HubError;
-use crate::model::ModelError;
 use crate::tokenizer::TokenizerError;
 
 faults! {
     #[derive(Debug, Error)]
     pub enum PanelError {
         #[error(transparent)]
-        Model(error: #[from] ModelError) => error.blame(), error.hint();
-        #[error(transparent)]
-        Hub(error: #[from] HubError) => error.blame(), error.hint();
-        #[error(transparent)]
         Tokenizer(error: #[from] TokenizerError) => error.blame();
         #[error(transparent)]
         Chat(error: #[from] ChatError) => error.blame();
         #[error(transparent)]
-        Generation(error: #[from] GenerationError) => error.blame();
-        #[error(transparent)]
         Engine(error: #[from] EngineError) => error.blame(), error.hint();
-        /// A call could not be logged.
+        /// Of what stands beside a call: a model's files, exemplars, a search, the log.
         #[error("{0}")]
-        Log(error: Failure) => error.blame(), error.hint();
+        Beside(error: Failure) => error.blame(), error.hint();
         #[error(
             "no end-of-turn token in {path}: neither generation_config.json, config.json nor the tokenizer's files name one"
         )]
@@ -44,12 +35,6 @@ faults! {
             /// Whether an encoder or a reranker is among them.
             searches: bool,
         } => Usage, less_memory(*searches);
-        /// A text that could not be compared with exemplars.
-        #[error("{0}")]
-        Exemplars(error: Failure) => error.blame(), error.hint();
-        /// A search that failed.
-        #[error("{0}")]
-        Search(error: Failure) => error.blame(), error.hint();
         #[error("the system searches a corpus, and none was given")]
         NoCorpus => Usage, "give --corpus DIR, which `wardround corpus build` writes";
         #[error(

@@ -253,7 +253,7 @@ impl Panel {
             return Ok(line);
         }
         let line = CallLine { record, parse, ..line };
-        self.recorder.record(&line).map_err(PanelError::Log)?;
+        self.recorder.record(&line).map_err(PanelError::Beside)?;
         Ok(line)
     }
 }

@@ -21,7 +21,7 @@ impl Panel {
         }
         let retriever = self.retriever.as_ref().ok_or(PanelError::NoCorpus)?;
         let searched = retriever.searched();
-        let found = retriever.search(request).map_err(PanelError::Search)?;
+        let found = retriever.search(request).map_err(PanelError::Beside)?;
         let SearchKey { dataset, run, item, round, step } = key;
         let line = SearchLine {
             seq: 0,
@@ -42,7 +42,7 @@ impl Panel {
             hash: String::new(),
         };
         match known {
-            None => self.recorder.record_search(&line).map_err(PanelError::Log)?,
+            None => self.recorder.record_search(&line).map_err(PanelError::Beside)?,
             Some(known) => {
                 let sums = |line: &SearchLine| -> Vec<String> {
                     line.shown.iter().map(|passage| passage.sha256.clone()).collect()

@@ -161,7 +161,7 @@ impl ModelBench {
             None => self.model.clone().unwrap_or_default(),
         };
         let checkpoint = resolve(&name, &self.hub.options(self.progress.quiet)?)?;
-        Ok(Description::read(checkpoint, self.compute.precision(), machine, positions)?)
+        Description::read(checkpoint, self.compute.precision(), machine, positions)
     }
 }
 

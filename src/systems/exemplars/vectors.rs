@@ -49,7 +49,7 @@ impl Exemplars {
         let texts: Vec<&str> = std::iter::once(text).chain(others).collect();
         let vectors = self.vectors.as_ref().ok_or_else(no_encoder);
         let vectors = vectors.and_then(|vectors| vectors.of(&texts));
-        let vectors = vectors.map_err(PanelError::Exemplars)?;
+        let vectors = vectors.map_err(PanelError::Beside)?;
         let [first, others @ ..] = &vectors[..] else { return Ok(Vec::new()) };
         Ok(others.iter().map(|other| cosine(first, other)).collect())
     }
