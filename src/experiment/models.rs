@@ -15,8 +15,8 @@ use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{AuxiliaryModels, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
-use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
-use crate::panel::{Endpoint, PanelError, SharedResponder};
+use crate::panel::remote::{Address, ApiKey, RemoteModel, RemoteOptions};
+use crate::panel::{Endpoint, SharedResponder};
 
 /// Models whose weights are not loaded yet, with the memory that each will take, and endpoints that were not contacted yet.
 pub struct Models {
@@ -131,7 +131,7 @@ impl Models {
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
     pub fn start(self) -> Result<Vec<SharedResponder>, Failure> {
         for endpoint in &self.endpoints {
-            let is_listed = endpoint.look_up(&AtomicBool::new(false)).map_err(PanelError::from)?;
+            let is_listed = endpoint.look_up(&AtomicBool::new(false))?;
             if is_listed == Some(false) {
                 let address = endpoint.address();
                 console::note(format!("note: {address} does not list the model"));
@@ -172,15 +172,12 @@ fn open_endpoint(
     hardware: &Hardware,
     hub: &HubOptions,
 ) -> Result<Arc<RemoteModel>, Failure> {
-    let open = || -> Result<RemoteModel, RemoteError> {
-        let address = Address::parse(name)?;
-        let options = RemoteOptions {
-            offline: hub.offline,
-            key: ApiKey::capture(&address)?,
-            max_in_flight: hardware.max_batch.unwrap_or(DEFAULT_BATCH),
-            ..hardware.remote.options()
-        };
-        RemoteModel::open(&address, options)
+    let address = Address::parse(name)?;
+    let options = RemoteOptions {
+        offline: hub.offline,
+        key: ApiKey::capture(&address)?,
+        max_in_flight: hardware.max_batch.unwrap_or(DEFAULT_BATCH),
+        ..hardware.remote.options()
     };
-    Ok(Arc::new(open().map_err(PanelError::from)?))
+    Ok(Arc::new(RemoteModel::open(&address, options)?))
 }

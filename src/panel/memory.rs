@@ -190,7 +190,8 @@ fn plan_device(
         })
         .collect();
     let engines = descriptions.iter().zip(&plans);
-    let engines = engines.map(|(description, plan)| (&*description.checkpoint.name, plan.footprint));
+    let engines =
+        engines.map(|(description, plan)| (&*description.checkpoint.name, plan.footprint));
     let beside = auxiliary.iter().map(|model| (&*model.name, model.footprint));
     expect_room(&engines.chain(beside).collect::<Vec<_>>(), available, !auxiliary.is_empty())?;
     Ok(plans)

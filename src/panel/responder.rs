@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::backbone::Backbone;
-use super::remote::{RemoteError, RemoteModel, RemoteRequest};
+use super::remote::{RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError};
 use crate::calls::{Kept, Key, Store};
 use crate::digest::sha256;
@@ -89,13 +89,7 @@ impl Responder for Endpoint {
         let calls = self.calls.clone().filter(|_| call.image.is_none());
         let sum = sha256(format!("{} {request:?}", self.name()));
         let said = through_store(calls, &sum, panel, || {
-            let sent = self.model.clone().send(request, panel.stop.clone());
-            Ok(Box::new(move || {
-                sent().map_err(|error| match error {
-                    RemoteError::Interrupted => PanelError::Interrupted,
-                    other => PanelError::Remote(other),
-                })
-            }))
+            Ok(self.model.clone().send(request, panel.stop.clone()))
         })?;
         Ok(Begun { seed, sampling, request: String::new(), said })
     }

@@ -10,9 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wardround::panel::remote::{
-    Address, ApiKey, RemoteError, RemoteModel, RemoteOptions, RemoteRequest,
-};
+use wardround::panel::PanelError;
+use wardround::panel::remote::{Address, ApiKey, RemoteModel, RemoteOptions, RemoteRequest};
 use wardround::record::Grammar;
 use wardround::record::{FinishReason, Message};
 
@@ -157,11 +156,11 @@ fn many_threads_are_answered_each(model: &RemoteModel) {
 
 fn what_is_wrong_is_told_apart(server: &Server, model: &RemoteModel) {
     let long = model.complete(&request(&"word ".repeat(1000), 0), &GO).unwrap_err();
-    assert!(matches!(long, RemoteError::Rejected { status: 400, .. }), "{long}");
+    assert!(matches!(long, PanelError::Rejected { status: 400, .. }), "{long}");
     assert!(long.concerns_item() && long.to_string().contains(CONTEXT), "{long}");
     let stranger = open(server, "tiny", "sk-wrong");
     let denied = stranger.complete(&request("Which?", 0), &GO).unwrap_err();
-    assert!(matches!(denied, RemoteError::Refused { status: 401, .. }), "{denied}");
+    assert!(matches!(denied, PanelError::Refused { status: 401, .. }), "{denied}");
     assert!(!denied.concerns_item());
     let other = open(server, "another", KEY);
     assert_eq!(other.look_up(&GO).unwrap(), Some(false));

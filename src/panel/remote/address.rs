@@ -3,8 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::RemoteError;
 use crate::hub::proxy::split_port;
+use crate::panel::PanelError;
 
 const SCHEME: &str = "openai:";
 const COMPLETIONS: &str = "/chat/completions";
@@ -27,15 +27,15 @@ impl Address {
     /// Parses `openai:MODEL@URL`, split at the last `@`; a URL without a path gets `/v1`.
     ///
     /// # Errors
-    /// [`RemoteError::BadAddress`]
-    pub fn parse(member: &str) -> Result<Address, RemoteError> {
-        let bad = |reason| RemoteError::BadAddress { member: member.to_owned(), reason };
+    /// [`PanelError::BadAddress`]
+    pub fn parse(member: &str) -> Result<Address, PanelError> {
+        let bad = |reason| PanelError::BadAddress { member: member.to_owned(), reason };
         let named = member.strip_prefix(SCHEME).and_then(|rest| rest.rsplit_once('@'));
         let (model, url) = named.ok_or_else(|| bad("it names no model and URL"))?;
         // With `name:password@host` the password is before the last `@`: the error must not show it.
         if model.contains("://") {
             let (member, reason) = (format!("{SCHEME}…"), "the URL holds a user name or password");
-            return Err(RemoteError::BadAddress { member, reason });
+            return Err(PanelError::BadAddress { member, reason });
         }
         if model.is_empty() || model.chars().any(char::is_control) {
             return Err(bad("it names no model"));

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use self::body::Forms;
 use self::reply::{Failure, ServerError};
 use self::transport::{Answer, Transport};
-use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use super::{Address, RemoteOptions, RemoteRequest};
 use crate::calls::Kept;
 use crate::console;
 use crate::hub::OfflineReason;
+use crate::panel::PanelError;
+use crate::panel::responder::Waiting;
 use crate::random::mix;
 use crate::text::ellipsis;
 
@@ -61,16 +63,16 @@ impl RemoteModel {
     /// Prepares a client; nothing is sent yet.
     ///
     /// # Errors
-    /// [`RemoteError::Forbidden`] when offline; [`RemoteError::Proxy`] for a proxy that cannot be used.
-    pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
+    /// [`PanelError::Forbidden`] when offline; [`PanelError::Proxy`] for a proxy that cannot be used.
+    pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, PanelError> {
         // A command that only looks at what is there sends nothing to it.
         if let Some(reason) = options.offline.filter(|reason| *reason != OfflineReason::Command) {
-            return Err(RemoteError::Forbidden { address: address.clone(), reason });
+            return Err(PanelError::Forbidden { address: address.clone(), reason });
         }
         Ok(RemoteModel {
             address: address.clone(),
             transport: Transport::new(&options, &address.base)
-                .map_err(|problem| RemoteError::Proxy { address: address.clone(), problem })?,
+                .map_err(|problem| PanelError::Proxy { address: address.clone(), problem })?,
             pace: Mutex::new(Pace { in_flight: 0, next: Instant::now() }),
             learned: Mutex::default(),
             options,
@@ -86,10 +88,10 @@ impl RemoteModel {
     ///
     /// # Errors
     /// An endpoint that denies access or does not answer; one without a list of models is no error.
-    pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
+    pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, PanelError> {
         match self.ask(&self.address.models(), None, stop, Answer::json) {
             Ok((list, _)) => Ok(reply::lists_model(&list, &self.address.model)),
-            Err(RemoteError::Refused { status: 404 | 405 | 501, .. }) => Ok(None),
+            Err(PanelError::Refused { status: 404 | 405 | 501, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -97,13 +99,16 @@ impl RemoteModel {
     /// Asks for a completion and waits for it, with retries on rate limits, overload and lost connections. A parameter that the server
     /// rejects is sent in another form or left out; the form is remembered once a request with it succeeds.
     ///
+    /// The text is without reasoning that the server returns separately; for a refusal, its words, or what came before a filter cut it off.
+    /// The usage is zeros where the server does not report it, the time that of all attempts and pauses.
+    ///
     /// # Errors
-    /// See [`RemoteError::concerns_item`]. [`RemoteError::Interrupted`] once `stop` is set and no request is in flight.
+    /// See [`PanelError::concerns_item`]. [`PanelError::Interrupted`] once `stop` is set and no request is in flight.
     pub fn complete(
         &self,
         request: &RemoteRequest,
         stop: &AtomicBool,
-    ) -> Result<Kept, RemoteError> {
+    ) -> Result<Kept, PanelError> {
         let started = Instant::now();
         let url = self.address.completions();
         let (mut said, forms) = self.ask(&url, Some(request), stop, reply::read)?;
@@ -123,14 +128,14 @@ impl RemoteModel {
     }
 
     /// [`RemoteModel::complete`] on a thread of its own; the returned closure waits for it. A blocked read cannot be cancelled, but the
-    /// wait ends soon after `stop` is set, with [`RemoteError::Interrupted`].
+    /// wait ends soon after `stop` is set, with [`PanelError::Interrupted`].
     pub fn send(self: Arc<Self>, request: RemoteRequest, stop: Arc<AtomicBool>) -> Waiting {
         let is_stopped = stop.clone();
         let thread = thread::spawn(move || self.complete(&request, &stop));
         Box::new(move || {
             while !thread.is_finished() {
                 if is_stopped.load(Ordering::Relaxed) {
-                    return Err(RemoteError::Interrupted);
+                    return Err(PanelError::Interrupted);
                 }
                 thread::sleep(POLL_INTERVAL);
             }
@@ -146,7 +151,7 @@ impl RemoteModel {
         request: Option<&RemoteRequest>,
         stop: &AtomicBool,
         read: impl Fn(&Answer) -> Result<T, Failure>,
-    ) -> Result<(T, Forms), RemoteError> {
+    ) -> Result<(T, Forms), PanelError> {
         let image = request.and_then(|request| request.image.as_deref());
         let image = image.map(image::url).transpose()?;
         let mut forms = *lock(&self.learned);
@@ -177,7 +182,7 @@ impl RemoteModel {
             let pause = asked.unwrap_or_default();
             if attempts >= self.options.attempts || pause > LONGEST_PAUSE {
                 let address = self.address.clone();
-                return Err(RemoteError::Exhausted { address, attempts, reason });
+                return Err(PanelError::Exhausted { address, attempts, reason });
             }
             let now = Instant::now();
             let mut pace = lock(&self.pace);
@@ -188,7 +193,7 @@ impl RemoteModel {
     }
 
     /// Waits until a request may begin, which it may not before `earliest`.
-    fn wait_for_turn(&self, earliest: Instant, stop: &AtomicBool) -> Result<(), RemoteError> {
+    fn wait_for_turn(&self, earliest: Instant, stop: &AtomicBool) -> Result<(), PanelError> {
         while !stop.load(Ordering::Relaxed) {
             let mut pace = lock(&self.pace);
             let is_free = pace.in_flight < self.options.max_in_flight.max(1);
@@ -199,7 +204,7 @@ impl RemoteModel {
             drop(pace);
             thread::sleep(POLL_INTERVAL);
         }
-        Err(RemoteError::Interrupted)
+        Err(PanelError::Interrupted)
     }
 
     /// What a server or a library says as errors show it: without the API key and without what was sent, both of which some repeat, and
@@ -216,7 +221,7 @@ impl RemoteModel {
 
     /// The error of a request that the server refused: of the item, unless whatever is asked would be refused, for want of access, the model
     /// or a sampling parameter that was set.
-    fn refusal(&self, error: &ServerError, request: Option<&RemoteRequest>) -> RemoteError {
+    fn refusal(&self, error: &ServerError, request: Option<&RemoteRequest>) -> PanelError {
         let (address, status) = (self.address.clone(), error.status);
         let message = self.shown(&error.message, request);
         let mut set = request.into_iter().flat_map(|request| request.sampling.sent());
@@ -225,8 +230,8 @@ impl RemoteModel {
             _ => matches!(status, 300..=399 | 401..=405 | 410 | 429 | 501),
         };
         match is_of_all || error.is_no_model() {
-            true => RemoteError::Refused { address, status, message },
-            false => RemoteError::Rejected { address, status, message },
+            true => PanelError::Refused { address, status, message },
+            false => PanelError::Rejected { address, status, message },
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Waiting};
+use super::{Address, RemoteOptions, RemoteRequest};
+use crate::panel::PanelError;
+use crate::panel::responder::Waiting;
 
 /// A model at an endpoint. It has no values in this build, so its methods are never called.
 #[derive(Debug)]
@@ -11,16 +13,16 @@ pub enum RemoteModel {}
 
 impl RemoteModel {
     /// # Errors
-    /// Always [`RemoteError::NoFeature`].
-    pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
-        Err(RemoteError::NoFeature { address: address.clone() })
+    /// Always [`PanelError::NoFeature`].
+    pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, PanelError> {
+        Err(PanelError::NoFeature { address: address.clone() })
     }
 
     pub fn address(&self) -> &Address {
         match *self {}
     }
 
-    pub fn look_up(&self, _stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
+    pub fn look_up(&self, _stop: &AtomicBool) -> Result<Option<bool>, PanelError> {
         match *self {}
     }
 
@@ -38,7 +40,7 @@ mod tests {
     fn a_build_without_the_feature_says_so() {
         let address = Address::parse("openai:m@http://127.0.0.1:9").unwrap();
         let error = RemoteModel::open(&address, RemoteOptions::default()).unwrap_err();
-        assert!(matches!(error, RemoteError::NoFeature { .. }), "{error}");
+        assert!(matches!(error, PanelError::NoFeature { .. }), "{error}");
         assert!(!error.concerns_item() && error.hint().unwrap().contains("`remote`"));
     }
 }

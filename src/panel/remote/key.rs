@@ -4,7 +4,8 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt;
 
-use super::{Address, RemoteError};
+use super::Address;
+use crate::panel::PanelError;
 
 /// The key of the endpoints that the user names: whoever hands over a plan or a recipe must not choose whom it, or a question, is sent
 /// to. An endpoint of this machine may have it too; a host may have a variable of its own, whose name ends with it:
@@ -35,7 +36,7 @@ impl ApiKey {
     ///
     /// # Errors
     /// See [`ApiKey::from_lookup`].
-    pub fn capture(address: &Address) -> Result<Option<ApiKey>, RemoteError> {
+    pub fn capture(address: &Address) -> Result<Option<ApiKey>, PanelError> {
         let arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
         let arguments: Vec<String> = arguments.collect();
         ApiKey::from_lookup(address, &arguments, |name| env::var_os(name))
@@ -45,20 +46,20 @@ impl ApiKey {
     /// is in the environment for another tool is sent to no other host. An empty variable counts as unset.
     ///
     /// # Errors
-    /// [`RemoteError::NotNamed`] of an endpoint that is not this machine, has no variable of its own, and is named by none of the
-    /// `arguments`: only a file names it, which may be a stranger's. [`RemoteError::BadKey`] for a key that cannot be sent in a header;
-    /// [`RemoteError::KeyInTheClear`] where a key that is not the endpoint's own would cross a network without TLS.
+    /// [`PanelError::NotNamed`] of an endpoint that is not this machine, has no variable of its own, and is named by none of the
+    /// `arguments`: only a file names it, which may be a stranger's. [`PanelError::BadKey`] for a key that cannot be sent in a header;
+    /// [`PanelError::KeyInTheClear`] where a key that is not the endpoint's own would cross a network without TLS.
     pub fn from_lookup(
         address: &Address,
         arguments: &[String],
         lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<ApiKey>, RemoteError> {
+    ) -> Result<Option<ApiKey>, PanelError> {
         if let Some(own) = ApiKey::read(own_variable(address.host()), &lookup)? {
             return Ok(Some(own));
         }
         let is_near = address.is_loopback();
         if !is_near && !is_named(address, arguments) {
-            return Err(RemoteError::NotNamed { address: address.clone() });
+            return Err(PanelError::NotNamed { address: address.clone() });
         }
         let shared = match ApiKey::read(WARDROUND_API_KEY.to_owned(), &lookup)? {
             None if is_openai(address) => ApiKey::read(OPENAI_API_KEY.to_owned(), &lookup)?,
@@ -66,7 +67,7 @@ impl ApiKey {
         };
         match shared {
             Some(ApiKey { variable, .. }) if !is_near && !address.is_encrypted() => {
-                Err(RemoteError::KeyInTheClear { address: address.clone(), variable })
+                Err(PanelError::KeyInTheClear { address: address.clone(), variable })
             }
             shared => Ok(shared),
         }
@@ -76,12 +77,12 @@ impl ApiKey {
     fn read(
         variable: String,
         lookup: &impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<ApiKey>, RemoteError> {
+    ) -> Result<Option<ApiKey>, PanelError> {
         let Some(value) = lookup(&variable) else { return Ok(None) };
         let secret = value.to_string_lossy().trim().to_owned();
         match secret.bytes().all(|byte| byte.is_ascii_graphic()) {
             true => Ok(Some(ApiKey { variable, secret }).filter(|key| !key.secret.is_empty())),
-            false => Err(RemoteError::BadKey { variable }),
+            false => Err(PanelError::BadKey { variable }),
         }
     }
 
@@ -119,7 +120,7 @@ fn is_named(address: &Address, arguments: &[String]) -> bool {
 
 /// The variable of one host, which no other has: letters in upper case, `_` for a dot, `__` for a hyphen between letters or digits, and
 /// for anything else `___` and its two hexadecimal digits.
-pub(super) fn own_variable(host: &str) -> String {
+pub fn own_variable(host: &str) -> String {
     let bytes = host.as_bytes();
     let is_plain = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
     let mut name = format!("{WARDROUND_API_KEY}_");
@@ -144,7 +145,7 @@ mod tests {
     use crate::diagnosis::Diagnosis;
 
     /// The key for an endpoint that the command names.
-    fn key(url: &str, variables: &[(&str, &str)]) -> Result<Option<ApiKey>, RemoteError> {
+    fn key(url: &str, variables: &[(&str, &str)]) -> Result<Option<ApiKey>, PanelError> {
         key_by(url, &["--panel", &format!("openai:other@{url}")], variables)
     }
 
@@ -152,7 +153,7 @@ mod tests {
         url: &str,
         arguments: &[&str],
         variables: &[(&str, &str)],
-    ) -> Result<Option<ApiKey>, RemoteError> {
+    ) -> Result<Option<ApiKey>, PanelError> {
         let address = Address::parse(&format!("openai:m@{url}")).unwrap();
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         ApiKey::from_lookup(&address, &arguments, |name| {
@@ -206,7 +207,7 @@ mod tests {
         ] {
             for variables in [&general[..], &[]] {
                 let error = key_by(url, arguments, variables).unwrap_err();
-                assert!(matches!(error, RemoteError::NotNamed { .. }), "{arguments:?}: {error}");
+                assert!(matches!(error, PanelError::NotNamed { .. }), "{arguments:?}: {error}");
                 assert!(error.hint().unwrap().contains("WARDROUND_API_KEY_API_EXAMPLE_ORG"));
             }
         }
@@ -224,7 +225,7 @@ mod tests {
             [("http://box:8000", WARDROUND_API_KEY), ("http://api.openai.com", OPENAI_API_KEY)]
         {
             let error = key(url, &[(variable, "hush")]).unwrap_err();
-            let is_refused = matches!(error, RemoteError::KeyInTheClear { .. });
+            let is_refused = matches!(error, PanelError::KeyInTheClear { .. });
             assert!(is_refused && error.to_string().contains(variable), "{error}");
         }
         let own = key("http://box:8000", &[("WARDROUND_API_KEY_BOX", "own")]).unwrap();

@@ -9,17 +9,14 @@
 mod address;
 #[cfg_attr(not(feature = "remote"), path = "client_absent.rs")]
 mod client;
-mod error;
-mod key;
+pub(super) mod key;
 
 use std::time::Duration;
 
 pub use self::address::Address;
 pub use self::client::RemoteModel;
-pub use self::error::RemoteError;
 pub use self::key::ApiKey;
 use super::SamplingChoice;
-use crate::calls::Kept;
 use crate::hub::OfflineReason;
 use crate::hub::proxy::Proxies;
 use crate::record::{Grammar, Message};
@@ -73,8 +70,3 @@ pub struct RemoteRequest {
     /// The chat template's `enable_thinking`, for servers that have it (vLLM, SGLang).
     pub thinking: Option<bool>,
 }
-
-/// Waits for a completion: as the store of calls keeps it. Its text is without reasoning that the server returns separately; for a refusal,
-/// its words, or what came before a filter cut it off. Its usage is zeros where the server does not report it, its time that of all attempts
-/// and pauses.
-pub type Waiting = Box<dyn FnOnce() -> Result<Kept, RemoteError>>;

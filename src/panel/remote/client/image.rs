@@ -1,23 +1,22 @@
 //! An image as a request sends it: a URL as it is, a file as a `data:` URL.
 
-use crate::outside;
-
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::RemoteError;
+use crate::outside;
+use crate::panel::PanelError;
 
 const MOST_BYTES: u64 = 20 << 20;
 
 /// The URL of an item's image, which is a path or a URL, for `image_url`.
-pub fn url(image: &str) -> Result<String, RemoteError> {
+pub fn url(image: &str) -> Result<String, PanelError> {
     if ["http://", "https://", "data:"].iter().any(|scheme| image.starts_with(scheme)) {
         return Ok(image.to_owned());
     }
     let path = Path::new(image);
-    let fail = |reason: String| RemoteError::Image { path: path.to_owned(), reason };
+    let fail = |reason: String| PanelError::ImageFile { path: path.to_owned(), reason };
     let extension = path.extension().and_then(|extension| extension.to_str());
     let kind = match extension.unwrap_or_default().to_ascii_lowercase().as_str() {
         "jpg" | "jpeg" => "jpeg",

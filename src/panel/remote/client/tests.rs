@@ -12,13 +12,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::key::WARDROUND_API_KEY;
-use super::super::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions, RemoteRequest};
+use super::super::{Address, ApiKey, PanelError, RemoteModel, RemoteOptions, RemoteRequest};
 use super::MESSAGE_CHARS;
 use super::fake_server::{Act, ok, play, said, status};
 use crate::calls::Kept;
 use crate::fake_http::FakeHttp;
 use crate::hub::OfflineReason;
 use crate::hub::proxy::Proxies;
+use crate::panel::PanelError;
 use crate::record::{FinishReason, Message};
 
 const SECRET: &str = "sk-hush-hush";
@@ -57,7 +58,7 @@ fn request() -> RemoteRequest {
     }
 }
 
-fn ask(server: &FakeHttp) -> Result<Kept, RemoteError> {
+fn ask(server: &FakeHttp) -> Result<Kept, PanelError> {
     open(server, options()).complete(&request(), &GO)
 }
 
@@ -66,7 +67,7 @@ fn is_constrained(said: &Kept) -> bool {
 }
 
 /// What comes of an endpoint that always does the same, and how often it was asked.
-fn always(act: Act) -> (RemoteError, usize) {
+fn always(act: Act) -> (PanelError, usize) {
     let server = play(vec![act]);
     let error = ask(&server).unwrap_err();
     (error, server.requests().len())
@@ -161,7 +162,7 @@ fn nothing_is_sent_where_it_is_forbidden() {
     ] {
         let options = RemoteOptions { offline: Some(reason), ..options() };
         let error = RemoteModel::open(&address(&server), options).unwrap_err();
-        assert!(matches!(error, RemoteError::Forbidden { .. }), "{error}");
+        assert!(matches!(error, PanelError::Forbidden { .. }), "{error}");
         assert!(error.to_string().contains(said) && !error.concerns_item(), "{error}");
     }
     assert!(server.requests().is_empty());
@@ -201,7 +202,7 @@ fn an_endpoint_inside_is_never_asked_through_the_proxy_and_errors_name_it() {
     assert!(!said.contains(SECRET), "{said}");
     asked.recv().unwrap();
     let error = ask("10.0.0.0/99").unwrap_err();
-    assert!(matches!(error, RemoteError::Proxy { .. }) && !error.concerns_item(), "{error}");
+    assert!(matches!(error, PanelError::Proxy { .. }) && !error.concerns_item(), "{error}");
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
     assert_eq!(open(&none, options()).look_up(&GO).unwrap(), None);
     let denied = play(vec![status(401, "")]);
     let error = open(&denied, options()).look_up(&GO).unwrap_err();
-    assert!(matches!(error, RemoteError::Refused { status: 401, .. }), "{error}");
+    assert!(matches!(error, PanelError::Refused { status: 401, .. }), "{error}");
 }
 
 #[test]
@@ -232,6 +233,6 @@ fn an_image_is_shown_and_one_that_is_missing_costs_its_item_without_a_request() 
     assert_eq!(parts[1]["text"], "Which?");
     let missing = RemoteRequest { image: Some("/nowhere/scan.png".to_owned()), ..request() };
     let error = model.complete(&missing, &GO).unwrap_err();
-    assert!(matches!(error, RemoteError::Image { .. }), "{error}");
+    assert!(matches!(error, PanelError::ImageFile { .. }), "{error}");
     assert!(server.requests().is_empty());
 }

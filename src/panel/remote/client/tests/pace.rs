@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::super::fake_server::{Act, play, said, serve, status};
 use super::{GO, open, options, request};
-use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
+use crate::panel::PanelError;
+use crate::panel::remote::{RemoteOptions, RemoteRequest};
 use crate::record::Message;
 
 #[test]
@@ -55,7 +56,7 @@ fn a_stop_ends_a_request_a_pause_and_a_wait() {
             thread::sleep(Duration::from_millis(5));
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(matches!(sent().unwrap_err(), RemoteError::Interrupted));
+        assert!(matches!(sent().unwrap_err(), PanelError::Interrupted));
         assert!(start.elapsed() < Duration::from_secs(3));
     }
 }

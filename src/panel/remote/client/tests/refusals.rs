@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::super::fake_server::{Act, ok, play, said, serve, status};
 use super::{GO, always, ask, is_constrained, open, options, request};
-use crate::panel::SamplingChoice;
-use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
+use crate::panel::remote::{RemoteOptions, RemoteRequest};
+use crate::panel::{PanelError, SamplingChoice};
 use crate::record::{FinishReason, Grammar};
 
 fn with_schema() -> RemoteRequest {
@@ -20,7 +20,10 @@ fn with_schema() -> RemoteRequest {
 fn what_another_attempt_would_not_better_ends_the_run_at_once() {
     let quota = r#"{"error": {"message": "pay first", "code": "insufficient_quota"}}"#;
     for (act, said) in [
-        (status(401, r#"{"error": {"message": "no such key"}}"#), "refuses to be asked (HTTP 401): no such key"),
+        (
+            status(401, r#"{"error": {"message": "no such key"}}"#),
+            "refuses to be asked (HTTP 401): no such key",
+        ),
         (status(403, ""), "refuses to be asked (HTTP 403)"),
         (status(429, quota), "pay first"),
         (status(404, "nothing here"), "refuses to be asked (HTTP 404)"),
@@ -80,7 +83,7 @@ fn an_answer_that_holds_no_reply_is_asked_for_again_and_then_an_error() {
         status(200, ""),
     ] {
         let (error, requests) = always(act);
-        assert!(matches!(error, RemoteError::Exhausted { .. }), "{error}");
+        assert!(matches!(error, PanelError::Exhausted { .. }), "{error}");
         assert!(error.concerns_item());
         assert_eq!(requests, 3, "{error}");
     }
@@ -109,7 +112,7 @@ fn a_redirect_does_not_carry_the_key_away() {
         let headers = vec![("location", place.clone())];
         let server = play(vec![Act::Answer(code, headers, String::new())]);
         let error = ask(&server).unwrap_err();
-        assert!(matches!(error, RemoteError::Refused { .. }), "{error}");
+        assert!(matches!(error, PanelError::Refused { .. }), "{error}");
     }
     assert!(other.requests().is_empty());
 }
@@ -170,7 +173,7 @@ fn a_refusal_that_had_another_cause_teaches_nothing() {
     let server = play(vec![status(400, "the seed of the matter is the prompt")]);
     let model = open(&server, options());
     let error = model.complete(&with_schema(), &GO).unwrap_err();
-    assert!(matches!(error, RemoteError::Rejected { .. }), "{error}");
+    assert!(matches!(error, PanelError::Rejected { .. }), "{error}");
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     // The next request has its seed again.
