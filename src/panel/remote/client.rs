@@ -104,11 +104,7 @@ impl RemoteModel {
     ///
     /// # Errors
     /// See [`PanelError::concerns_item`]. [`PanelError::Interrupted`] once `stop` is set and no request is in flight.
-    pub fn complete(
-        &self,
-        request: &RemoteRequest,
-        stop: &AtomicBool,
-    ) -> Result<Kept, PanelError> {
+    pub fn complete(&self, request: &RemoteRequest, stop: &AtomicBool) -> Result<Kept, PanelError> {
         let started = Instant::now();
         let url = self.address.completions();
         let (mut said, forms) = self.ask(&url, Some(request), stop, reply::read)?;
