@@ -113,15 +113,14 @@ impl OneCompletion {
         let checkpoint = self.model.find()?;
         let files = &checkpoint.files;
         let tokenizer =
-            Arc::new(Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?);
+            Arc::new(Tokenizer::load(checkpoint.tokenizer()?)?);
         let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
-        let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
+        let config = Config::read(&files.config)?;
         let directory = &checkpoint.directory;
         // Token ids may be of a model without a template.
         let chat = ChatTemplate::load(directory).ok();
         let generation =
-            Generation::of_checkpoint(directory, files, &config, &tokenizer, chat.as_ref())
-                .map_err(PanelError::from)?;
+            Generation::of_checkpoint(directory, files, &config, &tokenizer, chat.as_ref())?;
         let context = (self.context as usize).min(config.max_position_embeddings);
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
@@ -204,8 +203,8 @@ impl Input {
                 vec![Message::new("user", read_text(prompt.as_deref().unwrap_or_default())?)]
             }
         };
-        let chat = ChatTemplate::load(&checkpoint.directory).map_err(PanelError::from)?;
-        Ok(chat.prompt(tokenizer, &messages, false).map_err(PanelError::from)?.tokens)
+        let chat = ChatTemplate::load(&checkpoint.directory)?;
+        Ok(chat.prompt(tokenizer, &messages, false)?.tokens)
     }
 }
 

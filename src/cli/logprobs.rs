@@ -77,7 +77,7 @@ impl Logprobs {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
         let checkpoint = self.model.find()?;
-        let config = Config::read(&checkpoint.files.config).map_err(ModelError::from)?;
+        let config = Config::read(&checkpoint.files.config)?;
         refuse_unknown(&self.tokens, &config)?;
         let device = self.compute.one_device()?;
         let files = &checkpoint.files.weights;

@@ -11,8 +11,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
 use crate::model::config::ConfigError;
-use crate::model::{Config, Family, ModelError};
-use crate::panel::PanelError;
+use crate::model::{Config, Family};
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::tokenizer::{Library, Tokenizer};
@@ -157,15 +156,15 @@ fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
         }
         // An encoder's, for example, may be whole all the same.
         Err(error @ ConfigError::Unsupported { .. }) => say("config.json", error.to_string())?,
-        Err(error) => return Err(PanelError::from(ModelError::from(error)).into()),
+        Err(error) => return Err(error.into()),
     }
-    let tokenizer = Tokenizer::load(path).map_err(PanelError::from)?;
+    let tokenizer = Tokenizer::load(path)?;
     say("tokenizer.json", format!("{} tokens", tokenizer.pieces().len()))?;
     let tried = ChatTemplate::load(&checkpoint.directory).and_then(|chat| chat.try_out(&tokenizer));
     match tried {
         Ok(tokens) => say("chat template", format!("a question of one line is {tokens} tokens"))?,
         Err(ChatError::Missing { .. }) => say("chat template", "there is none".to_owned())?,
-        Err(error) => return Err(PanelError::from(error).into()),
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }

@@ -28,7 +28,8 @@ faults! {
         ChangedInput { path: PathBuf, expected: String, found: String } => Artefact,
             "put the input back as it was, or build into a new directory";
         #[error("{} {problem}", path.display())]
-        Input { path: PathBuf, problem: String, hint: Option<&'static str> } => Usage, hint.map(str::to_owned);
+        Input { path: PathBuf, problem: String } => Usage,
+            "docs/corpora.md says what a source may hold, and how other files become text";
         #[error("source `{label}` has two documents with the id `{id}`")]
         RepeatedId { label: String, id: String } => Usage;
         #[error("a corpus holds {} chunks at most", u32::MAX)]

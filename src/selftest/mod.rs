@@ -13,7 +13,6 @@ use crate::experiment::hardware::{Compute, Hardware};
 use crate::experiment::models::Models;
 use crate::hub::{Checkpoint, HubOptions, Kind, Status, resolve, verify};
 use crate::ops::Precision;
-use crate::panel::PanelError;
 use crate::panel::backbone::Backbone;
 use crate::panel::memory::{AuxiliaryModels, KvBudget};
 use crate::record::Message;
@@ -166,10 +165,10 @@ fn answer(backbone: &Backbone, calls: &[Call], batch: usize) -> Result<Vec<Compl
                 salt: Some(salt),
                 ..Request::default()
             };
-            Ok(backbone.engine.submit(request).map_err(PanelError::from)?)
+            Ok(backbone.engine.submit(request)?)
         });
         for ticket in tickets.collect::<Result<Vec<_>, Failure>>()? {
-            answers.push(ticket.wait().map_err(PanelError::from)?);
+            answers.push(ticket.wait()?);
         }
     }
     Ok(answers)

@@ -22,11 +22,8 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
 
 /// The chunks of an article of StatPearls.
 pub fn article(path: &Path) -> Result<Records<'static>, CorpusError> {
-    let sections = statpearls::split(&read(path)?).map_err(|problem| CorpusError::Input {
-        path: path.to_owned(),
-        problem,
-        hint: None,
-    })?;
+    let wrong = |problem| CorpusError::Input { path: path.to_owned(), problem };
+    let sections = statpearls::split(&read(path)?).map_err(wrong)?;
     let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(parts_of(id, sections, true))
 }
@@ -45,14 +42,14 @@ fn parts_of(id: String, parts: Vec<(String, String)>, are_chunks: bool) -> Recor
 /// # Errors
 /// It is too large, is not UTF-8 or has NUL bytes.
 pub fn read(path: &Path) -> Result<String, CorpusError> {
-    let wrong = |problem, hint| CorpusError::Input { path: path.to_owned(), problem, hint };
+    let wrong = |problem| CorpusError::Input { path: path.to_owned(), problem };
     let bytes = outside::within(open(path)?, LARGEST).map_err(|error| {
         std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
     })?;
     let large = format!("is larger than the {} MB of a document", LARGEST >> 20);
-    let bytes = bytes.ok_or_else(|| wrong(large, Some("split it into documents")))?;
+    let bytes = bytes.ok_or_else(|| wrong(large))?;
     if let Some(byte) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(wrong(format!("has a NUL byte at {byte}: it is no text"), None));
+        return Err(wrong(format!("has a NUL byte at {byte}: it is no text")));
     }
     Ok(plain_line_ends(data::text(path, bytes)?))
 }

@@ -142,7 +142,7 @@ fn is_wanted(source: &Source, name: &str) -> bool {
     let ending = ending(Path::new(name));
     // Files of a kind that cannot be read are refused by name rather than passed over.
     source.format.endings().contains(&&*ending)
-        || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| *end == ending))
+        || (source.format == Format::Folder && UNREADABLE.contains(&&*ending))
 }
 
 /// The ending of a file's name in small letters; of a compressed one that before `.gz`.
@@ -152,27 +152,17 @@ fn ending(path: &Path) -> String {
     plain.extension().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Endings of files that are no text, and how to make text of them.
-const UNREADABLE: &[(&str, &str)] = &[
-    ("pdf", "convert it: pdftotext -layout FILE.pdf"),
-    ("html", "convert it: pandoc --to plain FILE.html"),
-    ("htm", "convert it: pandoc --to plain FILE.htm"),
-    (
-        "parquet",
-        "convert it: duckdb -c \"COPY (FROM 'FILE.parquet') TO 'FILE.jsonl' (FORMAT json)\"",
-    ),
-    ("docx", "save it as text"),
-];
+/// Endings of files that are no text.
+const UNREADABLE: [&str; 5] = ["pdf", "html", "htm", "parquet", "docx"];
 
 fn refuse(path: &Path) -> Result<(), CorpusError> {
     let ending = ending(path);
-    match UNREADABLE.iter().find(|(unreadable, _)| *unreadable == ending) {
-        Some((ending, hint)) => Err(CorpusError::Input {
+    match UNREADABLE.contains(&&*ending) {
+        true => Err(CorpusError::Input {
             path: path.to_owned(),
             problem: format!("cannot be read: text is not extracted from .{ending} files"),
-            hint: Some(hint),
         }),
-        None => Ok(()),
+        false => Ok(()),
     }
 }
 
@@ -189,14 +179,11 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
         } else if kind.is_file() || kind.is_symlink() && is_blob(&path) {
             files.push(path);
         } else {
-            let (problem, hint) = match kind.is_symlink() {
-                true => (
-                    "is a link, and links inside a source are not followed",
-                    "put what it leads to in its place, or give that as a source of its own",
-                ),
-                false => ("is neither a file nor a folder", "take it out of the source's folder"),
+            let problem = match kind.is_symlink() {
+                true => "is a link, and links inside a source are not followed",
+                false => "is neither a file nor a folder",
             };
-            return Err(CorpusError::Input { path, problem: problem.to_owned(), hint: Some(hint) });
+            return Err(CorpusError::Input { path, problem: problem.to_owned() });
         }
     }
     Ok(())
