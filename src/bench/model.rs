@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::environment::Environment;
 use super::workload::Workload;
 use crate::analysis::metrics::over_runs::mean_and_std;
+use crate::analysis::table::{Cell, Table};
 use crate::experiment::plan::{MemberChoice, MemberPlan};
 use crate::model::{Cost, CostModel};
 use crate::ops::{Limits, Precision};
@@ -114,32 +115,28 @@ impl Measurement {
 }
 
 impl ModelReport {
-    /// A table as llama-bench prints it, and above it what it was measured on.
+    /// A table as llama-bench prints it, and below it what it was measured on.
     pub fn markdown(&self) -> String {
         let Subject { name, family, parameters, dtype, quantisation, .. } = &self.model;
-        let mut text = format!(
-            "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation}), seed {}\n{}\n\n",
+        let title = format!(
+            "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation}), seed {}",
             *parameters as f64 / 1e9,
             self.seed,
-            self.environment.describe(),
         );
-        text += "| test | batch | depth | tokens/s | slowest | share of bandwidth | share of matrix rate |\n";
-        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-        for result in &self.results {
-            let spread =
-                result.tokens_per_second_std.map_or(String::new(), |std| format!(" ± {std:.2}"));
-            text += &format!(
-                "| {} | {} | {} | {:.2}{spread} | {:.2} | {:.1} % | {:.1} % |\n",
-                result.test,
-                result.batch,
-                result.depth,
-                result.tokens_per_second,
-                result.tokens_per_second_min,
-                100.0 * result.share_of_bandwidth,
-                100.0 * result.share_of_matrix_rate,
-            );
-        }
-        text
+        let rate = |rate: f64| Cell::Number(rate, 2);
+        let percent = |share: f64| Cell::Number(100.0 * share, 1);
+        Table::of("tests", title, &self.results)
+            .text("test", |one| &one.test)
+            .number("batch", |one| one.batch)
+            .number("depth", |one| one.depth)
+            .number("tokens/s", |one| rate(one.tokens_per_second))
+            .number("±", |one| one.tokens_per_second_std.map(rate))
+            .number("slowest", |one| rate(one.tokens_per_second_min))
+            .number("share of bandwidth, %", |one| percent(one.share_of_bandwidth))
+            .number("share of matrix rate, %", |one| percent(one.share_of_matrix_rate))
+            .note(self.environment.describe())
+            .build()
+            .markdown()
     }
 }
 

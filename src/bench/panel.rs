@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::environment::Environment;
+use crate::analysis::table::{Cell, Table};
 use crate::engine::{EngineStats, Work};
 use crate::experiment::plan::Plan;
 use crate::ops::{Limits, Precision};
@@ -120,11 +121,19 @@ impl WorkFigures {
 }
 
 impl PanelReport {
-    /// Two tables, the panel's and the engines', and above them what it was measured on.
+    /// Two tables, the panel's and the engines', and below them what it was measured on.
     pub fn markdown(&self) -> String {
         let (panel, plan) = (&self.panel, &self.plan);
         let Usage { prompt_tokens, cached_tokens, completion_tokens, forced_tokens } = panel.tokens;
-        let memory = self.environment.peak_memory();
+        let title = format!(
+            "{} on {}, {} text, seed {}, {} in flight, batches of {}",
+            plan.system,
+            plan.dataset.name,
+            plan.decoding.adjective(),
+            plan.seed,
+            plan.engine.max_in_flight,
+            plan.engine.max_batch,
+        );
         let rows = [
             ("questions (errors)", format!("{} ({})", panel.questions, panel.errors)),
             ("calls", panel.calls.to_string()),
@@ -134,49 +143,32 @@ impl PanelReport {
             ("completion tokens (forced)", format!("{completion_tokens} ({forced_tokens})")),
             ("completion tokens a second", format!("{:.1}", panel.completion_tokens_per_second)),
             ("computed tokens a second", format!("{:.1}", panel.computed_tokens_per_second)),
-            ("peak memory", memory),
+            ("peak memory", self.environment.peak_memory()),
         ];
-        let mut text = format!(
-            "{} on {}, {} text, seed {}, {} in flight, batches of {}\n{}\n\n| the panel | |\n| --- | ---: |\n",
-            plan.system,
-            plan.dataset.name,
-            plan.decoding.adjective(),
-            plan.seed,
-            plan.engine.max_in_flight,
-            plan.engine.max_batch,
-            self.environment.describe(),
-        );
-        for (name, figure) in rows {
-            text += &format!("| {name} | {figure} |\n");
-        }
-        text += "\n| engine | pages at peak | preemptions | drafted tokens (accepted) | steps: decode, prefill | busy, s | idle, s | idle a step, µs: decode, prefill | decode: share of bandwidth | \
-            prefill: share of matrix rate |\n";
-        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-        let percent = |share: Option<f64>| {
-            share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
-        };
-        let microseconds =
-            |figure: Option<f64>| figure.map_or("-".to_owned(), |figure| format!("{figure:.0}"));
-        for engine in &self.engines {
-            text += &format!(
-                "| {} | {} of {} | {} | {} ({}) | {}, {} | {:.2} | {:.2} | {}, {} | {} | {} |\n",
-                engine.backbone,
-                engine.pages_peak,
-                engine.pages,
-                engine.preemptions,
-                engine.drafted_tokens,
-                engine.accepted_tokens,
-                engine.decode.steps,
-                engine.prefill.steps,
-                engine.decode.busy_seconds + engine.prefill.busy_seconds,
-                engine.decode.idle_seconds + engine.prefill.idle_seconds,
-                microseconds(engine.decode.idle_us),
-                microseconds(engine.prefill.idle_us),
-                percent(engine.decode.share_of_bandwidth),
-                percent(engine.prefill.share_of_matrix_rate),
-            );
-        }
-        text
+        let panel = Table::of("panel", title, &rows).text("of the panel", |row| row.0);
+        let panel = panel.text("figure", |row| &row.1).build().markdown();
+        let seconds = |seconds: f64| Cell::Number(seconds, 2);
+        let microseconds = |figure: Option<f64>| figure.map(|figure| Cell::Number(figure, 0));
+        let percent = |share: Option<f64>| share.map(|share| Cell::Number(100.0 * share, 1));
+        let engines = Table::of("engines", "Engines", &self.engines)
+            .text("engine", |one| &one.backbone)
+            .number("pages", |one| one.pages)
+            .number("at peak", |one| one.pages_peak)
+            .number("preemptions", |one| one.preemptions as usize)
+            .number("drafted tokens", |one| one.drafted_tokens as usize)
+            .number("accepted", |one| one.accepted_tokens as usize)
+            .number("busy, s", |one| seconds(one.decode.busy_seconds + one.prefill.busy_seconds))
+            .number("idle, s", |one| seconds(one.decode.idle_seconds + one.prefill.idle_seconds))
+            .under("decode")
+            .number("steps", |one| one.decode.steps as usize)
+            .number("idle a step, µs", |one| microseconds(one.decode.idle_us))
+            .number("share of bandwidth, %", |one| percent(one.decode.share_of_bandwidth))
+            .under("prefill")
+            .number("steps", |one| one.prefill.steps as usize)
+            .number("idle a step, µs", |one| microseconds(one.prefill.idle_us))
+            .number("share of matrix rate, %", |one| percent(one.prefill.share_of_matrix_rate))
+            .note(self.environment.describe());
+        format!("{panel}\n{}", engines.build().markdown())
     }
 }
 

@@ -180,27 +180,6 @@ impl Panel {
         [self.settings.max_tokens, call.max_tokens, own].into_iter().flatten().min()
     }
 
-    /// The sampling parameters of a call to a local model.
-    fn local_sampling(&self, call: &Call) -> SamplingChoice {
-        let own = self.members[call.member].sampling;
-        match call.temperature {
-            None => own,
-            temperature => SamplingChoice {
-                temperature,
-                top_p: Some(1.0),
-                top_k: Some(0),
-                min_p: Some(0.0),
-                ..own
-            },
-        }
-    }
-
-    /// The sampling parameters of a call to an endpoint, which may not support turning filters off.
-    fn remote_sampling(&self, call: &Call) -> SamplingChoice {
-        let own = self.members[call.member].sampling;
-        SamplingChoice { temperature: call.temperature.or(own.temperature), ..own }
-    }
-
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
         if let Some(known) = self.recorder.find(&call.key) {
             return Ok(Pending { line: known.clone(), said: None });

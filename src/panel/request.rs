@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::backbone::Backbone;
 use super::responder::{Begun, Responder, Waiting, through_store};
-use super::{Call, DecodingMode, Panel, PanelError};
+use super::{Call, DecodingMode, Panel, PanelError, SamplingChoice};
 use crate::calls::Kept;
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
 use crate::record::SamplingLine;
@@ -101,12 +101,23 @@ impl Panel {
         if room == 0 {
             return Err(PanelError::PromptTooLong { prompt: tokens.len(), context });
         }
+        let own = self.members[call.member].sampling;
+        let sampling = match call.temperature {
+            None => own,
+            temperature => SamplingChoice {
+                temperature,
+                top_p: Some(1.0),
+                top_k: Some(0),
+                min_p: Some(0.0),
+                ..own
+            },
+        };
         let constraint = self
             .grammar(call)
             .map(|grammar| Constraint { grammar, after: backbone.think_end.filter(|_| thinks) });
         Ok(Request {
             tokens,
-            sampling: self.local_sampling(call).over(description.generation.sampling),
+            sampling: sampling.over(description.generation.sampling),
             seed: self.seed(call),
             constraint,
             stop: Stop {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::backbone::Backbone;
 use super::remote::{RemoteModel, RemoteRequest};
-use super::{Call, Panel, PanelError};
+use super::{Call, Panel, PanelError, SamplingChoice};
 use crate::calls::{Kept, Key, Store};
 use crate::digest::sha256;
 use crate::record::SamplingLine;
@@ -64,21 +64,25 @@ impl Responder for Endpoint {
     }
 
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError> {
+        // An endpoint may not support turning filters off.
+        let own = panel.members[call.member].sampling;
+        let sampling =
+            SamplingChoice { temperature: call.temperature.or(own.temperature), ..own };
         let request = RemoteRequest {
             messages: call.messages.clone(),
             image: call.image.clone(),
             max_tokens: panel.limit(call),
             seed: panel.seed(call),
             omit_seed: !panel.settings.sends_seed,
-            sampling: panel.remote_sampling(call),
+            sampling,
             grammar: panel.grammar(call),
             thinking: panel.settings.thinking,
         };
         let sampling = SamplingLine {
-            temperature: request.sampling.temperature,
-            top_k: request.sampling.top_k,
-            top_p: request.sampling.top_p,
-            min_p: request.sampling.min_p,
+            temperature: sampling.temperature,
+            top_k: sampling.top_k,
+            top_p: sampling.top_p,
+            min_p: sampling.min_p,
             repetition_penalty: None,
             max_tokens: request.max_tokens,
             constrained: false,
