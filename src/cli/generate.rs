@@ -112,8 +112,7 @@ impl OneCompletion {
         given.enter()?;
         let checkpoint = self.model.find()?;
         let files = &checkpoint.files;
-        let tokenizer =
-            Arc::new(Tokenizer::load(checkpoint.tokenizer()?)?);
+        let tokenizer = Arc::new(Tokenizer::load(checkpoint.tokenizer()?)?);
         let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
         let config = Config::read(&files.config)?;
         let directory = &checkpoint.directory;

@@ -66,8 +66,7 @@ impl Responder for Endpoint {
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Begun, PanelError> {
         // An endpoint may not support turning filters off.
         let own = panel.members[call.member].sampling;
-        let sampling =
-            SamplingChoice { temperature: call.temperature.or(own.temperature), ..own };
+        let sampling = SamplingChoice { temperature: call.temperature.or(own.temperature), ..own };
         let request = RemoteRequest {
             messages: call.messages.clone(),
             image: call.image.clone(),

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_shapes_are_error() {
+    fn the_usual_shapes_of_errors_are_read() {
         let openai = error(
             r#"{"error": {"message": "Unsupported", "type": "t", "param": "response_format.type", "code": "c"}}"#,
         );

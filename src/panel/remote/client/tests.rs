@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::key::WARDROUND_API_KEY;
-use super::super::{Address, ApiKey, PanelError, RemoteModel, RemoteOptions, RemoteRequest};
+use super::super::{Address, ApiKey, RemoteModel, RemoteOptions, RemoteRequest};
 use super::MESSAGE_CHARS;
 use super::fake_server::{Act, ok, play, said, status};
 use crate::calls::Kept;
