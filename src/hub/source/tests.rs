@@ -176,7 +176,9 @@ fn a_directory_is_used_as_it_is() {
     let snapshot = lay_out(folder.path(), "org/name", COMMIT, false);
     let options = offline(folder.path());
     let found = resolve(snapshot.to_str().unwrap(), &options).unwrap();
-    assert_eq!((found.name.as_str(), found.repository, found.revision), (COMMIT, None, None));
+    // Where it lies says where it is from.
+    let origin = (found.repository.as_deref(), found.revision.as_deref());
+    assert_eq!((found.name.as_str(), origin), (COMMIT, (Some("org/name"), Some(COMMIT))));
     fs_err::remove_file(snapshot.join("tokenizer.json")).unwrap();
     let without = resolve(snapshot.to_str().unwrap(), &options).unwrap();
     assert!(without.tokenizer().unwrap_err().to_string().contains("tokenizer.json"));
