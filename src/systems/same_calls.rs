@@ -62,7 +62,7 @@ const AGREED: [&str; 4] = [
 ];
 
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 20] = [
+const SETTINGS: [&str; 19] = [
     "shots=0",
     "shots=1",
     "shots=5",
@@ -79,19 +79,19 @@ const SETTINGS: [&str; 20] = [
     "examples=pubmedqa",
     "prompt=2",
     "evidence=off",
-    "candidate=asked",
     "max_tokens=77",
     "record_chars=100",
     "by=debate",
 ];
 
 /// Settings without effect that systems had when their hashes were made, beside `reask`, which every one had.
-const GONE: [(&str, &str, &str); 9] = [
+const GONE: [(&str, &str, &str); 10] = [
     ("zero-shot", "examples", "\"by-options\""),
     ("cot", "examples", "\"by-options\""),
     ("self-consistency", "examples", "\"by-options\""),
     ("cot-sc", "examples", "\"by-options\""),
     ("ikim", "clusters", "\"off\""),
+    ("ikim", "candidate", "\"position\""),
     ("knowlab-reason", "members", "1"),
     ("medifact", "members", "1"),
     ("medprompt", "members", "1"),

@@ -36,6 +36,16 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     Vote { answer: winner.to_owned(), tie, team_confidence }
 }
 
+/// The most common value, the first of several; how often it is there, and whether another one is as often.
+pub fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize, bool)> {
+    let count = |value: &T| values.iter().filter(|one| *one == value).count();
+    let counts = values.iter().map(|value| (*value, count(value)));
+    let (first, most) =
+        counts.clone().reduce(|best, one| if one.1 > best.1 { one } else { best })?;
+    let is_tied = counts.into_iter().any(|(value, count)| count == most && value != first);
+    Some((first, most, is_tied))
+}
+
 /// Whether all gave the same letter; empty answers do not agree.
 pub fn consensus(answers: &[&str]) -> bool {
     let first = answers.first().filter(|first| !first.is_empty());

@@ -5,9 +5,10 @@ use crate::prompts::PromptSet;
 use crate::systems::settings::spelling;
 
 /// The sums of folders of prompts, some of which are gone or had not come yet; the others are as they were.
-const PROMPTS: [(&str, &str); 6] = [
+const PROMPTS: [(&str, &str); 7] = [
     ("medmad", "34bf74db818f77bae43e881c45ebfc655c4432d51b103d60a53a669bace20654"),
     ("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112"),
+    ("mediqa_corr", "500950ffb4480d07460e2ed410b5f7078d676281f97a342fb142c4f327f41199"),
     ("medagents", "89a89c11bde3767b9e80a92603f383c40c51bcc7a14de23da649c366b5d61131"),
     ("mdagents", "39963074dea06225e72c83dba734e0137370be42cfb5366644b39461999ee906"),
     ("mdagents", "318b33c821eeb73817932379174dee81912a693df578de56c43b3e69c13ae25e"),
@@ -15,13 +16,14 @@ const PROMPTS: [(&str, &str); 6] = [
 ];
 
 /// Settings by the systems that had them, [`EVERY`] one or one, each with the value that left it without effect.
-const SETTINGS: [(&str, &str, &str); 19] = [
+const SETTINGS: [(&str, &str, &str); 23] = [
     (EVERY, "reask", "off"),
     ("medmad", "evidence", "off"),
     ("medmad", "passages", "5"),
     ("no-debate", "evidence", "off"),
     ("no-debate", "passages", "5"),
     ("ikim", "clusters", "off"),
+    ("ikim", "candidate", "position"),
     ("knowlab-reason", "members", "1"),
     ("medifact", "members", "1"),
     ("medprompt", "members", "1"),
@@ -30,7 +32,10 @@ const SETTINGS: [(&str, &str, &str); 19] = [
     ("mdagents", "max_rounds", "5"),
     ("mdagents", "max_turns", "5"),
     ("mdagents", "temperatures", "paper"),
+    ("mdagents", "truncate_chars", "200"),
     ("reconcile", "form", "harness"),
+    ("reconcile", "truncate_chars", "500"),
+    ("reconcile", "confidence_reading", "clamped"),
     ("base-llm", "release_compat", "off"),
     ("medguards", "release_compat", "off"),
     ("medreflex", "release_compat", "off"),

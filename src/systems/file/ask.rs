@@ -76,9 +76,7 @@ impl Staged {
     /// What is known before anything is asked: a suspected sentence.
     fn begin(&self, item: &Item) -> Transcript {
         let mut transcript = Transcript::default();
-        if let (Item::Note(note), Some(nearest)) = (item, &self.nearest)
-            && self.settings.word("candidate") == "position"
-        {
+        if let (Item::Note(note), Some(nearest)) = (item, &self.nearest) {
             transcript.finding.opinion.sentence_id = Some(nearest.usual(note));
         }
         transcript
@@ -114,7 +112,7 @@ impl Staged {
             return Ok(());
         }
         let asked = self.ask(case, (stage, found.as_ref()), round, transcript)?;
-        transcript.hear(stage, &asked, self.settings.is_compat());
+        transcript.hear(stage, &asked);
         transcript.steps += 1;
         Ok(())
     }
@@ -187,10 +185,7 @@ impl Staged {
         let is_published = self.settings.word("temperatures") != "model";
         let mut calls: Vec<Call> = Vec::new();
         for (member, agent) in agents {
-            let mut messages = self.messages(stage, item, agent, transcript)?;
-            if stage.search {
-                messages = quote(messages, found);
-            }
+            let messages = quote(self.messages(stage, item, agent, transcript)?, found);
             calls.extend((0..samples).map(|sample| {
                 let mut call = case.call(&step, member, agent, messages.clone());
                 call.key.sample = sample;

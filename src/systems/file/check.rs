@@ -135,14 +135,14 @@ impl SystemFile {
             (ReplyKind::Fields, true) => {
                 (&[Reason, Flag, SentenceId, Sentence, Correction], &[Flag, SentenceId, Correction])
             }
-            (ReplyKind::Words, _) | (ReplyKind::Sentence, true) => (&[Is::Text], &[Is::Text]),
+            (ReplyKind::Words, _) => (&[Is::Text], &[Is::Text]),
             _ => (&[], &[]),
         };
         let has = |all: &[Is]| stage.fields.iter().any(|field| all.contains(&field.is));
         let is_wrong = stage.fields.iter().any(|field| !can.contains(&field.is))
             || !needs.is_empty() && !has(needs)
             || stage.reply == ReplyKind::Letter && is_note
-            || matches!(stage.reply, ReplyKind::Medec | ReplyKind::Sentence) && !is_note;
+            || stage.reply == ReplyKind::Medec && !is_note;
         refuse(is_wrong, "reply", "its fields do not make it, or it is of other items")?;
         for (place, field) in stage.fields.iter().enumerate() {
             // Keys that replies are read by without regard to case and the like.

@@ -1,7 +1,7 @@
 //! What a stage's replies are: constrained by a grammar, parsed, and shown to later stages.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::form::{Form, Judgement};
 use super::schema::{FieldOf, Is, ReplyKind, Stage};
@@ -12,8 +12,7 @@ use crate::record::{FinishReason, Flag, Grammar, Parse};
 use crate::systems::base_llm;
 use crate::systems::case::{One, Record};
 use crate::systems::form;
-use crate::systems::mediqa_corr::{Opinion, choice, words, words_grammar};
-use crate::systems::messages::numbers;
+use crate::systems::mediqa_corr::{Opinion, words, words_grammar};
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::{Fields, passage};
 use crate::systems::reading::words::{consents, one_of};
@@ -145,9 +144,6 @@ impl Stage {
             (ReplyKind::Fields, Item::Note(note)) => self.form().grammar(note, decoding),
             (ReplyKind::Medec, Item::Note(note)) => base_llm::grammar(note, decoding),
             (ReplyKind::Words, _) => words_grammar(key, self.most as usize, decoding),
-            (ReplyKind::Sentence, Item::Note(note)) => {
-                form::record(vec![(key, json!({"enum": numbers(note)}))])
-            }
             _ => decoding.passage(),
         }
     }
@@ -173,10 +169,6 @@ impl Stage {
             (ReplyKind::Words, _) => {
                 let words = words(text, finish_reason, key, self.most as usize);
                 as_reply(One::of("words", words), ParsedReply::Words)
-            }
-            (ReplyKind::Sentence, Item::Note(note)) => {
-                let number = choice(text, finish_reason, key, &numbers(note));
-                as_reply(One::of("words", number), ParsedReply::Words)
             }
             _ => as_reply(passage(text), ParsedReply::Passage),
         }

@@ -100,7 +100,7 @@ pub struct Stage {
     pub user: String,
     /// Which exemplars `{examples}` shows.
     pub exemplars: Option<Kinds>,
-    /// Whether those with the right and the wrong sentence most like the suspected one are shown.
+    /// Whether the sentence where most errors are is suspected, and those with the right and the wrong sentence most like it are shown.
     #[serde(default)]
     pub nearest: bool,
     /// How it shows one.
@@ -147,8 +147,6 @@ pub enum When {
     Sentence,
     /// And the last reply named another sentence, or none.
     OtherSentence,
-    /// A sentence is suspected, rightly or not.
-    Suspected,
 }
 
 /// What a reply is.
@@ -162,8 +160,6 @@ pub enum ReplyKind {
     Letter,
     /// Words in one field.
     Words,
-    /// The number of a sentence, which is suspected.
-    Sentence,
     /// Any text.
     Prose,
     /// `CORRECT`, or a sentence's number and the sentence as it should be.

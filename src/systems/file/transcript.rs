@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::reply::ParsedReply;
-use super::schema::{Gives, Is, ReplyKind, Stage, Vote, When};
+use super::schema::{Gives, Is, Stage, Vote, When};
 use crate::panel::Asked;
 use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
@@ -54,7 +54,6 @@ impl Transcript {
                 let answers: Vec<&str> = self.answers.iter().map(String::as_str).collect();
                 !consensus(&answers)
             }
-            When::Suspected => opinion.sentence_id.is_some(),
             When::Error => has_error,
             When::NoError => !has_error,
             When::Sentence => has_error && opinion.sentence_id.is_some(),
@@ -65,7 +64,7 @@ impl Transcript {
     }
 
     /// Takes what a stage's agents said.
-    pub fn hear(&mut self, stage: &Stage, asked: &[Asked<ParsedReply>], is_compat: bool) {
+    pub fn hear(&mut self, stage: &Stage, asked: &[Asked<ParsedReply>]) {
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
         let shown: Vec<String> = asked.iter().map(ParsedReply::shown).collect();
         self.last = agents.iter().cloned().zip(shown.iter().cloned()).collect();
@@ -82,19 +81,11 @@ impl Transcript {
         if let Some(opinions) = opinions {
             self.judge(stage, agents.iter().cloned().zip(opinions).collect());
         }
-        if let [one] = asked
-            && let ParsedReply::Words(said) = &one.value
-        {
-            match stage.reply {
-                ReplyKind::Sentence => {
-                    let number = said.said.first().and_then(|word| word.parse().ok());
-                    self.finding.opinion.sentence_id = number;
-                }
-                _ => self.words.clone_from(&said.said),
-            }
+        if let [Asked { value: ParsedReply::Words(words), .. }] = asked {
+            self.words.clone_from(&words.said);
         }
         if stage.answers() {
-            self.answer(stage, agents, asked, is_compat);
+            self.answer(stage, agents, asked);
         }
     }
 
@@ -143,20 +134,14 @@ impl Transcript {
     }
 
     /// Where none of the answers could be read, the outcome of the stage before stands.
-    fn answer(
-        &mut self,
-        stage: &Stage,
-        agents: Vec<String>,
-        asked: &[Asked<ParsedReply>],
-        is_compat: bool,
-    ) {
+    fn answer(&mut self, stage: &Stage, agents: Vec<String>, asked: &[Asked<ParsedReply>]) {
         let readings = asked.iter().filter_map(|one| match &one.value {
             ParsedReply::Answer(reading) => Some(reading.clone()),
             _ => None,
         });
         let readings: Vec<Reading> = readings.collect();
         let answers: Vec<String> = readings.iter().map(|one| one.answer.clone()).collect();
-        let verdict = verdict(&readings, is_compat);
+        let verdict = verdict(&readings);
         let role = self.stage_of(stage, agents.len());
         self.rounds.push(RoundLine {
             aggregate: verdict.answer.clone(),

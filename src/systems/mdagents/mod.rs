@@ -24,7 +24,7 @@ use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
-use super::settings::{settings, switch, whole};
+use super::settings::{settings, switch};
 use super::vote::{round_line, support};
 use super::{System, Task};
 use crate::diagnosis::Failure;
@@ -42,6 +42,8 @@ const RECRUITER: usize = AGENTS + 1;
 
 /// Experts on an intermediate question.
 const EXPERTS: usize = 5;
+/// Characters of an expert's explanation that the decision's prompt shows.
+const EXPLANATION_CHARS: usize = 200;
 /// Teams on an advanced question, and members of each at most: MedAgentBoard asks for about three.
 const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
@@ -49,9 +51,6 @@ const MEMBERS: usize = 3;
 settings! {
     /// How MDAgents runs.
     pub struct Settings {
-        /// Characters of an expert's explanation that the decision's prompt shows.
-        #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-        pub truncate_chars: usize = 200,
         /// Whether experts are recruited and replies parsed as MedAgentBoard does: examples for the recruiter, all experts, teams and members that it names, an
         /// error where it names no expert; only valid JSON, and its own clean-up of letters.
         #[serde(with = "switch")]
@@ -159,7 +158,7 @@ impl MdAgents {
         let opinions = case.ask_all(calls, self.reader(case))?;
         let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
             let Explained { explanation, answer, .. } = &opinion.value;
-            let explanation = truncate(explanation, self.settings.truncate_chars);
+            let explanation = truncate(explanation, EXPLANATION_CHARS);
             let values =
                 [("role", expert.role.as_str()), ("answer", answer), ("explanation", &explanation)];
             fill(&self.messages.opinion_block, &values)

@@ -15,7 +15,7 @@ use super::config::{self, Slot};
 use super::decoding::Decoding;
 use super::exemplars::Exemplars;
 use super::form;
-use super::messages::{Templates, prompt_files};
+use super::messages::prompt_files;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::consents;
 use super::reading::{harness, text as text_of, without_thinking};
@@ -64,19 +64,13 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let review = match self.mab_compat {
-            true => "medagents/review-dissent",
-            false => "medagents/review",
-        };
-        let review = Templates::new(prompts, review, &["specialty"], &["synthesis"])?;
-        Ok(Box::new(MedAgents { settings: self.clone(), texts: Texts::read(prompts)?, review }))
+        Ok(Box::new(MedAgents { settings: self.clone(), texts: Texts::read(prompts)? }))
     }
 }
 
 struct MedAgents {
     settings: Settings,
     texts: Texts,
-    review: Templates,
 }
 
 prompt_files! {
@@ -85,6 +79,9 @@ prompt_files! {
         analysis: "analysis" ["specialty"] ["question", "options"],
         opinion: "opinion" ["number", "specialty", "explanation", "answer"],
         synthesis: "synthesis" [] ["opinions"],
+        review: "review" ["specialty"] ["synthesis"],
+        /// As MedAgentBoard has it.
+        review_of_dissent: "review-dissent" ["specialty"] ["synthesis"],
         decision: "decision" [] ["question", "options", "synthesis"],
     }
 }
@@ -219,14 +216,17 @@ impl MedAgents {
             fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
         };
         let answer = || Some(form::answer(case.item));
-        let grammar = match self.settings.mab_compat {
-            true => form::either([review(&["yes"], None), review(&["no"], answer())]),
-            false => form::record(review(&["yes", "no"], answer())),
+        let (templates, grammar) = match self.settings.mab_compat {
+            true => {
+                let either = [review(&["yes"], None), review(&["no"], answer())];
+                (&self.texts.review_of_dissent, form::either(either))
+            }
+            false => (&self.texts.review, form::record(review(&["yes", "no"], answer()))),
         };
         let step = Step::new(Stage::Round, round, "review", grammar);
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
-            case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
+            case.call(&step, doctor, doctor_name(doctor), templates.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
             let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "agree");

@@ -14,6 +14,7 @@ use crate::record::{
 };
 use crate::systems::case::{Case, Step};
 use crate::systems::reading::correction::{change, is_cut_off};
+use crate::systems::vote::most;
 use crate::systems::{System, Task};
 
 /// The protocol, with the prompts of a run.
@@ -151,9 +152,8 @@ impl MedGuards {
         let chosen = match source {
             SettledBy::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
-                let shared = majority(&places);
-                let shared = shared.and_then(|one| places.iter().position(|p| *p == Some(one)));
-                shared.or_else(|| places.iter().position(Option::is_some))
+                let shared = majority(places.iter().flatten().copied());
+                shared.and_then(|shared| places.iter().position(|one| *one == Some(shared)))
             }
             SettledBy::Arbitration => Some(2),
             SettledBy::Single | SettledBy::Agreement => Some(0),
@@ -270,19 +270,14 @@ fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
 
 /// The result of a detection: the last agent's, or of a vote the majority's. Without a majority it is the first one that could be read.
 fn verdict(source: SettledBy, said: &[Asked<Said>]) -> Flag {
-    let flags: Vec<Flag> = said.iter().map(flag).collect();
-    let read = |flag: &Flag| flag.is_read().then_some(*flag);
+    let flags = said.iter().map(flag);
     match source {
-        SettledBy::Vote => {
-            let votes: Vec<Option<Flag>> = flags.iter().map(read).collect();
-            majority(&votes).or_else(|| flags.iter().find_map(read)).unwrap_or_default()
-        }
-        _ => flags.last().copied().unwrap_or_default(),
+        SettledBy::Vote => majority(flags.filter(|flag| flag.is_read())).unwrap_or_default(),
+        _ => flags.last().unwrap_or_default(),
     }
 }
 
-/// What at least two of three say; `None`s agree with nobody.
-fn majority<T: PartialEq + Copy>(said: &[Option<T>]) -> Option<T> {
-    let is_shared = |one: &T| said.iter().filter(|other| **other == Some(*one)).count() > 1;
-    said.iter().flatten().copied().find(is_shared)
+/// What at least two of three say, else the first; who said nothing agrees with nobody.
+fn majority<T: PartialEq + Copy>(said: impl Iterator<Item = T>) -> Option<T> {
+    most(&said.collect::<Vec<_>>()).map(|(said, ..)| said)
 }

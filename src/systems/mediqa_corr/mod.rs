@@ -4,7 +4,7 @@ mod votes;
 mod words;
 
 pub use self::votes::{apart, together};
-pub use self::words::{choice, words};
+pub use self::words::words;
 use super::case::Case;
 use super::decoding::Decoding;
 use super::form;

@@ -2,13 +2,7 @@
 
 use super::Opinion;
 use crate::record;
-
-/// The most common value, the first of several, with its count; `None` of nothing.
-fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize)> {
-    let count = |value: &T| values.iter().filter(|one| *one == value).count();
-    let counts = values.iter().map(|value| (*value, count(value)));
-    counts.reduce(|best, one| if one.1 > best.1 { one } else { best })
-}
+use crate::systems::vote::most;
 
 /// Votes as knowlab_AIMed's code does: on a tie the flag is 0, and so is the sentence's number.
 pub fn apart(said: &[&Opinion]) -> Opinion {
@@ -17,10 +11,10 @@ pub fn apart(said: &[&Opinion]) -> Opinion {
     // −1 where there is none.
     let ids: Vec<Option<usize>> = read.iter().map(|one| one.sentence_id).collect();
     let is_tied = |most: usize, all: usize| 2 * most <= all;
-    let Some((flag, votes)) = most(&flags) else { return Opinion::default() };
+    let Some((flag, votes, _)) = most(&flags) else { return Opinion::default() };
     let has_error = flag.has_error() && !is_tied(votes, flags.len());
     let flag = record::Flag::on(flag.basis(), Some(has_error));
-    let sentence_id = most(&ids).and_then(|(id, votes)| match is_tied(votes, ids.len()) {
+    let sentence_id = most(&ids).and_then(|(id, votes, _)| match is_tied(votes, ids.len()) {
         true => Some(0),
         false => id,
     });
@@ -35,7 +29,7 @@ pub fn apart(said: &[&Opinion]) -> Opinion {
 pub fn together(said: &[&Opinion]) -> Opinion {
     let read: Vec<&&Opinion> = said.iter().filter(|one| one.flag.is_read()).collect();
     let pairs: Vec<_> = read.iter().map(|one| (one.flag, one.sentence_id)).collect();
-    let Some((pair, _)) = most(&pairs) else { return Opinion::default() };
+    let Some((pair, ..)) = most(&pairs) else { return Opinion::default() };
     let same = read.iter().filter(|one| (one.flag, one.sentence_id) == pair);
     let correction = same.filter_map(|one| one.correction.clone()).next();
     Opinion { flag: pair.0, sentence_id: pair.1, correction }

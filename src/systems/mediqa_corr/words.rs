@@ -1,4 +1,4 @@
-//! Parses the few words that a stage asks for (a keyword, specialties, one of several choices): in a JSON field, a list, or alone.
+//! Parses the few words that a stage asks for (a keyword, specialties): in a JSON field, a list, or alone.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::reading;
 use crate::systems::reading::correction::without_number;
 use crate::systems::reading::reply::Fields;
-use crate::systems::reading::words::{list_items, named_item, one_of, parts};
+use crate::systems::reading::words::{list_items, named_item, parts};
 
 /// Parses words of the field `key`, `most` of them at most: of an object, a labelled line, a list, or a text of nothing else.
 pub fn words(
@@ -64,19 +64,4 @@ fn unkeyed(text: &str, most: usize) -> Vec<String> {
     let quoted: Vec<String> =
         line.split(['"', '“', '”']).skip(1).step_by(2).map(str::to_owned).collect();
     if quoted.len() == 1 || !quoted.is_empty() && most > 1 { quoted } else { vec![line.to_owned()] }
-}
-
-/// Parses one of `choices` of the field `key`, in lower case: the first word, else the only choice that is named.
-pub fn choice(
-    text: &str,
-    finish_reason: FinishReason,
-    key: &str,
-    choices: &[String],
-) -> (Vec<String>, Parse) {
-    let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
-    let (mut said, parse) = words(text, finish_reason, key, 1);
-    let line = said.pop().filter(|line| !line.starts_with('-')).unwrap_or_default();
-    said.extend(one_of(&line, &choices).map(str::to_lowercase));
-    let parse = parse.if_read(!said.is_empty());
-    (said, parse)
 }

@@ -13,7 +13,6 @@ use crate::data::{Choice, Note};
 use crate::record::{FinishReason, Language, Parse};
 use crate::systems::file::Stage;
 use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
-use crate::systems::mediqa_corr::choice;
 use crate::systems::medreflex::{self, step::Action};
 use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
 use crate::systems::table::SystemEntry;
@@ -110,11 +109,6 @@ impl<'a> Asked<'a> {
         let (found, parse) = mediqa_corr::words(self.text, self.finish, key, most);
         list(found, parse)
     }
-
-    fn choice(&self, key: &str, choices: &[String]) -> Value {
-        let (found, _) = choice(self.text, self.finish, key, choices);
-        json!(found.first().map(|word| word.to_uppercase()))
-    }
 }
 
 fn judgement(flag: Option<bool>, sentence: Option<usize>, correction: Option<&str>) -> Value {
@@ -191,10 +185,6 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "conclusion" => answered(&asked.reply("answer").answer(options).0),
         "opinion" => answered(&asked.reply("answer").answer(options).0),
         "option" => answered(&of_text(super::without_thinking(text).trim(), options).0),
-        "choice" => {
-            let letters: Vec<String> = options.iter().map(|one| one.letter.to_string()).collect();
-            json!({"answer": asked.choice("answer", &letters)})
-        }
         "review" => {
             let reply = asked.reply("agree");
             let spoken = super::without_thinking(text);
@@ -251,10 +241,6 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "without-a-flag" => asked.form(&of_keys(WITHOUT_A_FLAG)),
         "flag-alone" => asked.form(&of_keys(FLAG_ALONE)),
         "number-alone" => asked.form(&of_keys(NUMBER_ALONE)),
-        "candidate" => {
-            let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
-            one(asked.choice("sentence_id", &ids).as_str().map(str::to_owned))
-        }
         "span" => asked.words("span", 1),
         "keyword" => asked.words("keyword", 1),
         "entity" => asked.words("entity", 1),

@@ -12,7 +12,7 @@ use super::config::{self, Slot};
 use super::decoding::Decoding;
 use super::exemplars::Exemplars;
 use super::form;
-use super::messages::{Templates, truncate};
+use super::messages::{prompt_files, truncate};
 use super::reading::confidence::ConfidenceReading;
 use super::reading::reply::Fields;
 use super::reading::{harness, number};
@@ -22,7 +22,7 @@ use super::{System, Task};
 use crate::data::Choice;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::{PromptError, PromptSet, fill};
+use crate::prompts::{PromptSet, fill};
 use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 #[cfg(test)]
@@ -30,6 +30,8 @@ mod tests;
 
 /// The number of agents.
 const AGENTS: usize = 3;
+/// Characters of an explanation that the other agents' prompts show.
+const EXPLANATION_CHARS: usize = 500;
 
 settings! {
     /// How ReConcile runs.
@@ -37,11 +39,6 @@ settings! {
         /// Discussion rounds at most; one always runs.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub max_rounds: u32 = 3,
-        /// Characters of an explanation that the other agents' prompts show.
-        #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
-        pub truncate_chars: usize = 500,
-        /// How a confidence is read that is no number from 0 to 1; MedAgentBoard clamps.
-        pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
         /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, the answers of the last
         /// round are then called those of other experts, though one's own is among them.
         #[serde(with = "switch")]
@@ -59,16 +56,24 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(Reconcile::new(self, prompts)?))
+        Ok(Box::new(Reconcile { settings: self.clone(), texts: Texts::read(prompts)? }))
     }
 }
 
 struct Reconcile {
     settings: Settings,
-    initial: Templates,
-    discussion: Templates,
-    /// The agents with one answer, as prompts show them.
-    group: String,
+    texts: Texts,
+}
+
+prompt_files! {
+    struct Texts in "reconcile" {
+        initial: "initial" [] ["question", "options"],
+        discussion: "discussion" [] ["question", "options", "groups"],
+        /// As MedAgentBoard has it.
+        discussion_of_others: "discussion-of-others" [] ["question", "options", "groups"],
+        /// The agents with one answer, as prompts show them.
+        group: "group" ["answer", "supporters", "confidence", "explanations"],
+    }
 }
 
 /// An agent's parsed reply.
@@ -100,12 +105,16 @@ impl Record for Opinion {
 impl System for Reconcile {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?.as_written(self.settings.mab_compat);
-        let first = self.initial.fill_question(case.item, &[]);
+        let discussion = match self.settings.mab_compat {
+            true => &self.texts.discussion_of_others,
+            false => &self.texts.discussion,
+        };
+        let first = self.texts.initial.fill_question(case.item, &[]);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_of(&case, 0, &opinions, String::new())];
         for round in 1..=self.settings.max_rounds {
             let groups = self.groups(&opinions);
-            let messages = self.discussion.fill_question(case.item, &[("groups", &groups)]);
+            let messages = discussion.fill_question(case.item, &[("groups", &groups)]);
             opinions = self.ask(&case, round, messages)?;
             rounds.push(round_of(&case, round, &opinions, groups));
             if agree(&opinions) {
@@ -115,7 +124,7 @@ impl System for Reconcile {
         let (_, vote) = weighted_vote(&opinions);
         let supporting = opinions.iter().filter(|opinion| opinion.key() == vote.answer);
         let reasons: Vec<String> = supporting
-            .map(|opinion| truncate(&opinion.reasoning, self.settings.truncate_chars))
+            .map(|opinion| truncate(&opinion.reasoning, EXPLANATION_CHARS))
             .filter(|reason| !reason.is_empty())
             .collect();
         let verdict = Verdict {
@@ -129,21 +138,6 @@ impl System for Reconcile {
 }
 
 impl Reconcile {
-    fn new(settings: &Settings, prompts: &PromptSet) -> Result<Reconcile, PromptError> {
-        let discussion = match settings.mab_compat {
-            true => "reconcile/discussion-of-others",
-            false => "reconcile/discussion",
-        };
-        let discussed = ["question", "options", "groups"];
-        let group = ["answer", "supporters", "confidence", "explanations"];
-        Ok(Reconcile {
-            settings: settings.clone(),
-            initial: Templates::new(prompts, "reconcile/initial", &[], &["question", "options"])?,
-            discussion: Templates::new(prompts, discussion, &[], &discussed)?,
-            group: prompts.get("reconcile/group", &group)?,
-        })
-    }
-
     fn ask(
         &self,
         case: &Case<'_>,
@@ -164,7 +158,7 @@ impl Reconcile {
             case.agents().map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let asked = case.ask_all(calls, |text, finish_reason| {
             let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "answer");
-            read(&reply, &case.item.options, &self.settings)
+            read(&reply, &case.item.options, self.settings.mab_compat)
         })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
@@ -188,7 +182,7 @@ impl Reconcile {
         let answer = if letter.is_empty() { "none" } else { letter };
         let explanations: Vec<String> = supporters
             .iter()
-            .map(|one| format!("- {}", truncate(&one.reasoning, self.settings.truncate_chars)))
+            .map(|one| format!("- {}", truncate(&one.reasoning, EXPLANATION_CHARS)))
             .collect();
         let values = [
             ("answer", answer),
@@ -196,13 +190,13 @@ impl Reconcile {
             ("confidence", &format!("{:.2}", sum / supporters.len() as f64)),
             ("explanations", &explanations.join("\n")),
         ];
-        fill(&self.group, &values)
+        fill(&self.texts.group, &values)
     }
 }
 
-fn read(reply: &Fields, options: &[Choice], settings: &Settings) -> (Opinion, Parse) {
+fn read(reply: &Fields, options: &[Choice], mab_compat: bool) -> (Opinion, Parse) {
     let stated = reply.get("confidence");
-    let (answer, parse, confidence, written) = match settings.mab_compat {
+    let (answer, parse, confidence, written) = match mab_compat {
         true => {
             let answer = harness::exact_letter(reply.written().trim(), options);
             let parse = reply.parse.if_read(!answer.is_empty());
@@ -210,7 +204,7 @@ fn read(reply: &Fields, options: &[Choice], settings: &Settings) -> (Opinion, Pa
         }
         false => {
             let (answer, parse) = reply.answer(options);
-            (answer, parse, reply.confidence(settings.confidence_reading), None)
+            (answer, parse, reply.confidence(ConfidenceReading::Clamped), None)
         }
     };
     let parse = match parse {

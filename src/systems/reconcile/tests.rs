@@ -192,8 +192,8 @@ fn empty_answers_do_not_stand_against_consensus() {
 
 #[test]
 fn answers_are_grouped_by_letter_in_the_order_they_came() {
-    let settings = Settings { truncate_chars: 6, ..Settings::default() };
-    let table = Reconcile::new(&settings, &PromptSet::embedded()).unwrap();
+    let texts = Texts::read(&PromptSet::embedded()).unwrap();
+    let table = Reconcile { settings: Settings::default(), texts };
     let opinion = |answer: &str, confidence, reasoning: &str| Opinion {
         answer: answer.into(),
         confidence,
@@ -210,14 +210,14 @@ Answer: C
 Supporters: 2
 Average confidence: 0.78
 Explanations:
-- fever …
+- fever and chills
 - rash
 
 Answer: none
 Supporters: 1
 Average confidence: 0.00
 Explanations:
-- {answe…";
+- {answer}";
     assert_eq!(groups, expected);
 }
 

@@ -51,9 +51,9 @@ impl Record for Reading {
 }
 
 impl Reading {
-    /// What MedAgentBoard counts.
-    pub fn written(&self) -> &str {
-        self.written.as_deref().unwrap_or_default()
+    /// What is counted: as MedAgentBoard reads, the answer as written, even an empty one; else the letter, where there is one.
+    pub fn counted(&self) -> Option<&str> {
+        self.written.as_deref().or(Some(self.answer.as_str()).filter(|answer| !answer.is_empty()))
     }
 }
 
@@ -70,7 +70,7 @@ pub fn parse(
         None => read_letter(completion, finish_reason, options),
     };
     if letter.mab_compat {
-        let written = reading.written();
+        let written = reading.written.as_deref().unwrap_or_default();
         let written = if letter.is_trimmed { written.trim() } else { written };
         reading.answer = harness_letter(written, options.iter().map(|option| option.letter));
     } else {

@@ -10,27 +10,23 @@ const WRONG: &str =
 
 #[test]
 fn the_candidate_is_judged_beside_the_nearest_right_and_wrong_sentence() {
-    let config = SystemConfig::parse("ikim", &["choice=tfidf", "candidate=asked"]).unwrap();
-    let script = Script::new(|key, _| match key.purpose.as_str() {
-        "candidate" => r#"{"sentence_id": "1"}"#.to_owned(),
-        _ => WRONG.to_owned(),
-    });
-    let (line, calls) = check(&config, &note(), script);
-    assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+    let config = SystemConfig::parse("ikim", &["choice=tfidf"]).unwrap();
+    let (line, calls) = check(&config, &note(), Script::new(|_, _| WRONG.to_owned()));
+    assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(2), 1));
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
-    let messages = &calls[1].messages;
+    let messages = &calls[0].messages;
     let roles: Vec<&str> = messages.iter().map(|one| one.role.as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user", "assistant", "user"]);
     assert!(messages[2].content.contains("Is correct: Yes\nCorrected sentence: NA"));
-    assert!(messages[3].content.contains("Beta blockers were given for asthma."));
-    assert!(messages[5].content.contains("Beta blockers were given for the attack."));
+    assert!(messages[3].content.contains("Aspirin was given for malaria."));
+    assert!(messages[5].content.contains("She went home."));
     let unread = Script::new(|_, _| "hm".to_owned());
     let (line, calls) = check(&config, &note(), unread);
     assert_eq!((line.flag.said(), calls.len()), (None, 1));
 }
 
 #[test]
-fn without_a_question_the_candidate_stands_where_most_errors_do() {
+fn the_candidate_stands_where_most_errors_do() {
     let config = SystemConfig::parse("ikim", &["choice=tfidf"]).unwrap();
     let right = "Reasoning: yes\nIs correct: Yes\nCorrected sentence: NA";
     let (line, calls) = check(&config, &note(), Script::new(move |_, _| right.to_owned()));
