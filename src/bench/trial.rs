@@ -41,7 +41,7 @@ impl<B: Backend> Trial<B> {
             positions,
         };
         Ok(Trial {
-            pages: ops.pages(config.page_shape(), decoder.precision().kv, sequences * each)?,
+            pages: ops.pages(config.page_shape(), decoder.precision.kv, sequences * each)?,
             tables: (0..sequences)
                 .map(|sequence| (sequence * each..(sequence + 1) * each).map(|page| page as u32))
                 .map(Iterator::collect)

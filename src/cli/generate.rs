@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::inspect::{ModelFlags, read_messages, read_text};
 use super::logprobs::Logprobs;
-use crate::chat::ChatTemplate;
+use crate::chat::{ChatTemplate, Message};
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
@@ -22,7 +22,6 @@ use crate::ops::PAGE;
 use crate::outside;
 use crate::panel::memory::expect_room_for;
 use crate::panel::{PanelError, SamplingChoice};
-use crate::record::Message;
 use crate::tokenizer::Tokenizer;
 
 // A completion, unless the verb below it is asked for.

@@ -6,10 +6,10 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::options::HubFlags;
+use crate::chat::Message;
 use crate::cli::exit::Failure;
 use crate::hub::{Checkpoint, resolve};
 use crate::outside;
-use crate::record::Message;
 
 #[derive(Debug, Args)]
 pub struct ModelFlags {

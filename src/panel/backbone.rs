@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::PanelError;
 use crate::calls::Store;
-use crate::chat::ChatTemplate;
+use crate::chat::{self, ChatTemplate};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
@@ -90,7 +90,8 @@ impl Description {
     /// # Errors
     /// When the template refuses the messages, or the text cannot be tokenised.
     pub fn tokenise(&self, messages: &[Message], thinking: bool) -> Result<Vec<u32>, PanelError> {
-        Ok(self.chat.prompt(&self.tokenizer, messages, thinking)?.tokens)
+        let messages: Vec<chat::Message> = messages.iter().map(Into::into).collect();
+        Ok(self.chat.prompt(&self.tokenizer, &messages, thinking)?.tokens)
     }
 
     /// See [`Backbone::identity`].

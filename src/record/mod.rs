@@ -8,6 +8,7 @@ mod flag;
 mod flip;
 mod item;
 mod language;
+mod message;
 mod note;
 mod reply;
 mod schema;
@@ -21,6 +22,7 @@ pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use flip::{Cause, Flip};
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;
+pub use message::{Message, Part, SearchPlace};
 pub use note::{
     DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, SettledBy,
 };
@@ -29,6 +31,5 @@ pub use schema::{SCHEMA, Schema};
 pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes, SourceCounts};
 pub use trajectory::{EvidenceLine, Trajectory, TurnLine};
 
-// What a model is given and gives back is the engine's.
-pub use crate::chat::{Message, Part, SearchPlace};
+// What a model gives back is the engine's.
 pub use crate::engine::{FinishReason, Grammar, Usage};

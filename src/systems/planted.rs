@@ -5,11 +5,10 @@ use std::path::Path;
 use super::SystemConfig;
 use super::scripted::{note, question, work};
 use super::table::SYSTEMS;
-use crate::chat::{ChatTemplate, Prompt};
+use crate::chat::{ChatTemplate, Message, Prompt};
 use crate::data::{Item, ItemKind};
 use crate::model::Family;
 use crate::panel::scripted::Script;
-use crate::record::Message;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -82,7 +81,8 @@ impl Model {
                 assert!(asked.any(|message| message.content.contains(&plant)), "{}", entry.name);
                 for call in calls {
                     let place = format!("{}, {}, {}", entry.name, call.agent, call.purpose);
-                    self.check(&call.messages, plants, &place);
+                    let messages: Vec<Message> = call.messages.iter().map(Into::into).collect();
+                    self.check(&messages, plants, &place);
                 }
             }
         }

@@ -239,7 +239,7 @@ pub fn logits_of<B: Backend>(
     let count = tokens.len().div_ceil(PAGE);
     // Not in order: a page's place is no part of the result.
     let table: Vec<u32> = (0..count as u32).rev().collect();
-    let mut pages = ops.pages(config.page_shape(), decoder.precision().kv, count).unwrap();
+    let mut pages = ops.pages(config.page_shape(), decoder.precision.kv, count).unwrap();
     let limits = StepLimits { rows: step, logit_rows: step, positions: tokens.len() };
     let mut scratch = Scratch::new(ops, config, limits).unwrap();
     let mut all = Vec::new();

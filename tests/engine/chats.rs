@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use wardround::chat::ChatTemplate;
+use wardround::chat::{ChatTemplate, Message};
 use wardround::model::Family;
-use wardround::record::Message;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use wardround::chat::ChatTemplate;
+use wardround::chat::{ChatTemplate, Message};
 use wardround::model::{Config, Family};
-use wardround::record::{Grammar, Message};
+use wardround::record::Grammar;
 use wardround::tokenizer::Tokenizer;
 
 use crate::common::synthetic;

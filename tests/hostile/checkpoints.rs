@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wardround::chat::ChatTemplate;
+use wardround::chat::{ChatTemplate, Message};
 use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker};
 use wardround::generation::Generation;
 use wardround::hub::CheckpointFiles;
@@ -10,7 +10,6 @@ use wardround::hub::gguf::Import;
 use wardround::model::{Config, Family, WantedType};
 use wardround::ops::checkpoint::Checkpoint;
 use wardround::ops::{Cpu, Device};
-use wardround::record::Message;
 use wardround::scorers::Bleurt;
 use wardround::tokenizer::Tokenizer;
 

@@ -9,18 +9,17 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::files::Found;
 use self::jinja::{Compiled, Problem};
-pub use self::message::{Message, Part, SearchPlace};
 use crate::ceiling::CeilingError;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 
 mod files;
 mod jinja;
-mod message;
 
 /// A compiled chat template.
 #[derive(Debug)]
@@ -33,6 +32,15 @@ pub struct ChatTemplate {
     pub source: String,
     /// Over the template's text.
     pub sha256: String,
+}
+
+/// One message of a chat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Such as `system`, `user`, `assistant`.
+    pub role: String,
+    /// Its text.
+    pub content: String,
 }
 
 /// A chat as a model is given it.
@@ -85,6 +93,13 @@ impl Diagnosis for ChatError {
             }
             _ => None,
         }
+    }
+}
+
+impl Message {
+    /// What somebody of this role says.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
+        Message { role: role.into(), content: content.into() }
     }
 }
 
@@ -256,7 +271,7 @@ fn marks(text: &str, sign: char) -> HashSet<usize> {
 /// The message behind `mask`, but for the tags of an assistant's thinking. A role stays what templates compare it with, unless
 /// it is no word: then a control token could be written in it.
 fn cover(message: &Message, mask: &Mask) -> Message {
-    let Message { role, content, .. } = message;
+    let Message { role, content } = message;
     let [_, close] = THINKING;
     let end = content.rfind(close).filter(|_| role == "assistant");
     let (thinking, said) = content.split_at(end.map_or(0, |at| at + close.len()));

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
 use super::fields::{Fields, TextOrList, agreed, asks_for_nothing, parse, take, unknown, within};
-use crate::record::Message;
+use crate::chat::Message;
 use crate::serve::error::{ApiError, Code};
 
 #[derive(Debug, Deserialize)]

@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use wardround::chat::ChatTemplate;
+use wardround::chat::{ChatTemplate, Message};
 use wardround::engine::{Constraint, Grammar, Request, Sampling};
 use wardround::model::{WantedPrecision, WantedType};
 use wardround::ops::Cpu;
-use wardround::record::Message;
 
 use super::{golden, real_model};
 use crate::{common, formats};

@@ -79,7 +79,7 @@ fn trap_03_activations_beyond_f16_stay_numbers() {
     assert!("f16".parse::<WantedType>().is_err());
     let stored_as_f16 = common::goldens().join("models/llama-rope-parameters");
     let decoder = common::load(&stored_as_f16, WantedType::Auto);
-    assert_eq!(decoder.precision().stored, StoredType::F32);
+    assert_eq!(decoder.precision.stored, StoredType::F32);
 }
 
 #[test]

@@ -12,13 +12,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
-use wardround::chat::ChatTemplate;
+use wardround::chat::{ChatTemplate, Message};
 use wardround::engine::{FinishReason, Request};
 use wardround::hub::{Checkpoint, CheckpointFiles};
 use wardround::model::{Config, Family, WantedPrecision, WantedType};
 use wardround::ops::{Cpu, Device, Machine};
 use wardround::panel::backbone::Description;
-use wardround::record::Message;
 use wardround::tokenizer::Tokenizer;
 
 use crate::common::golden::{self, Golden};

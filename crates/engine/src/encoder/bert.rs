@@ -1,6 +1,6 @@
 //! BERT behind an encoder or a reranker: its config, its tensors by name, and whole texts through it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_nn::VarBuilder;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::folder::{CONFIG, Folder};
 use super::steps::{Packed, Size, Take, steps};
 use super::tokens::Sequence;
 use super::{EncoderError, EncoderOptions};
-use crate::model::{Bert, BertConfig, BertScratch, Tensors};
+use crate::model::{Bert, BertConfig, BertScratch};
 use crate::ops::{Device, EncoderBackend, Precision};
 
 /// A loaded model, on whatever machine.
@@ -32,7 +32,7 @@ pub(super) fn load(
     folder: &Folder,
     config: BertConfig,
     options: &EncoderOptions,
-) -> Result<Box<dyn Network>, EncoderError> {
+) -> Result<Arc<dyn Network>, EncoderError> {
     let precision = options.precision();
     match &options.device {
         Device::Cpu(cpu) => load_on(cpu, folder, config, precision),
@@ -46,10 +46,11 @@ fn load_on<B: EncoderBackend>(
     folder: &Folder,
     config: BertConfig,
     precision: Precision,
-) -> Result<Box<dyn Network>, EncoderError> {
-    let bert =
-        folder.weights("bert", |weights| Bert::load(ops, config, &Named(&weights), precision))?;
-    Ok(Box::new(BertNetwork { ops: ops.clone(), bert, spare: Mutex::new(None) }))
+) -> Result<Arc<dyn Network>, EncoderError> {
+    let bert = folder.weights("bert", |weights| {
+        Bert::load(ops, config, &|name, shape| tensor(&weights, name, shape), precision)
+    })?;
+    Ok(Arc::new(BertNetwork { ops: ops.clone(), bert, spare: Mutex::new(None) }))
 }
 
 impl<B: EncoderBackend> Network for BertNetwork<B> {
@@ -96,19 +97,14 @@ fn check_segments(texts: &[Sequence], segments: usize) -> Result<(), EncoderErro
     }
 }
 
-/// The tensors of a pickle or a safetensors file, as f32.
-struct Named<'a>(&'a VarBuilder<'static>);
-
-impl Tensors for Named<'_> {
-    type Error = EncoderError;
-
-    fn read(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncoderError> {
-        Ok(self.0.get(shape, name)?.flatten_all()?.to_vec1()?)
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.contains_tensor(name)
-    }
+/// A tensor of a pickle or a safetensors file, as f32.
+fn tensor(weights: &VarBuilder<'_>, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncoderError> {
+    // TensorFlow's names, which older checkpoints keep.
+    let older = name.replace("LayerNorm.weight", "LayerNorm.gamma");
+    let older = older.replace("LayerNorm.bias", "LayerNorm.beta");
+    let is_older = !weights.contains_tensor(name) && weights.contains_tensor(&older);
+    let name = if is_older { &older } else { name };
+    Ok(weights.get(shape, name)?.flatten_all()?.to_vec1()?)
 }
 
 /// BERT's sizes, checked.
@@ -153,10 +149,9 @@ impl Classifier {
     pub(super) fn read(folder: &Folder, hidden: usize) -> Result<Classifier, EncoderError> {
         folder.weights("", |weights| -> Result<_, EncoderError> {
             let linear = |name: &str, outputs: usize| {
-                let named = Named(&weights);
                 Ok::<_, EncoderError>(Linear {
-                    weight: named.read(&format!("{name}.weight"), &[outputs, hidden])?,
-                    bias: named.read(&format!("{name}.bias"), &[outputs])?,
+                    weight: tensor(&weights, &format!("{name}.weight"), &[outputs, hidden])?,
+                    bias: tensor(&weights, &format!("{name}.bias"), &[outputs])?,
                 })
             };
             Ok(Classifier {

@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::EncoderError;
-use super::card::KnownModel;
+use super::card::EncoderOutput;
 use super::folder::{Folder, TOKENIZER};
 use super::form::Form;
+use super::{EncoderError, EncoderOptions};
 use crate::digest::{digest_files, sha256_file, weights_digest};
-use crate::ops::{Device, Precision, Quantisation};
+use crate::ops::{Quantisation, StoredType};
 
 /// Two models with equal identities give the same bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncoderIdentity {
     /// The card's name, or the folder's.
     pub name: String,
-    /// `cls`, `mean` or `one-logit`.
-    pub output: String,
+    /// How states become a vector or a score.
+    pub output: EncoderOutput,
     /// Whether vectors have length 1.
     pub normalised: bool,
     /// Numbers of a vector.
@@ -30,14 +30,14 @@ pub struct EncoderIdentity {
     pub query_tokens: usize,
     /// The same of documents.
     pub document_tokens: usize,
-    /// How weights are kept: f32 or bf16, and the quantisation.
-    pub dtype: String,
-    /// `none`, `q8_0`, `int8` or `q4_k`.
-    pub quantisation: String,
+    /// How weights are kept.
+    pub dtype: StoredType,
+    /// How matrices were rounded when they were loaded.
+    pub quantisation: Quantisation,
     /// Of q4_k: the largest number of a block's scale. Older versions had 63, and their vectors are not those of today.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_scale: Option<u8>,
-    /// On machines of one kind the bits are equal: [`Device::kind`].
+    /// On machines of one kind the bits are equal: [`crate::ops::Device::kind`].
     pub device_kind: String,
     /// One sum of all weights: [`weights_digest`].
     pub weights_sha256: String,
@@ -48,46 +48,41 @@ pub struct EncoderIdentity {
     pub query_weights_sha256: Option<String>,
 }
 
-/// What is not in the form.
-pub(super) struct Particulars<'a> {
-    pub(super) known: Option<KnownModel>,
-    /// Of a vector, and of a state.
-    pub(super) dims: usize,
-    pub(super) width: usize,
-    pub(super) query_tokens: usize,
-    pub(super) document_tokens: usize,
-    pub(super) precision: Precision,
-    pub(super) device: &'a Device,
-    pub(super) queries: Option<&'a Folder>,
-}
-
 impl EncoderIdentity {
+    /// Of vectors of `dims` numbers, where states have `width`, and of queries and documents that are cut at so many tokens; `queries` is the
+    /// folder of the other model that reads these.
+    ///
     /// # Errors
     /// A file that cannot be read.
-    pub(super) fn of(form: &Form, particulars: &Particulars<'_>) -> Result<Self, EncoderError> {
-        let Particulars { known, dims, precision, device, .. } = *particulars;
+    pub(super) fn of(
+        form: &Form,
+        options: &EncoderOptions,
+        [dims, width]: [usize; 2],
+        [query_tokens, document_tokens]: [usize; 2],
+        queries: Option<&Folder>,
+    ) -> Result<Self, EncoderError> {
         let folder_name = || {
             let path = std::path::absolute(form.folder.path()).unwrap_or_default();
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         };
-        let queries = particulars.queries.map(weights_sha256);
+        let (precision, quantisation) = (options.precision(), options.quantisation);
         Ok(Self {
-            name: known.map_or_else(folder_name, |known| known.name.to_owned()),
-            output: form.card.output.name().to_owned(),
-            normalised: form.card.normalised || dims < particulars.width,
+            name: options.known.map_or_else(folder_name, |known| known.name.to_owned()),
+            output: form.card.output,
+            normalised: form.card.normalised || dims < width,
             dims,
             query: form.card.query.clone(),
             document: form.card.document.clone(),
             pair: form.card.pair,
-            query_tokens: particulars.query_tokens,
-            document_tokens: particulars.document_tokens,
-            dtype: precision.stored.to_string(),
-            quantisation: precision.quantisation.to_string(),
-            largest_scale: (precision.quantisation == Quantisation::Q4K).then_some(u8::MAX),
-            device_kind: device.kind([precision]),
+            query_tokens,
+            document_tokens,
+            dtype: precision.stored,
+            quantisation,
+            largest_scale: (quantisation == Quantisation::Q4K).then_some(u8::MAX),
+            device_kind: options.device.kind([precision]),
             weights_sha256: weights_sha256(&form.folder)?,
             tokenizer_sha256: sha256_file(&form.folder.file(TOKENIZER)?)?,
-            query_weights_sha256: queries.transpose()?,
+            query_weights_sha256: queries.map(weights_sha256).transpose()?,
         })
     }
 }

@@ -19,6 +19,7 @@ mod tokens;
 mod vector;
 
 use std::path::Path;
+use std::sync::Arc;
 
 pub use card::{EncoderCard, EncoderOutput, KnownModel};
 pub use error::EncoderError;
@@ -32,7 +33,6 @@ pub use vector::cut_to;
 use bert::{Network, bert_config, load};
 use folder::{CONFIG, Folder};
 use form::{Form, document_text, query_text};
-use identity::Particulars;
 use tokens::Tokens;
 use vector::pool;
 
@@ -64,9 +64,9 @@ pub struct Encoder {
     identity: EncoderIdentity,
 }
 
-/// A model with its tokenizer; `None`: the model that reads documents.
+/// A model with its tokenizer.
 struct Reader {
-    network: Option<Box<dyn Network>>,
+    network: Arc<dyn Network>,
     tokens: Tokens,
 }
 
@@ -83,7 +83,10 @@ impl Encoder {
             tokens.expect_special(folder).map(|()| tokens)
         };
         let EncoderCard { query_tokens, document_tokens, .. } = form.card;
-        let document_limits = tokens(&form.folder, &config, document_tokens)?;
+        let documents = Reader {
+            tokens: tokens(&form.folder, &config, document_tokens)?,
+            network: load(&form.folder, config.clone(), options)?,
+        };
         let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
         let other = other.transpose()?;
         let queries = match &other {
@@ -95,23 +98,16 @@ impl Encoder {
                     let problem = format!("makes vectors of {own} numbers, not {state_width}");
                     return Err(folder.wrong(CONFIG, problem));
                 }
-                Reader { network: Some(load(folder, config, options)?), tokens }
+                Reader { network: load(folder, config, options)?, tokens }
             }
-            None => Reader { network: None, tokens: tokens(&form.folder, &config, query_tokens)? },
+            None => Reader {
+                network: documents.network.clone(),
+                tokens: tokens(&form.folder, &config, query_tokens)?,
+            },
         };
-        let network = load(&form.folder, config, options)?;
-        let documents = Reader { network: Some(network), tokens: document_limits };
-        let particulars = Particulars {
-            known: options.known,
-            dims,
-            width: state_width,
-            query_tokens: queries.tokens.max_tokens(),
-            document_tokens: documents.tokens.max_tokens(),
-            precision: options.precision(),
-            device: &options.device,
-            queries: other.as_ref(),
-        };
-        let identity = EncoderIdentity::of(&form, &particulars)?;
+        let limits = [queries.tokens.max_tokens(), documents.tokens.max_tokens()];
+        let dims = [dims, state_width];
+        let identity = EncoderIdentity::of(&form, options, dims, limits, other.as_ref())?;
         Ok(Encoder { documents, queries, state_width, card: form.card, identity })
     }
 
@@ -203,12 +199,8 @@ impl Encoder {
     }
 
     fn vectors(&self, reader: &Reader, texts: &[Sequence]) -> Result<Vec<Vec<f32>>, EncoderError> {
-        let network = reader.network.as_ref().or(self.documents.network.as_ref());
-        let Some(network) = network else {
-            return Ok(Vec::new());
-        };
         let (width, output) = (self.state_width, self.card.output);
-        let states = network.run(texts, &|states| pool(states, width, output))?;
+        let states = reader.network.run(texts, &|states| pool(states, width, output))?;
         let EncoderIdentity { dims, normalised, .. } = self.identity;
         let finish = |vector: &Vec<f64>| cut_to(vector, dims, normalised);
         expect_finite(states.iter().map(finish).collect())

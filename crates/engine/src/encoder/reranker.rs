@@ -1,16 +1,17 @@
 //! How well documents answer a query: one score a pair, the logit of a classifier.
 
+use std::sync::Arc;
+
 use super::bert::{Classifier, Network, bert_config, load};
 use super::card::{EncoderCard, EncoderOutput};
 use super::form::{Form, document_text, query_text};
-use super::identity::Particulars;
 use super::tokens::{Sequence, Tokens};
 use super::vector::pool;
 use super::{EncoderError, EncoderIdentity, EncoderOptions, Pair, expect_finite};
 
 /// A reranker. Its scores do not depend on the pairs beside them.
 pub struct Reranker {
-    network: Box<dyn Network>,
+    network: Arc<dyn Network>,
     classifier: Classifier,
     /// Numbers of a state.
     width: usize,
@@ -38,17 +39,7 @@ impl Reranker {
         let form = Form::read(&options.directory, options.known)?;
         let positions = bert_config(&form.folder)?.max_position_embeddings;
         let limit = Form::cut_at(form.card.document_tokens, options.max_tokens, positions);
-        let particulars = Particulars {
-            known: options.known,
-            dims: 1,
-            width: 1,
-            query_tokens: limit,
-            document_tokens: limit,
-            precision: options.precision(),
-            device: &options.device,
-            queries: None,
-        };
-        EncoderIdentity::of(&form, &particulars)
+        EncoderIdentity::of(&form, options, [1, 1], [limit, limit], None)
     }
 
     /// Of each pair a logit: higher is better.

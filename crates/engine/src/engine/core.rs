@@ -39,13 +39,6 @@ pub enum Message {
     Snapshot(OnSnapshot),
 }
 
-/// What became of a sequence's draw.
-struct Appended {
-    forced_tokens: usize,
-    /// Where it goes on in the same step.
-    next: Option<Head>,
-}
-
 /// Takes a snapshot, on the engine's thread: it must return at once and never panic.
 pub type OnSnapshot = Box<dyn FnOnce(EngineSnapshot) + Send>;
 
@@ -62,7 +55,7 @@ impl<B: Backend> Core<B> {
             scheduler: Scheduler::new(options),
             present: tokenizer.present(vocab_size),
             name: name.to_owned(),
-            costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
+            costs: CostModel::new(&decoder.config, decoder.precision, B::MACHINE),
             stats: EngineStats { pages: options.pages, ..EngineStats::default() },
             runner: Runner::new(decoder, ops.clone(), options)?,
             tokenizer,
@@ -170,7 +163,7 @@ impl<B: Backend> Core<B> {
     fn add(&mut self, mut sequence: Sequence) {
         if sequence.ended.is_none() {
             sequence.ended = force(&mut sequence, &self.tokenizer);
-            self.stats.forced_tokens += sequence.forced_tokens as u64;
+            self.stats.forced_tokens += sequence.usage.forced_tokens as u64;
         }
         match sequence.done() {
             Some(reason) => sequence.finish(reason),
@@ -185,15 +178,18 @@ impl<B: Backend> Core<B> {
             return Ok(());
         }
         let running = &mut self.scheduler.running;
-        let wanted: Vec<(u32, usize)> =
-            known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
+        let wanted = known.iter().map(|known| {
+            let sequence = &running[known.sequence];
+            (sequence.tokens[known.row + 1], sequence.scores.likeliest(known.row))
+        });
+        let wanted: Vec<(u32, usize)> = wanted.collect();
         let scores = self.runner.score(&wanted)?;
         for (known, mut score) in self.runner.known().iter().zip(scores) {
             name_tokens_alone(&mut score, &self.present);
             let sequence = &mut running[known.sequence];
             match score.chosen.is_nan() {
                 true => sequence.fail(not_finite(&self.name, known.row)),
-                false => sequence.take_score(score),
+                false => sequence.scores.take(score),
             }
         }
         Ok(())
@@ -229,14 +225,13 @@ impl<B: Backend> Core<B> {
         for (head, draw) in draws {
             if matches!(draw, Draw::Token(..)) {
                 self.stats.sampled_tokens += 1;
-                running[head.sequence].first_at.get_or_insert(now);
+                running[head.sequence].clock.sampled(now);
             }
             drawn[head.sequence] = Some((head, draw));
         }
         let (tokenizer, name, present) = (&self.tokenizer, &self.name, &self.present);
         let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
             let (head, draw) = drawn?;
-            let forced_before = sequence.forced_tokens;
             match draw {
                 _ if sequence.has_failed() => return None,
                 Draw::Dead => sequence.ended = Some(FinishReason::Constraint),
@@ -250,33 +245,29 @@ impl<B: Backend> Core<B> {
                 }
             }
             sequence.give_pieces(false);
-            let next = match sequence.ended {
+            match sequence.ended {
                 None => head.follow(sequence),
                 Some(_) => None,
-            };
-            Some(Appended { forced_tokens: sequence.forced_tokens - forced_before, next })
+            }
         };
+        let forced_before = forced_tokens(running);
         // Without a grammar a token is appended sooner than another thread hears of it.
         let has_grammars = running.iter().any(|sequence| sequence.grammar.is_some());
         let tasks = running.iter_mut().zip(drawn);
-        let appended: Vec<Option<Appended>> = match has_grammars {
+        let heads: Vec<Option<Head>> = match has_grammars {
             true => self.ops.map_each(tasks.collect(), append_one),
             false => tasks.map(append_one).collect(),
         };
-        let appended = appended.into_iter().flatten();
-        appended
-            .filter_map(|Appended { forced_tokens, next }| {
-                self.stats.forced_tokens += forced_tokens as u64;
-                next
-            })
-            .collect()
+        self.stats.forced_tokens += forced_tokens(running) - forced_before;
+        heads.into_iter().flatten().collect()
     }
 
     /// Counts what was computed, and enters the pages that are full.
     fn advance(&mut self, scheduled: &[ScheduledRows]) {
         for part in scheduled {
-            let draft = self.scheduler.running[part.sequence].advance(part.rows);
-            self.stats.record_draft(draft);
+            let sequence = &mut self.scheduler.running[part.sequence];
+            self.stats.drafted_tokens += sequence.draft.len() as u64;
+            self.stats.accepted_tokens += sequence.advance(part.rows) as u64;
             self.scheduler.register_pages(part.sequence);
         }
     }
@@ -289,6 +280,10 @@ impl<B: Backend> Core<B> {
             }
         }
     }
+}
+
+fn forced_tokens(sequences: &[Sequence]) -> u64 {
+    sequences.iter().map(|sequence| sequence.usage.forced_tokens as u64).sum()
 }
 
 /// Leaves out rows that no token has: they count in the distribution, and nobody can be told of them.

@@ -85,7 +85,7 @@ fn additions(sequence: &Sequence) -> Vec<(u32, f32)> {
     let presence = request.sampling.presence_penalty.unwrap_or(0.0);
     if frequency != 0.0 || presence != 0.0 {
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-        for token in &sequence.tokens[sequence.prompt_tokens()..] {
+        for token in sequence.said() {
             *counts.entry(*token).or_default() += 1;
         }
         for (token, count) in counts {

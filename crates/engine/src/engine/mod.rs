@@ -4,6 +4,7 @@
 //! of arrival, a preemption, or what the prefix index held.
 
 mod block_pool;
+mod clock;
 pub mod constraint;
 mod core;
 mod draft;
@@ -19,6 +20,7 @@ mod rotation;
 mod runner;
 mod scheduler;
 mod schema;
+mod scores;
 mod sequence;
 mod spelling;
 mod stats;

@@ -59,7 +59,7 @@ impl<B: Backend> Runner<B> {
     /// When the machine has no room for pages and scratch.
     pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
-        let mut pages = ops.pages(config.page_shape(), decoder.precision().kv, options.pages)?;
+        let mut pages = ops.pages(config.page_shape(), decoder.precision.kv, options.pages)?;
         if options.pages_at_start {
             ops.touch(&mut pages);
         }
@@ -91,7 +91,7 @@ impl<B: Backend> Runner<B> {
             let sequence = &running[part.sequence];
             let (known, drafted) = (sequence.tokens.len(), sequence.draft.len());
             let range = sequence.computed..sequence.computed + part.rows;
-            for row in sequence.wanted_rows(range.end) {
+            for row in sequence.scores.before(range.end) {
                 known_rows.push(self.tokens.len() + row - range.start);
                 self.known.push(KnownRow { sequence: part.sequence, row });
             }

@@ -16,13 +16,7 @@ pub struct Scheduler {
     pub running: Vec<Sequence>,
     pub pool: BlockPool,
     pub counts: Counts,
-    max_batch: usize,
-    /// Rows of prompts a step, at most.
-    prefill_rows: usize,
-    /// Rows of known tokens that give logits a step, at most.
-    known_logit_rows: usize,
-    /// Tokens of a draft, at most.
-    draft: usize,
+    options: EngineOptions,
 }
 
 /// What a scheduler counts.
@@ -55,10 +49,7 @@ impl Scheduler {
             running: Vec::new(),
             pool: BlockPool::new(options.pages),
             counts: Counts::default(),
-            max_batch: options.max_batch.max(1),
-            prefill_rows: options.prefill_rows.max(1),
-            known_logit_rows: options.known_logit_rows,
-            draft: options.draft,
+            options,
         }
     }
 
@@ -120,7 +111,7 @@ impl Scheduler {
     /// is full, the youngest of whoever has most makes room for a caller who has none of it.
     fn admit(&mut self) {
         while !self.waiting.is_empty() {
-            let is_full = self.running.len() >= self.max_batch;
+            let is_full = self.running.len() >= self.options.max_batch.max(1);
             let giving = if is_full { self.giving() } else { None };
             let next = match is_full {
                 true if giving.is_none() => return,
@@ -173,8 +164,8 @@ impl Scheduler {
 
     /// Shares the step's rows: all decoding sequences, then prompts, oldest first.
     fn divide(&self) -> Vec<ScheduledRows> {
-        let mut left = self.prefill_rows;
-        let mut known_left = self.known_logit_rows;
+        let mut left = self.options.prefill_rows.max(1);
+        let mut known_left = self.options.known_logit_rows;
         let mut scheduled = Vec::with_capacity(self.running.len());
         for is_decode in [true, false] {
             for (index, sequence) in self.running.iter().enumerate() {
@@ -183,7 +174,8 @@ impl Scheduler {
                     continue;
                 }
                 let rows = if is_decode { pending } else { pending.min(left) };
-                let (rows, known) = sequence.rows_within(rows, known_left);
+                let (rows, known) =
+                    sequence.scores.rows_within(sequence.computed, rows, known_left);
                 known_left -= known;
                 left -= if is_decode { 0 } else { rows };
                 if rows > 0 {
@@ -211,7 +203,7 @@ impl Scheduler {
         // The last token that it may say needs no row of its own.
         let left = sequence.request.max_tokens - sequence.completion_tokens() - 1;
         let room = DECODE_ROWS.saturating_sub(sequence.pending());
-        let most = self.draft.min(room).min(left);
+        let most = self.options.draft.min(room).min(left);
         if most == 0 {
             return;
         }

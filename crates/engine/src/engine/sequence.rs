@@ -1,13 +1,12 @@
 //! One request in progress: its tokens, its pages, and the text generated so far.
 
-use std::collections::VecDeque;
-use std::time::Instant;
-
 use super::EngineError;
+use super::clock::Clock;
 use super::constraint::State;
 use super::events::{Event, Events};
 use super::prefix::EntryId;
-use super::request::{Completion, Request, Timings, TokenLogprobs};
+use super::request::{Completion, Request, TokenLogprobs};
+use super::scores::Scores;
 use super::text::{Part, Text};
 use super::usage::{FinishReason, Usage};
 use crate::ops::PAGE;
@@ -19,10 +18,8 @@ const AFTER_THINKING: usize = 4;
 pub struct Sequence {
     /// Arrival order; the youngest is preempted first.
     pub age: u64,
-    asked_at: Instant,
-    admitted_at: Option<Instant>,
-    /// When its first token was sampled.
-    pub first_at: Option<Instant>,
+    pub clock: Clock,
+    pub scores: Scores,
     pub request: Request,
     /// Prompt and completion.
     pub tokens: Vec<u32>,
@@ -43,34 +40,18 @@ pub struct Sequence {
     pub ended: Option<FinishReason>,
     /// Why there is no completion, where the model failed.
     failure: Option<EngineError>,
-    /// Rows that are still to give the log-probability of the token after them, which is known: one of the prompt, or one
-    /// that the grammar dictated. In ascending order, none of them computed.
-    wanted: VecDeque<usize>,
-    prompt_tokens: usize,
-    /// Of the prompt, found when the sequence was first admitted.
-    pub cached_tokens: Option<usize>,
-    pub forced_tokens: usize,
+    /// Of the completion so far; what was cached of its prompt when it was first admitted.
+    pub usage: Usage,
     pub preemptions: usize,
     text: Text,
     /// From which byte of the text on stop strings count; `None`: not yet.
     stops_from: Option<usize>,
-    logprobs: Vec<Option<TokenLogprobs>>,
-    prompt_logprobs: Vec<Option<TokenLogprobs>>,
     events: Events,
-}
-
-/// How many tokens a sequence drafted for a step, and how many of them it then got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DraftOutcome {
-    pub drafted: usize,
-    pub accepted: usize,
 }
 
 impl Sequence {
     /// `grammar` is the request's at its start.
     pub fn new(age: u64, request: Request, grammar: Option<State>, events: Events) -> Sequence {
-        let prompt_tokens = request.tokens.len();
-        let scored = request.prompt_logprobs.map_or(0, |_| prompt_tokens);
         let holds_later = request.constraint.as_ref().is_some_and(|one| one.after.is_some());
         let (grammar, later_grammar) = match holds_later {
             true => (None, grammar),
@@ -78,15 +59,12 @@ impl Sequence {
         };
         Sequence {
             age,
-            asked_at: Instant::now(),
-            admitted_at: None,
-            first_at: None,
+            clock: Clock::start(),
+            scores: Scores::new(&request),
             tokens: request.tokens.clone(),
             draft: Vec::new(),
-            prompt_tokens,
             ended: (request.max_tokens == 0).then_some(FinishReason::Length),
-            wanted: (0..scored.saturating_sub(1)).collect(),
-            prompt_logprobs: vec![None; scored],
+            usage: Usage { prompt_tokens: request.tokens.len(), ..Usage::default() },
             stops_from: request.stop.after.is_none().then_some(0),
             request,
             computed: 0,
@@ -96,19 +74,15 @@ impl Sequence {
             grammar,
             later_grammar,
             is_thinking_cut: false,
-            cached_tokens: None,
-            forced_tokens: 0,
             preemptions: 0,
             text: Text::default(),
-            logprobs: Vec::new(),
             events,
         }
     }
 
     /// Up to `most` of the tokens that are said to come next; none once others have come than were said to.
     pub fn expected(&self, most: usize) -> &[u32] {
-        let said = &self.tokens[self.prompt_tokens..];
-        let next = self.request.expected.strip_prefix(said).unwrap_or_default();
+        let next = self.request.expected.strip_prefix(self.said()).unwrap_or_default();
         &next[..next.len().min(most)]
     }
 
@@ -119,10 +93,9 @@ impl Sequence {
 
     /// Notes that it joins the batch, with so many of its prompt's tokens in pages. Says whether this is the first time.
     pub fn admit(&mut self, cached_tokens: usize) -> bool {
-        let is_first = self.cached_tokens.is_none();
+        let is_first = self.clock.admit();
         if is_first {
-            self.cached_tokens = Some(cached_tokens);
-            self.admitted_at = Some(Instant::now());
+            self.usage.cached_tokens = cached_tokens;
             self.events.send(Event::Admitted { cached_tokens });
         }
         is_first
@@ -133,57 +106,22 @@ impl Sequence {
     pub fn pending(&self) -> usize {
         let end = match self.ended {
             None => self.tokens.len(),
-            Some(_) => self.wanted.back().map_or(0, |row| row + 1),
+            Some(_) => self.scores.end(),
         };
         end.saturating_sub(self.computed)
-    }
-
-    /// The wanted rows before the row `end`.
-    pub fn wanted_rows(&self, end: usize) -> impl Iterator<Item = usize> {
-        self.wanted.iter().copied().take_while(move |row| *row < end)
-    }
-
-    /// How many of the next `rows` rows may be computed where at most `most` of the wanted ones may; and how many wanted ones
-    /// are among them.
-    pub fn rows_within(&self, rows: usize, most: usize) -> (usize, usize) {
-        let wanted = self.wanted.partition_point(|row| *row < self.computed + rows);
-        match self.wanted.get(most).filter(|_| wanted > most) {
-            Some(first_beyond) => (first_beyond - self.computed, most),
-            None => (rows, wanted),
-        }
     }
 
     /// Leading pages that may be taken from the prefix index: the last token, and tokens from the first wanted row on, are
     /// computed here, for their logits.
     pub fn reusable_pages(&self) -> usize {
         let last = self.tokens.len() - 1;
-        self.wanted.front().map_or(last, |row| last.min(*row)) / PAGE
-    }
-
-    /// The token after a wanted row, and how many of the likeliest tokens are to be given beside it.
-    pub fn wanted_score(&self, row: usize) -> (u32, usize) {
-        let count = match row + 1 < self.prompt_tokens {
-            true => self.request.prompt_logprobs,
-            false => self.request.logprobs,
-        };
-        (self.tokens[row + 1], count.unwrap_or(0))
-    }
-
-    /// Takes the log-probabilities that the first wanted row gave.
-    pub fn take_score(&mut self, score: TokenLogprobs) {
-        let Some(row) = self.wanted.pop_front() else {
-            return;
-        };
-        match (row + 1).checked_sub(self.prompt_tokens) {
-            Some(token) => self.logprobs[token] = Some(score),
-            None => self.prompt_logprobs[row + 1] = Some(score),
-        }
+        self.scores.first().map_or(last, |row| last.min(row)) / PAGE
     }
 
     /// Ends it with `failure` instead of a completion; the first one counts.
     pub fn fail(&mut self, failure: EngineError) {
         self.failure.get_or_insert(failure);
-        self.wanted.clear();
+        self.scores.give_up();
         self.ended = Some(FinishReason::Constraint);
     }
 
@@ -194,29 +132,34 @@ impl Sequence {
     /// Why it ended, once nothing of it is to be computed any more. One whose thinking was ended for it is cut by its
     /// length, though its text is whole.
     pub fn done(&self) -> Option<FinishReason> {
-        let ended = self.ended.filter(|_| self.wanted.is_empty())?;
+        let ended = self.ended.filter(|_| self.scores.are_complete())?;
         let is_cut = self.is_thinking_cut && ended == FinishReason::Stop;
         Some(if is_cut { FinishReason::Length } else { ended })
     }
 
     /// Counts `rows` as computed, but for those of rejected draft tokens, and from a row on that became wanted meanwhile:
-    /// what these left in pages lies beyond `computed`, and is written over.
-    pub fn advance(&mut self, rows: usize) -> DraftOutcome {
+    /// what these left in pages lies beyond `computed`, and is written over. Gives how many drafted tokens it got.
+    pub fn advance(&mut self, rows: usize) -> usize {
         let draft = std::mem::take(&mut self.draft);
         let known = self.computed + rows - draft.len();
         let said = self.tokens[known..].iter().zip(&draft);
         let accepted = said.take_while(|(said, drafted)| said == drafted).count();
-        let first_wanted = self.wanted.front().copied().unwrap_or(usize::MAX);
+        let first_wanted = self.scores.first().unwrap_or(usize::MAX);
         self.computed = (known + accepted).min(first_wanted);
-        DraftOutcome { drafted: draft.len(), accepted }
+        accepted
     }
 
     pub fn completion_tokens(&self) -> usize {
-        self.tokens.len() - self.prompt_tokens
+        self.tokens.len() - self.prompt_tokens()
     }
 
     pub fn prompt_tokens(&self) -> usize {
-        self.prompt_tokens
+        self.usage.prompt_tokens
+    }
+
+    /// The tokens of the completion.
+    pub fn said(&self) -> &[u32] {
+        &self.tokens[self.prompt_tokens()..]
     }
 
     /// The entry that the next page would lie under, and that page's tokens, if all are known.
@@ -254,13 +197,8 @@ impl Sequence {
         tokenizer: &Tokenizer,
     ) -> Option<FinishReason> {
         self.tokens.push(token);
-        self.forced_tokens += usize::from(forced);
-        if self.request.logprobs.is_some() {
-            self.logprobs.push(logprobs);
-            if forced && self.request.forced_logprobs {
-                self.wanted.push_back(self.tokens.len() - 2);
-            }
-        }
+        self.usage.forced_tokens += usize::from(forced);
+        self.scores.push(logprobs, forced && self.request.forced_logprobs);
         let stop = &self.request.stop;
         let is_end = !forced && stop.ids.contains(&token);
         self.text.push(if is_end { &[] } else { tokenizer.bytes(token) });
@@ -281,7 +219,7 @@ impl Sequence {
         if !self.request.pieces {
             return;
         }
-        let settled = self.settled();
+        let settled = self.scores.settled(self.completion_tokens());
         let part = match is_last {
             true => self.text.take_rest(),
             false => self.text.take(&self.request.stop.strings, settled),
@@ -290,17 +228,11 @@ impl Sequence {
             return;
         };
         let logprobs = match self.request.logprobs {
-            Some(_) => self.logprobs[tokens.clone()].to_vec(),
+            Some(_) => self.scores.of_completion[tokens.clone()].to_vec(),
             None => Vec::new(),
         };
-        let tokens = self.tokens[self.prompt_tokens..][tokens].to_vec();
+        let tokens = self.said()[tokens].to_vec();
         self.events.send(Event::Piece { text, tokens, logprobs });
-    }
-
-    /// Tokens of the completion before the first whose log-probabilities are still to come.
-    fn settled(&self) -> usize {
-        let next = self.wanted.front().map(|row| (row + 1).saturating_sub(self.prompt_tokens));
-        next.unwrap_or(self.completion_tokens())
     }
 
     /// Ends it with a completion, or its failure.
@@ -310,19 +242,14 @@ impl Sequence {
         }
         self.give_pieces(true);
         let completion = Completion {
-            tokens: self.tokens[self.prompt_tokens..].to_vec(),
+            tokens: self.said().to_vec(),
             text: self.text.whole(),
             finish_reason,
-            usage: Usage {
-                prompt_tokens: self.prompt_tokens,
-                cached_tokens: self.cached_tokens.unwrap_or(0),
-                completion_tokens: self.completion_tokens(),
-                forced_tokens: self.forced_tokens,
-            },
-            timings: self.timings(Instant::now()),
+            usage: Usage { completion_tokens: self.completion_tokens(), ..self.usage },
+            timings: self.clock.timings(),
             problem: (finish_reason == FinishReason::Constraint).then(|| self.problem()),
-            logprobs: self.logprobs,
-            prompt_logprobs: self.prompt_logprobs,
+            logprobs: self.scores.of_completion,
+            prompt_logprobs: self.scores.of_prompt,
             preemptions: self.preemptions,
         };
         self.events.end(Ok(completion));
@@ -332,16 +259,6 @@ impl Sequence {
     fn problem(&self) -> String {
         let problem = self.grammar.as_ref().and_then(State::problem);
         problem.unwrap_or_else(|| "the grammar allows no token here".to_owned())
-    }
-
-    fn timings(&self, now: Instant) -> Timings {
-        let admitted_at = self.admitted_at.unwrap_or(now);
-        let first_at = self.first_at.unwrap_or(now);
-        Timings {
-            queued: admitted_at - self.asked_at,
-            prefill: first_at - admitted_at,
-            decode: now - first_at,
-        }
     }
 
     /// Ends it without a word to whoever asked.

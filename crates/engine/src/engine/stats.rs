@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::scheduler::{Counts, DECODE_ROWS, ScheduledRows, Scheduler};
-use super::sequence::DraftOutcome;
 use crate::model::{Cost, CostModel};
 
 #[derive(Clone, Debug, Default)]
@@ -89,11 +88,5 @@ impl EngineStats {
         work.cost += costs.step(scheduled.iter().map(span), logit_rows);
         work.busy += busy;
         self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
-    }
-
-    /// Counts what became of a sequence's draft.
-    pub(super) fn record_draft(&mut self, draft: DraftOutcome) {
-        self.drafted_tokens += draft.drafted as u64;
-        self.accepted_tokens += draft.accepted as u64;
     }
 }

@@ -38,18 +38,8 @@ fn epsilon() -> f32 {
     1e-12
 }
 
-/// Where weights come from, by their published names: row-major, of this shape.
-pub trait Tensors {
-    /// Why a tensor cannot be read.
-    type Error: From<OpsError>;
-
-    /// # Errors
-    /// A tensor that is missing or of another shape.
-    fn read(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Self::Error>;
-
-    /// Whether the tensor is there.
-    fn has(&self, name: &str) -> bool;
-}
+/// Reads a tensor by its published name: row-major, of this shape.
+pub type Read<'a, E> = dyn Fn(&str, &[usize]) -> Result<Vec<f32>, E> + 'a;
 
 /// An encoder's weights.
 #[derive(Debug)]
@@ -170,16 +160,16 @@ impl<B: EncoderBackend> BertScratch<B> {
 impl<B: EncoderBackend> Bert<B> {
     /// # Errors
     /// A tensor that is missing or of another shape; a machine without room.
-    pub fn load<T: Tensors>(
+    pub fn load<E: From<OpsError>>(
         ops: &B,
         config: BertConfig,
-        tensors: &T,
+        read: &Read<'_, E>,
         precision: Precision,
-    ) -> Result<Bert<B>, T::Error> {
-        let loader = Loader { ops, tensors, precision };
+    ) -> Result<Bert<B>, E> {
+        let loader = Loader { ops, read, precision };
         let BertConfig { hidden_size: hidden, intermediate_size: inner, .. } = config;
         let table = |name: &str, rows: usize| {
-            tensors.read(&format!("embeddings.{name}_embeddings.weight"), &[rows, hidden])
+            read(&format!("embeddings.{name}_embeddings.weight"), &[rows, hidden])
         };
         let words = table("word", config.vocab_size)?;
         let positions = config.max_position_embeddings;
@@ -201,7 +191,7 @@ impl<B: EncoderBackend> Bert<B> {
                 norm: norm(&name("output.LayerNorm"))?,
             })
         };
-        let layers = (0..config.num_hidden_layers).map(layer).collect::<Result<_, T::Error>>()?;
+        let layers = (0..config.num_hidden_layers).map(layer).collect::<Result<_, E>>()?;
         let head_dim = config.page_shape().head_dim;
         Ok(Bert {
             tables,
@@ -262,48 +252,36 @@ impl<B: EncoderBackend> Bert<B> {
     }
 }
 
-struct Loader<'a, B, T> {
+struct Loader<'a, B, E> {
     ops: &'a B,
-    tensors: &'a T,
+    read: &'a Read<'a, E>,
     precision: Precision,
 }
 
-impl<B: EncoderBackend, T: Tensors> Loader<'_, B, T> {
+impl<B: EncoderBackend, E: From<OpsError>> Loader<'_, B, E> {
     /// Parts `[_, inputs]`, stacked.
-    fn matrix(&self, parts: &[Vec<f32>], inputs: usize) -> Result<B::Matrix, T::Error> {
+    fn matrix(&self, parts: &[Vec<f32>], inputs: usize) -> Result<B::Matrix, E> {
         let parts: Vec<RawTensor<'_>> =
             parts.iter().map(|part| RawTensor::from_f32s(part)).collect();
         Ok(self.ops.pack(&parts, inputs, self.precision)?)
     }
 
     /// Layers of one shape, stacked.
-    fn linear(&self, names: &[String], shape: [usize; 2]) -> Result<Linear<B>, T::Error> {
-        let read = |name: &String| self.tensors.read(&format!("{name}.weight"), &shape);
-        let weights: Vec<Vec<f32>> = names.iter().map(read).collect::<Result<_, _>>()?;
-        let read = |name: &String| self.tensors.read(&format!("{name}.bias"), &shape[..1]);
-        let biases: Vec<Vec<f32>> = names.iter().map(read).collect::<Result<_, _>>()?;
+    fn linear(&self, names: &[String], shape: [usize; 2]) -> Result<Linear<B>, E> {
+        let read = |what: &str, shape: &[usize]| -> Result<Vec<Vec<f32>>, E> {
+            names.iter().map(|name| (self.read)(&format!("{name}.{what}"), shape)).collect()
+        };
         Ok(Linear {
-            weight: self.matrix(&weights, shape[1])?,
-            bias: self.ops.vector(biases.concat())?,
+            weight: self.matrix(&read("weight", &shape)?, shape[1])?,
+            bias: self.ops.vector(read("bias", &shape[..1])?.concat())?,
         })
     }
 
-    fn norm(
-        &self,
-        name: &str,
-        width: usize,
-        epsilon: f32,
-    ) -> Result<LayerNorm<B::Vector>, T::Error> {
-        // TensorFlow's names, which older checkpoints keep.
-        let read = |new: &str, old: &str| {
-            let new = format!("{name}.{new}");
-            let old = format!("{name}.{old}");
-            let chosen = if !self.tensors.has(&new) && self.tensors.has(&old) { old } else { new };
-            self.tensors.read(&chosen, &[width])
-        };
+    fn norm(&self, name: &str, width: usize, epsilon: f32) -> Result<LayerNorm<B::Vector>, E> {
+        let read = |what: &str| (self.read)(&format!("{name}.{what}"), &[width]);
         Ok(LayerNorm {
-            weight: self.ops.vector(read("weight", "gamma")?)?,
-            bias: self.ops.vector(read("bias", "beta")?)?,
+            weight: self.ops.vector(read("weight")?)?,
+            bias: self.ops.vector(read("bias")?)?,
             epsilon,
         })
     }

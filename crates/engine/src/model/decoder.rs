@@ -11,7 +11,8 @@ use crate::ops::{
 pub struct Decoder<B: Backend> {
     /// Its description.
     pub config: Config,
-    pub(super) precision: Precision,
+    /// How its numbers are kept.
+    pub precision: Precision,
     /// `[vocabulary, hidden]`; also the head where that is tied.
     pub(super) embedding: B::Matrix,
     pub(super) embedding_scale: f32,
@@ -147,11 +148,6 @@ impl Config {
 }
 
 impl<B: Backend> Decoder<B> {
-    /// How its numbers are kept.
-    pub fn precision(&self) -> Precision {
-        self.precision
-    }
-
     /// Runs `rows`, writes their keys and values to `pages`, and leaves the logits of `logit_rows` in
     /// `scratch`, `[logit_rows, vocabulary]`.
     pub fn forward(
@@ -163,117 +159,61 @@ impl<B: Backend> Decoder<B> {
         scratch: &mut Scratch<B>,
     ) {
         let Scratch { stage, activations, logits } = scratch;
+        let epsilon = self.config.rms_norm_eps;
         ops.compute(rows, logit_rows, stage, |step| {
-            let has_chosen = self.compute(ops, step, pages, activations);
-            let Activations { residual, normed, .. } = activations;
-            let epsilon = self.config.rms_norm_eps;
-            if has_chosen {
-                ops.rms_norm(residual, &self.final_norm, epsilon, normed);
-            } else {
-                ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
+            let Activations { residual, normed, .. } = &mut *activations;
+            ops.embed(&self.embedding, step, self.embedding_scale, residual);
+            if let Some(first) = self.layers.first() {
+                ops.rms_norm(residual, &first.input_norm, epsilon, normed);
             }
+            for index in 0..self.layers.len() {
+                self.layer(ops, index, step, pages, activations);
+            }
+            let Activations { residual, normed, .. } = &mut *activations;
+            ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
             let head = self.head.as_ref().unwrap_or(&self.embedding);
             ops.matmul(normed, head, logits);
         });
     }
 
-    /// Leaves the rows' hidden states, before the last norm, in the residual. Gives whether only those of the chosen rows are
-    /// there.
-    fn compute(
+    /// Attention and feed-forward layer, each added to the residual. What comes normed by this layer's input norm goes normed by that of
+    /// the next.
+    fn layer(
         &self,
         ops: &B,
+        index: usize,
         step: B::Step<'_>,
         pages: &mut B::Pages,
         activations: &mut Activations<B::Buffer>,
-    ) -> bool {
-        let epsilon = self.config.rms_norm_eps;
-        ops.embed(&self.embedding, step, self.embedding_scale, &mut activations.residual);
-        let mut has_chosen = false;
-        let mut before: Option<&LayerWeights<B>> = None;
-        for (index, layer) in self.layers.iter().enumerate() {
-            self.project(ops, before, layer, activations);
-            let pages = LayerPages { pages: &mut *pages, layer: index };
-            self.attend(ops, layer, step, pages, activations);
-            if index + 1 == self.layers.len() {
-                let Activations { residual, attended, .. } = activations;
-                has_chosen = ops.keep_logit_rows(step, [residual, attended]);
-            }
-            self.feed_forward(ops, layer, activations);
-            before = Some(layer);
-        }
-        if let Some(last) = before {
-            let Activations { residual, normed, branch, .. } = activations;
-            let post = last.feed_forward_norm.as_ref();
-            ops.add_norm(residual, branch, BranchNorms { post, next: None, epsilon }, normed);
-        }
-        has_chosen
-    }
-
-    /// From the residual, and the branch of the layer `before`, to `qkv`.
-    fn project(
-        &self,
-        ops: &B,
-        before: Option<&LayerWeights<B>>,
-        layer: &LayerWeights<B>,
-        activations: &mut Activations<B::Buffer>,
     ) {
-        let Activations { residual, normed, branch, qkv, .. } = activations;
-        let epsilon = self.config.rms_norm_eps;
-        let Some(before) = before else {
-            ops.rms_norm(residual, &layer.input_norm, epsilon, normed);
-            return ops.matmul(normed, &layer.qkv, qkv);
-        };
-        let norms = BranchNorms {
-            post: before.feed_forward_norm.as_ref(),
-            next: Some(&layer.input_norm),
-            epsilon,
-        };
-        ops.add_norm(residual, branch, norms, normed);
-        ops.matmul(normed, &layer.qkv, qkv);
-    }
-
-    /// From `qkv` to `attended`.
-    fn attend(
-        &self,
-        ops: &B,
-        layer: &LayerWeights<B>,
-        step: B::Step<'_>,
-        pages: LayerPages<&mut B::Pages>,
-        activations: &mut Activations<B::Buffer>,
-    ) {
-        let Activations { qkv, queries, attended, .. } = activations;
-        let rope = match layer.window {
-            Some(_) => &self.sliding_rope,
-            None => &self.full_rope,
-        };
+        let Activations { residual, normed, branch, qkv, queries, attended, gate_up, gated } =
+            activations;
+        let (layer, next) = (&self.layers[index], self.layers.get(index + 1));
+        let Config { rms_norm_eps: epsilon, activation, heads, attention_scale, .. } = self.config;
+        let rope = if layer.window.is_some() { &self.sliding_rope } else { &self.full_rope };
         let shape = AttentionShape {
-            heads: self.config.heads,
-            scale: self.config.attention_scale,
+            heads,
+            scale: attention_scale,
             window: layer.window,
             both_ways: false,
         };
-        let LayerPages { pages, layer: index } = pages;
+
+        ops.matmul(normed, &layer.qkv, qkv);
         let written = LayerPages { pages: &mut *pages, layer: index };
         ops.rotate_and_store(qkv, queries, layer.head_norms.as_ref(), rope, step, written);
         ops.attention(queries, shape, step, LayerPages { pages: &*pages, layer: index }, attended);
-    }
-
-    /// From `attended` to the feed-forward layer's branch, which is yet to be added.
-    fn feed_forward(
-        &self,
-        ops: &B,
-        layer: &LayerWeights<B>,
-        activations: &mut Activations<B::Buffer>,
-    ) {
-        let Activations { residual, normed, branch, attended, gate_up, gated, .. } = activations;
+        if next.is_none() {
+            ops.keep_logit_rows(step, [residual, attended]);
+        }
         ops.matmul(attended, &layer.output, branch);
-        let norms = BranchNorms {
-            post: layer.attention_norm.as_ref(),
-            next: Some(&layer.feed_forward_input_norm),
-            epsilon: self.config.rms_norm_eps,
-        };
+        let (post, input_norm) = (&layer.attention_norm, &layer.feed_forward_input_norm);
+        let norms = BranchNorms { post: post.as_ref(), next: Some(input_norm), epsilon };
         ops.add_norm(residual, branch, norms, normed);
-        ops.matmul_gated(normed, &layer.gate_up, self.config.activation, gate_up, gated);
+
+        ops.matmul_gated(normed, &layer.gate_up, activation, gate_up, gated);
         ops.matmul(gated, &layer.down, branch);
+        let (post, input_norm) = (&layer.feed_forward_norm, next.map(|next| &next.input_norm));
+        let norms = BranchNorms { post: post.as_ref(), next: input_norm, epsilon };
+        ops.add_norm(residual, branch, norms, normed);
     }
 }

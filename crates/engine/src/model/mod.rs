@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use crate::outside::available_memory;
-pub use bert::{Bert, BertConfig, BertScratch, Tensors};
+pub use bert::{Bert, BertConfig, BertScratch};
 pub use config::{Config, ConfigError};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};

@@ -120,7 +120,7 @@ fn the_youngest_makes_room_and_resumes_from_the_prefix_index() {
     // Of its 52 tokens those of the full page were kept.
     assert_eq!(step(&mut scheduler), [(1, 52 - PAGE)]);
     let resumed = &scheduler.running[0];
-    assert_eq!((resumed.preemptions, resumed.cached_tokens), (1, Some(0)));
+    assert_eq!((resumed.preemptions, resumed.usage.cached_tokens), (1, 0));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_shared_prefix_is_waited_for_and_found_while_others_pass() {
     assert_eq!(step(&mut scheduler), [(2, 10), (0, 80)]);
     // The last token is always computed, for its logits.
     assert_eq!(step(&mut scheduler), [(1, 80 - 2 * PAGE)]);
-    assert_eq!(scheduler.running[1].cached_tokens, Some(2 * PAGE));
+    assert_eq!(scheduler.running[1].usage.cached_tokens, 2 * PAGE);
     assert_eq!(scheduler.pool.in_use(), 3 + 1 + 1);
 }
 
@@ -148,8 +148,7 @@ fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
     assert_eq!(one.running[0].draft, [6, 7, 8, 9]);
     // The first two were drawn.
     [6, 7, 1].into_iter().for_each(|token| say(&mut one, 0, token));
-    let outcome = one.running[0].advance(scheduled[0].rows);
-    assert_eq!((outcome.drafted, outcome.accepted), (4, 2));
+    assert_eq!(one.running[0].advance(scheduled[0].rows), 2);
     assert_eq!((one.running[0].computed, one.running[0].pending()), (53, 1));
 
     // Of the 50 tokens of a completion the last needs no row: after 48 a single one is drafted.

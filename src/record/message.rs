@@ -1,13 +1,14 @@
-//! One message of a chat. Passages that it quotes from a search are logged by reference.
+//! One message of a call. Passages that it quotes from a search are logged by reference.
 
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::chat;
 
-/// One message of a chat, as passed to the chat template.
+/// One message of a call.
 ///
 /// In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Logged", into = "Logged")]
 pub struct Message {
     /// Such as `system`, `user`, `assistant`.
     pub role: String,
@@ -68,39 +69,40 @@ impl PartialEq for Message {
 
 impl Eq for Message {}
 
+/// As a chat template is given it.
+impl From<&Message> for chat::Message {
+    fn from(message: &Message) -> chat::Message {
+        chat::Message::new(&*message.role, &*message.content)
+    }
+}
+
 /// A message as it is logged.
 #[derive(Serialize, Deserialize)]
-struct Logged<'a> {
-    role: Cow<'a, str>,
-    content: Content<'a>,
+struct Logged {
+    role: String,
+    content: Content,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Content<'a> {
-    Text(Cow<'a, str>),
-    Parts(Cow<'a, [Part]>),
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
 }
 
-impl Serialize for Message {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let content = match self.parts.as_slice() {
-            [] => Content::Text(self.content.as_str().into()),
-            parts => Content::Parts(parts.into()),
-        };
-        Logged { role: self.role.as_str().into(), content }.serialize(to)
+impl From<Message> for Logged {
+    fn from(Message { role, content, parts }: Message) -> Logged {
+        let content = if parts.is_empty() { Content::Text(content) } else { Content::Parts(parts) };
+        Logged { role, content }
     }
 }
 
-impl<'de> Deserialize<'de> for Message {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Message, D::Error> {
-        let Logged { role, content } = Logged::deserialize(from)?;
-        Ok(match content {
+impl From<Logged> for Message {
+    fn from(Logged { role, content }: Logged) -> Message {
+        match content {
             Content::Text(content) => Message::new(role, content),
-            Content::Parts(parts) => {
-                Message { parts: parts.into_owned(), ..Message::new(role, String::new()) }
-            }
-        })
+            Content::Parts(parts) => Message { parts, ..Message::new(role, String::new()) },
+        }
     }
 }
 
