@@ -7,7 +7,7 @@ use half::bf16;
 use rayon::prelude::*;
 
 use wardround_ops::checkpoint::RawTensor;
-use wardround_ops::cpu::draw_rows;
+use wardround_ops::sampler::draw_rows;
 use wardround_ops::sampling::{Drawn, SamplingRequest};
 use wardround_ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,

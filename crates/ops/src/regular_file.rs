@@ -4,13 +4,16 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use fs_err::os::unix::fs::OpenOptionsExt;
+
 /// A regular file, to be read.
 ///
 /// # Errors
 /// One that cannot be opened; what is no file. The message names it.
 pub fn open(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     let path = path.as_ref();
-    let file = without_waiting(path)?;
+    // Opening a pipe waits for who writes to it, unless asked not to; nothing else changes for files.
+    let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let kind = file.metadata()?.file_type();
     let (problem, said) = match () {
         () if kind.is_file() => return Ok(file),
@@ -18,18 +21,6 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
         () => (io::ErrorKind::InvalidInput, "it is no file"),
     };
     Err(io::Error::new(problem, format!("{}: {said}", path.display())))
-}
-
-/// Opening a pipe waits for who writes to it, unless asked not to; nothing else changes for files.
-#[cfg(unix)]
-fn without_waiting(path: &Path) -> io::Result<fs_err::File> {
-    use fs_err::os::unix::fs::OpenOptionsExt;
-    fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
-}
-
-#[cfg(not(unix))]
-fn without_waiting(path: &Path) -> io::Result<fs_err::File> {
-    fs_err::OpenOptions::new().read(true).open(path)
 }
 
 /// A regular file to go on in, or a new one. Where a link stands in its place nothing is written: it may lead anywhere.
@@ -41,7 +32,8 @@ pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     refuse_link(path)?;
     let mut options = fs_err::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    let file = without_following(&mut options).open(path)?;
+    // What became a link since it was looked at is not followed either.
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(
@@ -53,7 +45,7 @@ pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
 
 /// A new file in the place of whatever file or link has the name, for its owner alone.
 pub fn create(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
-    anew(path.as_ref(), private(&mut fs_err::OpenOptions::new()))
+    anew(path.as_ref(), fs_err::OpenOptions::new().mode(0o600))
 }
 
 /// The same, for whoever the umask lets read it: what has no text of anybody's, such as a model.
@@ -96,29 +88,6 @@ fn refuse_link(path: &Path) -> io::Result<()> {
             format!("{}: it is a link, which may lead anywhere", path.display()),
         )),
     }
-}
-
-#[cfg(unix)]
-fn private(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
-    use fs_err::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
-    options
-}
-
-/// What became a link since it was looked at is not followed either.
-#[cfg(unix)]
-fn without_following(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
-    use fs_err::os::unix::fs::OpenOptionsExt;
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-}
-
-#[cfg(not(unix))]
-fn without_following(options: &mut fs_err::OpenOptions) -> &mut fs_err::OpenOptions {
-    options
 }
 
 /// A directory: to lock it, or to make its names durable.

@@ -18,22 +18,6 @@ impl Cpu {
 }
 
 vectorised! {
-    /// `eˣ` of each value, in place.
-    pub(super) fn exponentials(values: &mut [f32]) = exponentials_kernel
-}
-
-#[inline(always)]
-fn exponentials_kernel<L: Lanes>(values: &mut [f32]) {
-    let (groups, rest) = values.as_chunks_mut::<LANES>();
-    for group in groups {
-        *group = exp(L::from_array(group)).to_array();
-    }
-    let mut last = [0.0; LANES];
-    last[..rest.len()].copy_from_slice(rest);
-    rest.copy_from_slice(&exp(L::from_array(&last)).to_array()[..rest.len()]);
-}
-
-vectorised! {
     fn gate_row(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_row_kernel
 }
 

@@ -11,29 +11,6 @@ pub const SIDE: usize = 16;
 /// Bytes of a tile's full row.
 const ROW_BYTES: usize = 64;
 
-/// Whether the CPU has tiles of bytes and bf16, and the system lets this process use them.
-pub fn is_usable() -> bool {
-    const BF16: u32 = 1 << 22;
-    const TILES: u32 = 1 << 24;
-    const INT8: u32 = 1 << 25;
-    let features = std::arch::x86_64::__cpuid_count(7, 0).edx;
-    features & (BF16 | TILES | INT8) == BF16 | TILES | INT8 && ask_for_tiles()
-}
-
-/// Linux saves tile registers only for a process that asked for them.
-#[cfg(target_os = "linux")]
-fn ask_for_tiles() -> bool {
-    const REQUEST: libc::c_long = 0x1023;
-    const TILE_DATA: libc::c_long = 18;
-    // SAFETY: the call takes two numbers and touches no memory of ours.
-    unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ask_for_tiles() -> bool {
-    false
-}
-
 /// The shapes of the eight registers, as the hardware reads them.
 #[repr(C, align(64))]
 struct Shapes {
@@ -51,7 +28,7 @@ impl Configuration {
     /// For one tile of `first` rows of activations, and another one of `second`, which may be none.
     ///
     /// # Safety
-    /// [`is_usable`] said so, and no other configuration of this thread lives.
+    /// The machine is [`super::Isa::Amx`], and no other configuration of this thread lives.
     pub unsafe fn load(first: usize, second: usize) -> Configuration {
         let second = second.max(1);
         let mut shapes = Shapes {

@@ -3,9 +3,9 @@
 use super::matrix::Tiles;
 use super::norm::normalise;
 use super::pages::of_either;
-use super::sampler::draw_rows;
 use super::{Buffer, Cpu, Disjoint, KvPages, Matrix, Rope, Vector};
 use crate::checkpoint::RawTensor;
+use crate::sampler::draw_rows;
 use crate::sampling::{Drawn, SamplingRequest};
 use crate::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
@@ -125,10 +125,10 @@ impl Backend for Cpu {
         });
     }
 
-    fn keep_logit_rows(&self, step: HostStep<'_>, buffers: [&mut Buffer; 2]) -> bool {
+    fn keep_logit_rows(&self, step: HostStep<'_>, buffers: [&mut Buffer; 2]) {
         let chosen = step.logit_rows;
         if chosen.len() == step.rows.len() || !chosen.is_sorted_by(|a, b| a < b) {
-            return false;
+            return;
         }
         for buffer in buffers {
             let width = buffer.width;
@@ -137,7 +137,6 @@ impl Backend for Cpu {
             }
             buffer.reshape(chosen.len(), width);
         }
-        true
     }
 
     fn gather_norm(
@@ -148,10 +147,13 @@ impl Backend for Cpu {
         epsilon: f32,
         out: &mut Buffer,
     ) {
-        out.reshape(step.logit_rows.len(), x.width);
-        for (to, &from) in step.logit_rows.iter().enumerate() {
-            normalise(self.isa, x.row(from), &weight.0, epsilon, out.row_mut(to));
-        }
+        let rows = step.logit_rows;
+        let is_gathered = x.rows() < step.rows.len();
+        out.reshape(rows.len(), x.width);
+        self.each_row(out, 4 * rows.len() * x.width, |row, out| {
+            let from = if is_gathered { row } else { rows[row] };
+            normalise(self.isa, x.row(from), &weight.0, epsilon, out);
+        });
     }
 
     /// A row of the result is a function of the row of `x` alone, bit for bit.

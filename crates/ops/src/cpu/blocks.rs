@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::floats::Product;
-use super::lanes::{LANES, Lanes, Stored};
+use super::kept::Kept;
+use super::lanes::{LANES, Lanes};
 
 use super::{Buffer, Cpu, Disjoint};
 
@@ -48,10 +49,11 @@ struct Block<'a> {
 
 /// The columns of `tiles`, for all rows. Sums wait in the output between two blocks of inputs.
 #[inline(always)]
-pub fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) {
+pub fn multiply_kernel<L: Lanes, W: Kept>(product: &Product<'_, W>, tiles: Range<usize>) {
     let each = block_rows(product.rows);
     let mut blocks = product.x.chunks(each * STRIDE);
-    let mut widened = vec![0.0; W::widened_values(L::TILES * INPUTS * LANES)];
+    let room = if W::TOGETHER > 1 { L::TILES * INPUTS * LANES } else { 0 };
+    let mut widened = vec![0.0; room];
     for first in (0..product.rows).step_by(each) {
         let rows = first..product.rows.min(first + each);
         for (start, x) in (0..product.inputs).step_by(INPUTS).zip(&mut blocks) {
@@ -77,13 +79,7 @@ pub fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Ran
 
 /// `TILES` tiles for every row of a block: `MOST` rows at a time, then `FEWER`, then one.
 #[inline(always)]
-fn multiply_tiles<
-    L: Lanes,
-    W: Stored,
-    const TILES: usize,
-    const MOST: usize,
-    const FEWER: usize,
->(
+fn multiply_tiles<L: Lanes, W: Kept, const TILES: usize, const MOST: usize, const FEWER: usize>(
     product: &Product<'_, W>,
     block: &Block<'_>,
     tile: usize,
@@ -121,7 +117,7 @@ struct Place<const TILES: usize> {
 
 /// `ROWS` rows times `TILES` tiles.
 #[inline(always)]
-fn multiply_rows<L: Lanes, W: Stored, const TILES: usize, const COUNT: usize>(
+fn multiply_rows<L: Lanes, W: Kept, const TILES: usize, const COUNT: usize>(
     product: &Product<'_, W>,
     block: &Block<'_>,
     place: Place<TILES>,

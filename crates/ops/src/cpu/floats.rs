@@ -8,7 +8,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::lanes::{Counted, LANES, Lanes, Stored, by_count, far_bytes, vectorised};
+use super::kept::Kept;
+use super::lanes::{Counted, LANES, Lanes, by_count, far_bytes, vectorised};
 use super::{Buffer, Cpu, Disjoint, blocks};
 
 /// Rows that share a pass over a tile, on the widest machine; more are taken in blocks.
@@ -19,7 +20,7 @@ const AHEAD_BYTES: usize = 4096;
 
 impl Cpu {
     /// Products with tiles `[outputs / 16][inputs][16]` of f32, or `[outputs / 16][inputs / 2][16][2]` of bf16.
-    pub(super) fn multiply_plain<W: Stored>(&self, x: &Buffer, tiles: &[W], out: &mut Buffer) {
+    pub(super) fn multiply_plain<W: Kept>(&self, x: &Buffer, tiles: &[W], out: &mut Buffer) {
         let packed = self.group(x);
         let product = Product {
             x: &packed,
@@ -65,7 +66,7 @@ thread_local! {
 }
 
 vectorised! {
-    fn multiply<W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) = multiply_kernel<W>
+    fn multiply<W: Kept>(product: &Product<'_, W>, tiles: Range<usize>) = multiply_kernel<W>
 }
 
 /// One multiplication: rows times tiles, to `[rows, outputs]`.
@@ -81,7 +82,7 @@ pub struct Product<'a, W> {
 
 /// The columns of `tiles`, for all rows.
 #[inline(always)]
-fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) {
+fn multiply_kernel<L: Lanes, W: Kept>(product: &Product<'_, W>, tiles: Range<usize>) {
     if product.rows > GROUP {
         return blocks::multiply_kernel::<L, W>(product, tiles);
     }
@@ -106,7 +107,7 @@ struct At<'p, L, W, const TILES: usize> {
     lanes: PhantomData<L>,
 }
 
-impl<L: Lanes, W: Stored, const TILES: usize> Counted for At<'_, L, W, TILES> {
+impl<L: Lanes, W: Kept, const TILES: usize> Counted for At<'_, L, W, TILES> {
     /// Where sixteen lanes are two registers, six rows fill them.
     const MOST: usize = if L::TILES == 2 { GROUP } else { GROUP / 2 };
 
@@ -116,7 +117,7 @@ impl<L: Lanes, W: Stored, const TILES: usize> Counted for At<'_, L, W, TILES> {
     }
 }
 
-impl<W: Stored> Product<'_, W> {
+impl<W: Kept> Product<'_, W> {
     pub fn tile(&self, tile: usize) -> &[W] {
         let stride = self.inputs.next_multiple_of(W::MULTIPLE) * LANES;
         &self.weights[tile * stride..(tile + 1) * stride]
@@ -159,7 +160,7 @@ impl<W: Stored> Product<'_, W> {
                             L::prefetch_far(from.wrapping_add(far));
                         }
                     }
-                    *pair = W::load_pair(from);
+                    *pair = W::load_pair(from, LANES);
                 }
             }
             for half in 0..2 {
@@ -179,8 +180,8 @@ impl<W: Stored> Product<'_, W> {
                 let value = L::splat(self.x[k * group + row + m]);
                 for (n, sum) in sums.iter_mut().enumerate() {
                     // SAFETY: a tile holds `inputs` weights of sixteen columns, and one more where they lie in pairs.
-                    let weight =
-                        unsafe { W::load_last(weights.as_ptr().add(n * stride + k * LANES)) };
+                    let [weight, _] =
+                        unsafe { W::load_pair(weights.as_ptr().add(n * stride + k * LANES), 0) };
                     *sum = value.fma(weight, *sum);
                 }
             }

@@ -3,39 +3,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use super::Cpu;
 use super::lanes::{FAR_BYTES, LANES, Lanes, vectorised};
-use crate::{Precision, Quantisation, StoredType};
-
-/// Rates that no kernel can exceed. Each is the best of several goes, for a limit is what could be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Limits {
-    /// Bytes read a second, in order, from a buffer beyond the caches.
-    pub bytes_per_second: f64,
-    /// f32 multiply-adds a second, on registers alone.
-    pub f32_multiply_adds_per_second: f64,
-    /// Multiply-adds a second of bf16 pairs, added in f32; `None` where no kernel multiplies them.
-    pub bf16_multiply_adds_per_second: Option<f64>,
-    /// Multiply-adds a second of 8-bit integers, added in 32 bits; `None` where no kernel multiplies them.
-    pub i8_multiply_adds_per_second: Option<f64>,
-}
-
-impl Limits {
-    /// Multiply-adds a second of the arithmetic that weights of `precision` are multiplied in.
-    pub fn matrix_rate(&self, precision: Precision) -> f64 {
-        let narrow = match (precision.quantisation, precision.stored) {
-            // Where bytes have no products of their own, blocks are widened to meet bf16.
-            (Quantisation::Q8_0 | Quantisation::Int8 | Quantisation::Q4K, _) => {
-                self.i8_multiply_adds_per_second.or(self.bf16_multiply_adds_per_second)
-            }
-            (Quantisation::None, StoredType::Bf16) => self.bf16_multiply_adds_per_second,
-            (Quantisation::None, StoredType::F32) => None,
-        };
-        narrow.unwrap_or(self.f32_multiply_adds_per_second)
-    }
-}
+#[cfg(target_arch = "x86_64")]
+use super::{Isa, amx};
+use crate::Limits;
 
 /// How often each rate is taken.
 const GOES: usize = 7;
@@ -50,14 +22,53 @@ impl Cpu {
             f32_multiply_adds_per_second: self
                 .arithmetic_rate(12 * LANES, |rounds| multiply_wide(self.isa, rounds))
                 .max(self.arithmetic_rate(6 * LANES, |rounds| multiply_narrow(self.isa, rounds))),
-            bf16_multiply_adds_per_second: self.narrow_rate(narrow::KERNELS.bf16),
-            i8_multiply_adds_per_second: self.narrow_rate(narrow::KERNELS.i8),
+            bf16_multiply_adds_per_second: self.bf16_rate(),
+            i8_multiply_adds_per_second: self.i8_rate(),
         })
     }
 
-    fn narrow_rate(&self, kernels: &[narrow::Kernel]) -> Option<f64> {
-        let kernel = kernels.iter().find(|kernel| (kernel.is_available)())?;
-        Some(self.arithmetic_rate(kernel.per_round, kernel.multiply))
+    /// Where the kernels leave an instruction aside it is no limit of theirs.
+    #[cfg(target_arch = "x86_64")]
+    fn bf16_rate(&self) -> Option<f64> {
+        match Isa::detect() {
+            Isa::Amx => Some(self.arithmetic_rate(4 * amx::SIDE * amx::SIDE * 32, |rounds| {
+                // SAFETY: the machine has the instructions.
+                unsafe {
+                    let _configuration = amx::Configuration::load(amx::SIDE, amx::SIDE);
+                    amx::saturate_bf16(rounds);
+                }
+            })),
+            Isa::Avx512Bf16 => Some(self.arithmetic_rate(12 * 32, |rounds| {
+                // SAFETY: as above.
+                unsafe { x86::multiply_bf16(rounds) }
+            })),
+            _ => None,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn i8_rate(&self) -> Option<f64> {
+        match Isa::detect() {
+            Isa::Portable => None,
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => {
+                // SAFETY: as above.
+                Some(self.arithmetic_rate(12 * 32, |rounds| unsafe { x86::multiply_avx2(rounds) }))
+            }
+            Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => {
+                // SAFETY: as above.
+                Some(self.arithmetic_rate(12 * 64, |rounds| unsafe { x86::multiply_vnni(rounds) }))
+            }
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn bf16_rate(&self) -> Option<f64> {
+        None
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn i8_rate(&self) -> Option<f64> {
+        None
     }
 
     fn read_rate(&self, bytes: usize) -> f64 {
@@ -144,119 +155,56 @@ fn multiply_kernel<L: Lanes, const SUMS: usize>(rounds: usize) {
 }
 
 /// Instructions that multiply numbers narrower than f32 and add the products in 32 bits.
-mod narrow {
-    /// A loop over registers.
-    pub struct Kernel {
-        pub is_available: fn() -> bool,
-        pub per_round: usize,
-        pub multiply: fn(usize),
-    }
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+    use std::hint::black_box;
 
-    /// Fastest first.
-    pub struct Kernels {
-        pub bf16: &'static [Kernel],
-        pub i8: &'static [Kernel],
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub const KERNELS: Kernels = Kernels { bf16: &[], i8: &[] };
-
-    #[cfg(target_arch = "x86_64")]
-    pub use x86::KERNELS;
-
-    #[cfg(target_arch = "x86_64")]
-    mod x86 {
-        use std::arch::x86_64::*;
-        use std::hint::black_box;
-
-        use super::super::super::Isa;
-        use super::super::super::amx::{self, Configuration};
-        use super::{Kernel, Kernels};
-
-        pub const KERNELS: Kernels = Kernels {
-            bf16: &[
-                Kernel {
-                    is_available: || Isa::detect() == Isa::Amx,
-                    per_round: 4 * amx::SIDE * amx::SIDE * 32,
-                    // SAFETY: called only where `is_available` found the instructions.
-                    multiply: |rounds| unsafe {
-                        let _configuration = Configuration::load(amx::SIDE, amx::SIDE);
-                        amx::saturate_bf16(rounds);
-                    },
-                },
-                Kernel {
-                    // Where the kernels leave it aside it is no limit of theirs.
-                    is_available: || Isa::detect() == Isa::Avx512Bf16,
-                    per_round: 12 * 32,
-                    // SAFETY: as above.
-                    multiply: |rounds| unsafe { multiply_bf16(rounds) },
-                },
-            ],
-            i8: &[
-                Kernel {
-                    is_available: || {
-                        is_x86_feature_detected!("avx512f")
-                            && is_x86_feature_detected!("avx512vnni")
-                    },
-                    per_round: 12 * 64,
-                    // SAFETY: as above.
-                    multiply: |rounds| unsafe { multiply_vnni(rounds) },
-                },
-                Kernel {
-                    is_available: || is_x86_feature_detected!("avx2"),
-                    per_round: 12 * 32,
-                    // SAFETY: as above.
-                    multiply: |rounds| unsafe { multiply_avx2(rounds) },
-                },
-            ],
-        };
-
-        #[target_feature(enable = "avx512f,avx512bf16")]
-        fn multiply_bf16(rounds: usize) {
-            // Two numbers of about 10⁻⁶: their products vanish in the sums, and no step is slower than another.
-            let pair = _mm512_set1_epi32(black_box(0x3586_3586));
-            // SAFETY: both are sixteen times 32 bits, for which any bits are a value.
-            let pair: __m512bh = unsafe { std::mem::transmute(pair) };
-            let mut sums = [_mm512_set1_ps(1.0); 12];
-            for _ in 0..rounds {
-                for sum in &mut sums {
-                    *sum = _mm512_dpbf16_ps(*sum, pair, pair);
-                }
-            }
-            for sum in sums {
-                black_box(_mm512_reduce_add_ps(sum));
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub fn multiply_bf16(rounds: usize) {
+        // Two numbers of about 10⁻⁶: their products vanish in the sums, and no step is slower than another.
+        let pair = _mm512_set1_epi32(black_box(0x3586_3586));
+        // SAFETY: both are sixteen times 32 bits, for which any bits are a value.
+        let pair: __m512bh = unsafe { std::mem::transmute(pair) };
+        let mut sums = [_mm512_set1_ps(1.0); 12];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = _mm512_dpbf16_ps(*sum, pair, pair);
             }
         }
+        for sum in sums {
+            black_box(_mm512_reduce_add_ps(sum));
+        }
+    }
 
-        #[target_feature(enable = "avx512f,avx512vnni")]
-        fn multiply_vnni(rounds: usize) {
-            let bytes = _mm512_set1_epi32(black_box(0x0102_0304));
-            let mut sums = [_mm512_setzero_si512(); 12];
-            for _ in 0..rounds {
-                for sum in &mut sums {
-                    *sum = _mm512_dpbusd_epi32(*sum, bytes, bytes);
-                }
-            }
-            for sum in sums {
-                black_box(_mm512_reduce_add_epi32(sum));
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    pub fn multiply_vnni(rounds: usize) {
+        let bytes = _mm512_set1_epi32(black_box(0x0102_0304));
+        let mut sums = [_mm512_setzero_si512(); 12];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = _mm512_dpbusd_epi32(*sum, bytes, bytes);
             }
         }
+        for sum in sums {
+            black_box(_mm512_reduce_add_epi32(sum));
+        }
+    }
 
-        #[target_feature(enable = "avx2")]
-        fn multiply_avx2(rounds: usize) {
-            let bytes = _mm256_set1_epi32(black_box(0x0102_0304));
-            let ones = _mm256_set1_epi16(black_box(1));
-            let mut sums = [bytes; 12];
-            for _ in 0..rounds {
-                for sum in &mut sums {
-                    // The sums are factors too, or the products would be worked out once, before the loop.
-                    let products = _mm256_maddubs_epi16(*sum, bytes);
-                    *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(products, ones));
-                }
+    #[target_feature(enable = "avx2")]
+    pub fn multiply_avx2(rounds: usize) {
+        let bytes = _mm256_set1_epi32(black_box(0x0102_0304));
+        let ones = _mm256_set1_epi16(black_box(1));
+        let mut sums = [bytes; 12];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                // The sums are factors too, or the products would be worked out once, before the loop.
+                let products = _mm256_maddubs_epi16(*sum, bytes);
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(products, ones));
             }
-            for sum in sums {
-                black_box(_mm256_extract_epi32::<0>(sum));
-            }
+        }
+        for sum in sums {
+            black_box(_mm256_extract_epi32::<0>(sum));
         }
     }
 }

@@ -5,10 +5,12 @@ use std::io;
 use rayon::prelude::*;
 
 use super::Isa;
+use super::kept::Kept;
 use super::lanes::LANES;
-use super::quantised::{self, BLOCK, Int8, Q4K, Q8_0, q4_k};
-use super::slab::{Plain, Slab};
+use super::quantised::{self, BLOCK, Int8, Q4K, Q8_0};
+use super::slab::Slab;
 use crate::checkpoint::{RawRow, RawTensor};
+use crate::shared::rounding::{q4_k, q8_0};
 use crate::{Precision, Quantisation, StoredType};
 
 /// Weights of shape `[outputs, inputs]`, in tiles of sixteen outputs; the last tile is padded with zeros.
@@ -39,14 +41,8 @@ impl Matrix {
     ) -> io::Result<Matrix> {
         let rows = RawRow::all(parts, inputs);
         let tiles = match (precision.quantisation, precision.stored) {
-            (Quantisation::None, StoredType::F32) => {
-                Tiles::F32(interleave::<_, 1, 1>(&rows, inputs, |value| value)?)
-            }
-            (Quantisation::None, StoredType::Bf16) => {
-                Tiles::Bf16(interleave::<_, 2, 32>(&rows, inputs, |value| {
-                    half::bf16::from_f32(value).to_bits()
-                })?)
-            }
+            (Quantisation::None, StoredType::F32) => Tiles::F32(interleave(&rows, inputs)?),
+            (Quantisation::None, StoredType::Bf16) => Tiles::Bf16(interleave(&rows, inputs)?),
             (Quantisation::Q8_0, _) => Tiles::Q8_0(quantise_q8_0(&rows, inputs)?),
             (Quantisation::Int8, _) => Tiles::Int8(quantise_int8(&rows, inputs)?),
             (Quantisation::Q4K, _) => Tiles::Q4K(quantise_q4_k(&rows, inputs)?),
@@ -72,22 +68,18 @@ impl Matrix {
     }
 }
 
-/// Tiles of sixteen rows side by side, a column's weights of `TOGETHER` inputs next to each other; zeros fill the
+/// Tiles of sixteen rows side by side, a column's weights of [`Kept::TOGETHER`] inputs next to each other; zeros fill the
 /// inputs up to a multiple.
-fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
-    rows: &[RawRow<'_>],
-    inputs: usize,
-    convert: impl Fn(f32) -> T + Sync,
-) -> io::Result<Slab<T>> {
-    let size = LANES * inputs.next_multiple_of(MULTIPLE);
+fn interleave<T: Kept>(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Slab<T>> {
+    let size = LANES * inputs.next_multiple_of(T::MULTIPLE);
     let mut tiles = Slab::zeroed(rows.len().div_ceil(LANES) * size)?;
     tiles.par_chunks_mut(size).zip(rows.par_chunks(LANES)).for_each(|(tile, rows)| {
         let mut values = vec![0.0; inputs];
         for (lane, row) in rows.iter().enumerate() {
             row.read(&mut values);
             for (k, &value) in values.iter().enumerate() {
-                let group = k / TOGETHER * LANES + lane;
-                tile[group * TOGETHER + k % TOGETHER] = convert(value);
+                let group = k / T::TOGETHER * LANES + lane;
+                tile[group * T::TOGETHER + k % T::TOGETHER] = T::keep(value);
             }
         }
     });
@@ -104,7 +96,7 @@ fn quantise_q8_0(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Q8_0> {
         .zip(tiles.scales.par_chunks_mut(blocks * LANES))
         .zip(rows.par_chunks(LANES))
         .for_each(|((values, scales), rows)| {
-            quantised::q8_0::quantise(isa, &transpose(rows, inputs), values, scales);
+            q8_0::quantise(isa, &transpose(rows, inputs), values, scales);
         });
     Ok(tiles)
 }

@@ -10,17 +10,15 @@ mod bf16;
 mod blocks;
 mod dots;
 mod floats;
-mod isa;
-mod lanes;
+mod kept;
 mod limits;
 #[cfg(test)]
 mod matmul_tests;
 mod matrix;
 mod norm;
 mod pages;
-pub(crate) mod quantised;
+mod quantised;
 mod rotary;
-mod sampler;
 mod scan;
 mod slab;
 mod team;
@@ -31,15 +29,12 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 
-pub use attention::{AttentionShape, blocks};
-pub use isa::Isa;
-pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
 pub use rotary::Rope;
-pub use sampler::{Sampler, draw_rows, draw_token};
 use team::Team;
 
+use crate::shared::{Disjoint, Isa, lanes};
 use crate::{Precision, Quantisation, StoredType};
 
 /// Multiply-adds below which a loop is not worth handing to other threads.
@@ -180,13 +175,6 @@ impl Cpu {
     }
 }
 
-/// `out = e^(values − subtract)`.
-pub fn exponentials(values: &[f32], subtract: f32, out: &mut Vec<f32>) {
-    out.clear();
-    out.extend(values.iter().map(|value| value - subtract));
-    activation::exponentials(Isa::detect(), out);
-}
-
 /// Gives the gate's token back, also when a step panics: the other engines go on.
 struct Turn<'a>(&'a Sender<()>);
 
@@ -194,41 +182,6 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // There is room: the token that this turn took is out.
         let _ = self.0.send(());
-    }
-}
-
-/// A pointer to an output that several threads write, each its own part.
-pub(super) struct Disjoint<T>(*mut T);
-
-// SAFETY: whoever uses the pointer writes only elements that no other range of the same `split` writes.
-unsafe impl<T: Send> Send for Disjoint<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Disjoint<T> {}
-
-impl<T> Clone for Disjoint<T> {
-    fn clone(&self) -> Disjoint<T> {
-        *self
-    }
-}
-
-impl<T> Copy for Disjoint<T> {}
-
-impl<T> Disjoint<T> {
-    pub(super) fn new(output: &mut [T]) -> Disjoint<T> {
-        Disjoint(output.as_mut_ptr())
-    }
-
-    fn at(self, offset: usize) -> *mut T {
-        self.0.wrapping_add(offset)
-    }
-
-    /// The `length` elements from `offset` on.
-    ///
-    /// # Safety
-    /// They lie inside the buffer, and nothing else reads or writes them while the slice lives.
-    pub(super) unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [T] {
-        // SAFETY: the caller vouches for bounds and exclusiveness.
-        unsafe { std::slice::from_raw_parts_mut(self.0.add(offset), length) }
     }
 }
 

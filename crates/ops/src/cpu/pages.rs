@@ -3,8 +3,9 @@
 use std::io;
 
 use super::Disjoint;
-use super::lanes::{LANES, Lanes};
-use super::slab::{Plain, Slab};
+use super::kept::Kept;
+use super::lanes::LANES;
+use super::slab::Slab;
 use crate::{PAGE, PageShape, StoredType};
 
 /// Pages of keys and values, kept as one type or the other. Arithmetic is f32 in either case.
@@ -16,7 +17,7 @@ pub enum KvPages {
 }
 
 /// A page's values lie `[PAGE][stride]`, its keys by components, so that scores of sixteen keys grow side by side:
-/// `[stride / COMPONENTS][PAGE][COMPONENTS]` ([`Kept::COMPONENTS`]). `stride` is a head's length, padded to whole lanes.
+/// `[stride / TOGETHER][PAGE][TOGETHER]` ([`Kept::TOGETHER`]). `stride` is a head's length, padded to whole lanes.
 #[derive(Debug)]
 pub struct PagesOf<T: Kept> {
     keys: Slab<T>,
@@ -31,67 +32,10 @@ pub struct PagesOf<T: Kept> {
 /// A page of one layer and one head: its place in both vectors.
 #[derive(Clone, Copy)]
 pub struct PageHead<'a, T> {
-    /// `[stride / COMPONENTS][PAGE][COMPONENTS]`.
+    /// `[stride / TOGETHER][PAGE][TOGETHER]`.
     pub keys: &'a [T],
     /// `[PAGE][stride]`.
     pub values: &'a [T],
-}
-
-/// A number as pages keep it.
-pub trait Kept: Plain {
-    /// Components of a key that lie beside each other, as many as fill 32 bits.
-    const COMPONENTS: usize = size_of::<f32>() / size_of::<Self>();
-
-    /// To the nearest, ties to even.
-    fn keep(number: f32) -> Self;
-
-    /// # Safety
-    /// `from` must be readable for 16 numbers.
-    unsafe fn load<L: Lanes>(from: *const Self) -> L;
-
-    /// The next two components of sixteen keys of a page, of which `from` is the first key's first.
-    ///
-    /// # Safety
-    /// `from` must be readable for two rows of a page's keys, from one of them on.
-    unsafe fn load_components<L: Lanes>(from: *const Self) -> [L; 2];
-}
-
-impl Kept for f32 {
-    #[inline(always)]
-    fn keep(number: f32) -> f32 {
-        number
-    }
-
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const f32) -> L {
-        // SAFETY: the caller vouches for it.
-        unsafe { L::load(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_components<L: Lanes>(from: *const f32) -> [L; 2] {
-        // SAFETY: the caller vouches for both rows.
-        unsafe { [L::load(from), L::load(from.add(PAGE))] }
-    }
-}
-
-impl Kept for u16 {
-    #[inline(always)]
-    fn keep(number: f32) -> u16 {
-        half::bf16::from_f32(number).to_bits()
-    }
-
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const u16) -> L {
-        // SAFETY: the caller vouches for it.
-        unsafe { L::load_bf16_row(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_components<L: Lanes>(from: *const u16) -> [L; 2] {
-        // SAFETY: the caller vouches for sixteen pairs.
-        unsafe { L::load_bf16(from) }
-    }
 }
 
 /// Calls `$body` with the pages of either type.
@@ -120,12 +64,6 @@ impl KvPages {
             pages.keys.touch();
             pages.values.touch();
         });
-    }
-
-    /// Bytes that one page takes over all layers.
-    pub fn page_bytes(shape: PageShape, kept: StoredType) -> usize {
-        let row = shape.head_dim.next_multiple_of(LANES) * kept.size_bytes();
-        shape.layers * shape.kv_heads * PAGE * 2 * row
     }
 }
 
@@ -181,10 +119,10 @@ impl<T: Kept> PageWriter<'_, T> {
         let PagesOf { pages, kv_heads, head_dim, stride, .. } = *self.pages;
         debug_assert!((page as usize) < pages && head < kv_heads);
         let start = self.pages.index(self.layer, page, head) * PAGE * stride;
-        for (row, key) in key.chunks(T::COMPONENTS).enumerate() {
+        for (row, key) in key.chunks(T::TOGETHER).enumerate() {
             // SAFETY: inside the page, which is there; the slot's part of this row is this thread's.
             keep(key, unsafe {
-                self.keys.slice(start + (row * PAGE + slot) * T::COMPONENTS, key.len())
+                self.keys.slice(start + (row * PAGE + slot) * T::TOGETHER, key.len())
             });
         }
         // SAFETY: as above.

@@ -1,8 +1,9 @@
 //! Per-head norms, rotary position embedding, and the write of keys and values to their pages.
 
+use super::kept::Kept;
 use super::lanes::{Lanes, vectorised};
 use super::norm::normalise;
-use super::pages::{Kept, PagesOf};
+use super::pages::PagesOf;
 use super::{Buffer, Cpu, Disjoint, Vector};
 use crate::{HeadNorms, LayerPages, PAGE, Rows, angles};
 

@@ -17,7 +17,7 @@ use super::scores::Scored;
 use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::checkpoint::{RawRow, RawTensor};
-use crate::cpu::draw_token;
+use crate::sampler::draw_token;
 use crate::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use crate::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,

@@ -8,8 +8,8 @@ use half::bf16;
 
 use super::matrix::Format;
 use crate::checkpoint::RawRow;
-use crate::cpu::Isa;
-use crate::cpu::quantised::{q4_k, q8_0};
+use crate::shared::Isa;
+use crate::shared::rounding::{q4_k, q8_0};
 
 /// Outputs and inputs of a tile.
 pub const OUTPUTS: usize = 16;

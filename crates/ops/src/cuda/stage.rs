@@ -7,7 +7,7 @@ use super::driver::{Graph, Pinned, Stream};
 use super::region::Region;
 use super::sampler::Drawer;
 use super::scores::Scorer;
-use crate::cuda_memory::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
+use crate::shared::machine::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
 use crate::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits};
 
 /// The position of a row that only fills its bucket, and the index of a row of logits that does.
@@ -281,7 +281,7 @@ impl Stage {
 
 /// Runs of at most `length` rows of one sequence: (first row, rows).
 fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
-    let blocks = crate::cpu::blocks(sequences, length).into_iter();
+    let blocks = crate::blocks(sequences, length).into_iter();
     blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
 }
 
@@ -304,7 +304,7 @@ impl Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda_memory::MOST_DECODE_ROWS;
+    use crate::shared::machine::MOST_DECODE_ROWS;
 
     #[test]
     fn blocks_are_runs_of_one_sequence() {

@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::ptr::null;
 
 use super::super::Isa;
+use super::super::kept::Kept;
 use super::super::lanes::{Apart, LANES, Lanes, exp, vectorised};
-use super::super::pages::{Kept, PageHead, PagesOf};
+use super::super::pages::{PageHead, PagesOf};
 use super::QUERIES;
 use super::plain::Plain;
 use super::queries::Queries;

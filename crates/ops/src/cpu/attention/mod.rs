@@ -15,26 +15,12 @@ mod sums;
 mod tests;
 
 use std::cell::Cell;
-use std::ops::Range;
 
 use super::pages::PagesOf;
 use super::{Buffer, Cpu, Disjoint};
-use crate::{LayerPages, PAGE, Rows};
+use crate::{AttentionShape, LayerPages, PAGE, Rows, blocks};
 use kernel::{Attended, Keys};
 use queries::Queries;
-
-/// What a layer's attention is.
-#[derive(Clone, Copy, Debug)]
-pub struct AttentionShape {
-    /// Query heads; each group of `heads / kv_heads` shares one head of keys and values.
-    pub heads: usize,
-    /// What scores are multiplied by.
-    pub scale: f32,
-    /// How many keys a row sees before it, itself included; `None`: all.
-    pub window: Option<usize>,
-    /// Whether rows see as far ahead: a step then holds whole sequences.
-    pub both_ways: bool,
-}
 
 /// Queries that the registers hold at a time: rows times heads.
 const QUERIES: usize = 12;
@@ -115,33 +101,5 @@ impl Cpu {
             }
             SPARE.set(spare);
         });
-    }
-}
-
-/// Runs of at most `length` rows of one sequence.
-pub fn blocks(sequences: &[u32], length: usize) -> Vec<Range<usize>> {
-    let mut blocks: Vec<Range<usize>> = Vec::new();
-    for (row, sequence) in sequences.iter().enumerate() {
-        match blocks.last_mut() {
-            Some(block) if block.len() < length && sequences[block.start] == *sequence => {
-                block.end += 1;
-            }
-            _ => blocks.push(row..row + 1),
-        }
-    }
-    blocks
-}
-
-impl AttentionShape {
-    /// The keys that a row at `position` sees.
-    pub fn seen(&self, position: u32) -> Range<usize> {
-        let end = position as usize + 1;
-        self.window.map_or(0, |window| end.saturating_sub(window))..end
-    }
-
-    /// The keys that a row at `position` of a sequence of `length` sees, where rows see ahead.
-    pub fn seen_both_ways(&self, position: u32, length: usize) -> Range<usize> {
-        let end = self.window.map_or(length, |window| length.min(position as usize + window));
-        self.seen(position).start..end
     }
 }

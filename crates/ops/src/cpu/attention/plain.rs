@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::null;
 
+use super::super::kept::Kept;
 use super::super::lanes::{Apart, Counted, LANES, Lanes};
-use super::super::pages::{Kept, PageHead};
+use super::super::pages::PageHead;
 use super::kernel::{PagePart, Products, Scored, Sums, weigh_chunk};
 use super::queries::Queries;
 use super::sums::{ValueRows, add_values, score};
@@ -49,7 +50,7 @@ impl<T: Kept, L: Lanes> Products<T> for Plain<L> {
             for key in (0..PAGE.min(count)).step_by(LANES) {
                 // SAFETY: a page holds a multiple of sixteen keys, and so do rows of columns.
                 unsafe {
-                    let [a, b] = T::load_components::<L>(from[T::COMPONENTS * key..].as_ptr());
+                    let [a, b] = T::load_pair::<L>(from[T::TOGETHER * key..].as_ptr(), PAGE);
                     a.store(first[key..][..LANES].as_mut_ptr());
                     b.store(second[key..][..LANES].as_mut_ptr());
                 }

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::super::kept::Kept;
 use super::super::lanes::{Counted, LANES, Lanes, by_count};
-use super::super::pages::Kept;
 use super::QUERIES;
 use super::kernel::{Scored, Sums};
 use super::queries::Queries;
@@ -100,9 +100,9 @@ fn score_vectors<S: Sums, T: Kept, const H: usize, const V: usize>(
         // Two components of each vector's keys.
         let mut vectors = [[S::Lanes::splat(0.0); 2]; V];
         for (n, vector) in vectors.iter_mut().enumerate() {
-            let keys = &keys[T::COMPONENTS * (key + n * LANES)..];
+            let keys = &keys[T::TOGETHER * (key + n * LANES)..];
             // SAFETY: two rows of a page's keys are there, and V vectors of keys from `key` on.
-            *vector = unsafe { T::load_components(keys.as_ptr()) };
+            *vector = unsafe { T::load_pair(keys.as_ptr(), PAGE) };
         }
         for (component, queries) in queries.iter().enumerate() {
             for (n, sums) in sums.iter_mut().enumerate() {

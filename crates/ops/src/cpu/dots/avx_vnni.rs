@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::Dots;
-use crate::cpu::lanes::{Avx2, apart};
+use crate::shared::lanes::{Avx2, apart};
 
-/// Two registers. Only code behind [`super::dotted!`] makes values of it, after [`crate::cpu::Isa`] found the
+/// Two registers. Only code behind [`super::dotted!`] makes values of it, after [`crate::shared::Isa`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct AvxVnniDots(__m256i, __m256i);

@@ -17,9 +17,7 @@ pub use avx512::Avx512Dots;
 pub use portable::PortableDots;
 
 use super::lanes::{Apart, Lanes};
-
-/// Bytes of weights that one step takes: four of each of sixteen columns, a column's four together.
-pub const STEP_BYTES: usize = 64;
+pub use crate::shared::rounding::STEP_BYTES;
 
 /// Sixteen i32 sums of products, a column each. Products of a weight of at most 127 and an activation of at most
 /// 127; the sums of a block of 32 stay far inside an i32.
@@ -64,8 +62,9 @@ macro_rules! dotted {
         fn $name:ident $(<$generic:ident: $bound:ident>)? ($($argument:ident: $type:ty),* $(,)?)
         = $kernel:ident $(<$more:ident>)?
     ) => {
-        fn $name $(<$generic: $bound>)? (isa: $crate::cpu::Isa, $($argument: $type),*) {
-            use $crate::cpu::{Isa, dots};
+        fn $name $(<$generic: $bound>)? (isa: $crate::shared::Isa, $($argument: $type),*) {
+            use $crate::cpu::dots;
+            use $crate::shared::Isa;
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma,f16c")]

@@ -1,7 +1,7 @@
 //! Sixteen dots as an array.
 
 use super::{Dots, STEP_BYTES};
-use crate::cpu::lanes::{Apart, Counted, LANES, Portable};
+use crate::shared::lanes::{Apart, Counted, LANES, Portable};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use super::super::lanes::{LANES, Lanes, vectorised};
 use super::super::slab::Slab;
 use super::BLOCK;
 use super::kernel::{BYTES, Format};
-use super::q8_0::place;
+use crate::shared::rounding::q8_0::place;
 
 #[derive(Debug)]
 pub struct Int8 {

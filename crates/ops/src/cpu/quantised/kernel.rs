@@ -12,8 +12,7 @@ use super::super::{Buffer, Disjoint};
 use super::BLOCK;
 use super::rounded::group_of;
 
-/// Bytes of a block whose weights have one each.
-pub const BYTES: usize = BLOCK * LANES;
+pub use crate::shared::rounding::BYTES;
 
 /// A way to keep weights: blocks of 32 by 16 columns, tile after tile.
 pub trait Format: Sync {

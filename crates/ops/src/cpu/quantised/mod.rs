@@ -3,8 +3,8 @@
 pub(super) mod int8;
 mod kernel;
 mod panels;
-pub(crate) mod q4_k;
-pub(crate) mod q8_0;
+mod q4_k;
+mod q8_0;
 mod rounded;
 
 use std::cell::Cell;
@@ -14,15 +14,13 @@ use super::dots::{Dots, dotted};
 use super::lanes::LANES;
 use super::{Buffer, Cpu};
 use crate::Activation;
+pub use crate::shared::rounding::BLOCK;
 pub use int8::Int8;
 pub use kernel::Format;
 use kernel::{Product, multiply_kernel, rows_together};
 use panels::{Panel, PanelProduct, multiply_panels_kernel, rows_of_panel};
 pub use q4_k::Q4K;
 pub use q8_0::Q8_0;
-
-/// Weights, and activations, that share a scale.
-pub const BLOCK: usize = 32;
 
 impl Cpu {
     /// Products with int8's tiles.
@@ -128,6 +126,7 @@ mod tests {
     use super::super::matrix::{Matrix, Tiles};
     use super::rounded::{Block, group_of};
     use super::*;
+    use crate::shared::rounding::{q4_k, q8_0};
     use crate::{Backend, Precision, Quantisation, StoredType};
     use candle_core::quantized::{GgmlDType, QTensor};
     use candle_core::{Device, Tensor};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::sampling::{Drawn, Sampling, SamplingRequest, TokenLogprobs, logprobs_of_rows};
+use crate::sampler::logprobs_of_rows;
+use crate::sampling::{Drawn, Sampling, SamplingRequest, TokenLogprobs};
 
 /// Rows of a step.
 const ROWS: usize = 64;

@@ -2,24 +2,14 @@
 
 use std::fmt::Debug;
 
-use super::checkpoint::RawTensor;
-use super::cpu::Disjoint;
-use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound, logprobs_of_rows};
+use super::sampler::logprobs_of_rows;
+use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use super::{
-    Activation, AttentionShape, BranchNorms, HeadNorms, LayerPages, Machine, OpsError, PageShape,
-    Precision, Rows, StepLimits, StoredType,
+    Activation, AttentionShape, BranchNorms, Disjoint, HeadNorms, LayerPages, Machine, Numbers,
+    PageShape, Precision, Rows, StepLimits, StoredType,
 };
-
-/// How the numbers of a buffer are to be kept where a machine has a narrower type for what only products read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
-    /// f32 everywhere.
-    Wide,
-    /// bf16 where products take bf16.
-    Narrow,
-    /// f32 where gates are a pass of their own; nothing where products are gated as they are made.
-    Ungated,
-}
+use crate::OpsError;
+use crate::checkpoint::RawTensor;
 
 /// The rows of a step, and which of them give logits, for machines that share the host's memory.
 #[derive(Clone, Copy, Debug)]
@@ -132,11 +122,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         normed: &mut Self::Buffer,
     );
     /// Of a step's last layer, whose keys and values are kept: leaves in each of `buffers` only the rows that give logits, one
-    /// after another, where that saves the machine work. Gives whether it did.
-    fn keep_logit_rows(&self, _step: Self::Step<'_>, _buffers: [&mut Self::Buffer; 2]) -> bool {
-        false
-    }
-    /// The norm of the rows of `x` that give logits, one after another.
+    /// after another, where that saves the machine work.
+    fn keep_logit_rows(&self, _step: Self::Step<'_>, _buffers: [&mut Self::Buffer; 2]) {}
+    /// The norm of the rows of `x` that give logits, one after another; of all where no others were kept.
     fn gather_norm(
         &self,
         x: &Self::Buffer,
@@ -215,4 +203,54 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// A failure of the machine since the last call.
     fn read(&self, buffer: &Self::Buffer, rows: usize) -> Result<Vec<f32>, OpsError>;
+}
+
+/// The embedding tables of an encoder.
+#[derive(Debug)]
+pub struct TextTables<B: Backend> {
+    /// `[vocabulary, hidden]`.
+    pub words: B::Matrix,
+    /// Of each position and each segment, `[positions · hidden]` and `[segments · hidden]`.
+    pub positions: B::Vector,
+    pub segments: B::Vector,
+}
+
+/// A norm that takes the mean away: `(x − mean) / √(variance + epsilon) · weight + bias`.
+#[derive(Debug)]
+pub struct LayerNorm<V> {
+    pub weight: V,
+    pub bias: V,
+    pub epsilon: f32,
+}
+
+/// A backend that runs encoders of BERT's shape. As everywhere, each row's result is a function of its own input.
+pub trait EncoderBackend: Backend {
+    /// `out = word + segment + position`, row by row.
+    fn embed_text(&self, tables: &TextTables<Self>, step: Self::Step<'_>, out: &mut Self::Buffer);
+    /// `x = norm(x)`, and `normed` the same as products take it.
+    fn layer_norm(
+        &self,
+        x: &mut Self::Buffer,
+        norm: &LayerNorm<Self::Vector>,
+        normed: &mut Self::Buffer,
+    );
+    /// `residual = norm(residual + branch + bias)`, and `normed` the same as products take it.
+    fn add_layer_norm(
+        &self,
+        residual: &mut Self::Buffer,
+        branch: Biased<'_, Self>,
+        norm: &LayerNorm<Self::Vector>,
+        normed: &mut Self::Buffer,
+    );
+    /// `x += bias`, row by row.
+    fn add_bias(&self, x: &mut Self::Buffer, bias: &Self::Vector);
+    /// `out = gelu(x + bias)` with `gelu(x) = x/2 · (1 + erf(x/√2))`.
+    fn gelu(&self, x: Biased<'_, Self>, out: &mut Self::Buffer);
+}
+
+/// Products of a layer whose bias is still to be added.
+#[derive(Debug)]
+pub struct Biased<'a, B: Backend> {
+    pub products: &'a B::Buffer,
+    pub bias: &'a B::Vector,
 }

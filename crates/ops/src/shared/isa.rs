@@ -49,7 +49,7 @@ impl Isa {
                 (Isa::Avx512, avx512),
                 (Isa::Avx512Vnni, vnni),
                 (Isa::Avx512Bf16, bf16),
-                (Isa::Amx, bf16 && super::amx::is_usable()),
+                (Isa::Amx, bf16 && has_tiles()),
             ];
             let present = generations.into_iter().filter(|(_, has)| *has);
             available.extend(present.map(|(isa, _)| isa));
@@ -93,5 +93,29 @@ fn is_amd() -> bool {
         [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes) == [*b"Auth", *b"enti", *b"cAMD"]
     }
     #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Whether the CPU has tiles of bytes and bf16, and the system lets this process use them.
+#[cfg(target_arch = "x86_64")]
+fn has_tiles() -> bool {
+    const BF16: u32 = 1 << 22;
+    const TILES: u32 = 1 << 24;
+    const INT8: u32 = 1 << 25;
+    let features = std::arch::x86_64::__cpuid_count(7, 0).edx;
+    features & (BF16 | TILES | INT8) == BF16 | TILES | INT8 && ask_for_tiles()
+}
+
+/// Linux saves tile registers only for a process that asked for them.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn ask_for_tiles() -> bool {
+    const REQUEST: libc::c_long = 0x1023;
+    const TILE_DATA: libc::c_long = 18;
+    // SAFETY: the call takes two numbers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) == 0 }
+}
+
+#[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
+fn ask_for_tiles() -> bool {
     false
 }

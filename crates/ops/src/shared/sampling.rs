@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Backend, cpu};
+use super::Isa;
+use super::lanes::{LANES, Lanes, exp, vectorised};
 
 /// How a token is drawn. `None` switches a filter off.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,9 +131,9 @@ pub fn are_sound(logits: &[f32]) -> bool {
 /// Log-probabilities of `token` and of the `count` likeliest, under `logits`.
 pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     let maximum = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut exponentials = Vec::new();
-    cpu::exponentials(logits, maximum, &mut exponentials);
-    let total: u64 = exponentials.iter().map(|share| (share * ONE) as u64).sum();
+    let mut shares = Vec::new();
+    exponentials(logits, maximum, &mut shares);
+    let total: u64 = shares.iter().map(|share| (share * ONE) as u64).sum();
     let normaliser = Normaliser::new(maximum, total);
     let logprob = |token: u32| normaliser.logprob(logits[token as usize]);
     let own = logits[token as usize];
@@ -145,15 +146,27 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     TokenLogprobs { chosen: logprob(token), rank, top }
 }
 
-/// Of each row, `width` logits, those of its token and of so many of the likeliest.
-pub fn logprobs_of_rows(
-    ops: &impl Backend,
-    logits: &[f32],
-    width: usize,
-    wanted: &[(u32, usize)],
-) -> Vec<TokenLogprobs> {
-    let rows = logits.chunks(width).zip(wanted);
-    ops.map_each(rows.collect(), |(logits, (token, count))| logprobs(logits, *token, *count))
+/// `out = e^(values − subtract)`.
+pub fn exponentials(values: &[f32], subtract: f32, out: &mut Vec<f32>) {
+    out.clear();
+    out.extend(values.iter().map(|value| value - subtract));
+    exponentiate(Isa::detect(), out);
+}
+
+vectorised! {
+    /// `eˣ` of each value, in place.
+    fn exponentiate(values: &mut [f32]) = exponentiate_kernel
+}
+
+#[inline(always)]
+fn exponentiate_kernel<L: Lanes>(values: &mut [f32]) {
+    let (groups, rest) = values.as_chunks_mut::<LANES>();
+    for group in groups {
+        *group = exp(L::from_array(group)).to_array();
+    }
+    let mut last = [0.0; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    rest.copy_from_slice(&exp(L::from_array(&last)).to_array()[..rest.len()]);
 }
 
 /// The ids of the `count` greatest logits, greatest first; ties by the lower id.

@@ -160,84 +160,6 @@ pub fn exp<L: Lanes>(x: L) -> L {
     x.zero_below(L::splat(LOWEST), series.mul(whole.power_of_two()))
 }
 
-/// A number as weights keep it.
-pub trait Stored: Copy + Sync {
-    /// A tile holds a whole multiple of so many inputs, the last ones zeros.
-    const MULTIPLE: usize;
-
-    /// The weights of two inputs, sixteen columns each, widened.
-    ///
-    /// # Safety
-    /// `from` must be readable for 32 values.
-    unsafe fn load_pair<L: Lanes>(from: *const Self) -> [L; 2];
-    /// The weights of the last input where their number is odd.
-    ///
-    /// # Safety
-    /// `from` must be readable for a whole multiple of inputs.
-    unsafe fn load_last<L: Lanes>(from: *const Self) -> L;
-    /// The values that [`Stored::widen`] needs room for, of `values`.
-    fn widened_values(values: usize) -> usize;
-    /// Where the first `inputs` inputs of a tile lie as f32, sixteen columns an input: where they are, or in `room`.
-    fn widen<L: Lanes>(tile: &[Self], inputs: usize, room: &mut [f32]) -> *const f32;
-}
-
-impl Stored for f32 {
-    const MULTIPLE: usize = 1;
-
-    #[inline(always)]
-    unsafe fn load_pair<L: Lanes>(from: *const f32) -> [L; 2] {
-        // SAFETY: the caller vouches for 32 readable values.
-        unsafe { [L::load(from), L::load(from.add(LANES))] }
-    }
-    #[inline(always)]
-    unsafe fn load_last<L: Lanes>(from: *const f32) -> L {
-        // SAFETY: the caller vouches for sixteen readable values.
-        unsafe { L::load(from) }
-    }
-    fn widened_values(_values: usize) -> usize {
-        0
-    }
-    #[inline(always)]
-    fn widen<L: Lanes>(tile: &[f32], inputs: usize, _room: &mut [f32]) -> *const f32 {
-        tile[..inputs * LANES].as_ptr()
-    }
-}
-
-/// A bf16 by its bits.
-impl Stored for u16 {
-    const MULTIPLE: usize = 32;
-
-    #[inline(always)]
-    unsafe fn load_pair<L: Lanes>(from: *const u16) -> [L; 2] {
-        // SAFETY: the caller vouches for 32 readable values.
-        unsafe { L::load_bf16(from) }
-    }
-    #[inline(always)]
-    unsafe fn load_last<L: Lanes>(from: *const u16) -> L {
-        // SAFETY: the caller vouches for 32 readable values.
-        let [first, _] = unsafe { L::load_bf16(from) };
-        first
-    }
-    fn widened_values(values: usize) -> usize {
-        values
-    }
-    #[inline(always)]
-    fn widen<L: Lanes>(tile: &[u16], inputs: usize, room: &mut [f32]) -> *const f32 {
-        // A tile holds whole pairs.
-        let inputs = inputs.next_multiple_of(2);
-        let (tile, room) = (&tile[..inputs * LANES], &mut room[..inputs * LANES]);
-        for at in (0..inputs * LANES).step_by(2 * LANES) {
-            // SAFETY: both hold the pair that begins here, as sliced above.
-            unsafe {
-                let [first, second] = L::load_bf16(tile.as_ptr().add(at));
-                first.store(room.as_mut_ptr().add(at));
-                second.store(room.as_mut_ptr().add(at + LANES));
-            }
-        }
-        room.as_ptr()
-    }
-}
-
 /// Defines a function that runs a kernel, generic over [`Lanes`], on the instruction set it is given.
 ///
 /// What a kernel calls must be `#[inline(always)]`, and no closure of it may touch lanes: a closure is a function
@@ -251,8 +173,8 @@ macro_rules! vectorised {
         = $kernel:ident $(<$more:tt>)?
     ) => {
         $(#[$attribute])*
-        $visibility fn $name $(<$generic: $bound>)? (isa: $crate::cpu::Isa, $($argument: $type),*) {
-            use $crate::cpu::{Isa, lanes};
+        $visibility fn $name $(<$generic: $bound>)? (isa: $crate::shared::Isa, $($argument: $type),*) {
+            use $crate::shared::{Isa, lanes};
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx2,fma,f16c")]

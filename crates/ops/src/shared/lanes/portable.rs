@@ -4,7 +4,7 @@ use super::{Apart, Counted, LANES, Lanes};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
-pub struct Portable(pub(in crate::cpu) [f32; LANES]);
+pub struct Portable(pub(crate) [f32; LANES]);
 
 macro_rules! lane_by_lane {
     ($($name:ident: |$a:ident, $b:ident| $result:expr;)*) => {

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::{RawTensor, RawType};
+use crate::checkpoint::{RawTensor, RawType};
 
 /// Where rows begin: at multiples of so many bytes.
 pub const ALIGNMENT: usize = 64;
@@ -91,7 +91,7 @@ pub struct VectorRows<'a> {
     bytes: &'a [u8],
     /// f32 a row, where rows are bytes.
     scales: &'a [u8],
-    pub(super) kind: VectorType,
+    pub(crate) kind: VectorType,
     dims: usize,
 }
 
@@ -122,12 +122,12 @@ impl<'a> VectorRows<'a> {
     }
 
     /// A row's bytes, its padding too.
-    pub(super) fn row(&self, row: usize) -> &'a [u8] {
+    pub(crate) fn row(&self, row: usize) -> &'a [u8] {
         let stride = self.kind.stride(self.dims);
         &self.bytes[row * stride..][..stride]
     }
 
-    pub(super) fn scale(&self, row: usize) -> f32 {
+    pub(crate) fn scale(&self, row: usize) -> f32 {
         let bytes = self.scales[4 * row..].first_chunk().copied();
         f32::from_le_bytes(bytes.unwrap_or_default())
     }
@@ -164,9 +164,9 @@ impl<'a> VectorRows<'a> {
 /// A query as the rows of one matrix want it.
 #[derive(Clone, Debug)]
 pub struct Query {
-    pub(super) numbers: Vec<f32>,
-    pub(super) bytes: Vec<i8>,
-    pub(super) scale: f32,
+    pub(crate) numbers: Vec<f32>,
+    pub(crate) bytes: Vec<i8>,
+    pub(crate) scale: f32,
 }
 
 /// A row with its score.

@@ -19,12 +19,12 @@ pub trait Apart {
 /// Implements [`Apart`] for what only code with the instructions is generic over.
 macro_rules! apart {
     ($machine:ty, $instructions:literal) => {
-        impl $crate::cpu::lanes::Apart for $machine {
+        impl $crate::shared::lanes::Apart for $machine {
             #[inline(always)]
-            fn apart<const COUNT: usize>(body: impl $crate::cpu::lanes::Counted) -> usize {
+            fn apart<const COUNT: usize>(body: impl $crate::shared::lanes::Counted) -> usize {
                 #[target_feature(enable = $instructions)]
                 #[inline(never)]
-                fn apart<const COUNT: usize>(body: impl $crate::cpu::lanes::Counted) -> usize {
+                fn apart<const COUNT: usize>(body: impl $crate::shared::lanes::Counted) -> usize {
                     body.call::<COUNT>()
                 }
                 // SAFETY: whoever names this machine has found its instructions.

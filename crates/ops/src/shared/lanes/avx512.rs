@@ -9,7 +9,7 @@ use super::{LANES, Lanes, apart};
 /// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx512(pub(in crate::cpu) __m512);
+pub struct Avx512(pub(crate) __m512);
 
 apart!(Avx512, "avx512f,avx2,fma,f16c");
 

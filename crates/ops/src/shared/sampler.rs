@@ -2,15 +2,15 @@
 
 use std::cell::Cell;
 
-use super::exponentials;
-use crate::Backend;
-use crate::sampling::{
-    Drawn, ONE, Sampling, SamplingRequest, are_sound, forbid, logprobs, multiply_high,
+use super::Backend;
+use super::sampling::{
+    Drawn, ONE, Sampling, SamplingRequest, TokenLogprobs, are_sound, exponentials, forbid,
+    logprobs, multiply_high,
 };
 
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]
-pub struct Sampler {
+struct Sampler {
     /// The logits, changed on the way.
     row: Vec<f32>,
     exponentials: Vec<f32>,
@@ -20,7 +20,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Draws from a row of logits.
-    pub fn draw(&mut self, logits: &[f32], request: &SamplingRequest) -> Drawn {
+    fn draw(&mut self, logits: &[f32], request: &SamplingRequest) -> Drawn {
         if !are_sound(logits) {
             return Drawn { is_broken: true, ..Drawn::default() };
         }
@@ -119,6 +119,17 @@ pub fn draw_rows(
         SPARE.set(sampler);
         drawn
     })
+}
+
+/// Of each row, `width` logits, those of its token and of so many of the likeliest.
+pub fn logprobs_of_rows(
+    ops: &impl Backend,
+    logits: &[f32],
+    width: usize,
+    wanted: &[(u32, usize)],
+) -> Vec<TokenLogprobs> {
+    let rows = logits.chunks(width).zip(wanted);
+    ops.map_each(rows.collect(), |(logits, (token, count))| logprobs(logits, *token, *count))
 }
 
 thread_local! {

@@ -7,7 +7,7 @@ use super::{Lanes, apart};
 /// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx2(pub(in crate::cpu) __m256, pub(in crate::cpu) __m256);
+pub struct Avx2(pub(crate) __m256, pub(crate) __m256);
 
 apart!(Avx2, "avx2,fma,f16c");
 
