@@ -3,9 +3,10 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::cells::Cell;
 use super::file::{Analysis, Recipe};
 use super::paper::PapersDifference;
-use super::results::{CellResult, RecipeResults};
+use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::analysis::facts::Facts;
 use crate::analysis::metrics::agreement::{Agreement, mean_pairwise_cosine};
@@ -16,6 +17,8 @@ use crate::analysis::outcomes::{Outcomes, When};
 use crate::analysis::table::Table;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::Plan;
 use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
 use crate::systems::table::SystemEntry;
@@ -76,17 +79,37 @@ pub struct CaseMethod {
     pub answer: String,
 }
 
-/// A cell of the recipe, and the items of its run.
+/// A cell of the recipe, and what its run came to.
 pub struct CellOutcomes<'a> {
-    pub result: &'a CellResult,
+    pub cell: Cell<'a>,
     pub outcomes: Outcomes<'a>,
 }
 
-impl CellOutcomes<'_> {
+impl<'a> CellOutcomes<'a> {
+    pub fn of((cell, contents): &'a (Cell<'a>, Contents)) -> CellOutcomes<'a> {
+        CellOutcomes { cell: *cell, outcomes: Outcomes::of(contents) }
+    }
+
+    pub(super) fn method(&self) -> &'a str {
+        &self.cell.method.name
+    }
+
+    pub(super) fn dataset(&self) -> &'a str {
+        &self.cell.dataset.name
+    }
+
+    pub(super) fn plan(&self) -> &'a Plan {
+        &self.outcomes.contents.plan
+    }
+
+    /// `None` where nothing has gold.
+    pub(super) fn mean(&self) -> Option<f64> {
+        self.outcomes.accuracy().map(|accuracy| accuracy.mean)
+    }
+
     /// Whether an entry of the table of systems with the run's name in plans is such a one.
     pub(super) fn is_system(&self, is: fn(&SystemEntry) -> bool) -> bool {
-        let mut entries = SYSTEMS.iter();
-        entries.any(|entry| entry.plan_name == self.result.system && is(entry))
+        SYSTEMS.iter().any(|entry| entry.plan_name == self.plan().system && is(entry))
     }
 
     /// Whether there are graded questions, whose rounds can be compared.
@@ -96,7 +119,7 @@ impl CellOutcomes<'_> {
 
     /// Whether the run put several agents to work.
     pub(super) fn is_multi_agent(&self) -> bool {
-        self.outcomes.contents.plan.panel.len() > 1
+        self.plan().panel.len() > 1
     }
 }
 
@@ -105,23 +128,19 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow>
         return Vec::new();
     }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
-    let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
+    let row = |cell: &CellOutcomes<'_>| {
+        let (method, dataset, outcomes) = (cell.method(), cell.dataset(), &cell.outcomes);
         let gain = net_gain(&outcomes.round0(), &outcomes.right(), &outcomes.units())?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
         Some(NetGainRow {
-            method: result.method.clone(),
-            dataset: result.dataset.clone(),
+            method: method.to_owned(),
+            dataset: dataset.to_owned(),
             wrong_to_right: runs().map(|run| share(run.wrong_to_right, run.n_questions)).collect(),
             right_to_wrong: runs().map(|run| share(run.right_to_wrong, run.n_questions)).collect(),
             estimate: gain.estimate,
             conditional: gain.conditional,
-            paper: recipe
-                .paper
-                .netgain
-                .get(&result.dataset)
-                .and_then(|methods| methods.get(&result.method))
-                .copied(),
+            paper: recipe.paper.netgain.get(dataset).and_then(|all| all.get(method)).copied(),
         })
     };
     debating.filter_map(row).collect()
@@ -169,12 +188,12 @@ pub fn collapse(
         return Ok(Vec::new());
     }
     let encoder = encoder.filter(|_| asks(Analysis::Similarity));
-    let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
+    let row = |cell: &CellOutcomes<'_>| {
         Ok(CollapseRow {
-            method: result.method.clone(),
-            dataset: result.dataset.clone(),
-            agreement: Agreement::of(&outcomes.trajectories()),
-            similarity: encoder.map(|encoder| similarity(outcomes, encoder)).transpose()?,
+            method: cell.method().to_owned(),
+            dataset: cell.dataset().to_owned(),
+            agreement: Agreement::of(&cell.outcomes.trajectories()),
+            similarity: encoder.map(|encoder| similarity(&cell.outcomes, encoder)).transpose()?,
         })
     };
     cells.iter().map(row).collect()
@@ -240,7 +259,7 @@ pub(super) fn on_dataset<'a, 'b>(
     dataset: &str,
 ) -> Vec<&'b CellOutcomes<'a>> {
     let cells = cells.iter();
-    cells.filter(|cell| cell.result.dataset == dataset).collect()
+    cells.filter(|cell| cell.dataset() == dataset).collect()
 }
 
 /// The questions of Figure 4, in the order of runs and questions.
@@ -251,8 +270,8 @@ pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
     let mut rows = Vec::new();
     for dataset in &recipe.dataset {
         let here = on_dataset(cells, &dataset.name);
-        let runs = here.iter().map(|cell| cell.result.n_runs).min();
-        for run in 0..runs.unwrap_or(0) as usize {
+        let runs = here.iter().map(|cell| cell.outcomes.graded.0.len()).min();
+        for run in 0..runs.unwrap_or(0) {
             for right in here.last().map_or(&[][..], |last| &last.outcomes.graded.0[run]) {
                 let same = here.iter().map(|cell| {
                     let mut lines = cell.outcomes.graded.0[run].iter().copied();
@@ -282,13 +301,13 @@ fn case(cells: &[&CellOutcomes<'_>], lines: &[&ItemLine]) -> CaseRow {
     let methods = cells.iter().zip(lines).map(|(cell, line)| {
         let rounds = line.answer().map_or(&[][..], |answer| &answer.rounds[..]);
         CaseMethod {
-            method: cell.result.method.clone(),
+            method: cell.method().to_owned(),
             rounds: rounds.iter().map(|round| round.answers.clone()).collect(),
             answer: line.says().to_owned(),
         }
     });
     CaseRow {
-        dataset: cells[0].result.dataset.clone(),
+        dataset: cells[0].dataset().to_owned(),
         item: lines[0].item().to_owned(),
         run: lines[0].run(),
         gold: lines[0].gold().unwrap_or_default().to_owned(),

@@ -56,8 +56,8 @@ pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<BudgetRow> {
             let both = calls.zip(at_budget(reference, method, tokens));
             rows.extend(both.map(|(calls, tokens)| BudgetRow {
                 dataset: dataset.name.clone(),
-                method: method.result.method.clone(),
-                reference: reference.result.method.clone(),
+                method: method.method().to_owned(),
+                reference: reference.method().to_owned(),
                 calls,
                 tokens,
             }));

@@ -3,7 +3,7 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use super::cells::Cell;
+use super::analysis::CellOutcomes;
 use super::notes::full;
 use super::paper::{PrintedGain, PublishedEntry};
 use super::results::RecipeResults;
@@ -17,7 +17,6 @@ use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, verdict};
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::Table;
 use crate::diagnosis::Failure;
-use crate::experiment::contents::Contents;
 
 /// A method compared with its baseline, over the columns that both have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,24 +78,23 @@ fn papers_columns(recipe: &Recipe, dataset: &str) -> Vec<NoteColumn> {
 /// Runs over different notes.
 pub fn improvements(
     recipe: &Recipe,
-    cells: &[(Cell<'_>, Contents)],
+    cells: &[CellOutcomes<'_>],
     scorer: &CorrectionScorer,
 ) -> Result<Vec<ImprovementRow>, Failure> {
     let mut rows = Vec::new();
-    for (cell, contents) in cells {
-        let Some(against) = &cell.method.against else { continue };
-        let other = cells.iter().find(|(other, _)| {
-            other.method.name == *against && other.dataset.name == cell.dataset.name
-        });
-        let Some((_, other)) = other else { continue };
-        let both = [contents, other].map(Outcomes::of);
-        if both[0].items != both[1].items {
-            let problem = format!("its notes are not those of {}", other.path.display());
-            return Err(malformed(contents.path.display(), problem));
+    for cell in cells {
+        let Some(against) = &cell.cell.method.against else { continue };
+        let is_it = |other: &&CellOutcomes<'_>| {
+            other.method() == against && other.dataset() == cell.dataset()
+        };
+        let Some(other) = cells.iter().find(is_it) else { continue };
+        if cell.outcomes.items != other.outcomes.items {
+            let [own, other] = [cell, other].map(|one| one.outcomes.name());
+            return Err(malformed(own, format!("its notes are not those of {other}")));
         }
-        let wanted = papers_columns(recipe, &cell.dataset.name);
-        let units = both[0].units();
-        let [own, base] = both.map(|outcomes| columns(&outcomes, scorer));
+        let wanted = papers_columns(recipe, cell.dataset());
+        let units = cell.outcomes.units();
+        let [own, base] = [cell, other].map(|one| columns(&one.outcomes, scorer));
         let pairs: Vec<(&Column, &Column)> = own
             .iter()
             .filter(|column| wanted.contains(&column.name))
@@ -119,8 +117,8 @@ pub fn improvements(
         let bootstrap = bootstrap::p_values(&by_note, &units);
         let Some((difference, bootstrap)) = difference.zip(bootstrap) else { continue };
         rows.push(ImprovementRow {
-            dataset: cell.dataset.name.clone(),
-            method: cell.method.name.clone(),
+            dataset: cell.dataset().to_owned(),
+            method: cell.method().to_owned(),
             baseline: against.clone(),
             columns: pairs.iter().map(|(own, _)| own.name).collect(),
             pairs: over_pairs.map(|(own, base)| Gain::of(&own, &base)),

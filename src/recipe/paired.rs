@@ -77,7 +77,7 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<PairedRow> {
         let mut here = on_dataset(cells, &dataset.name);
         here.retain(|cell| !cell.outcomes.items.is_empty());
         let medmad = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD));
-        let cell = |method: &str| here.iter().find(|cell| cell.result.method == method);
+        let cell = |method: &str| here.iter().find(|cell| cell.method() == method);
         for analysis in &recipe.analyses {
             match (analysis, medmad) {
                 (Analysis::PairedBest, Some(medmad)) => {
@@ -88,8 +88,7 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<PairedRow> {
                     }
                     if let Some(best) = best(&here, medmad) {
                         let row = pair(Comparison::Best, recipe, medmad, best);
-                        let is_named =
-                            named.is_some_and(|named| named.result.method == best.result.method);
+                        let is_named = named.is_some_and(|named| named.method() == best.method());
                         if is_named { &mut unshown } else { &mut rows }.extend(row);
                     }
                 }
@@ -128,8 +127,8 @@ fn best<'a, 'b>(
     let others = here
         .iter()
         .copied()
-        .filter(|cell| cell.is_multi_agent() && cell.result.method != medmad.result.method);
-    others.reduce(|best, other| if other.result.mean > best.result.mean { other } else { best })
+        .filter(|cell| cell.is_multi_agent() && cell.method() != medmad.method());
+    others.reduce(|best, other| if other.mean() > best.mean() { other } else { best })
 }
 
 /// The method that App. A.4 chooses as the one baseline of all datasets.
@@ -137,11 +136,11 @@ fn unified(cells: &[CellOutcomes<'_>]) -> Option<String> {
     let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     let is_candidate =
         |cell: &&CellOutcomes<'_>| cell.is_system(|entry| entry.prompts == SINGLE_MODEL);
-    for CellOutcomes { result, .. } in cells.iter().filter(is_candidate) {
+    for cell in cells.iter().filter(is_candidate) {
         // The method's name tells apart two methods of one system.
-        let name = format!("{} {}", result.system, result.method);
+        let name = format!("{} {}", cell.plan().system, cell.method());
         let datasets = accuracies.entry(name).or_default();
-        datasets.insert(result.dataset.clone(), result.mean.unwrap_or(0.0));
+        datasets.insert(cell.dataset().to_owned(), cell.mean().unwrap_or(0.0));
     }
     let (name, _) = unified_baseline(&accuracies)?;
     Some(name.split_once(' ')?.1.to_owned())
@@ -156,21 +155,18 @@ fn pair(
     let (left, right) = (method.outcomes.right(), baseline.outcomes.right());
     let units = method.outcomes.units();
     let by_question = differences(&left, &right);
-    let (method, baseline) = (method.result, baseline.result);
+    let (dataset, name) = (method.dataset(), method.method());
     let tests = left.0.iter().zip(&right.0).map(|(left, right)| mcnemar(left, right, &units));
     let paper = match comparison {
-        Comparison::Named => recipe.paper.paired.get(&method.dataset).map(|pair| pair.difference),
-        Comparison::First => {
-            let of_dataset = recipe.paper.delta.get(&method.dataset);
-            of_dataset.and_then(|methods| methods.get(&method.method)).copied()
-        }
+        Comparison::Named => recipe.paper.paired.get(dataset).map(|pair| pair.difference),
+        Comparison::First => recipe.paper.delta.get(dataset).and_then(|all| all.get(name)).copied(),
         Comparison::Best | Comparison::Unified => None,
     };
     Some(PairedRow {
         comparison,
-        dataset: method.dataset.clone(),
-        method: method.method.clone(),
-        baseline: baseline.method.clone(),
+        dataset: dataset.to_owned(),
+        method: name.to_owned(),
+        baseline: baseline.method().to_owned(),
         difference: bootstrap::mean(&by_question, &units)?,
         p_value: Some(p_values(&by_question, &units)?.two_sided),
         p_adjusted: None,

@@ -118,11 +118,8 @@ impl CellResult {
         Some(Spread { mean: self.mean?, std: self.std, n: Some(self.n_runs as usize) })
     }
 
-    fn of(
-        cell: &Cell<'_>,
-        outcomes: &Outcomes<'_>,
-        scorer: &CorrectionScorer,
-    ) -> Result<CellResult, Failure> {
+    fn of(cell: &CellOutcomes<'_>, scorer: &CorrectionScorer) -> Result<CellResult, Failure> {
+        let CellOutcomes { cell, outcomes } = cell;
         let contents = outcomes.contents;
         let calls = &contents.calls.records;
         let figures = RunFigures::of(outcomes);
@@ -170,40 +167,28 @@ impl RecipeResults {
         encoder: Option<&Encoder>,
         scorer: &CorrectionScorer,
     ) -> Result<RecipeResults, Failure> {
-        let result = |(cell, contents): &(Cell<'_>, Contents)| {
-            CellResult::of(cell, &Outcomes::of(contents), scorer)
-        };
-        let results = cells.iter().map(result).collect::<Result<Vec<_>, _>>()?;
-        let read = results.iter().zip(cells).map(|(result, (_, contents))| CellOutcomes {
-            result,
-            outcomes: Outcomes::of(contents),
-        });
-        let read: Vec<CellOutcomes<'_>> = read.collect();
-        let netgain = analysis::net_gains(recipe, &read);
-        let collapse = analysis::collapse(recipe, &read, encoder)?;
+        let cells: &[CellOutcomes<'_>] = &cells.iter().map(CellOutcomes::of).collect::<Vec<_>>();
+        let results = cells.iter().map(|cell| CellResult::of(cell, scorer));
+        let results = results.collect::<Result<Vec<_>, _>>()?;
         let missing = missing(recipe, cells);
-        let all = if missing.is_empty() { &read[..] } else { &[] };
-        let (paired, budgets) = (paired(recipe, all), budgets(recipe, all));
-        let cases = analysis::cases(recipe, all);
-        let near_duplicates = near_duplicates(&read);
-        drop(read);
+        let all = if missing.is_empty() { cells } else { &[] };
         Ok(RecipeResults {
             schema: Schema,
             recipe: name.to_owned(),
             title: recipe.title.clone(),
-            synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
+            synthetic: cells.iter().all(|cell| cell.plan().synthetic),
             conditions: conditions(recipe, cells),
             warnings: warnings(recipe, &missing, &results),
             missing,
             making: making(recipe, cells),
-            near_duplicates,
+            near_duplicates: near_duplicates(cells),
             keywords: scorer.keywords.files.clone(),
             cells: results,
-            netgain,
-            paired,
-            budgets,
-            collapse,
-            cases,
+            netgain: analysis::net_gains(recipe, cells),
+            paired: paired(recipe, all),
+            budgets: budgets(recipe, all),
+            collapse: analysis::collapse(recipe, cells, encoder)?,
+            cases: analysis::cases(recipe, all),
             improvements: improvements(recipe, cells, scorer)?,
         })
     }
@@ -236,16 +221,16 @@ impl RecipeResults {
 }
 
 /// The cells of a recipe that are not among `cells`.
-fn missing(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
-    let is_missing = |cell: &Cell<'_>| !cells.iter().any(|(other, _)| other == cell);
+fn missing(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
+    let is_missing = |cell: &Cell<'_>| !cells.iter().any(|other| other.cell == *cell);
     recipe.cells().filter(is_missing).map(|cell| cell.title()).collect()
 }
 
 fn near_duplicates(cells: &[CellOutcomes<'_>]) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut found = BTreeMap::new();
-    for CellOutcomes { result, outcomes } in cells {
-        let groups = || outcomes.near_duplicates();
-        found.entry(result.dataset.clone()).or_insert_with(groups);
+    for cell in cells {
+        let groups = || cell.outcomes.near_duplicates();
+        found.entry(cell.dataset().to_owned()).or_insert_with(groups);
     }
     found.retain(|_, groups| !groups.is_empty());
     found
@@ -270,39 +255,35 @@ fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<St
 }
 
 /// Runs, then what all methods have in common, then what differs.
-fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
-    let runs = cells.first().map_or(recipe.runs, |(_, contents)| contents.plan.runs);
-    let rows = cells.iter().map(|(cell, contents)| {
-        let conditions = Conditions::of(&contents.plan);
-        let mut of_method = cells.iter().filter(|(other, _)| other.method == cell.method);
-        match of_method.all(|(_, other)| Conditions::of(&other.plan) == conditions) {
-            true => (cell.method.label.clone(), conditions),
-            false => (cell.title(), conditions),
+fn conditions(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
+    let runs = cells.first().map_or(recipe.runs, |cell| cell.plan().runs);
+    let rows = cells.iter().map(|one| {
+        let conditions = Conditions::of(one.plan());
+        let mut of_method = cells.iter().filter(|other| other.cell.method == one.cell.method);
+        match of_method.all(|other| Conditions::of(other.plan()) == conditions) {
+            true => (one.cell.method.label.clone(), conditions),
+            false => (one.cell.title(), conditions),
         }
     });
     let said = conditions::say(&rows.collect::<Vec<_>>());
-    [format!("{} over the same items.", over_runs::runs(runs as usize))]
-        .into_iter()
-        .chain(said)
-        .collect()
+    let runs = format!("{} over the same items.", over_runs::runs(runs as usize));
+    [runs].into_iter().chain(said).collect()
 }
 
 /// Weights, number formats, thinking, decoding, items, runs: shown with every table.
-fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
-    let members = cells.iter().flat_map(|(_, contents)| &contents.plan.panel);
+fn making(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
+    let members = cells.iter().flat_map(|cell| &cell.plan().panel);
     let mut lines: Vec<String> = members.map(member).unique().collect();
     lines.push(conditions::decoding(recipe.decoding).to_owned());
-    if let Some((_, contents)) = cells.first() {
-        let plan = &contents.plan;
+    if let Some(plan) = cells.first().map(CellOutcomes::plan) {
         let (runs, seed, version) = (over_runs::runs(plan.runs as usize), plan.seed, &plan.version);
         let kind = &plan.engine.device_kind;
         lines.push(format!("{runs}, seed {seed}, wardround {version} on {kind}"));
     }
     for dataset in &recipe.dataset {
-        let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
-        if let Some((_, contents)) = cells.iter().find(of) {
-            let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
-            let (count, sum) = (items.len(), sha256.get(..12).unwrap_or(sha256));
+        if let Some(cell) = cells.iter().find(|cell| cell.dataset() == dataset.name) {
+            let read = &cell.plan().dataset;
+            let (count, sum) = (read.items.len(), read.sha256.get(..12).unwrap_or(&read.sha256));
             let noun = if count == 1 { "item" } else { "items" };
             lines.push(format!("{}: {count} {noun}, sha256 {sum}…", dataset.label));
         }

@@ -1,7 +1,5 @@
 //! Tests of `analysis.rs`.
 
-use serde_json::json;
-
 use super::*;
 use crate::experiment::contents::Contents;
 use crate::recipe::fixtures::{run, run_with};
@@ -23,17 +21,15 @@ fn recipe(analyses: &str) -> Recipe {
 }
 
 /// The cells of three methods of a system on the same run.
-fn with_cells<T>(system: &str, contents: &Contents, then: impl Fn(&[CellOutcomes<'_>]) -> T) -> T {
-    let result = |method: &str| {
-        serde_json::from_value(json!({
-            "method": method, "dataset": "medqa", "system": system, "accuracy": [], "n_items": 3, "n_runs": 2, "n_errors": 0,
-            "calls": 12, "completion_tokens": 240, "head": "",
-        }))
-        .unwrap()
-    };
-    let results: Vec<CellResult> = METHODS.map(result).into();
-    let cells =
-        results.iter().map(|result| CellOutcomes { result, outcomes: Outcomes::of(contents) });
+fn with_cells<T>(
+    recipe: &Recipe,
+    system: &str,
+    contents: &Contents,
+    then: impl Fn(&[CellOutcomes<'_>]) -> T,
+) -> T {
+    let mut contents = contents.clone();
+    contents.plan.system = system.to_owned();
+    let cells = recipe.cells().map(|cell| CellOutcomes { cell, outcomes: Outcomes::of(&contents) });
     then(&cells.collect::<Vec<_>>())
 }
 
@@ -41,7 +37,7 @@ fn with_cells<T>(system: &str, contents: &Contents, then: impl Fn(&[CellOutcomes
 fn the_first_method_is_set_against_the_others_whatever_its_system() {
     let recipe = recipe("[\"paired-first\"]");
     for system in ["cot", "medmad"] {
-        let rows = with_cells(system, &run(), |cells| paired(&recipe, cells));
+        let rows = with_cells(&recipe, system, &run(), |cells| paired(&recipe, cells));
         let pairs: Vec<(&str, &str)> =
             rows.iter().map(|row| (row.method.as_str(), row.baseline.as_str())).collect();
         assert_eq!(pairs, [("two", "one"), ("three", "one")], "{system}");
@@ -56,14 +52,10 @@ fn a_method_that_does_better_than_the_first_has_a_difference_above_zero() {
     let none = run_with(|answer| answer.correct = answer.gold.as_ref().map(|_| false));
     let runs = [run(), all, none];
     let recipe = recipe("[\"paired-first\"]");
-    let rows = with_cells("cot", &runs[0], |cells| {
-        let cells = cells.iter().zip(&runs);
-        let cells = cells.map(|(cell, contents)| CellOutcomes {
-            result: cell.result,
-            outcomes: Outcomes::of(contents),
-        });
-        paired(&recipe, &cells.collect::<Vec<_>>())
-    });
+    let cells = recipe.cells().zip(&runs);
+    let cells =
+        cells.map(|(cell, contents)| CellOutcomes { cell, outcomes: Outcomes::of(contents) });
+    let rows = paired(&recipe, &cells.collect::<Vec<_>>());
     let found: Vec<(&str, &str, f64)> = rows
         .iter()
         .map(|row| (row.method.as_str(), row.baseline.as_str(), row.difference.mean))
@@ -81,9 +73,9 @@ fn a_method_that_does_better_than_the_first_has_a_difference_above_zero() {
 fn what_has_no_gold_is_compared_with_nothing() {
     let contents = run_with(|answer| (answer.gold, answer.correct) = (None, None));
     let recipe = recipe("[\"netgain\", \"paired-first\", \"paired-best\"]");
-    with_cells("medmad", &contents, |cells| {
+    with_cells(&recipe, "medmad", &contents, |cells| {
         assert_eq!(net_gains(&recipe, cells), []);
         assert_eq!(paired(&recipe, cells), []);
     });
-    with_cells("medmad", &run(), |cells| assert_eq!(net_gains(&recipe, cells).len(), 3));
+    with_cells(&recipe, "medmad", &run(), |cells| assert_eq!(net_gains(&recipe, cells).len(), 3));
 }

@@ -1,13 +1,10 @@
 //! Votes of a prefix of the samples, with calls and tokens that are known.
 
-use serde_json::json;
-
 use super::*;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::fixtures;
 use crate::recipe::fixtures::run_with;
-use crate::recipe::results::CellResult;
 
 const RECIPE: &str = r#"
 title = "Own"
@@ -57,14 +54,6 @@ fn run(agents: &[&str], answers: &[&str], calls: &[(&str, u32, usize)]) -> Conte
     contents
 }
 
-fn result(method: &str) -> CellResult {
-    serde_json::from_value(json!({
-        "method": method, "dataset": "medqa", "system": method, "accuracy": [], "n_items": 3, "n_runs": 2, "n_errors": 0,
-        "calls": 12, "completion_tokens": 240, "head": "",
-    }))
-    .unwrap()
-}
-
 /// The row of one agent's samples beside a debate that took `calls` calls of `tokens` each.
 fn row(answers: &[&str], calls: u32, tokens: usize) -> BudgetRow {
     let debate: Vec<(&str, u32, usize)> = (0..calls).map(|call| ("ddx", call, tokens)).collect();
@@ -72,11 +61,10 @@ fn row(answers: &[&str], calls: u32, tokens: usize) -> BudgetRow {
     let samples: Vec<(&str, u32, usize)> =
         (0..answers.len() as u32).map(|sample| ("solo", sample, 100)).collect();
     let samples = run(&vec!["solo"; answers.len()], answers, &samples);
-    let results = ["debate", "samples"].map(result);
-    let cells = results.iter().zip([&debate, &samples]);
-    let cells =
-        cells.map(|(result, contents)| CellOutcomes { result, outcomes: Outcomes::of(contents) });
     let recipe = Recipe::parse(RECIPE, "own.toml").unwrap();
+    let cells = recipe.cells().zip([&debate, &samples]);
+    let cells =
+        cells.map(|(cell, contents)| CellOutcomes { cell, outcomes: Outcomes::of(contents) });
     let rows = budgets(&recipe, &cells.collect::<Vec<_>>());
     assert_eq!(rows.len(), 1);
     rows.into_iter().next().unwrap()

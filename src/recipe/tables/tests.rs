@@ -48,13 +48,12 @@ fn net_gain_is_shown_in_both_readings_and_the_papers_beside_the_conditional_one(
     let contents = debated();
     for name in ["table1", "table2"] {
         let recipe = Recipe::find(name).unwrap();
-        let cells = cells(&recipe);
-        let outcomes = cells
-            .iter()
-            .map(|result| CellOutcomes { result, outcomes: Outcomes::of(&contents) })
+        let outcomes = recipe
+            .cells()
+            .map(|cell| CellOutcomes { cell, outcomes: Outcomes::of(&contents) })
             .collect::<Vec<_>>();
         let netgain = net_gains(&recipe, &outcomes);
-        let results = RecipeResults { netgain, ..results(name, &recipe, cells.clone()) };
+        let results = RecipeResults { netgain, ..results(name, &recipe, cells(&recipe)) };
         let rows = rows(&all(&recipe, &results), "netgain");
         let papers = [
             ("MedAgents", [0.094, -0.009, 0.198]),
@@ -83,17 +82,16 @@ fn net_gain_is_shown_in_both_readings_and_the_papers_beside_the_conditional_one(
 fn differences(name: &str) -> (Vec<Value>, String) {
     let recipe = Recipe::find(name).unwrap();
     let (first, others) = (run_with(all_right), run_with(|_| ()));
-    let cells = cells(&recipe);
-    let outcomes = cells
-        .iter()
-        .map(|result| {
-            let is_first = result.method == recipe.method[0].name;
+    let outcomes = recipe
+        .cells()
+        .map(|cell| {
+            let is_first = cell.method.name == recipe.method[0].name;
             let contents = if is_first { &first } else { &others };
-            CellOutcomes { result, outcomes: Outcomes::of(contents) }
+            CellOutcomes { cell, outcomes: Outcomes::of(contents) }
         })
         .collect::<Vec<_>>();
     let paired = paired::paired(&recipe, &outcomes);
-    let results = RecipeResults { paired, ..results(name, &recipe, cells.clone()) };
+    let results = RecipeResults { paired, ..results(name, &recipe, cells(&recipe)) };
     (rows(&all(&recipe, &results), "paired"), markdown(&recipe, &results))
 }
 
