@@ -1,7 +1,9 @@
 //! What a recipe's file contradicts itself in, or lacks: told with the line and a hint.
 
+use itertools::Itertools;
+
 use super::built_in::ids;
-use super::file::{PAGE, Recipe};
+use super::file::{MethodEntry, PAGE, Recipe};
 use crate::diagnosis::Failure;
 use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
@@ -61,8 +63,6 @@ impl Recipe {
 
     pub(super) fn check(&self) -> Result<(), Fault> {
         self.check_names()?;
-        let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
-        let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
         if self.runs == 0 {
             return Err(Fault::new("runs", "it may not be 0", "1 is one run over the items"));
         }
@@ -76,13 +76,8 @@ impl Recipe {
             let hint = format!("`panel` has {count}; {{}} is a model's own sampling");
             return Err(Fault::new("panel_sampling", problem, hint));
         }
-        let sampled = |key: &str, sampling: &SamplingChoice| {
-            sampling
-                .check()
-                .map_err(|problem| Fault::new(key, problem, "docs/settings.md says more"))
-        };
-        sampled("sampling", &self.sampling)?;
-        self.panel_sampling.iter().try_for_each(|one| sampled("panel_sampling", one))?;
+        check_sampling("sampling", &self.sampling)?;
+        self.panel_sampling.iter().try_for_each(|one| check_sampling("panel_sampling", one))?;
         for dataset in &self.dataset {
             if let Some(list) = dataset.ids.as_deref().filter(|list| ids(list).is_none()) {
                 let hint = "leave it out: all items run, and --limit N takes the first N";
@@ -90,31 +85,29 @@ impl Recipe {
                 return Err(fault.within("dataset", &dataset.name));
             }
         }
-        for method in &self.method {
-            let fault = |key: &str, problem: String, known: &[&str]| {
-                let hint = format!("this recipe has {}", known.join(", "));
-                Err(Fault::new(key, problem, hint).within("method", &method.name))
-            };
-            let within = |fault: Fault| fault.within("method", &method.name);
-            sampled("sampling", &method.sampling).map_err(within)?;
-            let named = |name: &&String| !datasets.contains(&name.as_str());
-            if let Some(unknown) = method.paper.keys().find(named) {
-                return fault("paper", format!("no dataset {unknown}"), &datasets);
-            }
-            if let Some(other) = &method.against
-                && !methods.contains(&other.as_str())
-            {
-                return fault("against", format!("no method {other}"), &methods);
-            }
-            let seats = method.panel.iter().flatten().map(|position| ("panel", position));
-            let mut seats = seats.chain(method.slots.values().map(|one| ("slots", one)));
-            if let Some((key, position)) =
-                seats.find(|(_, position)| count > 1 && **position >= count)
-            {
-                let panel: Vec<&str> = self.panel.iter().map(String::as_str).collect();
-                let problem = format!("no model {position}: the {count} of `panel` count from 0");
-                return fault(key, problem, &panel);
-            }
+        self.method.iter().try_for_each(|method| {
+            self.check_method(method).map_err(|fault| fault.within("method", &method.name))
+        })
+    }
+
+    /// Whether what a method names is there.
+    fn check_method(&self, method: &MethodEntry) -> Result<(), Fault> {
+        check_sampling("sampling", &method.sampling)?;
+        let known = |names: &[&String]| format!("this recipe has {}", names.iter().join(", "));
+        let datasets: Vec<&String> = self.dataset.iter().map(|one| &one.name).collect();
+        if let Some(unknown) = method.paper.keys().find(|name| !datasets.contains(name)) {
+            return Err(Fault::new("paper", format!("no dataset {unknown}"), known(&datasets)));
+        }
+        let methods: Vec<&String> = self.method.iter().map(|one| &one.name).collect();
+        if let Some(other) = method.against.as_ref().filter(|name| !methods.contains(name)) {
+            return Err(Fault::new("against", format!("no method {other}"), known(&methods)));
+        }
+        let seats = method.panel.iter().flatten().map(|position| ("panel", *position));
+        let mut seats = seats.chain(method.slots.values().map(|position| ("slots", *position)));
+        let count = self.panel.len();
+        if let Some((key, position)) = seats.find(|(_, position)| count > 1 && *position >= count) {
+            let problem = format!("no model {position}: the {count} of `panel` count from 0");
+            return Err(Fault::new(key, problem, known(&self.panel.iter().collect::<Vec<_>>())));
         }
         Ok(())
     }
@@ -123,19 +116,14 @@ impl Recipe {
     pub(super) fn check_systems(&self) -> Result<(), Fault> {
         for method in &self.method {
             let fault = |key, error: Failure| {
-                Err(Fault::under(key, &error, PAGE).within("method", &method.name))
+                Fault::under(key, &error, PAGE).within("method", &method.name)
             };
             if matches!(&method.system, Which::Named(name) if name.ends_with(EXTENSION)) {
                 continue;
             }
-            let entry = match method.system.entry() {
-                Ok(entry) => entry,
-                Err(error) => return fault("system", error),
-            };
-            let config = match SystemConfig::with(entry, &method.settings) {
-                Ok(config) => config,
-                Err(error) => return fault("settings", error.into()),
-            };
+            let entry = method.system.entry().map_err(|error| fault("system", error))?;
+            let config = SystemConfig::with(entry, &method.settings);
+            let config = config.map_err(|error| fault("settings", error.into()))?;
             let taken = self.panel.len().min(config.default_models());
             let given = method.panel.as_ref().map_or(taken, Vec::len);
             if given > 1 && given != config.models() {
@@ -151,4 +139,9 @@ impl Recipe {
         }
         Ok(())
     }
+}
+
+fn check_sampling(key: &str, sampling: &SamplingChoice) -> Result<(), Fault> {
+    let problem = sampling.check();
+    problem.map_err(|problem| Fault::new(key, problem, "docs/settings.md says more"))
 }

@@ -4,7 +4,7 @@ use crate::analysis::table::Table;
 use crate::recipe::Recipe;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::tables;
-use crate::report::calibration;
+use crate::report::confidence;
 use crate::report::figure::{Chart, Drawing, Drawn, Subplot};
 
 const CHARTS: [Chart; 11] = [
@@ -137,7 +137,7 @@ fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Subplot> {
         let drawings: Vec<Drawing> = cells
             .filter_map(|cell| {
                 let label = tables::method(recipe, &cell.method);
-                Some(calibration::drawing(label, cell.calibration.as_ref()?))
+                Some(confidence::calibration(label, cell.calibration.as_ref()?))
             })
             .collect();
         Subplot { title: dataset.label.clone(), drawings, key: Vec::new() }

@@ -9,8 +9,8 @@ use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{Language, NoteLine};
+use crate::report::confidence::risk;
 use crate::report::figure::{Chart, Drawn};
-use crate::report::risk;
 use crate::report::table::Labelled;
 
 const CHARTS: [Chart; 3] = [
@@ -53,7 +53,7 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
         let table = tables.iter().find(|table| table.name == chart.table)?;
         chart.of(table)
     });
-    let panels = charts.chain(risk::panel(contents)).collect();
+    let panels = charts.chain(risk(contents)).collect();
     Results {
         headline,
         about: about + &read(health),

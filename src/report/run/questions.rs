@@ -10,10 +10,9 @@ use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean, share};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
-use crate::report::calibration;
+use crate::report::confidence::{calibration, risk};
 use crate::report::figure::{Chart, Drawn, Key, Subplot};
 use crate::report::item::flag::Flag;
-use crate::report::risk;
 use crate::report::table::{Cell, Table};
 
 static LANES: [Drawn; 3] = [
@@ -107,17 +106,17 @@ pub fn results(contents: &Contents) -> Results {
         lanes,
     };
     panels.extend(chart.of(&tables[0]));
-    if let Some((table, calibration)) = confidence(&predictions, health) {
+    if let Some((table, found)) = confidence(&predictions, health) {
         tables.push(table);
         panels.push(Subplot {
             title: "Calibration of the team's confidence".to_owned(),
-            drawings: vec![calibration::drawing("All runs", &calibration)],
+            drawings: vec![calibration("All runs", &found)],
             key: vec![Key::note(
                 "A point's area is its share of the answers; on the diagonal, confidence equals accuracy.",
             )],
         });
     }
-    panels.extend(risk::panel(contents));
+    panels.extend(risk(contents));
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(cost::table(&[all_runs(&cost, health)]));
