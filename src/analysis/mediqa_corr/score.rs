@@ -1,7 +1,7 @@
 //! A submission beside the gold: what agrees, and the corrections to be compared.
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Error, SerializeMap, Serializer};
 
 use super::submission::{NOTHING, Prediction, Submission};
 use crate::analysis::metrics::over_runs::mean;
@@ -201,7 +201,8 @@ fn twice<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     for (measure, family) in measures {
-        let name = measure.name();
+        let name = serde_json::to_value(measure).map_err(S::Error::custom)?;
+        let name = name.as_str().unwrap_or_default();
         let subset = family.and_then(|family| family.subset);
         map.serialize_entry(&format!("{name}_subset"), &subset)?;
         let composite = family.map(|family| family.composite);
