@@ -105,7 +105,7 @@ pub struct Mark {
 /// A part of the way to the answer: its name, and the answers of a round or how a stage was settled.
 pub type Leg<'a> = (String, Vec<Turn<'a>>);
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Turn<'a> {
     agent: &'a str,
     said: String,

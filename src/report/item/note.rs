@@ -45,18 +45,9 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
         confidence.as_ref().map(|one| format!("Confidence {one}.")),
         Some(format!("{}.", plural(note.calls, "call"))),
     ];
-    let sources = [
-        ("detection", note.detection.as_ref().map(|one| one.source)),
-        ("localisation", note.localisation.as_ref().map(|one| one.source)),
-    ];
-    let leg = |(stage, source): (&'static str, Option<SettledBy>)| {
-        let turn = Turn {
-            agent: "",
-            said: source?.in_words().to_owned(),
-            verdict: Correctness::Ungraded,
-            changed: false,
-        };
-        Some((stage.to_owned(), vec![turn]))
+    let leg = |purpose: &&str| {
+        let said = stage(note, purpose)?.0.in_words().to_owned();
+        Some(((*purpose).to_owned(), vec![Turn { said, ..Turn::default() }]))
     };
     Own {
         lang: match note.language {
@@ -64,7 +55,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
             Language::Chinese => "zh",
             Language::Arabic => "ar",
         },
-        trail: sources.into_iter().filter_map(leg).collect(),
+        trail: ["detection", "localisation"].iter().filter_map(leg).collect(),
         confidence: confidence.unwrap_or("–".to_owned()),
         outcome: outcome(note),
         counts: counts.into_iter().flatten().collect::<Vec<_>>().join(" "),
@@ -105,23 +96,11 @@ fn outcome(note: &NoteLine) -> Vec<String> {
     [detected].into_iter().chain(located).collect()
 }
 
-/// A flag, a sentence, a correction, as far as the call's record has them.
+/// A flag, a sentence, a correction, as far as the call's record has them, in a few words; and whether flag and sentence are gold's.
 pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
-    let (words, is_right) = words(call, note);
-    let confidence = call.record.confidence();
-    Said {
-        words,
-        verdict: Correctness::from(is_right),
-        confidence: confidence.map_or(String::new(), |share| format!("{share:.2}")),
-        ..Said::default()
-    }
-}
-
-/// In a few words, and whether flag and sentence are gold's; `None` where nothing is graded.
-fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
     let gold = note.gold.as_ref();
     let told = || reply_in_words(&call.record).unwrap_or("unreadable".to_owned());
-    match call.record.says() {
+    let (words, is_right) = match call.record.says() {
         Says::Flag(flag, id) => {
             let is_right = gold.map(|gold| {
                 // Of a call that names the sentence too, it is the note's.
@@ -144,6 +123,13 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
         Says::Correction(None) => ("no correction".to_owned(), None),
         Says::Action(_) | Says::Score(_) => (told(), None),
         Says::Answer(_) | Says::Other => (String::new(), None),
+    };
+    let confidence = call.record.confidence();
+    Said {
+        words,
+        verdict: Correctness::from(is_right),
+        confidence: confidence.map_or(String::new(), |share| format!("{share:.2}")),
+        ..Said::default()
     }
 }
 
