@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{Results, all_runs, confidence, read};
 use crate::analysis::answers;
+use crate::analysis::facts::Facts;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::{self, Cost};
-use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean, share};
+use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
 use crate::report::confidence::{calibration, risk};
@@ -28,14 +29,13 @@ struct Tally<'a> {
     calls: Vec<&'a CallLine>,
 }
 
-impl Tally<'_> {
-    fn graded(&self) -> usize {
-        self.items.iter().filter(|item| item.gold.is_some()).count()
+impl<'a> Tally<'a> {
+    fn graded(&self) -> Facts<&'a AnswerLine> {
+        Facts(vec![self.items.clone()]).only(|item| item.gold.is_some())
     }
 
     fn having(&self, flag: Flag) -> usize {
-        let has = |item: &&&AnswerLine| Flag::of_answer(item, &[]).contains(&flag);
-        self.items.iter().filter(has).count()
+        self.items.iter().filter(|item| has(item, flag)).count()
     }
 
     fn mean_rounds(&self) -> Cell {
@@ -45,17 +45,21 @@ impl Tally<'_> {
     }
 
     fn accuracy(&self) -> Option<f64> {
-        share(self.having(Flag::Right), self.graded())
+        Some(self.graded().share(|item| has(item, Flag::Right))?.mean)
     }
 
     /// An item that errored is wrong, at first too.
     fn at_first(&self) -> Option<f64> {
-        let is_right = |item: &&&AnswerLine| {
+        let share = self.graded().share(|item| {
             let first = item.rounds.first().filter(|_| item.error.is_none());
             first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref())
-        };
-        share(self.items.iter().filter(is_right).count(), self.graded())
+        });
+        Some(share?.mean)
     }
+}
+
+fn has(item: &AnswerLine, flag: Flag) -> bool {
+    Flag::of_answer(item, &[]).contains(&flag)
 }
 
 pub fn results(contents: &Contents) -> Results {
@@ -89,8 +93,9 @@ pub fn results(contents: &Contents) -> Results {
             format!("accuracy, {}{}{first}", of_one.unwrap_or_default(), spread.in_words())
         }
     };
-    let graded = all.items.iter().filter(|item| item.gold.is_some());
-    let predictions: Vec<Prediction> = graded
+    let predictions: Vec<Prediction> = all
+        .graded()
+        .iter()
         .filter_map(|item| Some((item.stated_confidence()?, item.correct == Some(true))))
         .collect();
     let health = ParseHealth::of(&contents.calls.records);
@@ -143,7 +148,7 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .number("round 0", |one| one.at_first())
         .replies(|one| ParseHealth::of(one.calls.iter().copied()))
         .number("items", |one| one.items.len())
-        .number("graded", |one| one.graded())
+        .number("graded", |one| one.graded().iter().count())
         .number("right", |one| one.having(Flag::Right))
         .number("errors", |one| one.having(Flag::Error))
         .number("wrong → right", |one| one.having(Flag::WrongToRight))
