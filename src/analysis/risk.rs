@@ -16,7 +16,7 @@ const DELTA: f64 = 0.05;
 
 /// The cases of at least this score, and how many of them are wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct Threshold {
     pub threshold: f64,
     pub above: usize,
     pub wrong: usize,
@@ -26,8 +26,8 @@ pub struct Point {
 pub struct Risk {
     /// Those whose gold is known; of those that ask nearly the same one, for together they would count as more than they prove.
     pub cases: usize,
-    /// Of each score that any case has its name and a point a distinct score, from the highest down.
-    pub curves: Vec<(&'static str, Vec<Point>)>,
+    /// Of each score that any case has its name and a threshold a distinct score, from the highest down.
+    pub curves: Vec<(&'static str, Vec<Threshold>)>,
 }
 
 impl Risk {
@@ -59,7 +59,7 @@ impl Risk {
     pub fn in_words(&self) -> Vec<String> {
         let wanted = self.curves.iter().flat_map(|curve| WANTED.map(|share| (share, curve)));
         let said = wanted.filter_map(|(share, (score, curve))| {
-            let Point { threshold, above, wrong } = threshold(curve, share)?;
+            let Threshold { threshold, above, wrong } = threshold(curve, share)?;
             // Rounded down: what has the threshold itself is among them.
             let shown = libm::floor(1e3 * threshold + 1e-6) / 1e3;
             let (share, bound) = (100.0 * share, 100.0 * upper_bound(wrong, above));
@@ -109,13 +109,13 @@ fn share<T: PartialEq>(answers: &[T], outcome: &T, weights: Option<&[f64]>) -> O
     (answers.len() == weights.len() && all > 0.0).then(|| own / all)
 }
 
-fn curve(mut scored: Vec<(f64, bool)>) -> Vec<Point> {
+fn curve(mut scored: Vec<(f64, bool)>) -> Vec<Threshold> {
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut above, mut wrong) = (0, 0);
     let points = scored.chunk_by(|a, b| a.0 == b.0).map(|equal| {
         above += equal.len();
         wrong += equal.iter().filter(|(_, is_wrong)| *is_wrong).count();
-        Point { threshold: equal[0].0, above, wrong }
+        Threshold { threshold: equal[0].0, above, wrong }
     });
     points.collect()
 }
@@ -124,7 +124,7 @@ fn curve(mut scored: Vec<(f64, bool)>) -> Vec<Point> {
 ///
 /// Thresholds are tested from the highest down, and the first that fails ends it, so that the probability holds over all of them. The first
 /// of all is one with as many cases as could pass without a wrong one, which depends on the scores alone.
-fn threshold(curve: &[Point], share: f64) -> Option<Point> {
+fn threshold(curve: &[Threshold], share: f64) -> Option<Threshold> {
     let passes = |wrong: usize, above: usize| at_most(wrong, above, share) <= DELTA;
     let first = curve.iter().position(|point| passes(0, point.above))?;
     let passing = curve[first..].iter().take_while(|point| passes(point.wrong, point.above));
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    fn cases(groups: &[(f64, usize, usize)]) -> Vec<Point> {
+    fn cases(groups: &[(f64, usize, usize)]) -> Vec<Threshold> {
         let of = |(score, n, wrong): &(f64, usize, usize)| {
             let (score, wrong) = (*score, *wrong);
             (0..*n).map(move |at| (score, at < wrong))
@@ -201,13 +201,13 @@ mod tests {
 
     #[test]
     fn a_threshold_is_the_lowest_that_shows_the_share_and_none_is_skipped() {
-        let at = |curve: &[Point], share| threshold(curve, share).map(|point| point.threshold);
+        let at = |curve: &[Threshold], share| threshold(curve, share).map(|point| point.threshold);
         assert_eq!(at(&cases(&[(1.0, 58, 0)]), 0.05), None);
         assert_eq!(at(&cases(&[(1.0, 59, 0)]), 0.05), Some(1.0));
         assert_eq!(at(&cases(&[(1.0, 28, 0)]), 0.1), None);
         let falling = cases(&[(0.5, 31, 1), (0.9, 59, 0), (0.7, 3, 0)]);
         let points = [(0.9, 59, 0), (0.7, 62, 0), (0.5, 93, 1)];
-        let of = |point: &Point| (point.threshold, point.above, point.wrong);
+        let of = |point: &Threshold| (point.threshold, point.above, point.wrong);
         assert_eq!(falling.iter().map(of).collect::<Vec<_>>(), points);
         assert_eq!(at(&falling, 0.05), Some(0.5));
         // What fails ends it, though what is below would pass; few cases at the top are not tested.

@@ -24,7 +24,7 @@ const SINGLE_MODEL: &str = "single_llm";
 /// Why two methods are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Comparison {
+pub enum Against {
     /// MED-MAD with the baseline that the paper names.
     Named,
     /// MED-MAD with the best of the other multi-agent systems here.
@@ -35,13 +35,13 @@ pub enum Comparison {
     First,
 }
 
-impl Comparison {
+impl Against {
     pub fn in_words(self) -> &'static str {
         match self {
-            Comparison::Named => "the baseline that the paper names",
-            Comparison::Best => "best other multi-agent system here",
-            Comparison::Unified => "one single-LLM baseline for all datasets",
-            Comparison::First => "Δ, each method less the recipe's first",
+            Against::Named => "the baseline that the paper names",
+            Against::Best => "best other multi-agent system here",
+            Against::Unified => "one single-LLM baseline for all datasets",
+            Against::First => "Δ, each method less the recipe's first",
         }
     }
 }
@@ -49,7 +49,7 @@ impl Comparison {
 /// Two methods on the same questions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedRow {
-    pub comparison: Comparison,
+    pub comparison: Against,
     pub dataset: String,
     pub method: String,
     pub baseline: String,
@@ -84,22 +84,22 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<PairedRow> {
                     let paper = recipe.paper.paired.get(&dataset.name);
                     let named = paper.and_then(|paper| cell(&paper.baseline));
                     if let Some(named) = named {
-                        rows.extend(pair(Comparison::Named, recipe, medmad, named));
+                        rows.extend(pair(Against::Named, recipe, medmad, named));
                     }
                     if let Some(best) = best(&here, medmad) {
-                        let row = pair(Comparison::Best, recipe, medmad, best);
+                        let row = pair(Against::Best, recipe, medmad, best);
                         let is_named = named.is_some_and(|named| named.method() == best.method());
                         if is_named { &mut unshown } else { &mut rows }.extend(row);
                     }
                 }
                 (Analysis::PairedUnified, Some(medmad)) => {
                     if let Some(baseline) = unified.as_deref().and_then(cell) {
-                        rows.extend(pair(Comparison::Unified, recipe, medmad, baseline));
+                        rows.extend(pair(Against::Unified, recipe, medmad, baseline));
                     }
                 }
                 (Analysis::PairedFirst, _) => {
                     for other in here.iter().skip(1) {
-                        rows.extend(pair(Comparison::First, recipe, other, here[0]));
+                        rows.extend(pair(Against::First, recipe, other, here[0]));
                     }
                 }
                 _ => {}
@@ -147,7 +147,7 @@ fn unified(cells: &[CellOutcomes<'_>]) -> Option<String> {
 }
 
 fn pair(
-    comparison: Comparison,
+    comparison: Against,
     recipe: &Recipe,
     method: &CellOutcomes<'_>,
     baseline: &CellOutcomes<'_>,
@@ -158,9 +158,9 @@ fn pair(
     let (dataset, name) = (method.dataset(), method.method());
     let tests = left.0.iter().zip(&right.0).map(|(left, right)| mcnemar(left, right, &units));
     let paper = match comparison {
-        Comparison::Named => recipe.paper.paired.get(dataset).map(|pair| pair.difference),
-        Comparison::First => recipe.paper.delta.get(dataset).and_then(|all| all.get(name)).copied(),
-        Comparison::Best | Comparison::Unified => None,
+        Against::Named => recipe.paper.paired.get(dataset).map(|pair| pair.difference),
+        Against::First => recipe.paper.delta.get(dataset).and_then(|all| all.get(name)).copied(),
+        Against::Best | Against::Unified => None,
     };
     Some(PairedRow {
         comparison,

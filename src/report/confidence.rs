@@ -1,7 +1,7 @@
 //! How sure a run was, as figures: whether that is met, and what acting upon it from a threshold on would cost.
 
 use crate::analysis::metrics::calibration::{Bin, Calibration};
-use crate::analysis::risk::{Point as Threshold, Risk};
+use crate::analysis::risk::{Risk, Threshold};
 use crate::experiment::contents::Contents;
 use crate::report::figure::{Drawing, Key, Line, Plane, Point, Subplot};
 
