@@ -23,7 +23,6 @@ use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{self, Spread};
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
-use crate::analysis::outcomes::Outcomes;
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;

@@ -75,7 +75,6 @@ pub fn risk(contents: &Contents) -> Option<Subplot> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::analysis::metrics::calibration::calibration;
 
     #[test]
