@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::audit::Audit;
-use super::body::Budget;
 use super::error::{ApiError, Code};
 use super::keys::Key;
 use super::metrics::Metrics;
@@ -47,8 +46,8 @@ pub struct App {
     pub keys: watch::Receiver<Keys>,
     pub metrics: Arc<Metrics>,
     pub audit: Audit,
-    /// Of bodies in flight.
-    pub budget: Budget,
+    /// Bytes that are left for bodies in flight and answers that are not read.
+    pub budget: Arc<Semaphore>,
     pub readers: Arc<Pool>,
     /// What works on cases of systems.
     pub cases: Arc<Pool>,
@@ -63,8 +62,9 @@ impl App {
     ) -> Result<App, Failure> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix));
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
+        let budget = options.limits.bodies_bytes.min(Semaphore::MAX_PERMITS);
         Ok(App {
-            budget: Budget::new(options.limits.bodies_bytes),
+            budget: Arc::new(Semaphore::new(budget)),
             readers: Pool::start("serve", READERS, give_way)?,
             cases: Pool::start("serve-case", options.limits.cases, || {})?,
             options,

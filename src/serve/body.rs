@@ -5,7 +5,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request, State};
@@ -14,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::stream;
 use http_body_util::BodyExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::app::App;
@@ -57,7 +57,7 @@ impl FromRequest<Arc<App>> for Sent {
         if length > most {
             return Err(too_large());
         }
-        let mut reserved = app.budget.open();
+        let mut reserved = reserve(&app.budget, 0)?;
         let collect = async {
             let mut bytes = Vec::with_capacity(length.min(64 << 10));
             while let Some(frame) = body.frame().await {
@@ -67,7 +67,7 @@ impl FromRequest<Arc<App>> for Sent {
                 if bytes.len() + chunk.len() > most {
                     return Err(too_large());
                 }
-                reserved.grow(COPIES * chunk.len())?;
+                reserved.merge(reserve(&app.budget, COPIES * chunk.len())?);
                 bytes.extend_from_slice(&chunk);
             }
             Ok(bytes)
@@ -129,70 +129,35 @@ fn refuse_many_values(body: &[u8]) -> Result<(), ApiError> {
     }
 }
 
+/// What a body or an answer takes of the server's budget, a permit a byte; it is given back on drop.
+pub type Reserved = OwnedSemaphorePermit;
+
+/// # Errors
+/// A budget that is used up.
+pub fn reserve(budget: &Arc<Semaphore>, bytes: usize) -> Result<Reserved, ApiError> {
+    let taken = budget.clone().try_acquire_many_owned(permits(bytes));
+    taken.map_err(|_| {
+        let message = "the server's budget for bodies is used up; wait for answers, and read them";
+        ApiError::new(Code::BUDGET_FULL, message).retry_after(2)
+    })
+}
+
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 /// What a connection takes at once; a shorter answer is not counted.
 const PART: usize = 64 << 10;
 
-/// The budget of a server, in bytes; clones are the same one.
-#[derive(Clone, Debug)]
-pub struct Budget {
-    most: usize,
-    used: Arc<AtomicUsize>,
-}
-
-/// A part of the budget, which is given back on drop.
-#[derive(Debug)]
-pub struct Reserved {
-    budget: Budget,
-    bytes: usize,
-}
-
-impl Budget {
-    pub fn new(most: usize) -> Budget {
-        Budget { most, used: Arc::default() }
-    }
-
-    /// Nothing yet.
-    pub fn open(&self) -> Reserved {
-        Reserved { budget: self.clone(), bytes: 0 }
-    }
-}
-
-impl Reserved {
-    /// # Errors
-    /// A budget that is used up.
-    pub fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let fits = |now: usize| now.checked_add(bytes).filter(|sum| *sum <= self.budget.most);
-        if self.budget.used.fetch_update(Relaxed, Relaxed, fits).is_err() {
-            let message =
-                "the server's budget for bodies is used up; wait for answers, and read them";
-            return Err(ApiError::new(Code::BUDGET_FULL, message).retry_after(2));
-        }
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    /// The same where what takes them is made already: then nothing new gets any.
-    pub fn grow_beyond(&mut self, bytes: usize) {
-        self.budget.used.fetch_add(bytes, Relaxed);
-        self.bytes += bytes;
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Relaxed);
-    }
-}
-
-/// Middleware. A long answer takes of the budget until it is read, so that nothing new is taken meanwhile. Streams have no length: those of
-/// completions keep their place in the queue, those of systems count what waits.
+/// Middleware. A long answer takes of the budget until it is read, and waits for its part, while nothing new is taken. Streams have no length:
+/// those of completions keep their place in the queue, those of systems count what waits.
 pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let length =
         response.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let Some(length) = length.filter(|length| *length > PART) else { return response };
-    let mut reserved = app.budget.open();
-    reserved.grow_beyond(length);
+    let wanted = permits(length.min(app.options.limits.bodies_bytes));
+    let Ok(reserved) = app.budget.clone().acquire_many_owned(wanted).await else { return response };
     let (head, body) = response.into_parts();
     let whole = to_bytes(body, length).await.unwrap_or_default();
     let mut response = Response::from_parts(head, in_parts(whole, reserved));
@@ -225,37 +190,32 @@ mod tests {
 
     #[test]
     fn what_is_done_with_is_given_back() {
-        let budget = Budget::new(600);
-        let mut one = budget.open();
-        one.grow(300).unwrap();
-        let mut other = budget.open();
-        other.grow(300).unwrap();
-        assert_eq!(budget.open().grow(1).unwrap_err().code, Code::BUDGET_FULL);
+        let budget = Arc::new(Semaphore::new(600));
+        let mut one = reserve(&budget, 0).unwrap();
+        one.merge(reserve(&budget, 300).unwrap());
+        let other = reserve(&budget, 300).unwrap();
+        assert_eq!(reserve(&budget, 1).unwrap_err().code, Code::BUDGET_FULL);
         drop((one, other));
-        assert_eq!(budget.used.load(Relaxed), 0);
-        budget.open().grow(600).unwrap();
-        assert!(budget.open().grow(usize::MAX).is_err());
-        let mut made = budget.open();
-        made.grow_beyond(700);
-        assert!(budget.open().grow(1).is_err());
+        assert_eq!(budget.available_permits(), 600);
+        drop(reserve(&budget, 600).unwrap());
+        assert!(reserve(&budget, usize::MAX).is_err());
     }
 
     #[tokio::test]
     async fn an_answer_counts_until_its_last_part_is_taken_and_arrives_whole() {
-        let budget = Budget::new(300 << 10);
+        let budget = Arc::new(Semaphore::new(300 << 10));
         let answer: Vec<u8> = (0..200 << 10).map(|n: u32| n as u8).collect();
-        let mut reserved = budget.open();
-        reserved.grow(answer.len()).unwrap();
+        let reserved = reserve(&budget, answer.len()).unwrap();
         let mut body = in_parts(answer.clone().into(), reserved);
         let mut read = Vec::new();
         for _ in 0..3 {
             read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
-            assert!(budget.open().grow(200 << 10).is_err());
+            assert!(reserve(&budget, 200 << 10).is_err());
         }
         read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
         assert!(body.frame().await.is_none());
         drop(body);
         assert_eq!(read, answer);
-        budget.open().grow(300 << 10).unwrap();
+        drop(reserve(&budget, 300 << 10).unwrap());
     }
 }

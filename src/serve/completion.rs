@@ -19,13 +19,13 @@ use super::request::completions::{CompletionRequest, Prompt};
 use super::request::fields::request;
 use super::response::answer::{Answer, Wanted};
 use super::response::choice::ThinkEnd;
-use super::response::events::Started;
+use super::response::events::respond;
 use crate::panel::PanelError;
 
-/// What a chat is answered by.
+/// What a chat is answered by, and how it is streamed.
 enum Chat {
-    Model(Box<Started<Answer>>),
-    System(Box<Started<SystemAnswer>>),
+    Model(Box<(Answer, Option<bool>)>),
+    System(Box<(SystemAnswer, Option<bool>)>),
 }
 
 pub async fn chat(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
@@ -38,21 +38,21 @@ pub async fn chat(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, A
         })
     };
     match sent.read(&app, begin).await? {
-        (Chat::System(started), received) => started.respond(&app, received).await,
-        (Chat::Model(started), received) => started.respond(&app, received).await,
+        (Chat::System(answer), received) => respond(&app, *answer, received).await,
+        (Chat::Model(answer), received) => respond(&app, *answer, received).await,
     }
 }
 
 pub async fn complete(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let (started, received) = sent.read(&app, begin_completion).await?;
-    started.respond(&app, received).await
+    let (answer, received) = sent.read(&app, begin_completion).await?;
+    respond(&app, answer, received).await
 }
 
 fn begin_chat(
     app: &App,
     request: ChatRequest,
     caller: Option<&Caller>,
-) -> Result<Started<Answer>, ApiError> {
+) -> Result<(Answer, Option<bool>), ApiError> {
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context, "messages")?;
@@ -84,7 +84,7 @@ fn begin_completion(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
-) -> Result<Started<Answer>, ApiError> {
+) -> Result<(Answer, Option<bool>), ApiError> {
     let mut request = CompletionRequest::read(body)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let tokenizer = &model.backbone.description.tokenizer;
@@ -132,8 +132,6 @@ struct TokenizeRequest {
     model: Option<String>,
     prompt: String,
     add_special_tokens: Option<bool>,
-    #[serde(default)]
-    return_token_strs: bool,
 }
 
 #[derive(Deserialize)]
@@ -154,13 +152,8 @@ fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, 
     refuse_length(asked.prompt.len(), model.context, "prompt")?;
     let adds = asked.add_special_tokens.unwrap_or(true);
     let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
-    let strings = || tokens.iter().map(|id| tokenizer.shown(*id)).collect::<Vec<_>>();
-    Ok(Json(json!({
-        "count": tokens.len(),
-        "max_model_len": model.context,
-        "token_strs": asked.return_token_strs.then(strings),
-        "tokens": tokens,
-    })))
+    let (count, most) = (tokens.len(), model.context);
+    Ok(Json(json!({"count": count, "max_model_len": most, "tokens": tokens})))
 }
 
 pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {

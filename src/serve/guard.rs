@@ -38,24 +38,12 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Who may ask a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
-    /// Everyone.
-    Public,
-    /// Whoever reads metrics.
-    Metrics,
-    /// Whoever uses models and systems; also what there is not.
-    Api,
-}
-
-impl Access {
-    fn of(path: &str) -> Access {
-        match path {
-            "/health" | "/live" => Access::Public,
-            "/metrics" => Access::Metrics,
-            _ => Access::Api,
-        }
+/// Whose keys open a path; `None`: everyone may ask it. What there is not is for those who use models and systems.
+fn roles(path: &str) -> Option<[Role; 2]> {
+    match path {
+        "/health" | "/live" => None,
+        "/metrics" => Some([Role::Metrics, Role::Admin]),
+        _ => Some([Role::Api, Role::Admin]),
     }
 }
 
@@ -139,10 +127,7 @@ fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
 /// Who asks; `None` where nobody needs a key.
 fn admitted(app: &App, request: &Request) -> Result<Option<Caller>, ApiError> {
     let given = given_key(request.headers())?;
-    let access = Access::of(request.uri().path());
-    if access == Access::Public {
-        return Ok(None);
-    }
+    let Some(roles) = roles(request.uri().path()) else { return Ok(None) };
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
     let refuse = |why, message| {
         app.audit.refused(request.extensions(), why);
@@ -156,16 +141,8 @@ fn admitted(app: &App, request: &Request) -> Result<Option<Caller>, ApiError> {
     let found = keys.iter().fold(None, |found, key| if key.is(given) { Some(key) } else { found });
     match found {
         None => refuse("wrong key", "the API key is unknown, or was revoked"),
-        Some(key) if may(key.role, access) => Ok(Some(key.clone())),
+        Some(key) if roles.contains(&key.role) => Ok(Some(key.clone())),
         Some(_) => Err(ApiError::new(Code::FORBIDDEN, "this key has another role")),
-    }
-}
-
-fn may(role: Role, access: Access) -> bool {
-    match role {
-        Role::Admin => true,
-        Role::Api => access != Access::Metrics,
-        Role::Metrics => access != Access::Api,
     }
 }
 
@@ -198,11 +175,11 @@ mod tests {
 
     #[test]
     fn a_role_may_do_what_is_its_own() {
-        let allowed =
-            |role| [Access::Public, Access::Metrics, Access::Api].map(|access| may(role, access));
-        assert_eq!(allowed(Role::Admin), [true; 3]);
-        assert_eq!(allowed(Role::Api), [true, false, true]);
-        assert_eq!(allowed(Role::Metrics), [true, true, false]);
+        let paths = ["/health", "/metrics", "/v1/models", "/metrics/", "//metrics", "/v1/metrics"];
+        let may = |role| paths.map(|path| roles(path).is_none_or(|roles| roles.contains(&role)));
+        assert_eq!(may(Role::Admin), [true; 6]);
+        assert_eq!(may(Role::Api), [true, false, true, true, true, true]);
+        assert_eq!(may(Role::Metrics), [true, true, false, false, false, false]);
     }
 
     #[test]

@@ -53,18 +53,11 @@ impl Bound {
     /// A socket file on which nobody listens is replaced.
     pub fn new(listen: &Listen) -> Result<Bound, Failure> {
         let tcp = SocketAddr::new(listen.host, listen.port);
-        let (bound, address, hint) = match &listen.unix {
-            None => (
-                std::net::TcpListener::bind(tcp).map(Bound::Tcp),
-                tcp.to_string(),
-                "choose another --port, or 0 for any that is free",
-            ),
-            Some(path) => (
-                bind_unix(path).map(Bound::Unix),
-                path.display().to_string(),
-                "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there",
-            ),
+        let (bound, address) = match &listen.unix {
+            None => (std::net::TcpListener::bind(tcp).map(Bound::Tcp), tcp.to_string()),
+            Some(path) => (bind_unix(path).map(Bound::Unix), path.display().to_string()),
         };
+        let hint = "choose another --port, 0 for any that is free, or for --unix a path of up to some 100 bytes in a directory that is there";
         bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}"), hint))
     }
 

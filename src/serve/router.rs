@@ -16,8 +16,8 @@ use super::error::{ApiError, Code};
 use super::request::fields::quoted;
 use super::{body, case, completion, guard, metrics, models, texts};
 
-/// All routes. The layer that is added last runs first. A trailing slash is ignored. docs/serving.md has a table of them, which a test asks for;
-/// [`guard::Access`] says who may ask each.
+/// All routes; [`guard`] says who may ask each. The layer that is added last runs first. A trailing slash is ignored. docs/serving.md has a
+/// table of them, which a test asks for.
 pub fn router(app: &Arc<App>) -> Router {
     let routes = Router::new()
         .route("/health", get(metrics::health))

@@ -1,5 +1,6 @@
 //! The life cycle of a server: bind, load, serve, drain.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,8 +41,6 @@ const MOST_HEADERS: usize = 100;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time to send final errors to aborted connections.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often it is seen whether they are closed.
-const CLOSING: Duration = Duration::from_millis(50);
 /// How often engines are checked.
 const WATCH: Duration = Duration::from_millis(500);
 
@@ -155,19 +154,15 @@ async fn drain(
     let connections = || app.metrics.connections.get() as usize;
     let _ = phase.send(Phase::Draining);
     console::note(format!("draining: {} connections", connections()));
+    let mut all = pin!(open.shutdown());
     tokio::select! {
-        done = timeout(app.options.limits.drain_timeout, open.shutdown()) => if done.is_ok() {
+        done = timeout(app.options.limits.drain_timeout, &mut all) => if done.is_ok() {
             return Ok(0);
         },
         () = ended(ending) => return Err(PanelError::Interrupted.into()),
     }
     let cut = connections();
     let _ = phase.send(Phase::Cut);
-    let all = async {
-        while connections() > 0 {
-            sleep(CLOSING).await;
-        }
-    };
     let _ = timeout(FAREWELL, all).await;
     Ok(cut)
 }

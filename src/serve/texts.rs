@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::body::Sent;
+use super::body::{Sent, reserve};
 use super::encoders::{Encoding, Reader, Texts, bytes_of};
 use super::error::ApiError;
 use super::guard::Caller;
@@ -96,8 +96,7 @@ fn exactly<S: Serializer>(numbers: &[f32], serializer: S) -> Result<S::Ok, S::Er
 
 pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     let ((encoding, request, bytes), mut received) = sent.read(&app, begin_embedding).await?;
-    let mut reserved = received.reserved.take();
-    reserved.iter_mut().try_for_each(|reserved| reserved.grow(bytes))?;
+    let reserved = (received.reserved.take(), reserve(&app.budget, bytes)?);
     let vectors = encoding.told(&app, received).await?;
     let caller = encoding.caller;
     let write = move || {

@@ -25,7 +25,7 @@ use super::models::ServedSystem;
 use super::queue::Place;
 use super::request::chat::ChatRequest;
 use super::request::fields::{listed, request};
-use super::response::events::{Answering, Started, Work};
+use super::response::events::{Answering, Work};
 use super::response::reply::{Choice, Own, Reply, Usage};
 use crate::data::Item;
 use crate::digest::sha256;
@@ -71,30 +71,27 @@ fn work(ask: &Ask, options: CaseOptions, events: &UnboundedSender<CaseEvent>, ru
     }
     running.inc();
     tell(CaseEvent::Begun);
-    let worked = catch_unwind(AssertUnwindSafe(|| worked(ask, options, events.clone())));
+    let calls = events.clone();
+    let on_call = move |call: &CallLine| drop(calls.send(CaseEvent::Call(call.clone())));
+    let seated = &ask.system.seated;
+    let worked = catch_unwind(AssertUnwindSafe(|| seated.work(&ask.item, options, on_call)));
     running.dec();
-    tell(CaseEvent::Ended(worked.unwrap_or_else(|_| Err(ApiError::failed()))));
-}
-
-fn worked(
-    Ask { system, item, param, .. }: &Ask,
-    options: CaseOptions,
-    events: UnboundedSender<CaseEvent>,
-) -> Result<Worked, ApiError> {
-    let on_call = move |call: &CallLine| drop(events.send(CaseEvent::Call(call.clone())));
-    let worked = system.seated.work(item, options, on_call).map_err(|error| match error {
-        PanelError::Interrupted => ApiError::new(Code::DRAINING, "the case was stopped"),
+    tell(CaseEvent::Ended(match worked {
+        Err(_) => Err(ApiError::failed()),
+        Ok(Err(PanelError::Interrupted)) => {
+            Err(ApiError::new(Code::DRAINING, "the case was stopped"))
+        }
         // The prompts are the system's; where they leave no room, the item's text is too long.
-        error => {
+        Ok(Err(error)) => {
             let error = ApiError::from(error);
             let is_long = error.code == Code::CONTEXT_LENGTH_EXCEEDED;
-            ApiError { param: is_long.then(|| (*param).to_owned()), ..error }
+            Err(ApiError { param: is_long.then(|| ask.param.to_owned()), ..error })
         }
-    })?;
-    match worked.line.error() {
-        None => Ok(worked),
-        Some(error) => Err(ApiError::new(Code::INTERNAL, error)),
-    }
+        Ok(Ok(worked)) => match worked.line.error() {
+            None => Ok(worked),
+            Some(error) => Err(ApiError::new(Code::INTERNAL, error)),
+        },
+    }));
 }
 
 /// A case as it is worked on. Dropping it stops the work. Whoever does not read keeps a place in the queue until then.
@@ -118,7 +115,7 @@ pub fn begin(
     chat: ChatRequest,
     system: Arc<ServedSystem>,
     caller: Option<&Caller>,
-) -> Result<Started<SystemAnswer>, ApiError> {
+) -> Result<(SystemAnswer, Option<bool>), ApiError> {
     let decoding = &chat.decoding;
     let format = decoding.format.as_ref().map(|format| format.field);
     let logprobs = chat.logprobs().map(|_| "logprobs");
@@ -138,7 +135,7 @@ pub fn begin(
     let (seed, stream) = (app.seed(decoding.seed())?, decoding.streaming());
     let ask = Ask { system, item, seed, param: "messages", is_stream: stream.is_some() };
     let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
-    Ok(Started { answering, stream })
+    Ok((answering, stream))
 }
 
 /// Unknown fields are mistakes at an endpoint of our own.

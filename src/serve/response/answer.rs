@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, TokenEntry, refuse_broken};
-use super::events::{Answering, Started};
+use super::events::Answering;
 use super::logprobs;
 use super::reply::{self, Choice, Own, Reply};
 use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop};
@@ -70,7 +70,11 @@ impl Wanted {
     ///
     /// # Errors
     /// A prompt that leaves no room, a grammar that does not compile, a full queue, an engine that died.
-    pub fn begin(self, app: &App, caller: Option<&Caller>) -> Result<Started<Answer>, ApiError> {
+    pub fn begin(
+        self,
+        app: &App,
+        caller: Option<&Caller>,
+    ) -> Result<(Answer, Option<bool>), ApiError> {
         let Wanted { model, prompts, decoding, .. } = &self;
         let samples = decoding.n();
         let tokens: usize = prompts.iter().map(Vec::len).sum::<usize>() * samples;
@@ -126,7 +130,7 @@ impl Wanted {
             _handles: handles,
             wanted: self,
         };
-        Ok(Started { answering, stream })
+        Ok((answering, stream))
     }
 
     /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.

@@ -38,26 +38,19 @@ pub trait Answering: Send + 'static {
     fn outcome(&self) -> (Reply, Value, Value);
 }
 
-/// A request that is read and has its place in the queue.
-pub struct Started<A> {
-    pub answering: A,
-    /// Whether the last chunk of its stream has the usage; `None` where the answer is sent whole.
-    pub stream: Option<bool>,
-}
-
-impl<A: Answering> Started<A> {
-    /// The response, whole or as a stream.
-    pub async fn respond(self, app: &Arc<App>, received: Received) -> Result<Response, ApiError> {
-        let mut work = Work::begin(app, self.answering, received).await?;
-        match self.stream {
-            Some(has_usage) => Ok(work.streamed(has_usage)),
-            None => {
-                let choices = work.finish().await?;
-                let (reply, ..) = work.answering.outcome();
-                Ok(Json(Reply { choices, ..reply }).into_response())
-            }
-        }
+/// The response, whole where nothing is said of a stream, else as one; `Some(true)`: its last chunk has the usage.
+pub async fn respond<A: Answering>(
+    app: &Arc<App>,
+    (answering, stream): (A, Option<bool>),
+    received: Received,
+) -> Result<Response, ApiError> {
+    let mut work = Work::begin(app, answering, received).await?;
+    if let Some(has_usage) = stream {
+        return Ok(work.streamed(has_usage));
     }
+    let choices = work.finish().await?;
+    let (reply, ..) = work.answering.outcome();
+    Ok(Json(Reply { choices, ..reply }).into_response())
 }
 
 /// An answer that is worked on, with its lines in the audit trail.
@@ -65,6 +58,10 @@ pub struct Work<A> {
     app: Arc<App>,
     pub answering: A,
     pending: Pending,
+    /// Of its stream: how often something was written, when last, and whether no more comes.
+    writes: usize,
+    last: Instant,
+    is_over: bool,
 }
 
 impl<A: Answering> Work<A> {
@@ -74,7 +71,8 @@ impl<A: Answering> Work<A> {
         received: Received,
     ) -> Result<Work<A>, ApiError> {
         let pending = Pending::begin(&app.audit, received, &about(&answering)).await?;
-        Ok(Work { app: app.clone(), answering, pending })
+        let (app, last) = (app.clone(), Instant::now());
+        Ok(Work { app, answering, pending, writes: 0, last, is_over: false })
     }
 
     /// Waits until every choice has ended.
@@ -103,18 +101,62 @@ impl<A: Answering> Work<A> {
     }
 
     fn streamed(self, has_usage: bool) -> Response {
-        let streamed =
-            Streamed { work: self, has_usage, is_over: false, writes: 0, last: Instant::now() };
-        let events = stream::unfold(streamed, |mut streamed| async move {
-            let event = streamed.event().await?;
-            streamed.work.pending.sent(&event);
-            Some((Ok::<Bytes, Infallible>(Bytes::from(event)), streamed))
+        let events = stream::unfold(self, move |mut work| async move {
+            let event = work.event(has_usage).await?;
+            work.pending.sent(&event);
+            Some((Ok::<Bytes, Infallible>(Bytes::from(event)), work))
         });
         let headers = [
             (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         (headers, Body::from_stream(events)).into_response()
+    }
+
+    /// The next events of a stream; `None` after the last one.
+    async fn event(&mut self, has_usage: bool) -> Option<String> {
+        while !self.is_over {
+            let due = if self.writes < FIRST_WRITES { self.last } else { self.last + PAUSE };
+            let next = tokio::select! {
+                next = async {
+                    sleep_until(due).await;
+                    self.answering.next().await
+                } => next,
+                () = cut(&self.app) => Err(ApiError::draining()),
+                // So that nobody takes a silent stream for a dead one.
+                () = sleep(SILENCE) => return Some(": working\n\n".to_owned()),
+            };
+            // After an error no `[DONE]` follows.
+            let events = self.told(next).await.map(|choices| self.chunks(choices, has_usage));
+            let events = events.unwrap_or_else(|error| {
+                self.is_over = true;
+                self.app.metrics.rejected(error.code);
+                format!("data: {}\n\n", error.json())
+            });
+            if !events.is_empty() {
+                (self.writes, self.last) = (self.writes + 1, Instant::now());
+                return Some(events);
+            }
+        }
+        None
+    }
+
+    fn chunks(&mut self, choices: Vec<Choice>, has_usage: bool) -> String {
+        let head = self.answering.head();
+        let mut chunks: Vec<Reply> =
+            choices.into_iter().map(|choice| head.chunk(vec![choice])).collect();
+        self.is_over = self.answering.is_done();
+        if self.is_over {
+            let (Reply { usage, wardround, .. }, ..) = self.answering.outcome();
+            if has_usage {
+                chunks.push(Reply { usage, ..head.chunk(Vec::new()) });
+            }
+            if let Some(last) = chunks.last_mut() {
+                last.wardround = wardround;
+            }
+        }
+        let chunks = chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk)));
+        chunks.chain(self.is_over.then(|| "data: [DONE]\n\n".to_owned())).collect()
     }
 }
 
@@ -129,62 +171,6 @@ fn about(answering: &impl Answering) -> About {
         output,
         usage: json!(reply.usage),
         finish,
-    }
-}
-
-struct Streamed<A> {
-    work: Work<A>,
-    has_usage: bool,
-    is_over: bool,
-    writes: usize,
-    last: Instant,
-}
-
-impl<A: Answering> Streamed<A> {
-    /// The next events; `None` after the last one.
-    async fn event(&mut self) -> Option<String> {
-        while !self.is_over {
-            let due = if self.writes < FIRST_WRITES { self.last } else { self.last + PAUSE };
-            let next = tokio::select! {
-                next = async {
-                    sleep_until(due).await;
-                    self.work.answering.next().await
-                } => next,
-                () = cut(&self.work.app) => Err(ApiError::draining()),
-                // So that nobody takes a silent stream for a dead one.
-                () = sleep(SILENCE) => return Some(": working\n\n".to_owned()),
-            };
-            // After an error no `[DONE]` follows.
-            let events = self.work.told(next).await.map(|choices| self.chunks(choices));
-            let events = events.unwrap_or_else(|error| {
-                self.is_over = true;
-                self.work.app.metrics.rejected(error.code);
-                format!("data: {}\n\n", error.json())
-            });
-            if !events.is_empty() {
-                (self.writes, self.last) = (self.writes + 1, Instant::now());
-                return Some(events);
-            }
-        }
-        None
-    }
-
-    fn chunks(&mut self, choices: Vec<Choice>) -> String {
-        let head = self.work.answering.head();
-        let mut chunks: Vec<Reply> =
-            choices.into_iter().map(|choice| head.chunk(vec![choice])).collect();
-        self.is_over = self.work.answering.is_done();
-        let mut end = "";
-        if self.is_over {
-            let (Reply { usage, wardround, .. }, ..) = self.work.answering.outcome();
-            if self.has_usage {
-                chunks.push(Reply { usage, ..head.chunk(Vec::new()) });
-            }
-            chunks.last_mut().into_iter().for_each(|last| last.wardround = wardround.clone());
-            end = "data: [DONE]\n\n";
-        }
-        let chunks = chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk)));
-        chunks.chain([end.to_owned()]).collect()
     }
 }
 

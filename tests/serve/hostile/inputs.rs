@@ -57,10 +57,7 @@ pub fn completions() -> Vec<Good> {
             "/v1/completions",
             &json!({"prompt": [[5, 6, 7], [8, 9]], "max_tokens": 0, "echo": true, "add_special_tokens": false}),
         ),
-        good(
-            "/tokenize",
-            &json!({"prompt": "The heart", "add_special_tokens": true, "return_token_strs": true}),
-        ),
+        good("/tokenize", &json!({"prompt": "The heart", "add_special_tokens": true})),
         good("/detokenize", &json!({"tokens": [5, 6, 7]})),
         good(
             "/v1/embeddings",
