@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha1::{Digest, Sha1};
@@ -12,8 +11,6 @@ use super::cache::is_commit;
 use super::{Checkpoint, DatasetCard, FileDigest, HubError, Provenance, Record, digest_files};
 use crate::digest::{hex, is_sha256};
 use crate::outside::{self, LONGEST_FILE};
-
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// Where a file's expected sum comes from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,13 +169,7 @@ fn blob_sum(path: &Path) -> Option<String> {
 /// # Errors
 /// The file cannot be read.
 pub fn git_sum_of_file(path: &Path) -> Result<String, HubError> {
-    let mut file = outside::open(path)?;
-    let mut sum = Sha1::new_with_prefix(format!("blob {}\0", file.metadata()?.len()));
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&sum.finalize())),
-            count => sum.update(&buffer[..count]),
-        }
-    }
+    let bytes = outside::file(path)?;
+    let sum = Sha1::new_with_prefix(format!("blob {}\0", bytes.len())).chain_update(bytes);
+    Ok(hex(&sum.finalize()))
 }

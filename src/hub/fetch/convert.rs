@@ -31,30 +31,21 @@ pub struct Converted {
 /// In words: the file is not what the conversion is for.
 pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String> {
     match conversion {
-        Conversion::MmluPro => json_lines(path, is_medicine),
-        Conversion::JsonLines => json_lines(path, |_| Ok(true)),
+        Conversion::MmluPro => json_lines(path, |row| row["src"] == SUBJECT),
+        Conversion::JsonLines => json_lines(path, |_| true),
         Conversion::Keywords => keywords(path),
     }
 }
 
-/// Whether a question of MMLU-Pro is of professional medicine.
-fn is_medicine(row: &Value) -> Result<bool, String> {
-    let subject = row.get("src").ok_or_else(|| "it has no column `src`".to_owned())?;
-    Ok(subject == SUBJECT)
-}
-
 /// Rows of a Parquet file of flat columns and lists, as JSON Lines; those that are wanted.
-fn json_lines(
-    path: &Path,
-    is_wanted: fn(&Value) -> Result<bool, String>,
-) -> Result<Converted, String> {
+fn json_lines(path: &Path, is_wanted: fn(&Value) -> bool) -> Result<Converted, String> {
     let file = outside::open(path).map_err(|error| error.to_string())?;
     let reader = SerializedFileReader::new(file.into_file()).map_err(|error| error.to_string())?;
     let (mut text, mut rows) = (String::new(), 0);
     for row in reader.get_row_iter(None).map_err(|error| error.to_string())? {
         let row = row.map_err(|error| error.to_string())?.to_json_value();
         rows += 1;
-        if is_wanted(&row)? {
+        if is_wanted(&row) {
             text += &format!("{row}\n");
         }
     }

@@ -6,9 +6,8 @@ use std::thread;
 
 use fs_err::File;
 
-use super::super::HubError;
+use super::super::{HubError, sha256_file};
 use super::client::{Client, RemoteFile, bad, unreachable};
-use crate::digest::Sum;
 use crate::outside;
 
 /// A download gives up after this many attempts in a row that bring nothing; the pauses between them double.
@@ -26,19 +25,24 @@ pub fn download(
     path: &Path,
     tell: &mut dyn FnMut(u64),
 ) -> Result<String, HubError> {
-    let mut part = Part::open(path)?;
-    if part.length > remote.size_bytes {
-        part.clear()?;
+    fs_err::create_dir_all(path.parent().unwrap_or(path))?;
+    let mut file = outside::open_to_write(path)?;
+    if !outside::lock(&file)? {
+        return Err(HubError::Busy { path: path.to_owned() });
+    }
+    if file.metadata()?.len() > remote.size_bytes {
+        file.set_len(0)?;
     }
     let mut fruitless = 0;
     loop {
-        tell(part.length);
-        if part.length == remote.size_bytes {
-            return part.close();
+        let before = file.seek(SeekFrom::End(0))?;
+        tell(before);
+        if before == remote.size_bytes {
+            file.sync_all()?;
+            return Ok(sha256_file(path)?);
         }
-        let before = part.length;
-        let ended = append(client, remote, &mut part, tell);
-        fruitless = if part.length > before { 0 } else { fruitless + 1 };
+        let ended = append(client, remote, &mut file, before, tell);
+        fruitless = if file.metadata()?.len() > before { 0 } else { fruitless + 1 };
         let early = || unreachable(&remote.url, "the answers end too early");
         let error = ended.err().unwrap_or_else(early);
         if fruitless == FRUITLESS_ATTEMPTS || !is_passing(&error) {
@@ -59,71 +63,35 @@ fn is_passing(error: &HubError) -> bool {
     }
 }
 
-/// One connection's worth of bytes.
+/// One connection's worth of bytes, behind the first `length` ones.
 fn append(
     client: &Client,
     remote: &RemoteFile,
-    part: &mut Part,
+    file: &mut File,
+    mut length: u64,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), HubError> {
-    let (offset, body) = client.bytes(&remote.url, part.length)?;
-    if offset != part.length {
-        part.clear()?;
-        tell(0);
+    let (offset, body) = client.bytes(&remote.url, length)?;
+    if offset != length {
+        length = offset;
+        file.set_len(length)?;
+        tell(file.seek(SeekFrom::End(0))?);
     }
     // One byte more than there should be tells a file that is too long from one that is whole.
-    let mut reader = body.into_reader().take(remote.size_bytes - part.length + 1);
+    let mut reader = body.into_reader().take(remote.size_bytes - length + 1);
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let count = reader.read(&mut buffer).map_err(|error| unreachable(&remote.url, error))?;
         if count == 0 {
             return Ok(());
         }
-        if part.length + count as u64 > remote.size_bytes {
-            part.clear()?;
+        length += count as u64;
+        if length > remote.size_bytes {
+            file.set_len(0)?;
             let reason = format!("more than the {} bytes it announced", remote.size_bytes);
             return Err(bad(&remote.url, reason));
         }
-        part.write(&buffer[..count])?;
-        tell(part.length);
-    }
-}
-
-/// An incomplete file, locked against other processes, with the sum of what it holds.
-struct Part {
-    file: File,
-    length: u64,
-    sum: Sum,
-}
-
-impl Part {
-    fn open(path: &Path) -> Result<Self, HubError> {
-        fs_err::create_dir_all(path.parent().unwrap_or(path))?;
-        let mut file = outside::open_to_write(path)?;
-        if !outside::lock(&file)? {
-            return Err(HubError::Busy { path: path.to_owned() });
-        }
-        let mut sum = Sum::default();
-        let length = sum.read(&mut file)?;
-        Ok(Self { file, length, sum })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), HubError> {
-        self.file.write_all(bytes)?;
-        self.sum.update(bytes);
-        self.length += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn clear(&mut self) -> Result<(), HubError> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        (self.length, self.sum) = (0, Sum::default());
-        Ok(())
-    }
-
-    fn close(self) -> Result<String, HubError> {
-        self.file.sync_all()?;
-        Ok(self.sum.finish())
+        file.write_all(&buffer[..count])?;
+        tell(length);
     }
 }
