@@ -93,14 +93,6 @@ faults! {
 }
 
 impl DataError {
-    /// The message without the place in the file.
-    pub fn problem(&self) -> String {
-        match self {
-            DataError::Row { problem, .. } => problem.clone(),
-            other => other.to_string(),
-        }
-    }
-
     /// The failure of a command whose rows are of another place; `hint` replaces the hint of a malformed row.
     pub fn of_needed_rows(self, hint: &str) -> Failure {
         match self {

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::cross_reference::speaks_of_others;
+use super::{running_text, script, sentences};
 use crate::random::sample;
 use crate::record::{GoldLine, Language};
 
@@ -179,6 +180,18 @@ pub struct Note {
 }
 
 impl Note {
+    /// A note of this text without gold, cut into its sentences.
+    pub fn new(id: String, text: &str) -> Note {
+        let sentences = sentences::numbered_or(text, running_text::split).into_iter();
+        Note {
+            id,
+            language: script::language(text),
+            text: text.to_owned(),
+            sentences: sentences.map(running_text::one_line).collect(),
+            gold: None,
+        }
+    }
+
     /// The gold annotation of its error; `None` of a note that is correct, or of which it is not known.
     pub fn error(&self) -> Option<&GoldLine> {
         self.gold.as_ref().filter(|gold| gold.flag)

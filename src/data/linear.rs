@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
 use super::row_reader::RowReader;
 use super::{cross_reference, error, json, medec, running_text, script, sentences};
 use crate::linear::{self, keep};
@@ -12,10 +10,7 @@ use crate::linear::{self, keep};
 fn what_reads_a_note_takes_time_in_proportion_to_it() {
     linear::check(&[
         ("data::note", &|text| keep(super::note(Path::new("a"), text.into()))),
-        ("data::question", &|text| {
-            let question = json!({"question": text, "options": [text, "b"]});
-            keep(super::question(&question));
-        }),
+        ("item::new", &|text| keep(super::Note::new(String::new(), text))),
         ("cross_reference::speaks_of_others", &|text| {
             keep(cross_reference::speaks_of_others(text));
         }),

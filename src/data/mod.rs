@@ -154,15 +154,6 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
     Ok(Source::new(path, bytes)?.text().to_owned())
 }
 
-/// One question from a record of the plain format.
-///
-/// # Errors
-/// A field that is missing, unknown or malformed.
-pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
-    let place = Place { path: "question".into(), position: Position::Line(1) };
-    mcq::question(&Row::new(place, line.clone())?, 1)
-}
-
 #[cfg(test)]
 fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
     let draft = format.read(&source)?;

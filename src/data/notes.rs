@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::error::{MEND, has_extension};
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Note, Place, notice, running_text, script, sentences};
+use super::{DataError, Draft, Note, Place, notice, sentences};
 use crate::record::{GoldLine, Language};
 use crate::text::split_keywords;
 
@@ -116,31 +116,21 @@ fn draft(
 
 fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     row.refuse_others(&FIELDS, MEND)?;
-    let text = row.text("text")?;
-    let sentences: Vec<String> = match row.get("sentences") {
-        Some(_) => row.texts("sentences")?,
-        None => {
-            let sentences = sentences::numbered_or(text, running_text::split);
-            sentences.into_iter().map(running_text::one_line).collect()
-        }
-    };
-    let language = match row.optional_text("language")? {
-        None => script::language(text),
-        Some(name) => name
-            .parse::<Language>()
-            .map_err(|_| row.wrong("language", format!("is not one of {}", Language::names())))?,
-    };
-    let gold = row.get("gold").map(|gold| match Row::new(row.place.clone(), gold.clone()) {
-        Ok(gold) => self::gold(&gold, &sentences),
-        Err(_) => Err(row.wrong("gold", "must be an object")),
-    });
-    Ok(Note {
-        id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),
-        gold: gold.transpose()?,
-        text: text.to_owned(),
-        sentences,
-        language,
-    })
+    let id = row.optional_id("id")?.unwrap_or_else(|| number.to_string());
+    let mut note = Note::new(id, row.text("text")?);
+    if row.get("sentences").is_some() {
+        note.sentences = row.texts("sentences")?;
+    }
+    if let Some(name) = row.optional_text("language")? {
+        let unknown = |_| row.wrong("language", format!("is not one of {}", Language::names()));
+        note.language = name.parse().map_err(unknown)?;
+    }
+    if let Some(gold) = row.get("gold") {
+        let gold = Row::new(row.place.clone(), gold.clone());
+        let gold = gold.map_err(|_| row.wrong("gold", "must be an object"))?;
+        note.gold = Some(self::gold(&gold, &note.sentences)?);
+    }
+    Ok(note)
 }
 
 fn gold(row: &Row, sentences: &[String]) -> Result<GoldLine, DataError> {

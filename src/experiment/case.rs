@@ -3,7 +3,6 @@
 //! A case gives the bytes that `wardround run` gives on the same models with the same seed, where the file of items is named
 //! [`DATASET`] and the item has the id that [`question`] and [`note`] give it.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
@@ -13,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::exemplars::Shown;
 use super::plan::{MemberChoice, MemberPlan};
 use super::spec::Spec;
-use crate::data::{self, Choice, DataError, Item, ItemKind, Question};
+use crate::data::{Choice, Item, Note, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
@@ -29,32 +28,18 @@ const ID_DIGITS: usize = 16;
 
 /// The question as an item. Its id is the first 16 hexadecimal digits of the SHA-256 of
 /// `{"question":"…","options":{"A":"…","B":"…"}}`, without blanks, characters beyond ASCII as they are.
-///
-/// `options` are a list, or an object whose keys are the letters from A on.
-///
-/// # Errors
-/// An empty text; fewer than 2 options, more than 10, or other letters.
-pub fn question(question: &str, options: &Value) -> Result<Item, DataError> {
-    let read = data::question(&json!({"question": question, "options": options}))?;
+pub fn question(question: &str, options: Vec<Choice>) -> Item {
     let letter = |choice: &Choice| (choice.letter.to_string(), Value::from(choice.text.as_str()));
-    let options: Map<String, Value> = read.options.iter().map(letter).collect();
-    let text = json!({"question": read.question, "options": options}).to_string();
-    Ok(Question { id: id_of(&text), ..read }.into())
+    let texts: Map<String, Value> = options.iter().map(letter).collect();
+    let id = id_of(&json!({"question": question, "options": texts}).to_string());
+    Question { id, question: question.to_owned(), options, ..Question::default() }.into()
 }
 
 /// The note as an item. Its id is the first 16 hexadecimal digits of the SHA-256 of its text; without a language it has that of
 /// its script.
-///
-/// # Errors
-/// An empty text.
-pub fn note(text: &str, language: Option<Language>) -> Result<Item, DataError> {
-    let id = id_of(text);
-    let dataset = data::note(Path::new(&id), text.as_bytes().to_vec())?;
-    let note = dataset.items.iter().find_map(Item::note).cloned();
-    let (path, kind) = (id.into(), ItemKind::Notes);
-    let mut note = note.ok_or(DataError::Empty { path, kind, notices: Vec::new() })?;
-    note.language = language.unwrap_or(note.language);
-    Ok(note.into())
+pub fn note(text: &str, language: Option<Language>) -> Item {
+    let note = Note::new(id_of(text), text);
+    Note { language: language.unwrap_or(note.language), ..note }.into()
 }
 
 fn id_of(text: &str) -> String {

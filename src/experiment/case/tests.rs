@@ -12,6 +12,11 @@ use crate::panel::SharedResponder;
 use crate::record::CallKey;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 
+fn choices(texts: &[&str]) -> Vec<Choice> {
+    let choice = |(letter, text): (char, &&str)| Choice { letter, text: (*text).to_owned() };
+    ('A'..).zip(texts).map(choice).collect()
+}
+
 /// A spec on tiny models, their loaded backbones by name, and the scratch folder they lie in.
 struct Bench {
     scratch: tempfile::TempDir,
@@ -95,8 +100,8 @@ fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
 fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
     let bench = Bench::new();
     let text = "Fever for two days. Malaria is treated with aspirin.";
-    let asked = question("Which vitamin is retinol?", &json!(["Vitamin A", "Vitamin D"])).unwrap();
-    let written = note(text, None).unwrap();
+    let asked = question("Which vitamin is retinol?", choices(&["Vitamin A", "Vitamin D"]));
+    let written = note(text, None);
     let id = asked.id();
     let questions = json!({"id": id, "question": "Which vitamin is retinol?", "options": {"A": "Vitamin A", "B": "Vitamin D"}});
     let notes = json!({"id": written.id(), "text": text});
@@ -136,7 +141,7 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
 fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
     let bench = Bench::new();
     let seated = bench.seat(&bench.spec("medmad", "none.jsonl", Format::Mcq));
-    let item = question("Which?", &json!(["one", "two", "three"])).unwrap();
+    let item = question("Which?", choices(&["one", "two", "three"]));
     let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let on_call = {
         let (stop, told) = (stop.clone(), told.clone());
@@ -156,15 +161,10 @@ fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
 
 #[test]
 fn an_item_is_named_by_the_sum_of_its_text() {
-    let listed = question("Wo?", &json!(["Fuß", "Arm"])).unwrap();
-    let lettered = question("Wo?", &json!({"A": "Fuß", "B": "Arm"})).unwrap();
-    assert_eq!(listed, lettered);
+    let asked = question("Wo?", choices(&["Fuß", "Arm"]));
     let text = r#"{"question":"Wo?","options":{"A":"Fuß","B":"Arm"}}"#;
-    assert_eq!(listed.id(), &sha256(text)[..16]);
-    let well = note("Well.", Some(Language::Chinese)).unwrap();
+    assert_eq!(asked.id(), &sha256(text)[..16]);
+    let well = note("Well.", Some(Language::Chinese));
     assert_eq!(well.id(), &sha256("Well.")[..16]);
     assert_eq!(well.note().unwrap().language, Language::Chinese);
-    let error = question("Which?", &json!(["one"])).unwrap_err();
-    assert!(error.problem().starts_with("field `options`"), "{error}");
-    assert!(note(" \n", None).is_err());
 }

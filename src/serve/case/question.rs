@@ -1,8 +1,6 @@
 //! Parses the item that a client sends to a system: a note, or a question, whose last lines are the options.
 
-use serde_json::{Map, Value};
-
-use crate::data::{Item, ItemKind};
+use crate::data::{Choice, Item, ItemKind};
 use crate::experiment::case;
 use crate::record::Language;
 use crate::serve::error::ApiError;
@@ -28,8 +26,7 @@ pub fn note(text: &str, language: Option<Language>, param: &str) -> Result<Item,
     if text.trim().is_empty() {
         return Err(ApiError::invalid(param, "the note is empty"));
     }
-    case::note(text, language)
-        .map_err(|error| ApiError::invalid(param, format!("the note: {}", error.problem())))
+    Ok(case::note(text, language))
 }
 
 /// # Errors
@@ -45,14 +42,17 @@ fn question(text: &str) -> Result<Item, ApiError> {
     let below = below.iter().filter(|line| !line.is_empty()).zip('A'..);
     let options = below.map(|(line, wanted)| {
         let (letter, text) = option(line).filter(|(letter, _)| *letter == wanted)?;
-        Some((letter.to_string(), text.into()))
+        Some(Choice { letter, text: text.to_owned() })
     });
-    let options: Option<Map<String, Value>> = options.collect();
+    let options: Option<Vec<Choice>> = options.collect();
     let options = options.filter(|options| options.len() > 1).ok_or_else(|| {
         ApiError::invalid(PARAM, format!("the last message has no options; {FORM}"))
     })?;
-    case::question(asked.join("\n").trim(), &options.into())
-        .map_err(|error| ApiError::invalid(PARAM, error.problem()))
+    let asked = asked.join("\n");
+    match asked.trim() {
+        "" => Err(ApiError::invalid(PARAM, "the question is empty")),
+        asked => Ok(case::question(asked, options)),
+    }
 }
 
 /// An option's letter and text: `A) …`, `A. …` or `(A) …`.

@@ -88,6 +88,7 @@ pub fn record(line: &ItemLine) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Choice;
     use crate::experiment::case::question;
     use crate::record::{Reply, Usage};
 
@@ -135,7 +136,8 @@ mod tests {
 
     #[test]
     fn the_answer_stands_on_the_first_line() {
-        let item = question("Which?", &json!(["one", "two"])).unwrap();
+        let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
+        let item = question("Which?", [('A', "one"), ('B', "two")].map(choice).to_vec());
         let line = AnswerLine {
             answer: "B".into(),
             team_confidence: Some(0.7),
