@@ -16,7 +16,6 @@ use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED, formats};
-use crate::panel::memory::AuxiliaryModels;
 use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::record::CallLine;
@@ -86,7 +85,7 @@ impl AskFlags {
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
         let (hardware, hub) = (&self.hardware, self.hub.options(true)?);
         let models =
-            Models::describe([&self.panel], hardware, &hub, |_| Ok(AuxiliaryModels::default()))?;
+            Models::describe([&self.panel], hardware, &hub, |_| Ok(Vec::new()))?;
         let at_once = 2 * models.max_batch(hardware);
         let stop = interrupt::watch();
         let members = models.start()?.into_iter().map(|source| Member {

@@ -159,15 +159,9 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
             memory.options.pages * PAGE
         ))?;
     }
-    for model in &models.beside.models {
+    for model in &models.beside {
         total += model.footprint.total();
         console::say(format!("memory     {}: {}", model.name, describe(&model.footprint)))?;
-    }
-    if models.beside.mapped > 0 {
-        console::say(format!(
-            "memory     {} of corpora are memory-mapped: they use free memory as a cache, and are not counted",
-            gibibytes(models.beside.mapped as usize)
-        ))?;
     }
     console::say(format!(
         "memory     {} in all, {} free",

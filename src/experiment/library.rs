@@ -14,7 +14,7 @@ use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::ops::Device;
-use crate::panel::memory::{AuxiliaryModel, AuxiliaryModels};
+use crate::panel::memory::AuxiliaryModel;
 use crate::retrieval::{self, CorpusSpec, Gone, Retrieve, Retriever, RetrieverOptions, Searched};
 use crate::systems::SystemConfig;
 
@@ -207,7 +207,7 @@ pub fn auxiliary_models(
     specs: &[&Spec],
     hardware: &Hardware,
     devices: &[Device],
-) -> Result<AuxiliaryModels, Failure> {
+) -> Result<Vec<AuxiliaryModel>, Failure> {
     let wanted: Vec<Option<RetrieverOptions>> =
         specs.iter().map(|spec| spec.retriever_options(devices)).try_collect()?;
     let mut retrievers: Vec<Held> = Vec::new();
@@ -223,15 +223,18 @@ pub fn auxiliary_models(
     }
     let at_run = |run: usize| {
         let held = retrievers.iter().filter(move |held| (held.first..=held.last).contains(&run));
-        held.fold(AuxiliaryModels::default(), |all, held| all.and(&held.memory))
+        held.flat_map(|held| held.memory.clone()).collect::<Vec<_>>()
     };
-    Ok((0..specs.len()).map(at_run).max_by_key(AuxiliaryModels::total).unwrap_or_default())
+    let total = |models: &Vec<AuxiliaryModel>| -> usize {
+        models.iter().map(|model| model.footprint.total()).sum()
+    };
+    Ok((0..specs.len()).map(at_run).max_by_key(total).unwrap_or_default())
 }
 
 /// A retriever of several runs.
 struct Held<'a> {
     options: &'a RetrieverOptions,
-    memory: AuxiliaryModels,
+    memory: Vec<AuxiliaryModel>,
     first: usize,
     last: usize,
 }
@@ -242,8 +245,8 @@ impl Spec {
         options: &RetrieverOptions,
         hardware: &Hardware,
         devices: &[Device],
-    ) -> Result<AuxiliaryModels, Failure> {
-        let (models, mapped) = retrieval::memory(options)?;
+    ) -> Result<Vec<AuxiliaryModel>, Failure> {
+        let models = retrieval::memory(options)?;
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
         // `cuda` is short for the first GPU.
         let whole = |name: &str| if name == "cuda" { "cuda:0".to_owned() } else { name.to_owned() };
@@ -262,7 +265,7 @@ impl Spec {
             device: options.device.clone(),
             place,
         };
-        Ok(AuxiliaryModels { models: models.into_iter().map(model).collect(), mapped })
+        Ok(models.into_iter().map(model).collect())
     }
 }
 

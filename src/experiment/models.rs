@@ -14,7 +14,7 @@ use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{AuxiliaryModels, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
+use crate::panel::memory::{AuxiliaryModel, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteModel, RemoteOptions};
 use crate::panel::{Endpoint, SharedResponder};
 
@@ -24,7 +24,7 @@ pub struct Models {
     /// One per description.
     pub memory: Vec<MemoryPlan>,
     /// What stays loaded beside them.
-    pub beside: AuxiliaryModels,
+    pub beside: Vec<AuxiliaryModel>,
     /// The models take turns on them.
     pub devices: Vec<Device>,
     /// Their indices follow those of the descriptions.
@@ -44,7 +44,7 @@ impl Models {
         names: impl IntoIterator<Item = &'a String>,
         hardware: &Hardware,
         hub: &HubOptions,
-        beside: impl FnOnce(&[Device]) -> Result<AuxiliaryModels, Failure>,
+        beside: impl FnOnce(&[Device]) -> Result<Vec<AuxiliaryModel>, Failure>,
     ) -> Result<Models, Failure> {
         let devices = hardware.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();

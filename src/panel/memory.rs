@@ -55,15 +55,7 @@ pub struct KvBudget {
     pub at_start: bool,
 }
 
-/// Models that stay loaded while the panel's models answer: encoders and rerankers.
-#[derive(Clone, Debug, Default)]
-pub struct AuxiliaryModels {
-    pub models: Vec<AuxiliaryModel>,
-    /// Bytes of memory-mapped files: reported but not counted, since their pages can be dropped and read again.
-    pub mapped: u64,
-}
-
-/// An encoder or a reranker.
+/// An encoder or a reranker, which stays loaded while the panel's models answer.
 #[derive(Clone, Debug)]
 pub struct AuxiliaryModel {
     pub name: String,
@@ -71,23 +63,6 @@ pub struct AuxiliaryModel {
     pub device: Device,
     /// The index of the panel's device whose memory it uses; `None`: that of no panel device.
     pub place: Option<usize>,
-}
-
-impl AuxiliaryModels {
-    pub fn total(&self) -> usize {
-        self.models.iter().map(|model| model.footprint.total()).sum()
-    }
-
-    /// The models of both.
-    pub fn and(mut self, other: &AuxiliaryModels) -> AuxiliaryModels {
-        self.models.extend_from_slice(&other.models);
-        self.mapped += other.mapped;
-        self
-    }
-
-    fn at(&self, place: Option<usize>) -> Vec<&AuxiliaryModel> {
-        self.models.iter().filter(|model| model.place == place).collect()
-    }
 }
 
 /// Plans the engines of `descriptions`, assigned to `devices` in turn, with room for the models that stay loaded (`auxiliary`). All
@@ -101,9 +76,10 @@ pub fn plan_memory(
     devices: &[Device],
     batch: BatchLimits,
     budget: KvBudget,
-    auxiliary: &AuxiliaryModels,
+    auxiliary: &[AuxiliaryModel],
 ) -> Result<Vec<MemoryPlan>, PanelError> {
-    let elsewhere = auxiliary.at(None);
+    let at = |place| auxiliary.iter().filter(|model| model.place == place).collect::<Vec<_>>();
+    let elsewhere = at(None);
     if let Some(first) = elsewhere.first() {
         plan_device(&[], &first.device, batch, budget, &elsewhere)?;
     }
@@ -113,7 +89,7 @@ pub fn plan_memory(
         for (place, device) in devices.iter().enumerate() {
             let here = || (place..descriptions.len()).step_by(devices.len());
             let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-            let planned = plan_device(&share, device, batch, budget, &auxiliary.at(Some(place)))?;
+            let planned = plan_device(&share, device, batch, budget, &at(Some(place)))?;
             for (index, plan) in here().zip(planned) {
                 plans[index] = Some(plan);
             }
@@ -270,11 +246,10 @@ mod tests {
         Description::read(checkpoint, WantedPrecision::default(), device.machine(), 4096).unwrap()
     }
 
-    fn auxiliary(bytes: usize, place: Option<usize>) -> AuxiliaryModels {
+    fn auxiliary(bytes: usize, place: Option<usize>) -> [AuxiliaryModel; 1] {
         let footprint = Footprint { weights: bytes, ..Footprint::default() };
         let device = Device::Cpu(Cpu::new(1).unwrap());
-        let model = AuxiliaryModel { name: "reranker r".to_owned(), footprint, device, place };
-        AuxiliaryModels { models: vec![model], mapped: u64::MAX }
+        [AuxiliaryModel { name: "reranker r".to_owned(), footprint, device, place }]
     }
 
     #[test]
@@ -292,14 +267,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let description = description(folder.path());
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
-        let plan = |auxiliary: &AuxiliaryModels| {
+        let plan = |auxiliary: &[AuxiliaryModel]| {
             let batch = BatchLimits { sequences: Some(4), draft: 0, known_logprobs: false };
             let budget = KvBudget { fraction: Some(0.5), ..KvBudget::default() };
             plan_memory(&[&description], &devices, batch, budget, auxiliary)
         };
-        let pages = |auxiliary: &AuxiliaryModels| plan(auxiliary).unwrap()[0].options.pages as f64;
-        let alone = pages(&AuxiliaryModels::default());
-        // What is mapped does not count, and half of the memory does, whatever else the machine does meanwhile.
+        let pages = |auxiliary: &[AuxiliaryModel]| plan(auxiliary).unwrap()[0].options.pages as f64;
+        let alone = pages(&[]);
+        // Half of the memory counts, whatever else the machine does meanwhile.
         let half = pages(&auxiliary(available_memory() / 2, Some(0))) / alone;
         assert!((0.2..0.8).contains(&half), "{half}");
         for place in [Some(0), None] {

@@ -7,13 +7,13 @@ use crate::diagnosis::Failure;
 use crate::encoder::{EncoderOptions, footprint};
 use crate::model::Footprint;
 
-/// What a retriever of these options would load and keep, by name, and the bytes of its corpora's files. They are mapped: what is read of
-/// them stays where memory is free, and goes where it is not.
+/// What a retriever of these options would load and keep, by name. Its corpora's files are mapped: what is read of them stays where memory is
+/// free, and goes where it is not.
 ///
 /// # Errors
 /// A directory that is no corpus; a folder that is no encoder or no reranker.
-pub fn memory(options: &RetrieverOptions) -> Result<(Vec<(String, Footprint)>, u64), Failure> {
-    let (mut models, mut mapped, mut documents) = (Vec::new(), 0, 0);
+pub fn memory(options: &RetrieverOptions) -> Result<Vec<(String, Footprint)>, Failure> {
+    let (mut models, mut documents) = (Vec::new(), 0);
     let mut add = |role: &str, options: &EncoderOptions| {
         let folder = options.directory.file_name().unwrap_or_default().to_string_lossy();
         models.push((format!("{role} {folder}"), footprint(options)?));
@@ -21,7 +21,6 @@ pub fn memory(options: &RetrieverOptions) -> Result<(Vec<(String, Footprint)>, u
     };
     for (number, directory) in options.corpus.directories.iter().enumerate() {
         let corpus = Corpus::open(directory)?;
-        mapped += corpus.manifest().files.iter().map(|file| file.size_bytes).sum::<u64>();
         documents += corpus.manifest().documents as usize;
         if number == 0 {
             let folder = options.encoder.as_deref();
@@ -34,5 +33,5 @@ pub fn memory(options: &RetrieverOptions) -> Result<(Vec<(String, Footprint)>, u
     // Where each document's record begins.
     let tables = Footprint { scratch: documents * size_of::<u64>(), ..Footprint::default() };
     models.push(("tables of documents".to_owned(), tables));
-    Ok((models, mapped))
+    Ok(models)
 }

@@ -14,7 +14,7 @@ use crate::experiment::models::Models;
 use crate::hub::{Checkpoint, HubOptions, Kind, Status, resolve, verify};
 use crate::ops::Precision;
 use crate::panel::backbone::Backbone;
-use crate::panel::memory::{AuxiliaryModels, KvBudget};
+use crate::panel::memory::KvBudget;
 use crate::record::Message;
 
 /// Tokens of the longest prompt and its completion, by any tokenizer.
@@ -95,7 +95,7 @@ impl Row {
             ..Hardware::default()
         };
         let device = compute.on.one_device()?;
-        let none = |_: &[_]| Ok(AuxiliaryModels::default());
+        let none = |_: &[_]| Ok(Vec::new());
         let models = Models::describe([&member.to_owned()], &hardware, hub, none)?;
         for backbone in models.start_backbones()? {
             let Precision { stored, quantisation, kv, .. } = backbone.description.precision;

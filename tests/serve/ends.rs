@@ -16,7 +16,7 @@ use wardround::experiment::hardware::{Compute, DeviceChoice, Hardware};
 use wardround::experiment::models::Models;
 use wardround::hub::HubOptions;
 use wardround::model::Family;
-use wardround::panel::memory::{AuxiliaryModels, KvBudget};
+use wardround::panel::memory::KvBudget;
 use wardround::serve::{ServeOptions, Served, ServedModel, serve};
 
 use crate::client::{Answer, Server};
@@ -188,7 +188,7 @@ fn loaded() -> Served {
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();
     let hub = HubOptions::capture().unwrap().local();
     let models =
-        Models::describe(&[name], &hardware, &hub, |_| Ok(AuxiliaryModels::default())).unwrap();
+        Models::describe(&[name], &hardware, &hub, |_| Ok(Vec::new())).unwrap();
     let pages = models.memory[0].options.pages;
     let backbone = models.start_backbones().unwrap().remove(0);
     let model = ServedModel::new("qwen3".to_owned(), backbone, "cpu".to_owned(), pages);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::rater::{not_read, read_json};
+use super::rater::read_json;
 use crate::diagnosis::Failure;
 use crate::experiment::whole_file;
 use crate::record::Schema;
@@ -48,12 +48,12 @@ impl Key {
     /// # Errors
     /// A file that is no key, or contradicts itself.
     pub fn read(path: &Path) -> Result<Key, Failure> {
-        let what = "key of a rating sheet";
-        let key: Key = read_json(path, what)?;
-        match key.entries.iter().find(|entry| entry.run >= key.runs.len()) {
-            None => Ok(key),
-            Some(KeyEntry { code, .. }) => {
-                Err(not_read(path, what, format!("entry {code} is of a run that it does not list")))
+        let key: Key = read_json(path, "key of a rating sheet")?;
+        match key.entries.iter().all(|entry| entry.run < key.runs.len()) {
+            true => Ok(key),
+            false => {
+                let path = path.display();
+                Err(Failure::mismatch(format!("{path} has an entry of a run that it does not list")))
             }
         }
     }

@@ -98,21 +98,17 @@ fn read(key: &Key, path: &Path) -> Result<(String, Vec<RaterEntry>), Failure> {
     Ok((name, found.into_iter().map(Option::unwrap_or_default).collect()))
 }
 
-/// That a file of ours is none.
-pub(super) fn not_read(path: &Path, what: &str, reason: impl std::fmt::Display) -> Failure {
-    Failure::usage(
-        format!("{} is no {what}: {reason}", path.display()),
-        "`rate export` writes the key, the page that it writes exports the raters' files",
-    )
-}
-
 /// Reads a file of ours.
 ///
 /// # Errors
 /// What is missing, no file, no JSON, or not shaped as its kind is.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T, Failure> {
-    let bytes = outside::file(path)?;
-    serde_json::from_slice(&bytes).map_err(|error| not_read(path, what, error))
+    outside::json(path)?.map_err(|error| {
+        Failure::usage(
+            format!("{} is no {what}: {error}", path.display()),
+            "`rate export` writes the key, the page that it writes exports the raters' files",
+        )
+    })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::model::{CostModel, Family, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
-use crate::panel::memory::{AuxiliaryModels, BatchLimits, KvBudget, plan_memory};
+use crate::panel::memory::{BatchLimits, KvBudget, plan_memory};
 use crate::synth::Shape;
 
 #[derive(Debug, Args)]
@@ -180,7 +180,7 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
     };
     let device = std::slice::from_ref(device);
     let batch = BatchLimits { sequences: Some(sequences), draft: 0, known_logprobs: false };
-    match plan_memory(&[description], device, batch, budget, &AuxiliaryModels::default()) {
+    match plan_memory(&[description], device, batch, budget, &[]) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),

@@ -16,7 +16,7 @@ use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, Card, HubOptions, Kind};
 use crate::ops::Device;
-use crate::panel::memory::{AuxiliaryModel, AuxiliaryModels, KvBudget};
+use crate::panel::memory::{AuxiliaryModel, KvBudget};
 use crate::panel::remote::Address;
 use crate::serve::{Served, ServedEncoder, ServedModel, ServedSystem};
 use crate::synth;
@@ -161,7 +161,7 @@ impl Sources {
         let models = Models::describe(&names, &hardware, &hub, |devices| {
             let device = encoders_device(devices, &hardware)?;
             let own = encoders.iter().map(|encoder| encoder.memory(&device));
-            Ok(AuxiliaryModels { models: own.collect::<Result<_, Failure>>()?, mapped: 0 })
+            own.collect()
         })?;
         let device = encoders_device(&models.devices, &hardware)?;
         if !encoders.is_empty() && matches!(models.devices.first(), Some(Device::Metal(_))) {

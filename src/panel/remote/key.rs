@@ -102,8 +102,7 @@ impl ApiKey {
 }
 
 fn is_openai(address: &Address) -> bool {
-    let host = address.host().to_ascii_lowercase();
-    host == "openai.com" || host.ends_with(".openai.com")
+    format!(".{}", address.host().to_ascii_lowercase()).ends_with(".openai.com")
 }
 
 /// Whether an argument names an endpoint of the same origin: alone, in a list, or behind a `=`.
