@@ -8,27 +8,20 @@ use sha2::{Digest, Sha256};
 
 use crate::corpus::CorpusError;
 use crate::corpus::formats::{self, Record};
+use crate::corpus::store::layout::DocumentRecord;
 use crate::corpus::store::manifest::BuiltSource;
 use crate::text::strip;
 
 /// A chunk before it has a number.
 #[derive(Clone, Debug)]
 pub struct NewChunk {
-    pub document: Rc<NewDocument>,
+    /// Under one title.
+    pub document: Rc<DocumentRecord<String>>,
     /// Whether it is the first of this document's record.
     pub is_first: bool,
     pub paragraph: u32,
     pub source: u16,
     pub text: String,
-}
-
-/// What is known of a document under one title.
-#[derive(Clone, Debug, Default)]
-pub struct NewDocument {
-    pub id: String,
-    pub title: String,
-    pub url: String,
-    pub date: String,
 }
 
 /// What comes of the inputs, one after another.
@@ -82,7 +75,7 @@ struct Reading<'a> {
 
 /// The document at hand.
 struct Current {
-    document: Rc<NewDocument>,
+    document: Rc<DocumentRecord<String>>,
     /// Whether the record of this title has a chunk.
     is_begun: bool,
     /// Of the whole document.
@@ -92,7 +85,7 @@ struct Current {
 impl Reading<'_> {
     /// `false` where the source has given as many documents as are wanted.
     fn take(&mut self, record: Record) -> Result<bool, CorpusError> {
-        let Record { id, title, url, date, text, is_first, paragraph } = record;
+        let Record { document, text, is_first, paragraph } = record;
         if is_first {
             self.close()?;
             if self.source.documents as usize >= self.limit {
@@ -100,9 +93,9 @@ impl Reading<'_> {
             }
         }
         if is_first || paragraph.is_some() {
-            self.expect_new(&id, paragraph)?;
+            self.expect_new(&document.id, paragraph)?;
         }
-        let document = Rc::new(NewDocument { id, title, url, date });
+        let document = Rc::new(document);
         match &mut self.current {
             Some(current) if current.document.title == document.title => {}
             Some(current) => (current.document, current.is_begun) = (document, false),

@@ -12,7 +12,7 @@ use crate::appended;
 use crate::corpus::CorpusError;
 use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
-    CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
+    CHUNKS, ChunkRecord, DOCUMENTS, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
     TEXTS, VECTORS, vector_header,
 };
 use crate::corpus::store::manifest::VectorForm;
@@ -138,11 +138,8 @@ impl Segments {
         let mut documents = self.documents;
         for chunk in chunks {
             if chunk.is_first {
-                let document = &chunk.document;
                 let mut record = Vec::new();
-                let (id, title) = (&*document.id, &*document.title);
-                DocumentRecord { id, title, url: &document.url, date: &document.date }
-                    .append(&mut record);
+                chunk.document.append(&mut record);
                 add(DOCUMENTS, &record);
                 documents += 1;
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{LARGEST, Record, Records, ending, open, plain_line_ends};
 use crate::corpus::CorpusError;
 use crate::corpus::split::statpearls;
+use crate::corpus::store::layout::DocumentRecord;
 use crate::{data, outside};
 
 /// The records of one file; `name` is its path inside the source's folder and the document's id.
@@ -31,9 +32,10 @@ pub fn article(path: &Path) -> Result<Records<'static>, CorpusError> {
 /// Titles and texts of one document: to be split, or chunks as they are.
 fn parts_of(id: String, parts: Vec<(String, String)>, are_chunks: bool) -> Records<'static> {
     Box::new(parts.into_iter().zip(0..).map(move |((title, text), place)| {
-        let (url, date) = (String::new(), String::new());
+        let (id, url, date) = (id.clone(), String::new(), String::new());
+        let document = DocumentRecord { id, title, url, date };
         let paragraph = are_chunks.then_some(place);
-        Ok(Record { id: id.clone(), title, url, date, text, is_first: place == 0, paragraph })
+        Ok(Record { document, text, is_first: place == 0, paragraph })
     }))
 }
 
@@ -129,9 +131,9 @@ mod tests {
         let path = folder.path().join("b.md.gz");
         fs_err::write(&path, packed(b"# Sepsis\nFluids.\n")).unwrap();
         let record = records(&path, "b.md.gz").unwrap().next().unwrap().unwrap();
-        assert_eq!((&*record.title, &*record.text), ("Sepsis", "Fluids.\n"));
+        assert_eq!((&*record.document.title, &*record.text), ("Sepsis", "Fluids.\n"));
         fs_err::write(&path, packed(b"plain")).unwrap();
-        assert_eq!(records(&path, "b.md.gz").unwrap().next().unwrap().unwrap().title, "b");
+        assert_eq!(records(&path, "b.md.gz").unwrap().next().unwrap().unwrap().document.title, "b");
     }
 
     fn packed(bytes: &[u8]) -> Vec<u8> {

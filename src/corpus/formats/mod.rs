@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CorpusError;
 use super::description::Source;
+use super::store::layout::DocumentRecord;
 use crate::hub::matches;
 use crate::outside;
 
@@ -57,10 +58,7 @@ impl Format {
 /// A document or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    pub id: String,
-    pub title: String,
-    pub url: String,
-    pub date: String,
+    pub document: DocumentRecord<String>,
     pub text: String,
     /// Whether a document begins with it; else it is more of the one before, under a title of its own.
     pub is_first: bool,

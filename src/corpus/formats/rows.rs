@@ -9,6 +9,7 @@ use serde_json::Map;
 use super::{Format, LARGEST, Record, Records, open, plain_line_ends};
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
+use crate::corpus::store::layout::DocumentRecord;
 use crate::data::{DataError, Place, Position, Row, RowReader};
 
 /// Where a format keeps id, title and text.
@@ -100,7 +101,8 @@ impl Reader<'_> {
         // Paragraphs of one document follow each other.
         let before = self.document.replace(id.clone());
         let is_first = paragraph.is_none() || before.as_ref() != Some(&id);
-        Ok(Some(Record { id, title, url, date, text, is_first, paragraph }))
+        let document = DocumentRecord { id, title, url, date };
+        Ok(Some(Record { document, text, is_first, paragraph }))
     }
 
     /// What a row's document is called, by its line where it has no id, and where in it stands what is a chunk as it is.
@@ -178,7 +180,7 @@ mod tests {
     }
 
     fn places(records: &[Record]) -> Vec<(&str, Option<u32>, bool)> {
-        records.iter().map(|record| (&*record.id, record.paragraph, record.is_first)).collect()
+        records.iter().map(|record| (&*record.document.id, record.paragraph, record.is_first)).collect()
     }
 
     #[test]
@@ -187,7 +189,7 @@ mod tests {
         let records = read(&source("jsonl", ""), "a.jsonl", lines.as_bytes()).unwrap();
         assert_eq!(places(&records), [("1", None, true), ("7", None, true)]);
         assert_eq!(
-            (&*records[0].date, &*records[1].url, &*records[1].title),
+            (&*records[0].document.date, &*records[1].document.url, &*records[1].document.title),
             ("2021-05-03", "https://x", "T")
         );
         let table = "id,text,title\nq,\"a\nb\",T\n,c,\n";
@@ -204,7 +206,7 @@ mod tests {
             places(&records),
             [("GHR_0000163_Sec2", None, true), ("GHR_0000163_Sec2.2", None, true)]
         );
-        assert_eq!((&*records[0].title, &*records[0].text), ("Q?", "A."));
+        assert_eq!((&*records[0].document.title, &*records[0].text), ("Q?", "A."));
         let rows = "{\"id\": \"a\", \"source\": \"who\", \"clean_text\": \"x\"}\n{\"id\": \"b\", \"source\": \"icrc\", \"clean_text\": \"y\"}\n";
         let records =
             read(&source("guidelines", "only = [\"who\"]"), "a.jsonl", rows.as_bytes()).unwrap();
@@ -284,14 +286,14 @@ mod tests {
         let table =
             format!("\u{feff}id,title,text\r\n{id},,\"a\r\n\r\n\"\"b\"\"\"\r\n,,\r\n7,T,\r\n");
         let records = read(&source("csv", ""), "a.csv", table.as_bytes()).unwrap();
-        let found = records.iter().map(|record| (&*record.id, &*record.text));
+        let found = records.iter().map(|record| (&*record.document.id, &*record.text));
         assert_eq!(found.collect::<Vec<_>>(), [(id, "a\n\n\"b\""), ("7", "")]);
         let lines = format!(
             "\u{feff}{{\"id\": \"{id}\", \"text\": \"a\\r\\n\\r\\nb\", \"title\": \"\", \"date\": 2021, \"url\": null}}\r\n"
         );
         let records = read(&source("jsonl", ""), "a.jsonl", lines.as_bytes()).unwrap();
-        assert_eq!((&*records[0].id, &*records[0].text), (id, "a\n\nb"));
-        assert_eq!((&*records[0].date, &*records[0].url), ("2021", ""));
+        assert_eq!((&*records[0].document.id, &*records[0].text), (id, "a\n\nb"));
+        assert_eq!((&*records[0].document.date, &*records[0].document.url), ("2021", ""));
     }
 
     #[test]

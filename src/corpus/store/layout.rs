@@ -93,27 +93,30 @@ pub fn vector_header(kind: VectorType, dims: usize, rows: u64) -> [u8; HEADER_BY
 
 /// What is known of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DocumentRecord<'a> {
-    pub id: &'a str,
-    pub title: &'a str,
+pub struct DocumentRecord<S> {
+    pub id: S,
+    pub title: S,
     /// Empty where it has none.
-    pub url: &'a str,
+    pub url: S,
     /// Empty where it has none.
-    pub date: &'a str,
+    pub date: S,
 }
 
-impl<'a> DocumentRecord<'a> {
+impl<S: AsRef<str>> DocumentRecord<S> {
     /// Each field behind its length.
     pub fn append(&self, bytes: &mut Vec<u8>) {
-        for field in [self.id, self.title, self.url, self.date] {
+        for field in [&self.id, &self.title, &self.url, &self.date] {
+            let field: &str = field.as_ref();
             // A field is part of a record of at most 64 MB.
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field.as_bytes());
         }
     }
+}
 
+impl<'a> DocumentRecord<&'a str> {
     /// The record at the start of `bytes` and its length; `None` where it is cut short or no text.
-    pub fn read(bytes: &'a [u8]) -> Option<(DocumentRecord<'a>, usize)> {
+    pub fn read(bytes: &'a [u8]) -> Option<(DocumentRecord<&'a str>, usize)> {
         let mut at = 0;
         let mut field = || {
             let length = bytes.get(at..)?.first_chunk().copied()?;

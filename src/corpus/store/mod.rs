@@ -142,7 +142,7 @@ impl Corpus {
         }
     }
 
-    pub fn document(&self, number: u32) -> Result<DocumentRecord<'_>, CorpusError> {
+    pub fn document(&self, number: u32) -> Result<DocumentRecord<&str>, CorpusError> {
         let documents = self.bytes(DOCUMENTS);
         let starts = self.starts.get_or_init(|| {
             let (mut starts, mut at) = (Vec::new(), 0);
