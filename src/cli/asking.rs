@@ -84,8 +84,7 @@ impl AskFlags {
         }
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
         let (hardware, hub) = (&self.hardware, self.hub.options(true)?);
-        let models =
-            Models::describe([&self.panel], hardware, &hub, |_| Ok(Vec::new()))?;
+        let models = Models::describe([&self.panel], hardware, &hub, |_| Ok(Vec::new()))?;
         let at_once = 2 * models.max_batch(hardware);
         let stop = interrupt::watch();
         let members = models.start()?.into_iter().map(|source| Member {

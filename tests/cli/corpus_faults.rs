@@ -74,9 +74,7 @@ fn an_encoder_and_a_reranker_count_in_the_memory_of_a_run() {
     let planned = scratch.wardround(format!("{run} --dry-run"));
     let lines: Vec<&str> =
         planned.succeeded().stdout.lines().filter(|line| line.starts_with("memory")).collect();
-    for part in
-        ["qwen3: ", "encoder encoder: ", "reranker reranker: "]
-    {
+    for part in ["qwen3: ", "encoder encoder: ", "reranker reranker: "] {
         assert!(lines.iter().any(|line| line.contains(part)), "no {part} in {lines:#?}");
     }
     assert!(planned.stdout.contains("at most 50 calls"), "{planned:#?}");

@@ -187,8 +187,7 @@ fn loaded() -> Served {
     };
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();
     let hub = HubOptions::capture().unwrap().local();
-    let models =
-        Models::describe(&[name], &hardware, &hub, |_| Ok(Vec::new())).unwrap();
+    let models = Models::describe(&[name], &hardware, &hub, |_| Ok(Vec::new())).unwrap();
     let pages = models.memory[0].options.pages;
     let backbone = models.start_backbones().unwrap().remove(0);
     let model = ServedModel::new("qwen3".to_owned(), backbone, "cpu".to_owned(), pages);

@@ -53,7 +53,9 @@ impl Key {
             true => Ok(key),
             false => {
                 let path = path.display();
-                Err(Failure::mismatch(format!("{path} has an entry of a run that it does not list")))
+                Err(Failure::mismatch(format!(
+                    "{path} has an entry of a run that it does not list"
+                )))
             }
         }
     }

@@ -12,8 +12,8 @@ use crate::appended;
 use crate::corpus::CorpusError;
 use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
-    CHUNKS, ChunkRecord, DOCUMENTS, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
-    TEXTS, VECTORS, vector_header,
+    CHUNKS, ChunkRecord, DOCUMENTS, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS, TEXTS, VECTORS,
+    vector_header,
 };
 use crate::corpus::store::manifest::VectorForm;
 use crate::digest::sha256;

@@ -180,7 +180,10 @@ mod tests {
     }
 
     fn places(records: &[Record]) -> Vec<(&str, Option<u32>, bool)> {
-        records.iter().map(|record| (&*record.document.id, record.paragraph, record.is_first)).collect()
+        records
+            .iter()
+            .map(|record| (&*record.document.id, record.paragraph, record.is_first))
+            .collect()
     }
 
     #[test]
