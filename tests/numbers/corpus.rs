@@ -65,7 +65,7 @@ fn with_data_medquad_has_32_092_chunks() {
     for record in records(source, &data.join(&source.path), &data).unwrap() {
         let record = record.unwrap();
         chunks += source.splitter().split(&record.text).len();
-        assert!(documents.insert(record.id));
+        assert!(documents.insert(record.document.id));
     }
     assert_eq!((documents.len(), chunks), (16_407, 32_092));
 }
