@@ -62,7 +62,7 @@ fn with_real_models_ndcg_on_liveqa_is_that_of_sentence_transformers() {
     let description = Description::open("medquad").unwrap();
     let source = &description.sources[0];
     let all = records(source, &data.join(&source.path), &data).unwrap().map(Result::unwrap);
-    let all: BTreeMap<String, _> = all.map(|record| (record.id.clone(), record)).collect();
+    let all: BTreeMap<String, _> = all.map(|record| (record.document.id.clone(), record)).collect();
     let known = all.keys().cloned().collect();
     let read = |name: &str| std::fs::read_to_string(data.join("corpus").join(name)).unwrap();
     let grades = grades(&read("liveqa_qrels_2479.txt"), &known);
@@ -75,7 +75,7 @@ fn with_real_models_ndcg_on_liveqa_is_that_of_sentence_transformers() {
         let record = &all[document];
         for chunk in source.splitter().split(&record.text) {
             documents.push(document.as_str());
-            texts.push(format!("{}\n{chunk}", record.title));
+            texts.push(format!("{}\n{chunk}", record.document.title));
         }
     }
     assert_eq!(texts.len(), golden.chunks);
