@@ -66,13 +66,9 @@ impl SamplingChoice {
 
     /// The names of the set parameters that an endpoint is sent.
     pub fn sent(&self) -> impl Iterator<Item = &'static str> {
-        let is_set = [
-            self.temperature.is_some(),
-            self.top_p.is_some(),
-            self.top_k.is_some(),
-            self.min_p.is_some(),
-        ];
-        NAMES.into_iter().zip(is_set).filter_map(|(name, is_set)| is_set.then_some(name))
+        // What is not set is not written.
+        let set = serde_json::to_value(self).unwrap_or_default();
+        NAMES.into_iter().filter(move |name| set.get(name).is_some())
     }
 
     /// Sets the parameter of this name.
@@ -86,7 +82,10 @@ impl SamplingChoice {
             "top_k" => self.top_k = Some(value.parse().map_err(|_| "expected a whole number")?),
             "min_p" => self.min_p = Some(share(value)?),
             "seed" => self.seed = Some(value.parse().map_err(|_| "expected a whole number")?),
-            "max_tokens" => self.max_tokens = Some(whole_above_0(value)?),
+            "max_tokens" => {
+                let tokens = value.parse().ok().filter(|tokens| *tokens > 0);
+                self.max_tokens = Some(tokens.ok_or("expected a whole number of at least 1")?);
+            }
             _ => return Err(format!("expected {}, seed or max_tokens", NAMES.join(", "))),
         }
         Ok(())
@@ -95,24 +94,20 @@ impl SamplingChoice {
     /// # Errors
     /// A value out of its range, by name.
     pub fn check(&self) -> Result<(), String> {
-        let values =
-            [("temperature", self.temperature), ("top_p", self.top_p), ("min_p", self.min_p)];
+        let text = |value: Option<f32>| value.map(|value| value.to_string());
+        let values = [
+            ("temperature", text(self.temperature)),
+            ("top_p", text(self.top_p)),
+            ("min_p", text(self.min_p)),
+            ("max_tokens", self.max_tokens.map(|tokens| tokens.to_string())),
+        ];
         for (name, value) in values {
-            if let Some(value) = value {
-                let set = SamplingChoice::default().set(name, &value.to_string());
-                set.map_err(|expected| format!("{name} is {value}: {expected}"))?;
-            }
+            let Some(value) = value else { continue };
+            let set = SamplingChoice::default().set(name, &value);
+            set.map_err(|expected| format!("{name} is {value}: {expected}"))?;
         }
-        match self.max_tokens {
-            Some(0) => Err("max_tokens is 0: expected a whole number of at least 1".to_owned()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
-}
-
-fn whole_above_0(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }
 
 /// Parses a sampling temperature.

@@ -52,7 +52,14 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
         key_entries.push(KeyEntry { code: code.clone(), item, run });
         entries.push(Entry { code, shown });
     }
-    let runs: Vec<KeyRun> = outcomes.iter().map(key_run).collect();
+    let runs = outcomes.iter().map(|outcomes| KeyRun {
+        path: outcomes.name(),
+        system: outcomes.contents.plan.system.clone(),
+        models: outcomes.models(),
+        plan_sha256: outcomes.contents.plan_sha256.clone(),
+        synthetic: outcomes.contents.plan.synthetic,
+    });
+    let runs: Vec<KeyRun> = runs.collect();
     let sheet = Sheet::new(runs.iter().any(|run| run.synthetic), entries);
     let sheet = sheet.map_err(std::io::Error::from)?;
     let code = sheet.sheet.clone();
@@ -64,18 +71,6 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
 fn finished<'a>(outcomes: &Outcomes<'a>) -> Finished<'a> {
     let lines = outcomes.lines.first().into_iter().flatten().flatten();
     lines.filter(|line| line.error().is_none()).map(|line| (line.item(), *line)).collect()
-}
-
-/// What a key says of a run.
-fn key_run(outcomes: &Outcomes<'_>) -> KeyRun {
-    let contents = outcomes.contents;
-    KeyRun {
-        path: outcomes.name(),
-        system: contents.plan.system.clone(),
-        models: outcomes.models(),
-        plan_sha256: contents.plan_sha256.clone(),
-        synthetic: contents.plan.synthetic,
-    }
 }
 
 /// A note that has an error by its gold, or by any run's flag where it has none; any question.
