@@ -46,7 +46,6 @@ pub mod data; // files of questions and notes, read and checked
 pub mod experiment; // spec → plan → run: directory, chained logs, resume, verify, replay
 #[cfg(test)]
 mod fake_http; // a server on the loopback
-mod fault; // errors that say of each who is to blame and what to do
 pub mod hub; // model files and datasets, fetched and verified
 #[cfg(test)]
 mod linear; // whether what reads a client's text takes time in proportion to it
@@ -65,6 +64,7 @@ pub mod synth; // checkpoints with random weights, which know the words of our p
 pub mod systems; // the published systems, a folder each, and the table of them
 pub mod text; // sentences, similarity, reading JSON out of replies
 
+use wardround_engine::fault;
 use wardround_engine::ops::variable;
 /// The engine, a crate of its own: its map is its `lib.rs`.
 pub use wardround_engine::{

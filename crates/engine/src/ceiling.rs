@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 
 /// What a piece of work may take.
 #[derive(Clone, Copy, Debug)]
@@ -59,37 +59,22 @@ pub fn held() -> usize {
     KEEPER.get().map_or(0, |keeper| (keeper.held)())
 }
 
-/// Why work was not done.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum CeilingError {
-    #[error("{what} would need more than {} MB of memory, and was stopped", bytes.div_ceil(1_000_000))]
-    Memory { what: &'static str, bytes: usize },
-    #[error("{what} was not done after {} s, and was stopped", time.as_secs())]
-    Time { what: &'static str, time: Duration },
-    #[error("{what}: the library that does it panicked")]
-    Panicked { what: &'static str },
-    #[error("{what} was not begun: what was stopped before holds {} MB", lost / 1_000_000)]
-    Spent { what: &'static str, lost: usize },
-    #[error("{what}: no thread can be started: {problem}")]
-    Thread { what: &'static str, problem: String },
-}
-
-impl Diagnosis for CeilingError {
-    fn blame(&self) -> Blame {
-        match self {
-            CeilingError::Spent { .. } | CeilingError::Thread { .. } => Blame::Machine,
-            _ => Blame::Artefact,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            CeilingError::Spent { .. } => {
-                Some("start the program again, and see which model or grammar was refused".into())
-            }
-            _ => None,
-        }
+faults! {
+    /// Why work was not done.
+    #[derive(Clone, Debug, PartialEq, Eq, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum CeilingError {
+        #[error("{what} would need more than {} MB of memory, and was stopped", bytes.div_ceil(1_000_000))]
+        Memory { what: &'static str, bytes: usize } => Artefact;
+        #[error("{what} was not done after {} s, and was stopped", time.as_secs())]
+        Time { what: &'static str, time: Duration } => Artefact;
+        #[error("{what}: the library that does it panicked")]
+        Panicked { what: &'static str } => Artefact;
+        #[error("{what} was not begun: what was stopped before holds {} MB", lost / 1_000_000)]
+        Spent { what: &'static str, lost: usize } => Machine,
+            "start the program again, and see which model or grammar was refused";
+        #[error("{what}: no thread can be started: {problem}")]
+        Thread { what: &'static str, problem: String } => Machine;
     }
 }
 

@@ -15,7 +15,7 @@ use thiserror::Error;
 use self::files::Found;
 use self::jinja::{Compiled, Problem};
 use crate::ceiling::CeilingError;
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 
 mod files;
@@ -55,44 +55,28 @@ pub struct Prompt {
 /// The tags of a thinking section.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
 
-/// Why there is no prompt of these messages.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum ChatError {
-    #[error(
-        "no chat template in {directory}: neither chat_template.jinja, chat_template.json nor tokenizer_config.json has one"
-    )]
-    Missing { directory: PathBuf },
-    #[error("{path}: {problem}")]
-    Unreadable { path: PathBuf, problem: String },
-    #[error("the chat template of {path} does not compile: {problem}")]
-    Compile { path: PathBuf, problem: String },
-    #[error("the chat template of {path} refuses these messages: {problem}")]
-    Render { path: PathBuf, problem: String },
-    #[error("the chat template of {path} leaves out message {place} of {of}, the {role}'s")]
-    LeftOut { path: PathBuf, place: usize, of: usize, role: String },
-    #[error("the chat template of {path}: {source}")]
-    Stopped { path: PathBuf, source: CeilingError },
-    #[error(transparent)]
-    Tokenizer(#[from] TokenizerError),
-}
-
-impl Diagnosis for ChatError {
-    fn blame(&self) -> Blame {
-        match self {
-            ChatError::Stopped { source, .. } => source.blame(),
-            _ => Blame::Artefact,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            ChatError::Stopped { source, .. } => source.hint(),
-            ChatError::LeftOut { .. } => {
-                Some("the model was trained without such messages: take another model".to_owned())
-            }
-            _ => None,
-        }
+faults! {
+    /// Why there is no prompt of these messages.
+    #[derive(Debug, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum ChatError {
+        #[error(
+            "no chat template in {directory}: neither chat_template.jinja, chat_template.json nor tokenizer_config.json has one"
+        )]
+        Missing { directory: PathBuf } => Artefact;
+        #[error("{path}: {problem}")]
+        Unreadable { path: PathBuf, problem: String } => Artefact;
+        #[error("the chat template of {path} does not compile: {problem}")]
+        Compile { path: PathBuf, problem: String } => Artefact;
+        #[error("the chat template of {path} refuses these messages: {problem}")]
+        Render { path: PathBuf, problem: String } => Artefact;
+        #[error("the chat template of {path} leaves out message {place} of {of}, the {role}'s")]
+        LeftOut { path: PathBuf, place: usize, of: usize, role: String } => Artefact,
+            "the model was trained without such messages: take another model";
+        #[error("the chat template of {path}: {source}")]
+        Stopped { path: PathBuf, source: CeilingError } => source.blame(), source.hint();
+        #[error(transparent)]
+        Tokenizer(error: #[from] TokenizerError) => Artefact;
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::outside;
 
 /// What a model is: its family and sizes.
@@ -42,39 +42,24 @@ pub struct CheckpointFiles {
     pub weights: Vec<PathBuf>,
 }
 
-/// Why a directory holds no checkpoint.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum FilesError {
-    #[error("the checkpoint in {} lacks {file}", directory.display())]
-    Incomplete { directory: PathBuf, file: String },
-    #[error(
-        "the checkpoint in {} has no weights: neither model.safetensors nor model.safetensors.index.json is there",
-        directory.display()
-    )]
-    NoWeights { directory: PathBuf },
-    #[error("{} cannot be read: {reason}", path.display())]
-    BadIndex { path: PathBuf, reason: String },
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-impl Diagnosis for FilesError {
-    fn blame(&self) -> Blame {
-        match self {
-            FilesError::Io(error) => error.blame(),
-            _ => Blame::Artefact,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            FilesError::Incomplete { .. } | FilesError::NoWeights { .. } => {
-                Some("copy or fetch the whole of the model's repository".to_owned())
-            }
-            FilesError::BadIndex { .. } => None,
-            FilesError::Io(error) => error.hint(),
-        }
+faults! {
+    /// Why a directory holds no checkpoint.
+    #[derive(Debug, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum FilesError {
+        #[error("the checkpoint in {} lacks {file}", directory.display())]
+        Incomplete { directory: PathBuf, file: String } => Artefact,
+            "copy or fetch the whole of the model's repository";
+        #[error(
+            "the checkpoint in {} has no weights: neither model.safetensors nor model.safetensors.index.json is there",
+            directory.display()
+        )]
+        NoWeights { directory: PathBuf } => Artefact,
+            "copy or fetch the whole of the model's repository";
+        #[error("{} cannot be read: {reason}", path.display())]
+        BadIndex { path: PathBuf, reason: String } => Artefact;
+        #[error(transparent)]
+        Io(error: #[from] io::Error) => error.blame(), error.hint();
     }
 }
 
@@ -197,6 +182,7 @@ fn stays_inside(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::{Blame, Diagnosis};
 
     fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();

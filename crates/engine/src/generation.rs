@@ -1,19 +1,17 @@
 //! `generation_config.json`: a model's sampling defaults and end-of-turn tokens, read as transformers reads them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::chat::ChatTemplate;
 use crate::checkpoint::CheckpointFiles;
-use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::{PENALTIES, Sampling};
-use crate::model::Config;
 use crate::model::config::Ids;
+use crate::model::{Config, ConfigError};
 use crate::outside;
 use crate::tokenizer::Tokenizer;
 
@@ -61,20 +59,6 @@ const NOT_KNOWN: [(&str, f64); 26] = [
     ("watermarking_config", 0.0),
 ];
 
-#[derive(Debug, Error)]
-#[error("{path}: {problem}")]
-/// A file that cannot be parsed, or a value out of range; the message names both.
-pub struct GenerationError {
-    path: PathBuf,
-    problem: String,
-}
-
-impl Diagnosis for GenerationError {
-    fn blame(&self) -> Blame {
-        Blame::Artefact
-    }
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Raw {
@@ -118,7 +102,7 @@ impl Generation {
         config: &Config,
         tokenizer: &Tokenizer,
         chat: Option<&ChatTemplate>,
-    ) -> Result<Generation, GenerationError> {
+    ) -> Result<Generation, ConfigError> {
         let path = files.generation_config.as_deref();
         let mut generation = Generation::read(path, &config.eos_ids)?;
         let eos = match eos_token(&directory.join("tokenizer_config.json"))? {
@@ -136,14 +120,11 @@ impl Generation {
 
     /// From the file, if there is one. As in transformers, decoding is greedy without `do_sample`, a missing `top_k` is 50, and every other
     /// missing filter is off.
-    pub fn read(
-        path: Option<&Path>,
-        config_eos_ids: &[u32],
-    ) -> Result<Generation, GenerationError> {
+    pub fn read(path: Option<&Path>, config_eos_ids: &[u32]) -> Result<Generation, ConfigError> {
         let Some(path) = path else {
             return Ok(Generation::of(&Raw::default(), config_eos_ids));
         };
-        let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
+        let fail = |problem: String| ConfigError::Inconsistent { path: path.to_owned(), problem };
         let raw: Raw = read_json(path)?;
         for (name, value) in [("top_p", raw.top_p), ("min_p", raw.min_p)] {
             if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
@@ -186,7 +167,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u32>>, D
 }
 
 /// The `eos_token` of a tokenizer's file, if there is one: a string, or an object with its `content`.
-fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
+fn eos_token(path: &Path) -> Result<Option<String>, ConfigError> {
     if !path.is_file() {
         return Ok(None);
     }
@@ -196,8 +177,8 @@ fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
     Ok(text.map(str::to_owned))
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GenerationError> {
-    let fail = |problem| GenerationError { path: path.to_owned(), problem };
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let fail = |problem| ConfigError::Inconsistent { path: path.to_owned(), problem };
     let read = outside::json(path).map_err(|error| fail(error.to_string()))?;
     read.map_err(|error| fail(error.to_string()))
 }
@@ -260,7 +241,7 @@ mod tests {
         assert_eq!(read().0, [7, id(&controls[1]), id("<|im_end|>")]);
     }
 
-    fn read(text: &str) -> Result<Generation, GenerationError> {
+    fn read(text: &str) -> Result<Generation, ConfigError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs_err::write(file.path(), text).unwrap();
         Generation::read(Some(file.path()), &[9])

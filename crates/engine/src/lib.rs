@@ -7,6 +7,7 @@ pub mod checkpoint; // the files of a model's directory
 pub mod digest; // sha256
 pub mod encoder; // text to vectors, pairs to scores
 pub mod engine; // one model's thread: schedule, batch, sample, constrain; token ids only
+pub mod fault; // errors that say of each who is to blame and what to do
 pub mod generation; // a model's sampling defaults and end-of-turn tokens
 #[cfg(test)]
 #[path = "../../../src/linear.rs"]

@@ -16,7 +16,7 @@ use self::style::Style;
 pub use self::style::byte_of;
 
 use crate::ceiling::CeilingError;
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 
 mod control;
 #[cfg(test)]
@@ -74,35 +74,21 @@ pub enum Piece {
 /// Larger vocabularies are refused: every id takes memory, and a damaged file may name any.
 const MOST_TOKENS: u32 = 1 << 24;
 
-/// Why a tokenizer cannot be read, or a text has no tokens.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum TokenizerError {
-    #[error("cannot read {path}: {problem}")]
-    Load { path: PathBuf, problem: String },
-    #[error(
-        "{path}: the decoder is neither byte-level nor byte-fallback, so tokens have no fixed bytes"
-    )]
-    Decoder { path: PathBuf },
-    #[error("cannot tokenise {length} bytes of text: {problem}")]
-    Encode { length: usize, problem: String },
-    #[error(transparent)]
-    Stopped(#[from] CeilingError),
-}
-
-impl Diagnosis for TokenizerError {
-    fn blame(&self) -> Blame {
-        match self {
-            TokenizerError::Stopped(error) => error.blame(),
-            _ => Blame::Artefact,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            TokenizerError::Stopped(error) => error.hint(),
-            _ => None,
-        }
+faults! {
+    /// Why a tokenizer cannot be read, or a text has no tokens.
+    #[derive(Debug, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum TokenizerError {
+        #[error("cannot read {path}: {problem}")]
+        Load { path: PathBuf, problem: String } => Artefact;
+        #[error(
+            "{path}: the decoder is neither byte-level nor byte-fallback, so tokens have no fixed bytes"
+        )]
+        Decoder { path: PathBuf } => Artefact;
+        #[error("cannot tokenise {length} bytes of text: {problem}")]
+        Encode { length: usize, problem: String } => Artefact;
+        #[error(transparent)]
+        Stopped(error: #[from] CeilingError) => error.blame(), error.hint();
     }
 }
 

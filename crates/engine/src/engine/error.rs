@@ -5,43 +5,48 @@ use std::sync::OnceLock;
 
 use thiserror::Error;
 
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::ops::OpsError;
 
-/// Why a request has no completion.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum EngineError {
-    #[error("the prompt is empty")]
-    EmptyPrompt,
-    #[error(
-        "a prompt of {prompt} tokens and a completion of up to {max_tokens} exceed the context of {context} tokens"
-    )]
-    TooLong { prompt: usize, max_tokens: usize, context: usize },
-    #[error(
-        "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of keys and values; the pool has {pages}"
-    )]
-    PoolTooSmall { prompt: usize, max_tokens: usize, needed: usize, pages: usize },
-    #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
-    UnknownToken { id: u32, vocabulary: usize },
-    #[error("max_tokens is 0, and no log-probabilities of the prompt are asked for")]
-    NothingToGenerate,
-    #[error("the engine has no room for log-probabilities of known tokens")]
-    NoKnownLogprobs,
-    #[error("a repetition penalty of {penalty} is not from 0.01 to 100")]
-    Penalty { penalty: f32 },
-    #[error(
-        "the model {model} computed numbers that are not finite (NaN or infinity) at position {position}"
-    )]
-    NotFinite { model: String, position: usize },
-    #[error("the grammar does not compile: {0}")]
-    Grammar(String),
-    #[error("the engine's thread cannot start: {0}")]
-    Start(String),
-    #[error(transparent)]
-    Ops(#[from] OpsError),
-    #[error("the engine died: {reason}")]
-    Died { reason: String },
+faults! {
+    /// Why a request has no completion.
+    #[derive(Clone, Debug, Error, PartialEq)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum EngineError {
+        #[error("the prompt is empty")]
+        EmptyPrompt => Usage;
+        #[error(
+            "a prompt of {prompt} tokens and a completion of up to {max_tokens} exceed the context of {context} tokens"
+        )]
+        TooLong { prompt: usize, max_tokens: usize, context: usize } => Usage,
+            "shorten the item, lower max_tokens, or raise --context";
+        #[error(
+            "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of keys and values; the pool has {pages}"
+        )]
+        PoolTooSmall { prompt: usize, max_tokens: usize, needed: usize, pages: usize } => Usage,
+            "lower max_tokens or --context, or give the pool more memory with --kv-tokens";
+        #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
+        UnknownToken { id: u32, vocabulary: usize } => Usage;
+        #[error("max_tokens is 0, and no log-probabilities of the prompt are asked for")]
+        NothingToGenerate => Usage;
+        #[error("the engine has no room for log-probabilities of known tokens")]
+        NoKnownLogprobs => Usage;
+        #[error("a repetition penalty of {penalty} is not from 0.01 to 100")]
+        Penalty { penalty: f32 } => Usage;
+        #[error(
+            "the model {model} computed numbers that are not finite (NaN or infinity) at position {position}"
+        )]
+        NotFinite { model: String, position: usize } => Artefact,
+            "check the files with `wardround models verify`; where they are whole, --dtype f32 leaves more room";
+        #[error("the grammar does not compile: {0}")]
+        Grammar(problem: String) => Usage;
+        #[error("the engine's thread cannot start: {0}")]
+        Start(problem: String) => Machine;
+        #[error(transparent)]
+        Ops(error: #[from] OpsError) => error.blame(), error.hint();
+        #[error("the engine died: {reason}")]
+        Died { reason: String } => Machine;
+    }
 }
 
 /// Characters of a panic's text that are kept.
@@ -64,33 +69,4 @@ impl EngineError {
 pub(super) fn failure_of(failure: &OnceLock<EngineError>) -> EngineError {
     let unknown = || EngineError::Died { reason: "its thread ended".to_owned() };
     failure.get().cloned().unwrap_or_else(unknown)
-}
-
-impl Diagnosis for EngineError {
-    fn blame(&self) -> Blame {
-        match self {
-            EngineError::Start(_) | EngineError::Died { .. } => Blame::Machine,
-            EngineError::Ops(error) => error.blame(),
-            EngineError::NotFinite { .. } => Blame::Artefact,
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            EngineError::TooLong { .. } => {
-                Some("shorten the item, lower max_tokens, or raise --context".to_owned())
-            }
-            EngineError::PoolTooSmall { .. } => Some(
-                "lower max_tokens or --context, or give the pool more memory with --kv-tokens"
-                    .to_owned(),
-            ),
-            EngineError::NotFinite { .. } => Some(
-                "check the files with `wardround models verify`; where they are whole, --dtype f32 leaves more room"
-                    .to_owned(),
-            ),
-            EngineError::Ops(error) => error.hint(),
-            _ => None,
-        }
-    }
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::families::Family;
 use super::published;
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::ops::Activation;
 use crate::outside;
 
@@ -90,25 +90,21 @@ pub enum RopeScaling {
     },
 }
 
-/// Why a `config.json` describes no model that runs here.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum ConfigError {
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("{path} is not a model's config: {source}")]
-    Json { path: PathBuf, source: serde_json::Error },
-    #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
-    Unsupported { path: PathBuf, field: String, value: String, supported: String },
-    #[error("{path}: `{field}` is missing")]
-    Missing { path: PathBuf, field: &'static str },
-    #[error("{path}: {problem}")]
-    Inconsistent { path: PathBuf, problem: String },
-}
-
-impl Diagnosis for ConfigError {
-    fn blame(&self) -> Blame {
-        Blame::Artefact
+faults! {
+    /// Why a `config.json` describes no model that runs here.
+    #[derive(Debug, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum ConfigError {
+        #[error("cannot read {path}: {source}")]
+        Read { path: PathBuf, source: std::io::Error } => Artefact;
+        #[error("{path} is not a model's config: {source}")]
+        Json { path: PathBuf, source: serde_json::Error } => Artefact;
+        #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
+        Unsupported { path: PathBuf, field: String, value: String, supported: String } => Artefact;
+        #[error("{path}: `{field}` is missing")]
+        Missing { path: PathBuf, field: &'static str } => Artefact;
+        #[error("{path}: {problem}")]
+        Inconsistent { path: PathBuf, problem: String } => Artefact;
     }
 }
 

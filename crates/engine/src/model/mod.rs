@@ -25,43 +25,25 @@ pub use families::{Family, Shape};
 pub use memory::{Footprint, peak_memory};
 pub use weights::precision_of;
 
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::ops::checkpoint::CheckpointError;
 use crate::ops::{OpsError, Quantisation, StoredType};
 
-/// Why a model cannot be loaded.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum ModelError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
-    #[error("{path}: no embedding table under any known prefix ({tried})", path = path.display())]
-    Prefix { path: PathBuf, tried: String },
-    #[error("`{0}` is no type that weights are kept as; known: auto, f32, bf16")]
-    StoredType(String),
-    #[error(transparent)]
-    Ops(#[from] OpsError),
-}
-
-impl Diagnosis for ModelError {
-    fn blame(&self) -> Blame {
-        match self {
-            ModelError::Config(_) | ModelError::Checkpoint(_) | ModelError::Prefix { .. } => {
-                Blame::Artefact
-            }
-            ModelError::StoredType(_) => Blame::Usage,
-            ModelError::Ops(error) => error.blame(),
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            ModelError::Checkpoint(error) => error.hint(),
-            ModelError::Ops(error) => error.hint(),
-            _ => None,
-        }
+faults! {
+    /// Why a model cannot be loaded.
+    #[derive(Debug, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum ModelError {
+        #[error(transparent)]
+        Config(error: #[from] ConfigError) => Artefact;
+        #[error(transparent)]
+        Checkpoint(error: #[from] CheckpointError) => Artefact, error.hint();
+        #[error("{path}: no embedding table under any known prefix ({tried})", path = path.display())]
+        Prefix { path: PathBuf, tried: String } => Artefact;
+        #[error("`{0}` is no type that weights are kept as; known: auto, f32, bf16")]
+        StoredType(problem: String) => Usage;
+        #[error(transparent)]
+        Ops(error: #[from] OpsError) => error.blame(), error.hint();
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::checkpoint::{is_occupied, write_whole};
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 pub use crate::model::Shape;
 use crate::model::{Config, ConfigError, Family};
 use crate::outside;
@@ -20,47 +20,27 @@ use crate::tokenizer::{Tokenizer, TokenizerError};
 /// The file that marks a directory as synthetic, and says how it was made.
 pub const MARKER: &str = "synthetic.json";
 
-/// Why no checkpoint was written.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "what each means is its message")]
-pub enum SynthError {
-    #[error("{path} exists and is not an empty directory")]
-    Exists { path: PathBuf },
-    #[error("cannot write the synthetic model: {0}")]
-    Write(#[from] std::io::Error),
-    #[error("cannot write the synthetic weights: {0}")]
-    Weights(#[from] safetensors::SafeTensorError),
-    #[error("cannot train the synthetic tokenizer: {0}")]
-    Train(String),
-    #[error(transparent)]
-    Tokenizer(#[from] TokenizerError),
-    #[error("{path} has no token `{token}`, which {family} ends its turns with")]
-    ControlToken { path: PathBuf, token: &'static str, family: &'static str },
-    #[error("the family {family} has no shape `{shape}`")]
-    Shape { family: &'static str, shape: &'static str },
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-}
-
-impl Diagnosis for SynthError {
-    fn blame(&self) -> Blame {
-        match self {
-            SynthError::Exists { .. }
-            | SynthError::ControlToken { .. }
-            | SynthError::Shape { .. } => Blame::Usage,
-            SynthError::Weights(_) | SynthError::Train(_) => Blame::Machine,
-            SynthError::Write(error) => error.blame(),
-            SynthError::Tokenizer(error) => error.blame(),
-            SynthError::Config(error) => error.blame(),
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            SynthError::Exists { .. } => Some("choose a new directory".to_owned()),
-            SynthError::Write(error) => error.hint(),
-            _ => None,
-        }
+faults! {
+    /// Why no checkpoint was written.
+    #[derive(Debug, Error)]
+    #[allow(missing_docs, reason = "what each means is its message")]
+    pub enum SynthError {
+        #[error("{path} exists and is not an empty directory")]
+        Exists { path: PathBuf } => Usage, "choose a new directory";
+        #[error("cannot write the synthetic model: {0}")]
+        Write(error: #[from] std::io::Error) => error.blame(), error.hint();
+        #[error("cannot write the synthetic weights: {0}")]
+        Weights(error: #[from] safetensors::SafeTensorError) => Machine;
+        #[error("cannot train the synthetic tokenizer: {0}")]
+        Train(problem: String) => Machine;
+        #[error(transparent)]
+        Tokenizer(error: #[from] TokenizerError) => error.blame();
+        #[error("{path} has no token `{token}`, which {family} ends its turns with")]
+        ControlToken { path: PathBuf, token: &'static str, family: &'static str } => Usage;
+        #[error("the family {family} has no shape `{shape}`")]
+        Shape { family: &'static str, shape: &'static str } => Usage;
+        #[error(transparent)]
+        Config(error: #[from] ConfigError) => error.blame();
     }
 }
 

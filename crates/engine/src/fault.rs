@@ -4,6 +4,7 @@
 ///
 /// A variant's attributes and fields are those of an enum; `=> Blame` follows, and the hint after a comma, where there is
 /// one: a `&str`, a `String` or an `Option<String>`. Both may use the fields, which are references there.
+#[macro_export]
 macro_rules! faults {
     ($(#[$of_all:meta])* $visibility:vis enum $name:ident { $(
         $(#[$attribute:meta])*
@@ -38,10 +39,11 @@ macro_rules! faults {
     };
 }
 
-pub(crate) use faults;
+pub use faults;
 
 /// What a hint may be given as.
-pub(crate) trait Hint {
+pub trait Hint {
+    /// As it is told, where there is one.
     fn said(self) -> Option<String>;
 }
 
