@@ -5,10 +5,10 @@ use std::fmt;
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::metrics::over_runs::share;
 use super::substance::Substance;
 use super::table::TableBuilder;
-use crate::experiment::results::ParseCounts;
-use crate::record::CallLine;
+use crate::record::{CallLine, Parse};
 
 /// The share of replies that could not be read or declined to answer, above which figures come with a warning.
 pub const UNREAD_LIMIT: f64 = 0.05;
@@ -47,25 +47,21 @@ fn is_none(share: &f64) -> bool {
 impl ParseHealth {
     /// `None` without calls.
     pub fn of<'a>(calls: impl IntoIterator<Item = &'a CallLine>) -> Option<ParseHealth> {
-        let calls: Vec<&CallLine> = calls.into_iter().collect();
-        let substances: Vec<Substance> = calls.iter().map(|call| Substance::of(call)).collect();
-        let counts = ParseCounts::of(calls);
-        let ParseCounts { ok, repaired, fallback, refused, unread, .. } = counts;
-        let all = ok + repaired + fallback + refused + unread;
-        let share = |count: usize| count as f64 / all as f64;
-        let share_of = |is: fn(&Substance) -> bool| {
-            share(substances.iter().filter(|substance| is(substance)).count())
+        let calls: Vec<(Parse, Substance)> =
+            calls.into_iter().map(|call| (call.parse, Substance::of(call))).collect();
+        let of = |is: fn(&(Parse, Substance)) -> bool| {
+            share(calls.iter().filter(|call| is(call)).count(), calls.len())
         };
-        (all > 0).then(|| ParseHealth {
-            ok: share(ok),
-            repaired: share(repaired),
-            fallback: share(fallback),
-            refused: share(refused),
-            unread: share(unread),
-            void: share_of(|one| one.is_void),
-            looping: share_of(|one| one.is_looping),
-            cut: share_of(|one| one.is_cut),
-            contradictory: share_of(|one| one.is_contradictory),
+        Some(ParseHealth {
+            ok: of(|call| call.0 == Parse::Ok)?,
+            repaired: of(|call| call.0 == Parse::Repaired)?,
+            fallback: of(|call| call.0 == Parse::Fallback)?,
+            refused: of(|call| call.0 == Parse::Refused)?,
+            unread: of(|call| call.0 == Parse::Unread)?,
+            void: of(|call| call.1.is_void)?,
+            looping: of(|call| call.1.is_looping)?,
+            cut: of(|call| call.1.is_cut)?,
+            contradictory: of(|call| call.1.is_contradictory)?,
         })
     }
 
@@ -141,7 +137,7 @@ impl<R: Copy> TableBuilder<R> {
 mod tests {
     use super::*;
     use crate::experiment::fixtures::call;
-    use crate::record::{FinishReason, Parse};
+    use crate::record::FinishReason;
 
     fn health(parses: &[Parse]) -> Option<ParseHealth> {
         let calls = parses.iter().map(|parse| {

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::over_runs;
 use crate::text::{chinese_words, is_whitespace, lcs_length, porter_stem, split_words};
 
 /// Each 0 to 1.
@@ -29,10 +30,7 @@ pub struct Rouge {
 
 /// `overlap / of`, and 0 of nothing.
 fn share(overlap: usize, of: usize) -> f64 {
-    match of {
-        0 => 0.0,
-        _ => overlap as f64 / of as f64,
-    }
+    over_runs::share(overlap, of).unwrap_or(0.0)
 }
 
 /// The most pairs of a word of either text, which are compared each with each: those of two texts of 65,536 words.

@@ -4,22 +4,18 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::record::{CallLine, Message};
+use crate::record::CallLine;
 
-/// A prompt, shown by the first call that was given it.
+/// What an agent is asked for a purpose.
 #[derive(Serialize)]
 pub struct Prompt<'a> {
     number: usize,
-    agent: &'a str,
-    purpose: &'a str,
-    backbone: &'a str,
+    /// The first such call, whose messages are shown.
+    call: &'a CallLine,
     /// Calls of this agent for this purpose.
     calls: usize,
     /// How many different system messages these calls had; there is one for each role that a recruiter makes up.
     variants: usize,
-    /// The item of the call whose messages are shown.
-    item: &'a str,
-    messages: &'a [Message],
     #[serde(skip)]
     systems: BTreeSet<Vec<&'a str>>,
 }
@@ -31,22 +27,12 @@ pub struct Prompts<'a>(Vec<Prompt<'a>>);
 impl<'a> Prompts<'a> {
     /// Counts a call and gives the number of its prompt.
     pub fn number(&mut self, call: &'a CallLine) -> usize {
-        let key = [&call.agent, &call.purpose, &call.backbone].map(String::as_str);
-        let is_same = |one: &Prompt<'_>| [one.agent, one.purpose, one.backbone] == key;
-        let place = self.0.iter().position(is_same).unwrap_or(self.0.len());
+        let key = |call: &'a CallLine| [&call.agent, &call.purpose, &call.backbone];
+        let place = self.0.iter().position(|one| key(one.call) == key(call));
+        let place = place.unwrap_or(self.0.len());
         if place == self.0.len() {
-            let [agent, purpose, backbone] = key;
-            self.0.push(Prompt {
-                number: place + 1,
-                agent,
-                purpose,
-                backbone,
-                calls: 0,
-                variants: 0,
-                item: &call.item,
-                messages: &call.messages,
-                systems: BTreeSet::new(),
-            });
+            let (number, systems) = (place + 1, BTreeSet::new());
+            self.0.push(Prompt { number, call, calls: 0, variants: 0, systems });
         }
         let prompt = &mut self.0[place];
         let system = call.messages.iter().filter(|message| message.role == "system");
