@@ -37,7 +37,7 @@ pub struct ImprovementRow {
 }
 
 /// What is gained over the columns' means.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
     /// The mean over the columns, of the method and of the baseline.
     pub average: [f64; 2],
@@ -197,9 +197,7 @@ struct Row<'a> {
     columns: Vec<NoteColumn>,
     /// Over the pairs; the paper has one figure a column, and its figures look like those.
     pairs: Option<Gain>,
-    composites: Option<Gain>,
-    difference: Option<&'a Estimate>,
-    bootstrap: Option<&'a PValues>,
+    ours: Option<&'a ImprovementRow>,
     printed: PrintedGain,
 }
 
@@ -213,10 +211,8 @@ fn ours<'a>(recipe: &Recipe, results: &RecipeResults, row: &'a ImprovementRow) -
         label: full(&row.method),
         against: Some(full(&row.baseline)),
         columns: row.columns.clone(),
-        pairs: row.pairs.clone(),
-        composites: Some(row.composites.clone()),
-        difference: Some(&row.difference),
-        bootstrap: Some(&row.bootstrap),
+        pairs: row.pairs,
+        ours: Some(row),
         printed: PrintedGain::default(),
     }
 }
@@ -240,9 +236,7 @@ fn papers<'a>(recipe: &Recipe, dataset: &'a str, row: &PublishedEntry) -> Option
         against: against.map(|against| against.label.clone()),
         columns,
         pairs: Some(gain),
-        composites: None,
-        difference: None,
-        bootstrap: None,
+        ours: None,
         printed: printed.copied().unwrap_or_default(),
     })
 }
@@ -277,10 +271,10 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             let against = row.against.as_ref().map(|against| format!(" against {against}"));
             row.label.clone() + &against.unwrap_or_default()
         })
-        .interval("difference by note", |row| row.difference);
+        .interval("difference by note", |row| row.ours.map(|one| &one.difference));
     type OfRow = fn(&Row<'_>) -> Option<Gain>;
     let gains: [(&str, OfRow); 2] =
-        [("pairs", |row| row.pairs.clone()), ("composites", |row| row.composites.clone())];
+        [("pairs", |row| row.pairs), ("composites", |row| Some(row.ours?.composites))];
     for (over, gain) in gains {
         table = table
             .under(over)
@@ -295,8 +289,8 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     }
     table = table
         .under("bootstrap over notes")
-        .text("P, two-sided", |row| Some(p(row.bootstrap?.two_sided)))
-        .text("P, one-sided", |row| Some(p(row.bootstrap?.one_sided)));
+        .text("P, two-sided", |row| Some(p(row.ours?.bootstrap.two_sided)))
+        .text("P, one-sided", |row| Some(p(row.ours?.bootstrap.one_sided)));
     if rows.iter().any(|row| row.printed != PrintedGain::default()) {
         table = table
             .under("as the paper prints it")
