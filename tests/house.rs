@@ -124,8 +124,8 @@ const CAPS: &[(&str, usize)] = &[
     ("data", 2485),
     ("corpus", 2420),
     ("audit", 965),
-    ("model", 2085),
-    ("encoder", 1695),
+    ("model", 2060),
+    ("encoder", 1690),
     ("selftest", 270),
     // 105 more: how quoted passages are logged, which stood in the engine's chat.
     ("record", 1340),
@@ -139,7 +139,7 @@ const CAPS: &[(&str, usize)] = &[
     ("sandbox", 450),
     ("text", 780),
     // 10 more, and 10 of generation: what ends a turn is read off all three places that say it, not off the first.
-    ("chat", 575),
+    ("chat", 565),
     // 10 more: what a file adds around a text is found or refused. The encoders' own way around its padding went.
     ("tokenizer", 690),
     ("synth", 385),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::options::{HubFlags, QuietFlag};
 use super::sandboxed::Paths;
-use crate::chat::{ChatError, ChatTemplate};
+use crate::chat::{ChatError, ChatTemplate, Message};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
@@ -151,8 +151,8 @@ fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
         return Ok(say("tokenizer.json", format!("{} tokens", read?))?);
     }
     match Config::read(&checkpoint.files.config) {
-        Ok(Config { family, layers, .. }) => {
-            say("config.json", format!("{}, {} layers", family.name(), layers.len()))?;
+        Ok(Config { family, windows, .. }) => {
+            say("config.json", format!("{}, {} layers", family.name(), windows.len()))?;
         }
         // An encoder's, for example, may be whole all the same.
         Err(error @ ConfigError::Unsupported { .. }) => say("config.json", error.to_string())?,
@@ -160,7 +160,10 @@ fn try_out(checkpoint: &Checkpoint) -> Result<(), Failure> {
     }
     let tokenizer = Tokenizer::load(path)?;
     say("tokenizer.json", format!("{} tokens", tokenizer.pieces().len()))?;
-    let tried = ChatTemplate::load(&checkpoint.directory).and_then(|chat| chat.try_out(&tokenizer));
+    let tried = ChatTemplate::load(&checkpoint.directory).and_then(|chat| {
+        let said = [Message::new("user", "What the user says.")];
+        Ok(chat.prompt(&tokenizer, &said, false)?.tokens.len())
+    });
     match tried {
         Ok(tokens) => say("chat template", format!("a question of one line is {tokens} tokens"))?,
         Err(ChatError::Missing { .. }) => say("chat template", "there is none".to_owned())?,

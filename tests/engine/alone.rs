@@ -4,7 +4,6 @@ use wardround::engine::{
     Completion, Constraint, Engine, EngineOptions, FinishReason, Grammar, Request, Sampling, Stop,
     Ticket, TokenLogprobs, Usage,
 };
-use wardround::model::config::Layer;
 use wardround::model::{Config, Decoder, Family, WantedPrecision, precision_of};
 use wardround::ops::{Cpu, Machine, PAGE};
 
@@ -86,11 +85,7 @@ impl Model {
     fn config(&self) -> Config {
         let path = common::synthetic(self.family).join("config.json");
         let mut config = Config::read(&path).unwrap();
-        for layer in &mut config.layers {
-            if let Layer::Sliding(window) = layer {
-                *window = 40;
-            }
-        }
+        config.windows.iter_mut().flatten().for_each(|window| *window = 40);
         config
     }
 

@@ -8,7 +8,6 @@ use candle_core::{Device, Tensor};
 use tempfile::TempDir;
 use wardround::diagnosis::Diagnosis;
 use wardround::engine::{Engine, EngineOptions, Request, Sampling};
-use wardround::model::config::Layer;
 use wardround::model::{
     Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of,
 };
@@ -47,11 +46,7 @@ impl Model {
         let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
         write_checkpoint(&recipe, directory.path()).unwrap();
         let mut config = Config::read(&directory.path().join("config.json")).unwrap();
-        for layer in &mut config.layers {
-            if let Layer::Sliding(window) = layer {
-                *window = 40;
-            }
-        }
+        config.windows.iter_mut().flatten().for_each(|window| *window = 40);
         Model { directory, config }
     }
 

@@ -121,17 +121,6 @@ impl ChatTemplate {
         self.source.contains("enable_thinking") || opens()
     }
 
-    /// In how many tokens it says a short message.
-    ///
-    /// # Errors
-    /// See [`ChatTemplate::prompt`].
-    pub fn try_out(&self, tokenizer: &Tokenizer) -> Result<usize, ChatError> {
-        Ok(self
-            .prompt(tokenizer, &[Message::new("user", "What the user says.")], false)?
-            .tokens
-            .len())
-    }
-
     /// The token that templates know as `name`: `bos_token`, `eos_token`, `pad_token`.
     pub fn token(&self, name: &str) -> Option<&str> {
         self.tokens.iter().find(|(known, _)| known == name).map(|(_, token)| token.as_str())

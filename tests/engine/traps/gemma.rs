@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use wardround::generation::Generation;
-use wardround::model::config::{Layer, RopeConfig, RopeScaling};
+use wardround::model::config::{RopeConfig, RopeScaling};
 use wardround::model::{Config, Family, WantedType};
 use wardround::ops::StoredType;
 
@@ -28,11 +28,11 @@ fn trap_01_gemma_slides_five_layers_in_six_and_a_window_counts_its_own_position(
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_trap_01_gemmas_published_layers_slide_five_in_six() {
     let config = published("gemma-3-4b-it");
-    let layers = config.layers.iter().enumerate();
+    let layers = config.windows.iter().enumerate();
     let full: Vec<usize> =
-        layers.filter_map(|(index, layer)| (*layer == Layer::Full).then_some(index)).collect();
-    assert_eq!((config.layers.len(), &full[..]), (34, &[5, 11, 17, 23, 29][..]));
-    assert_eq!(config.layers[0], Layer::Sliding(1024));
+        layers.filter_map(|(index, window)| window.is_none().then_some(index)).collect();
+    assert_eq!((config.windows.len(), &full[..]), (34, &[5, 11, 17, 23, 29][..]));
+    assert_eq!(config.windows[0], Some(1024));
 }
 
 #[test]

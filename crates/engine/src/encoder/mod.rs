@@ -156,7 +156,11 @@ impl Encoder {
             Side::Document => &self.documents,
             Side::Query => &self.queries,
         };
-        self.vectors(reader, texts)
+        let (width, output) = (self.state_width, self.card.output);
+        let states = reader.network.run(texts, &|states| pool(states, width, output))?;
+        let EncoderIdentity { dims, normalised, .. } = self.identity;
+        let finish = |vector: &Vec<f64>| cut_to(vector, dims, normalised);
+        expect_finite(states.iter().map(finish).collect())
     }
 
     /// `[documents][width]`.
@@ -166,7 +170,7 @@ impl Encoder {
     ) -> Result<Vec<Vec<f32>>, EncoderError> {
         let sequences = documents.iter().map(|document| self.of_document(document));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
-        self.vectors(&self.documents, &sequences)
+        self.embed_sequences(Side::Document, &sequences)
     }
 
     /// `[queries][width]`, and whether a query was cut.
@@ -174,7 +178,7 @@ impl Encoder {
         let sequences = queries.iter().map(|query| self.of_query(query));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
         Ok(Embedded {
-            vectors: self.vectors(&self.queries, &sequences)?,
+            vectors: self.embed_sequences(Side::Query, &sequences)?,
             cut: sequences.iter().map(|text| text.left_out > 0).collect(),
         })
     }
@@ -183,7 +187,7 @@ impl Encoder {
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
         let sequences = texts.iter().map(|text| self.documents.tokens.text(text));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
-        self.vectors(&self.documents, &sequences)
+        self.embed_sequences(Side::Document, &sequences)
     }
 
     fn of_document(&self, document: &Document<'_>) -> Result<Sequence, EncoderError> {
@@ -196,14 +200,6 @@ impl Encoder {
 
     fn of_query(&self, query: &str) -> Result<Sequence, EncoderError> {
         self.queries.tokens.text(&query_text(&self.card, query))
-    }
-
-    fn vectors(&self, reader: &Reader, texts: &[Sequence]) -> Result<Vec<Vec<f32>>, EncoderError> {
-        let (width, output) = (self.state_width, self.card.output);
-        let states = reader.network.run(texts, &|states| pool(states, width, output))?;
-        let EncoderIdentity { dims, normalised, .. } = self.identity;
-        let finish = |vector: &Vec<f64>| cut_to(vector, dims, normalised);
-        expect_finite(states.iter().map(finish).collect())
     }
 }
 

@@ -11,13 +11,36 @@ use llguidance::toktrie::{
 use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
+use super::EngineError;
 use super::effort::Effort;
 use super::kept_grammars::KeptGrammars;
 use super::schema::{prepare, prepare_inside, with_spacing};
 use super::spelling::{Speller, Spelling, is_over};
-use super::{EngineError, Grammar};
 use crate::ceiling::{Ceiling, CeilingError, Source, held};
 use crate::tokenizer::{Piece, Tokenizer};
+
+/// What a text must match.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Grammar {
+    /// Any JSON object.
+    JsonObject,
+    /// A JSON schema, as JSON text.
+    JsonSchema(String),
+    /// A regular expression that the whole text matches.
+    Regex(String),
+    /// llguidance's variant of Lark.
+    Lark(String),
+}
+
+impl Grammar {
+    /// As it was sent.
+    pub fn text(&self) -> &str {
+        match self {
+            Grammar::JsonObject => "",
+            Grammar::JsonSchema(text) | Grammar::Regex(text) | Grammar::Lark(text) => text,
+        }
+    }
+}
 
 /// What a completion must look like.
 #[derive(Clone, Debug, PartialEq, Eq)]

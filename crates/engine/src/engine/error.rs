@@ -67,6 +67,10 @@ impl EngineError {
 
 /// Why an engine that no longer answers ended.
 pub(super) fn failure_of(failure: &OnceLock<EngineError>) -> EngineError {
-    let unknown = || EngineError::Died { reason: "its thread ended".to_owned() };
-    failure.get().cloned().unwrap_or_else(unknown)
+    failure.get().cloned().unwrap_or_else(lost)
+}
+
+/// What nobody has said otherwise.
+pub(super) fn lost() -> EngineError {
+    EngineError::Died { reason: "its thread ended".to_owned() }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use super::EngineError;
-use super::error::failure_of;
+use super::error::{failure_of, lost};
 use super::request::{Completion, TokenLogprobs};
 
 /// What an engine says of a request: `Admitted` at most once, then pieces, then `Done`, once.
@@ -119,6 +119,7 @@ impl Ticket {
                 Ok(Event::Piece { text, .. }) if text.is_empty() => {}
                 Ok(Event::Piece { text, .. }) => on_piece(&text),
                 Ok(Event::Done(result)) => return result.map(|completion| *completion),
+                // A ticket that is held always hears of its request's end.
                 Err(_) => return Err(lost()),
             }
         }
@@ -141,11 +142,6 @@ impl Ticket {
     pub fn wait(self) -> Result<Completion, EngineError> {
         self.wait_with(|_| {})
     }
-}
-
-/// A ticket that is held always hears of its request's end.
-fn lost() -> EngineError {
-    EngineError::Died { reason: "its thread ended".to_owned() }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::constraint::CompiledGrammar;
-use super::{EngineError, Grammar};
+use super::EngineError;
+use super::constraint::{CompiledGrammar, Grammar};
 
 /// A panel asks under a few at a time, a run of notes under one or more a note.
 const MOST: usize = 256;

@@ -39,23 +39,14 @@ pub struct Config {
     pub attention_scale: f32,
     /// Whether the head is the embedding table.
     pub tied_embeddings: bool,
-    /// From the first to the last.
-    pub layers: Vec<Layer>,
+    /// Of each layer, how many positions a row sees, its own included; `None`: all before it.
+    pub windows: Vec<Option<usize>>,
     /// Of layers that see all positions.
     pub full_rope: RopeConfig,
     /// Of layers with a window.
     pub sliding_rope: RopeConfig,
     /// From `config.json`; a checkpoint's generation_config.json goes before it.
     pub eos_ids: Vec<u32>,
-}
-
-/// How far a layer sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// Without bound.
-    Full,
-    /// A row sees this many positions, its own included.
-    Sliding(usize),
 }
 
 /// Rotary position embedding: a base and how its frequencies are stretched.
@@ -147,7 +138,7 @@ impl Config {
 
     /// How many layers there are.
     pub fn layer_count(&self) -> usize {
-        self.layers.len()
+        self.windows.len()
     }
 
     /// The decoder's tensors: their published names, without what stands before and behind all of them, and their shapes. A head of its

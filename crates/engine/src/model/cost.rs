@@ -2,7 +2,7 @@
 
 use std::ops::{AddAssign, Range};
 
-use super::config::{Config, Layer};
+use super::config::Config;
 use crate::ops::{Machine, Precision};
 
 /// Work of one step or of many.
@@ -43,15 +43,11 @@ impl CostModel {
         let last = config.layer_count().min(1)
             * config.hidden_size
             * (2 * config.heads * config.head_dim + 3 * config.intermediate_size);
-        let window = |layer: &Layer| match layer {
-            Layer::Full => None,
-            Layer::Sliding(window) => Some(*window),
-        };
         CostModel {
             layers: (layers as u64, config.layer_bytes(precision) as u64),
             head: (head as u64, precision.of_tables().size_bytes(head) as u64),
             last: last as u64,
-            windows: config.layers.iter().map(window).collect(),
+            windows: config.windows.clone(),
             kv_bytes: (config.kv_bytes_per_token(machine, precision.kv)
                 / config.layer_count().max(1)) as u64,
         }
@@ -97,7 +93,7 @@ mod tests {
             "tie_word_embeddings": tied, "eos_token_id": 0, "attention_bias": false,
         });
         let mut config = Config::from_json(json, Path::new("config.json")).unwrap();
-        config.layers = vec![Layer::Full, Layer::Sliding(4)];
+        config.windows = vec![None, Some(4)];
         config
     }
 

@@ -155,7 +155,7 @@ mod tests {
             let expected = own / 64 * 37 + (rest + odd_tables) / 16 * 17;
             assert_eq!(odd.weight_bytes(quantised(Quantisation::Q4K)), expected);
             // Of sixteen layers the down projections of the first and last two.
-            let deep = Config { layers: [&config.layers[..]; 8].concat(), ..config.clone() };
+            let deep = Config { windows: [&config.windows[..]; 8].concat(), ..config.clone() };
             let ends = 4 * 256 * 512;
             let expected = (8 * layers - ends) / 64 * 37 + (ends + tables) / 16 * 17;
             assert_eq!(deep.weight_bytes(quantised(Quantisation::Q4K)), expected);

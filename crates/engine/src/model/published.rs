@@ -156,7 +156,7 @@ impl Reader<'_> {
             activation: self.activation(raw, defaults)?,
             attention_scale: libm::pow(scalar, -0.5) as f32,
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
-            layers: self.layers(traits, raw, layer_count)?,
+            windows: self.windows(traits, raw, layer_count)?,
             full_rope,
             sliding_rope,
             eos_ids: raw.eos_token_id.as_ref().map(Ids::to_vec).unwrap_or_default(),
@@ -191,32 +191,23 @@ impl Reader<'_> {
     }
 
     fn refuse_unknown_parts(&self, raw: &Raw) -> Result<(), ConfigError> {
-        for (field, value) in [("attention_bias", raw.attention_bias), ("mlp_bias", raw.mlp_bias)] {
-            if value == Some(true) {
-                return Err(self.unsupported(field, "true", "only false is"));
+        let is_on = |said: Option<bool>| said.filter(|is_on| *is_on).map(|is_on| is_on.to_string());
+        let number = |said: Option<f64>| said.map(|number| number.to_string());
+        let quantised = raw.quantization_config.as_ref().filter(|value| !value.is_null());
+        let method = quantised.map(|value| value["quant_method"].to_string());
+        let (no_cap, writes) = ("only null is", "a model that writes text has false");
+        let parts = [
+            ("attention_bias", is_on(raw.attention_bias), "only false is"),
+            ("mlp_bias", is_on(raw.mlp_bias), "only false is"),
+            ("use_bidirectional_attention", is_on(raw.use_bidirectional_attention), writes),
+            ("attn_logit_softcapping", number(raw.attn_logit_softcapping), no_cap),
+            ("final_logit_softcapping", number(raw.final_logit_softcapping), no_cap),
+            ("quantization_config", method, "only unquantised checkpoints are"),
+        ];
+        for (field, said, supported) in parts {
+            if let Some(value) = said {
+                return Err(self.unsupported(field, value, supported));
             }
-        }
-        if raw.use_bidirectional_attention == Some(true) {
-            let supported = "a model that writes text has false";
-            return Err(self.unsupported("use_bidirectional_attention", true, supported));
-        }
-        for (field, value) in [
-            ("attn_logit_softcapping", raw.attn_logit_softcapping),
-            ("final_logit_softcapping", raw.final_logit_softcapping),
-        ] {
-            if let Some(value) = value {
-                return Err(self.unsupported(field, value, "only null is"));
-            }
-        }
-        if let Some(quantization) =
-            raw.quantization_config.as_ref().filter(|value| !value.is_null())
-        {
-            let method = &quantization["quant_method"];
-            return Err(self.unsupported(
-                "quantization_config",
-                method,
-                "only unquantised checkpoints are",
-            ));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::config::{Config, Layer};
+use super::config::Config;
 use super::decoder::{Decoder, LayerWeights};
 use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
@@ -196,10 +196,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         let qkv = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
         let gate_up = ["gate_proj", "up_proj"].map(|part| name(&format!("mlp.{part}")));
         Ok(LayerWeights {
-            window: match config.layers[index] {
-                Layer::Full => None,
-                Layer::Sliding(window) => Some(window),
-            },
+            window: config.windows[index],
             input_norm: norm("input_layernorm")?,
             qkv: self.matrix(
                 &qkv.each_ref().map(String::as_str),
@@ -360,8 +357,8 @@ mod tests {
         };
         let config = Config::read(&files.config).unwrap();
         assert_eq!(warnings(config.clone()), [""; 0]);
-        let layers = config.layers[..2].to_vec();
-        let [warning] = &warnings(Config { layers, ..config })[..] else {
+        let windows = config.windows[..2].to_vec();
+        let [warning] = &warnings(Config { windows, ..config })[..] else {
             panic!("one warning");
         };
         let said = "9 tensors of the files have no place in config.json's model, and are left out: model.layers.2.input_layernorm.weight, ";

@@ -2,6 +2,8 @@
 //!
 //! A benchmark needs no others, and a demonstration needs no download. Their answers are noise.
 
+#[cfg(test)]
+mod our_words;
 mod tokenizer;
 mod weights;
 
@@ -16,6 +18,9 @@ pub use crate::model::Shape;
 use crate::model::{Config, ConfigError, Family};
 use crate::outside;
 use crate::tokenizer::{Tokenizer, TokenizerError};
+
+#[cfg(test)]
+pub use our_words::write_with_our_words;
 
 /// The file that marks a directory as synthetic, and says how it was made.
 pub const MARKER: &str = "synthetic.json";
@@ -113,19 +118,6 @@ fn write_files(recipe: &Recipe<'_>, texts: &[&str], directory: &Path) -> Result<
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> {
     let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
     Ok(outside::write_public(path, text + "\n")?)
-}
-
-/// A checkpoint that knows the words of the repository's prompts and questions, as those that the program writes.
-#[cfg(test)]
-pub fn write_with_our_words(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let prompts = fs_err::read_dir(root.join("prompts/medmad"))?;
-    let mut paths = prompts.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    paths.sort();
-    paths.push(root.join("src/data/demo.jsonl"));
-    let texts = paths.iter().map(fs_err::read_to_string).collect::<std::io::Result<Vec<_>>>()?;
-    let texts: Vec<&str> = texts.iter().map(|text| text.trim_end_matches('\n')).collect();
-    write_checkpoint(recipe, &texts, directory)
 }
 
 #[cfg(test)]

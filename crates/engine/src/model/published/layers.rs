@@ -1,19 +1,19 @@
 //! Which layers attend to everything, and which to a window.
 
 use super::{Raw, Reader};
-use crate::model::config::{ConfigError, Layer};
+use crate::model::config::ConfigError;
 use crate::model::families::{Traits, Windows};
 
 impl Reader<'_> {
-    pub(super) fn layers(
+    pub(super) fn windows(
         &self,
         traits: &Traits,
         raw: &Raw,
         count: usize,
-    ) -> Result<Vec<Layer>, ConfigError> {
+    ) -> Result<Vec<Option<usize>>, ConfigError> {
         let window = raw.sliding_window.or(traits.defaults.sliding_window);
         let sliding = |field: &'static str| match window {
-            Some(window) if window > 0 => Ok(Layer::Sliding(window)),
+            Some(window) if window > 0 => Ok(Some(window)),
             _ => Err(self.inconsistent(format!(
                 "`{field}` asks for sliding layers, but `sliding_window` is missing"
             ))),
@@ -33,7 +33,7 @@ impl Reader<'_> {
                     "this family's layers are full_attention",
                 ));
             }
-            return Ok(vec![Layer::Full; count]);
+            return Ok(vec![None; count]);
         }
         if let Some(types) = &raw.layer_types {
             if types.len() != count {
@@ -44,7 +44,7 @@ impl Reader<'_> {
             return types
                 .iter()
                 .map(|name| match name.as_str() {
-                    "full_attention" => Ok(Layer::Full),
+                    "full_attention" => Ok(None),
                     "sliding_attention" => sliding("layer_types"),
                     other => Err(self.unsupported(
                         "layer_types",
@@ -55,11 +55,11 @@ impl Reader<'_> {
                 .collect();
         }
         match traits.windows {
-            Windows::Never => Ok(vec![Layer::Full; count]),
+            Windows::Never => Ok(vec![None; count]),
             Windows::From(first) => {
                 let first = raw.max_window_layers.unwrap_or(first);
                 let sliding = sliding("use_sliding_window")?;
-                let layer = |layer| if layer < first { Layer::Full } else { sliding };
+                let layer = |layer| if layer < first { None } else { sliding };
                 Ok((0..count).map(layer).collect())
             }
             Windows::Pattern(pattern) => {
@@ -76,7 +76,7 @@ impl Reader<'_> {
                 }
                 let sliding = sliding("sliding_window_pattern")?;
                 let layer = |layer: usize| {
-                    if layer.is_multiple_of(pattern) { Layer::Full } else { sliding }
+                    if layer.is_multiple_of(pattern) { None } else { sliding }
                 };
                 Ok((1..=count).map(layer).collect())
             }
