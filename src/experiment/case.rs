@@ -19,7 +19,7 @@ use crate::panel::backbone::Backbone;
 use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
-use crate::systems::{Parts, System, SystemConfig, Task};
+use crate::systems::{System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
 pub const DATASET: &str = "serve";
@@ -128,8 +128,7 @@ impl Spec {
 impl Seated {
     /// With models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
     pub fn fingerprint(&self, models: &[&str]) -> String {
-        let prompts_sha256 = &self.prompts_sha256;
-        self.config.fingerprint(&Parts { models, prompts_sha256, files: &[] })
+        self.config.fingerprint(models, &self.prompts_sha256, &[])
     }
 
     /// Works on an item, and waits until it is done. `on_call` is told of every finished call.

@@ -38,16 +38,17 @@ pub trait Settings: Send + Sync {
         None
     }
 
-    /// The system, ready to work on items.
-    ///
-    /// # Errors
-    /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
-    fn build(
-        &self,
-        prompts: &PromptSet,
-        exemplars: &Arc<Exemplars>,
-    ) -> Result<Box<dyn System>, Failure>;
+    /// See [`SystemConfig::build`].
+    fn build(&self, given: &Given<'_>) -> Built;
 }
+
+/// What a system is made of besides its settings.
+pub struct Given<'a> {
+    pub prompts: &'a PromptSet,
+    pub exemplars: &'a Arc<Exemplars>,
+}
+
+pub type Built = Result<Box<dyn System>, Failure>;
 
 /// How a system searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,15 +78,6 @@ impl Slot {
         let others = others.iter().map(|agent| Slot::new(*agent, 0));
         agents.chain(others).collect()
     }
-}
-
-/// What a system's answers depend on besides its settings.
-pub struct Parts<'a> {
-    /// The fingerprints of its agents' models.
-    pub models: &'a [&'a str],
-    pub prompts_sha256: &'a str,
-    /// The digests of the corpora and exemplars that it reads.
-    pub files: &'a [String],
 }
 
 /// A system with its settings.
@@ -177,9 +169,17 @@ impl SystemConfig {
         Ok(SystemConfig { entry, decoding, table, settings: finish(settings) })
     }
 
-    /// Systems with equal fingerprints give equal answers to equal items, byte for byte.
-    pub fn fingerprint(&self, parts: &Parts<'_>) -> String {
-        let Parts { models, prompts_sha256, files } = parts;
+    /// The system, ready to work on items.
+    ///
+    /// # Errors
+    /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
+    pub fn build(&self, prompts: &PromptSet, exemplars: &Arc<Exemplars>) -> Built {
+        self.settings.build(&Given { prompts, exemplars })
+    }
+
+    /// Systems with equal fingerprints give equal answers to equal items, byte for byte: of the fingerprints of the agents' models, and the
+    /// digests of the corpora and exemplars that are read.
+    pub fn fingerprint(&self, models: &[&str], prompts_sha256: &str, files: &[String]) -> String {
         let mut whole = vec![json!(models), json!(prompts_sha256), json!(self.table)];
         // Systems that read no files keep the fingerprint of three parts.
         whole.extend((!files.is_empty()).then(|| json!(files)));

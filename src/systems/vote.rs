@@ -1,5 +1,7 @@
 //! Votes on several answers: the weighted vote, the majority, and the log line of a round.
 
+use super::case::Verdict;
+use super::reading::reply::Explained;
 use crate::record::{RoundLine, Stage};
 
 /// Of a weight of 1: weights are whole thousandths, so that sums and ties are exact.
@@ -59,9 +61,16 @@ pub fn majority(answers: &[String]) -> String {
 }
 
 /// The fraction of the answers that are this letter; 0 for an empty one.
-pub fn support(answers: &[String], answer: &str) -> f64 {
+fn support(answers: &[String], answer: &str) -> f64 {
     let gave = answers.iter().filter(|given| *given == answer).count();
     if answer.is_empty() || answers.is_empty() { 0.0 } else { gave as f64 / answers.len() as f64 }
+}
+
+/// What one decides for all: as sure as others gave the same answer.
+pub fn decided(decision: Explained, answers: &[String]) -> Verdict {
+    let Explained { explanation, answer, .. } = decision;
+    let team_confidence = support(answers, &answer);
+    Verdict { team_confidence, rationale: explanation, answer, tie: false }
 }
 
 /// The line of a round without confidences, in which all votes have the same weight.

@@ -14,7 +14,6 @@ use crate::experiment::case::Worked;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
-use crate::systems::Parts;
 
 /// The trail of one check.
 pub struct Log {
@@ -53,9 +52,8 @@ impl Log {
         let prints: Vec<Option<String>> = run.models.iter().map(print).collect();
         let local: Option<Vec<&str>> = prints.iter().map(Option::as_deref).collect();
         let (files, prompts_sha256) = (plan.files_read(), &plan.prompts_sha256);
-        let fingerprint = |models: Vec<&str>| {
-            run.config.fingerprint(&Parts { models: &models, prompts_sha256, files: &files })
-        };
+        let fingerprint =
+            |models: Vec<&str>| run.config.fingerprint(&models, prompts_sha256, &files);
         self.fingerprint = local.map(fingerprint);
         let seats = plan.panel.iter().zip(&prints);
         let model = |id: &str, print: &Option<String>| json!({"id": id, "fingerprint": print});

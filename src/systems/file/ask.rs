@@ -10,10 +10,10 @@ use super::transcript::Transcript;
 use crate::data::{Item, ItemKind, Question};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
-use crate::prompts::{PromptSet, has_placeholder};
+use crate::prompts::has_placeholder;
 use crate::record::{self, FinishReason, ItemLine, Message, SearchPlace};
 use crate::systems::case::{Case, Step};
-use crate::systems::config::{Slot, passage};
+use crate::systems::config::{Given, Slot, passage};
 use crate::systems::exemplars::nearest::Nearest;
 use crate::systems::exemplars::vectors::no_encoder;
 use crate::systems::exemplars::{Choice, Exemplars, Ranking};
@@ -43,8 +43,7 @@ impl Staged {
     /// A prompt that is missing or lacks what it must quote; settings that need a file that was not given.
     pub fn new(
         (file, settings, slots): (&'static SystemFile, &Settings, Vec<Slot>),
-        prompts: &PromptSet,
-        exemplars: &Arc<Exemplars>,
+        Given { prompts, exemplars }: &Given<'_>,
     ) -> Result<Staged, Failure> {
         let shows = file.stages.iter().any(Stage::shows);
         let encodes = shows && settings.ranking() == Some(Ranking::Embedding);
@@ -68,7 +67,7 @@ impl Staged {
             reasons: Reasons::new(prompts)?,
             passage: passage.transpose()?.unwrap_or_default(),
             nearest: is_nearest.then(|| Nearest::new(exemplars)),
-            exemplars: exemplars.clone(),
+            exemplars: Arc::clone(exemplars),
             file: own,
         })
     }

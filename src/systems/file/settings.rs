@@ -6,13 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::Staged;
 use super::schema::SystemFile;
-use crate::diagnosis::Failure;
-use crate::prompts::PromptSet;
 use crate::retrieval::Rerank;
-use crate::systems::System;
-use crate::systems::config::{self, SearchSettings, Slot, SystemConfig};
+use crate::systems::config::{self, Built, Given, SearchSettings, Slot, SystemConfig};
 use crate::systems::decoding::Decoding;
-use crate::systems::exemplars::{Exemplars, Ranking};
+use crate::systems::exemplars::Ranking;
 use crate::systems::settings::{SettingsError, replace, spelling, switched};
 use crate::systems::table::SystemEntry;
 
@@ -158,12 +155,7 @@ impl config::Settings for Filed {
         searches.then_some(SearchSettings { rerank: Rerank::Off, labels: false })
     }
 
-    fn build(
-        &self,
-        prompts: &PromptSet,
-        exemplars: &Arc<Exemplars>,
-    ) -> Result<Box<dyn System>, Failure> {
-        let own = (self.file, &self.settings, self.slots());
-        Ok(Box::new(Staged::new(own, prompts, exemplars)?))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(Staged::new((self.file, &self.settings, self.slots()), given)?))
     }
 }

@@ -4,24 +4,20 @@ pub mod parse;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use self::parse::{DIAGNOSE, INQUIRY};
 use super::case::{Case, One, Step, Verdict};
-use super::config::{self, Slot};
+use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
-use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{fill_question, messages, prompt_files};
 use super::reading::reply::{Explained, Fields};
 use super::reading::said;
 use super::settings::{settings, switch};
-use super::vote::round_line;
+use super::vote::{decided, round_line};
 use super::{System, Task};
 use crate::data::Question;
-use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::{PromptSet, fill};
+use crate::prompts::fill;
 use crate::record::{Grammar, ItemLine, Message, Parse, RoundLine, Stage};
 
 /// The one agent.
@@ -50,8 +46,8 @@ impl config::Settings for Settings {
         4 + CRITIQUES.len() as u32
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        let (settings, texts) = (self.clone(), Texts::read(prompts)?);
+    fn build(&self, given: &Given<'_>) -> Built {
+        let (settings, texts) = (self.clone(), Texts::read(given.prompts)?);
         Ok(Box::new(HealthcareAgent { settings, texts }))
     }
 }
@@ -122,12 +118,8 @@ impl System for HealthcareAgent {
             round(0, Stage::Initial, &first.value, String::new()),
             round(1, Stage::Final, &last, feedback),
         ];
-        let verdict = Verdict {
-            team_confidence: 1.0,
-            answer: last.answer,
-            rationale: last.explanation,
-            tie: false,
-        };
+        let own = [last.answer.clone()];
+        let verdict = decided(last, &own);
         Ok(case.close(rounds, verdict).into())
     }
 }

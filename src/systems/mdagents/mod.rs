@@ -9,27 +9,23 @@ mod teams;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use self::recruits::read_experts;
-use super::case::{Case, One, Step, Verdict};
-use super::config::{self, Slot};
+use super::case::{Case, One, Step};
+use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
-use super::exemplars::Exemplars;
 use super::form::{array, choice, object, record};
 use super::messages::{Templates, prompt_files, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
 use super::settings::{settings, switch};
-use super::vote::{round_line, support};
+use super::vote::{decided, round_line};
 use super::{System, Task};
-use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
-use crate::prompts::{PromptSet, fill};
+use crate::prompts::fill;
 use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
@@ -78,8 +74,8 @@ impl config::Settings for Settings {
         3 + (TEAMS * (MEMBERS + 1)) as u32
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::read(prompts)? }))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::read(given.prompts)? }))
     }
 }
 
@@ -99,13 +95,7 @@ impl System for MdAgents {
             "advanced" => self.ask_teams(&case)?,
             _ => self.ask_experts(&case)?,
         };
-        let Explained { explanation, answer, .. } = decision.value;
-        let verdict = Verdict {
-            team_confidence: support(&round.answers, &answer),
-            rationale: explanation,
-            answer,
-            tie: false,
-        };
+        let verdict = decided(decision.value, &round.answers);
         Ok(case.close(vec![round], verdict).into())
     }
 }

@@ -3,6 +3,7 @@
 use super::teams::member_of;
 use super::*;
 use crate::panel::scripted::{Script, panel};
+use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallKey, CallLine};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question, said};

@@ -3,29 +3,25 @@
 
 mod specialties;
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::Value;
 
 pub use self::specialties::read_specialties;
 use self::specialties::read_specialties_as_harness;
-use super::case::{Case, One, Record, Step, Verdict};
-use super::config::{self, Slot};
+use super::case::{Case, One, Record, Step};
+use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
-use super::exemplars::Exemplars;
 use super::form;
 use super::messages::prompt_files;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::consents;
 use super::reading::{harness, text as text_of, without_thinking};
 use super::settings::{settings, switch, whole};
-use super::vote::{round_line, support};
+use super::vote::{decided, round_line};
 use super::{System, Task};
 use crate::data::Choice;
-use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
-use crate::prompts::{PromptSet, fill};
+use crate::prompts::fill;
 use crate::record::{FinishReason, ItemLine, Parse, Stage};
 
 /// The number of doctors.
@@ -63,8 +59,8 @@ impl config::Settings for Settings {
         2 + self.max_rounds * (2 * DOCTORS as u32 + 1)
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MedAgents { settings: self.clone(), texts: Texts::read(prompts)? }))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(MedAgents { settings: self.clone(), texts: Texts::read(given.prompts)? }))
     }
 }
 
@@ -113,13 +109,9 @@ impl System for MedAgents {
             }
         }
         let round = rounds.last().map_or(0, |round| round.round);
-        let Explained { explanation, answer, .. } = self.decide(&case, round, &synthesis)?.value;
-        let verdict = Verdict {
-            team_confidence: rounds.last().map_or(0.0, |r| support(&r.answers, &answer)),
-            rationale: explanation,
-            answer,
-            tie: false,
-        };
+        let decision = self.decide(&case, round, &synthesis)?.value;
+        let reviewed = rounds.last().map_or(&[][..], |round| &round.answers[..]);
+        let verdict = decided(decision, reviewed);
         Ok(case.close(rounds, verdict).into())
     }
 }

@@ -1,18 +1,12 @@
 //! The settings of MedGuards, and its agents.
 
-use std::sync::Arc;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::protocol::MedGuards;
-use crate::diagnosis::Failure;
-use crate::prompts::PromptSet;
 use crate::record::NoteStage;
-use crate::systems::System;
-use crate::systems::config::{self, Slot};
+use crate::systems::config::{self, Built, Given, Slot};
 use crate::systems::decoding::Decoding;
-use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{settings, spelled, switch, whole};
 use crate::text::Aligner;
 
@@ -132,8 +126,8 @@ impl config::Settings for Settings {
         self.agents
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MedGuards::new(self, prompts)?))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(MedGuards::new(self, given.prompts)?))
     }
 }
 

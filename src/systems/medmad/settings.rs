@@ -1,18 +1,13 @@
 //! The settings of MED-MAD.
 
-use std::sync::Arc;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedMad;
 use crate::data::{Choice, Question};
 use crate::diagnosis::Failure;
-use crate::prompts::PromptSet;
-use crate::systems::System;
-use crate::systems::config::{self, Slot};
+use crate::systems::config::{self, Built, Given, Slot};
 use crate::systems::decoding::Decoding;
-use crate::systems::exemplars::Exemplars;
 use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::settings::{settings, spelled, switch, whole};
 use crate::systems::vote::{WHOLE, of_whole};
@@ -203,7 +198,7 @@ impl config::Settings for Settings {
         AGENTS as u32 * (self.samples + self.rounds())
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
+    fn build(&self, given: &Given<'_>) -> Built {
         let is_checked =
             self.record == RecordForm::Full && self.counterfactual != Counterfactual::Strict;
         if self.weights == Weights::AfterCheck && !is_checked {
@@ -211,7 +206,7 @@ impl config::Settings for Settings {
             let hint = "leave `record` as it is, and `counterfactual` on or paper";
             return Err(Failure::usage(message, hint));
         }
-        Ok(Box::new(MedMad::new(self, prompts)?))
+        Ok(Box::new(MedMad::new(self, given.prompts)?))
     }
 }
 

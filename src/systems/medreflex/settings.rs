@@ -1,18 +1,12 @@
 //! The settings of MedReAct'N'MedReFlex and MedReAct. Defaults are the paper's where it agrees with its release, else chosen from both.
 
-use std::sync::Arc;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedReflex;
-use crate::diagnosis::Failure;
-use crate::prompts::PromptSet;
 use crate::retrieval::Rerank;
-use crate::systems::System;
-use crate::systems::config::{self, SearchSettings, Slot};
+use crate::systems::config::{self, Built, Given, SearchSettings, Slot};
 use crate::systems::decoding::Decoding;
-use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{settings, spelled, switch, whole};
 
 /// Which results of earlier steps stay in the prompt.
@@ -102,8 +96,8 @@ impl config::Settings for ReactSettings {
         Some(SearchSettings { rerank: self.rerank, labels: self.cite })
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MedReflex::new(self, None, prompts)?))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(MedReflex::new(self, None, given.prompts)?))
     }
 }
 
@@ -121,8 +115,8 @@ impl config::Settings for Settings {
         self.react.search()
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(MedReflex::new(&self.react, Some(self), prompts)?))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(MedReflex::new(&self.react, Some(self), given.prompts)?))
     }
 }
 

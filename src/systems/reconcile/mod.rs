@@ -3,14 +3,11 @@
 //! As MedAgentBoard has it: one discussion round always runs, even after unanimous initial answers, and there are no convincing samples, for the
 //! authors' are people's explanations of training questions, of which there are none for medical ones. An unread answer has no vote.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use super::case::{Case, Record, Step, Verdict};
-use super::config::{self, Slot};
+use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
-use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{prompt_files, truncate};
 use super::reading::confidence::ConfidenceReading;
@@ -20,9 +17,8 @@ use super::settings::{settings, switch, whole};
 use super::vote::{Vote, consensus, of_whole, round_line, vote};
 use super::{System, Task};
 use crate::data::Choice;
-use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::{PromptSet, fill};
+use crate::prompts::fill;
 use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 #[cfg(test)]
@@ -55,8 +51,8 @@ impl config::Settings for Settings {
         AGENTS as u32 * (1 + self.max_rounds)
     }
 
-    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
-        Ok(Box::new(Reconcile { settings: self.clone(), texts: Texts::read(prompts)? }))
+    fn build(&self, given: &Given<'_>) -> Built {
+        Ok(Box::new(Reconcile { settings: self.clone(), texts: Texts::read(given.prompts)? }))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::config::Settings as _;
 use super::*;
 use crate::panel::scripted::Script;
+use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallLine};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question};
