@@ -2,7 +2,7 @@
 
 use super::meaning::{Opinion, read_correction, read_on};
 use super::parse::{Located, Said, Wanted};
-use super::settings::{Agent, Arbitration, Localisation, Settings};
+use super::settings::{Arbitration, Localisation, Settings, agent_name};
 use super::tags::section;
 use super::texts::Texts;
 use crate::data::Note;
@@ -249,9 +249,8 @@ impl MedGuards {
         (number, stage): (usize, Stage),
         prompt: Vec<Message>,
     ) -> Call {
-        let (agent, grammar) = (Agent { role, number }, self.texts.grammar(wanted, case.item));
-        let step = Step::new(stage, 0, role.name(), grammar);
-        case.call(&step, self.settings.member(agent), agent.name(), prompt)
+        let step = Step::new(stage, 0, role.name(), self.texts.grammar(wanted, case.item));
+        case.call(&step, self.settings.member(role, number), agent_name(role, number), prompt)
     }
 }
 

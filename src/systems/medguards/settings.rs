@@ -22,23 +22,14 @@ const STRUCTURES: [(u32, [usize; 3]); 6] = [
     (8, [3, 3, 2]),
 ];
 
-/// An agent of one stage, numbered from 0.
-#[derive(Clone, Copy, Debug)]
-pub struct Agent {
-    pub role: NoteStage,
-    pub number: usize,
-}
-
-impl Agent {
-    /// Its name in logs, such as `det1`.
-    pub fn name(self) -> String {
-        let role = match self.role {
-            NoteStage::Detection => "det",
-            NoteStage::Localisation => "loc",
-            NoteStage::Correction => "corr",
-        };
-        format!("{role}{}", self.number + 1)
-    }
+/// The name in logs of a stage's agent, by its number from 0: `det1`.
+pub fn agent_name(stage: NoteStage, number: usize) -> String {
+    let stage = match stage {
+        NoteStage::Detection => "det",
+        NoteStage::Localisation => "loc",
+        NoteStage::Correction => "corr",
+    };
+    format!("{stage}{}", number + 1)
 }
 
 /// How a disagreement of two agents is resolved (Table 5).
@@ -98,13 +89,13 @@ impl Settings {
     }
 
     /// How many agents have this task.
-    pub fn count(&self, role: NoteStage) -> usize {
-        self.counts()[role as usize]
+    pub fn count(&self, stage: NoteStage) -> usize {
+        self.counts()[stage as usize]
     }
 
     /// An agent's index into the panel's members.
-    pub fn member(&self, agent: Agent) -> usize {
-        self.counts()[..agent.role as usize].iter().sum::<usize>() + agent.number
+    pub fn member(&self, stage: NoteStage, number: usize) -> usize {
+        self.counts()[..stage as usize].iter().sum::<usize>() + number
     }
 }
 
@@ -112,11 +103,11 @@ impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
         let counts = NoteStage::ALL.into_iter().zip(self.counts());
         let agents =
-            counts.flat_map(|(role, count)| (0..count).map(move |number| Agent { role, number }));
-        let slots = agents.map(|agent| {
+            counts.flat_map(|(stage, count)| (0..count).map(move |number| (stage, number)));
+        let slots = agents.map(|(stage, number)| {
             // With three models, the first two work independently, the third arbitrates and corrects.
-            let model = if agent.role == NoteStage::Correction { 2 } else { agent.number };
-            Slot::new(agent.name(), model)
+            let model = if stage == NoteStage::Correction { 2 } else { number };
+            Slot::new(agent_name(stage, number), model)
         });
         slots.collect()
     }
