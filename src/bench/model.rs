@@ -8,9 +8,10 @@ use super::environment::Environment;
 use super::workload::Workload;
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::table::{Cell, Table};
-use crate::experiment::plan::{MemberChoice, MemberPlan};
+use crate::experiment::plan::MemberPlan;
 use crate::model::{Cost, CostModel};
 use crate::ops::{Limits, Precision};
+use crate::panel::SamplingChoice;
 use crate::panel::backbone::Description;
 
 #[derive(Clone, Debug, Serialize)]
@@ -62,11 +63,11 @@ pub struct Subject {
 
 impl Subject {
     pub fn new(description: &Description) -> Subject {
-        let plan = MemberPlan::local("", description, MemberChoice::default());
+        let plan = MemberPlan::local("", description, None, SamplingChoice::default());
         let (config, precision) = (&description.config, description.precision);
         Subject {
             name: plan.backbone,
-            path: plan.path,
+            path: description.checkpoint.directory.display().to_string(),
             synthetic: description.is_synthetic,
             family: plan.family,
             parameters: config.parameters(),

@@ -131,8 +131,8 @@ impl PanelReport {
             plan.dataset.name,
             plan.decoding.adjective(),
             plan.seed,
-            plan.engine.max_in_flight,
-            plan.engine.max_batch,
+            plan.host.engine.max_in_flight,
+            plan.host.engine.max_batch,
         );
         let rows = [
             ("questions (errors)", format!("{} ({})", panel.questions, panel.errors)),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{hex, sha256};
-use crate::record::{AnsweredBy, FinishReason, Usage};
+use crate::record::{AnsweredBy, CallLine, FinishReason, Usage};
 
 /// Of a sum, and of the blank after it.
 const SUM: usize = 64 + 1;
@@ -54,6 +54,19 @@ pub struct Elsewhere {
     pub answered_by: Option<AnsweredBy>,
     pub constrained: bool,
     pub not_sent: Vec<String>,
+}
+
+impl From<&CallLine> for Kept {
+    fn from(call: &CallLine) -> Kept {
+        Kept {
+            text: call.text.clone(),
+            tokens: call.tokens.clone(),
+            finish_reason: call.finish_reason,
+            usage: call.usage,
+            elapsed_ms: call.elapsed_ms,
+            elsewhere: None,
+        }
+    }
 }
 
 impl Kept {

@@ -4,10 +4,8 @@
 //! and write at once, and none takes a lock, which a file system may lack. A file is believed only where its sum is right. So `cp` takes
 //! calls in, and `find` drops old ones.
 
-mod error;
 mod kept;
 mod store;
 
-pub use error::CallsError;
 pub use kept::{Elsewhere, Kept, Key};
 pub use store::Store;

@@ -1,23 +1,28 @@
 //! A store that calls are looked up in and added to while a command runs.
 
+use std::collections::HashMap;
 use std::fs::DirBuilder;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
 
-use super::CallsError;
 use super::kept::{Kept, Key, LONGEST};
 use crate::console;
+use crate::diagnosis::Failure;
 use crate::outside;
 
 /// The bits of a mode by which others than the owner write.
 const WRITE: u32 = 0o022;
 
-/// A store of calls in a directory. It may be used by many threads, and the directory by many processes.
+/// Calls in a directory, where there is one, and those that this process has learnt of. It may be used by many threads, and the directory by
+/// many processes.
+#[derive(Default)]
 pub struct Store {
-    directory: PathBuf,
+    directory: Option<PathBuf>,
+    known: RwLock<HashMap<Key, Kept>>,
     /// Whether answers of endpoints are kept too.
     remote: bool,
     taken: AtomicU64,
@@ -29,17 +34,26 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::make`].
-    pub fn open(directory: &Path, remote: bool) -> Result<Store, CallsError> {
+    pub fn open(directory: &Path, remote: bool) -> Result<Store, Failure> {
         Store::make(directory)?;
-        let (taken, has_told) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Store { directory: directory.to_owned(), remote, taken, has_told })
+        Ok(Store { directory: Some(directory.to_owned()), remote, ..Store::default() })
+    }
+
+    /// Learns of a call that was made, for as long as this process runs.
+    pub fn learn(&self, key: Key, kept: Kept) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(kept);
+    }
+
+    /// Forgets what it has learnt.
+    pub fn forget(&self) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Makes a directory for a store, unless it is there; others may be making it at the same time, and nobody removes it.
     ///
     /// # Errors
     /// As [`Store::check`]; a directory that cannot be made.
-    pub fn make(directory: &Path) -> Result<(), CallsError> {
+    pub fn make(directory: &Path) -> Result<(), Failure> {
         Store::check(directory)?;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(|error| {
@@ -52,7 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// A directory of other things, or that others may write; one that cannot be read; a file.
-    pub fn check(directory: &Path) -> Result<(), CallsError> {
+    pub fn check(directory: &Path) -> Result<(), Failure> {
         let Some(entries) = outside::if_there(fs_err::read_dir(directory))? else { return Ok(()) };
         refuse_writable(directory)?;
         for entry in entries {
@@ -60,7 +74,10 @@ impl Store {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_prefix = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
             if !is_prefix || !entry.file_type()?.is_dir() {
-                return Err(CallsError::NotAStore { path: directory.to_owned(), other: name });
+                let path = directory.display();
+                let message = format!("{path} is no store of calls: it holds {name}");
+                let hint = "name an empty or a new directory, or one that --calls has written";
+                return Err(Failure::usage(message, hint));
             }
             refuse_writable(&entry.path())?;
         }
@@ -72,19 +89,23 @@ impl Store {
         self.remote
     }
 
-    /// How many calls were found.
+    /// How many calls were found in the directory.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 
-    fn path(&self, key: &Key) -> PathBuf {
+    fn path(&self, key: &Key) -> Option<PathBuf> {
         let name = key.to_string();
-        self.directory.join(&name[..2]).join(name + ".call")
+        Some(self.directory.as_ref()?.join(&name[..2]).join(name + ".call"))
     }
 
     /// The completion under a key. What is damaged is told, and is not there.
     pub fn get(&self, key: &Key) -> Option<Kept> {
-        let path = self.path(key);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let path = self.path(key)?;
         let problem = match outside::bytes_beside(&path, LONGEST) {
             Ok(bytes) => match Kept::decode(key, &bytes) {
                 Ok(kept) => {
@@ -101,40 +122,41 @@ impl Store {
         None
     }
 
-    /// Keeps a completion, in place of what was damaged too. A disk that takes no more is told once; the calls go on.
+    /// Keeps a completion in the directory, in place of what was damaged too. A disk that takes no more is told once; the calls go on.
     pub fn put(&self, key: &Key, kept: &Kept) {
-        if let Err(error) = self.write(key, kept)
+        let Some(path) = self.path(key) else { return };
+        if let Err(error) = write(&path, key, kept)
             && !self.has_told.swap(true, Ordering::Relaxed)
         {
-            console::note(format!(
-                "warning: not every call is kept in {}: {error}",
-                self.directory.display()
-            ));
+            console::note(format!("warning: not every call is kept: {error}"));
         }
-    }
-
-    /// Nothing waits for the disk: what a power cut takes has a sum that is wrong, and is computed again.
-    fn write(&self, key: &Key, kept: &Kept) -> io::Result<()> {
-        let (path, bytes) = (self.path(key), kept.encode(key)?);
-        if let Some(folder) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        // A name of its own, among those of all machines.
-        let own = RandomState::new().build_hasher().finish();
-        let part = path.with_extension(format!("{own:016x}.part"));
-        let mut file = outside::create(&part)?;
-        let written = file.write_all(&bytes).and_then(|()| fs_err::rename(&part, &path));
-        written.inspect_err(|_| {
-            let _ = fs_err::remove_file(&part);
-        })
     }
 }
 
-fn refuse_writable(path: &Path) -> Result<(), CallsError> {
+/// Nothing waits for the disk: what a power cut takes has a sum that is wrong, and is computed again.
+fn write(path: &Path, key: &Key, kept: &Kept) -> io::Result<()> {
+    let bytes = kept.encode(key)?;
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    // A name of its own, among those of all machines.
+    let own = RandomState::new().build_hasher().finish();
+    let part = path.with_extension(format!("{own:016x}.part"));
+    let mut file = outside::create(&part)?;
+    let written = file.write_all(&bytes).and_then(|()| fs_err::rename(&part, path));
+    written.inspect_err(|_| {
+        let _ = fs_err::remove_file(&part);
+    })
+}
+
+fn refuse_writable(path: &Path) -> Result<(), Failure> {
     let mode = fs_err::metadata(path)?.permissions().mode() & 0o777;
     match mode & WRITE {
         0 => Ok(()),
-        _ => Err(CallsError::Writable { path: path.to_owned(), mode }),
+        _ => Err(Failure::usage(
+            format!("{}: others than its owner may write it (mode {mode:03o})", path.display()),
+            "whoever writes it decides what models are said to have answered: take the right away, as with `chmod -R go-w DIR`",
+        )),
     }
 }
 
@@ -161,7 +183,7 @@ mod tests {
         assert_eq!((one.taken(), two.taken()), (1, 1));
         // What another has copied in is there, whole or not at all.
         let elsewhere = Store::open(&scratch.path().join("elsewhere"), false).unwrap();
-        let (from, to) = (one.path(&key("a")), elsewhere.path(&key("a")));
+        let (from, to) = (one.path(&key("a")).unwrap(), elsewhere.path(&key("a")).unwrap());
         fs_err::create_dir(to.parent().unwrap()).unwrap();
         let whole = fs_err::read(&from).unwrap();
         for length in 0..=whole.len() {
@@ -173,6 +195,20 @@ mod tests {
         assert_eq!(elsewhere.get(&key("a")), Some(kept("A")));
         let files = fs_err::read_dir(to.parent().unwrap()).unwrap().count();
         assert_eq!(files, 1, "nothing half made stays");
+    }
+
+    #[test]
+    fn what_a_store_learns_it_knows_until_it_forgets_and_no_directory_has_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        for store in [Store::default(), Store::open(scratch.path(), false).unwrap()] {
+            store.learn(key("a"), kept("A"));
+            store.learn(key("a"), kept("B"));
+            assert_eq!((store.get(&key("a")), store.taken()), (Some(kept("A")), 0));
+            store.forget();
+            assert_eq!(store.get(&key("a")), None);
+        }
+        Store::default().put(&key("a"), &kept("A"));
+        assert_eq!(fs_err::read_dir(scratch.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -198,7 +234,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let store = Store::open(scratch.path(), false).unwrap();
         // A file where the folder would be.
-        fs_err::write(store.path(&key("a")).parent().unwrap(), "").unwrap();
+        fs_err::write(store.path(&key("a")).unwrap().parent().unwrap(), "").unwrap();
         store.put(&key("a"), &kept("A"));
         assert!(store.has_told.load(Ordering::Relaxed));
         assert_eq!(store.get(&key("a")), None);
@@ -222,7 +258,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let store = Store::open(scratch.path(), false).unwrap();
         store.put(&key("a"), &kept("A"));
-        let folder = store.path(&key("a")).parent().unwrap().to_owned();
+        let folder = store.path(&key("a")).unwrap().parent().unwrap().to_owned();
         for path in [scratch.path(), &folder] {
             for (mode, is_refused) in [(0o770, true), (0o702, true), (0o755, false)] {
                 fs_err::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -230,7 +266,7 @@ mod tests {
             }
         }
         let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&store.path(&key("a"))), 0o600);
+        assert_eq!(mode(&store.path(&key("a")).unwrap()), 0o600);
         let new = scratch.path().join("ff/new");
         Store::make(&new).unwrap();
         assert_eq!(mode(&new), 0o700);

@@ -8,10 +8,11 @@ use std::sync::mpsc::channel;
 use clap::Args;
 
 use super::interrupt;
-use super::options::{HubFlags, PromptFlags, SubsetFlags, refuse_existing};
+use super::options::{HubFlags, PromptFlags, refuse_existing};
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::data::subset::Subset;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
@@ -26,7 +27,7 @@ use crate::systems::in_flight::run_all;
 #[derive(Debug, Args)]
 pub struct AskFlags {
     #[command(flatten)]
-    subset: SubsetFlags,
+    subset: Subset,
     /// The model
     #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
     panel: String,
@@ -82,12 +83,12 @@ impl AskFlags {
         for notice in &dataset.notices {
             console::note(format!("note: {notice}"));
         }
-        dataset.items = self.subset.clone().subset().choose(dataset.items)?;
+        dataset.items = self.subset.choose(dataset.items)?;
         let (hardware, hub) = (&self.hardware, self.hub.options(true)?);
         let models = Models::describe([&self.panel], hardware, &hub, |_| Ok(Vec::new()))?;
         let at_once = 2 * models.max_batch(hardware);
         let stop = interrupt::watch();
-        let members = models.start()?.into_iter().map(|source| Member {
+        let members = models.start()?.models.into_iter().map(|source| Member {
             agent: (*agent).to_owned(),
             source,
             sampling: SamplingChoice::default(),

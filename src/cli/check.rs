@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::log::Log;
 use super::audit::AuditFlags;
-use super::flags::{self, CITED, ExemplarFlags, PanelFlags, by_default};
+use super::flags::{self, CITED, PanelFlags, by_default};
 use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::Paths;
@@ -26,6 +26,7 @@ use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::case::Worked;
 use crate::experiment::driver::{Unobserved, carry_out};
+use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
@@ -61,7 +62,7 @@ pub struct Check {
     #[command(flatten)]
     corpus: CorpusSpec,
     #[command(flatten)]
-    exemplars: ExemplarFlags,
+    exemplars: ExemplarSpec,
     #[command(flatten)]
     audit: AuditFlags,
     #[command(flatten)]
@@ -147,7 +148,7 @@ impl Check {
         let mut spec = panel.spec(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.corpus = flags::corpus(&self.corpus)?;
-        spec.exemplars = self.exemplars.spec(None)?;
+        spec.exemplars = self.exemplars.clone().whole(None)?;
         spec.hardware = self.hardware.clone();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;
@@ -185,7 +186,7 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
 /// Runs the system on the note without a run directory.
 fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
     let (recorder, calls, searches) = Telling::new();
-    let started = run.start(&models.start()?, Box::new(recorder), interrupt::watch())?;
+    let started = run.start(&models.start()?.models, Box::new(recorder), interrupt::watch())?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let line = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
     Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))

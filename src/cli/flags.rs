@@ -15,7 +15,7 @@ use super::options::{HubFlags, PromptFlags, QuietFlag};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::data::Format;
-use crate::experiment::exemplars::{ExemplarFiles, ExemplarSpec};
+use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Shard;
 use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
@@ -132,50 +132,6 @@ impl PanelFlags {
     }
 }
 
-/// What systems that show exemplars are given.
-#[derive(Clone, Debug, Default, Args)]
-pub struct ExemplarFlags {
-    /// Notes with gold to show (few-shot); never the file under test
-    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
-    exemplars: Option<PathBuf>,
-    /// Format of the file of exemplars, as --format [default: medec]
-    #[arg(
-        long,
-        help_heading = "Exemplars",
-        value_enum,
-        hide_possible_values = true,
-        value_name = "FORMAT",
-        requires = "exemplars"
-    )]
-    exemplars_format: Option<Format>,
-    #[command(flatten)]
-    files: ExemplarFiles,
-}
-
-impl ExemplarFlags {
-    /// `None` without a file of exemplars; `default` is that of a recipe.
-    pub fn spec(
-        &self,
-        default: Option<(PathBuf, Format)>,
-    ) -> Result<Option<ExemplarSpec>, Failure> {
-        let format = self.exemplars_format.unwrap_or(Format::Medec);
-        let given = self.exemplars.clone().map(|file| (file, format));
-        let Some((notes, format)) = given.or(default) else {
-            let message = "files for exemplars were given without exemplars";
-            return match self.files == ExemplarFiles::default() {
-                true => Ok(None),
-                false => Err(Failure::usage(message, "give --exemplars FILE")),
-            };
-        };
-        let notes = std::path::absolute(notes)?;
-        let mut files = self.files.clone();
-        for path in files.paths_mut() {
-            *path = std::path::absolute(&*path)?;
-        }
-        Ok(Some(ExemplarSpec { notes, format, files }))
-    }
-}
-
 /// The reader of a single note wants to see the sources of an answer.
 pub const CITED: [&str; 2] = ["cite", "on"];
 
@@ -248,7 +204,7 @@ pub struct StartFlags {
     #[command(flatten)]
     pub corpus: CorpusSpec,
     #[command(flatten)]
-    pub exemplars: ExemplarFlags,
+    pub exemplars: ExemplarSpec,
     #[command(flatten)]
     pub execution: ExecutionFlags,
     /// Show what would run, and run nothing

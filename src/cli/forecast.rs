@@ -18,16 +18,10 @@ use crate::panel::remote::Address;
 use crate::recipe::Recipe;
 use crate::recipe::run::RecipeRun;
 
-/// A run, and what it is called.
-pub struct Planned {
-    pub label: String,
-    pub spec: Spec,
-}
-
-/// Every cell of a recipe.
-pub fn planned(recipe: &RecipeRun) -> Result<Vec<Planned>, Failure> {
+/// Every cell of a recipe: what it is called, and its run.
+pub fn planned(recipe: &RecipeRun) -> Result<Vec<(String, Spec)>, Failure> {
     let planned = recipe.manifest.recipe.cells().zip(recipe.specs()?);
-    Ok(planned.map(|(cell, spec)| Planned { label: cell.title(), spec }).collect())
+    Ok(planned.map(|(cell, spec)| (cell.title(), spec)).collect())
 }
 
 /// Tells what a recipe would take.
@@ -62,11 +56,15 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    pub fn of(runs: &[Planned]) -> Result<Outlook, Failure> {
+    /// Of runs by what they are called.
+    ///
+    /// # Errors
+    /// A run that could not be.
+    pub fn of(runs: &[(String, Spec)]) -> Result<Outlook, Failure> {
         let mut outlook = Outlook::default();
         let mut shared = Shared::default();
         let mut all_calls = 0;
-        for Planned { label, spec } in runs {
+        for (label, spec) in runs {
             outlook.fetches = spec.hub.fetch_refusal().is_none();
             let files = missing_files(spec);
             let inputs = files.is_empty().then(|| spec.read(&mut shared)).transpose();
@@ -76,7 +74,7 @@ impl Outlook {
                 _ => error.about(label),
             })?;
             let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
-            let listed = || spec.subset.listed().map(share);
+            let listed = || spec.subset.listed.as_ref().map(|(_, ids)| share(ids.len()));
             let items = inputs.as_ref().map(Inputs::items).or_else(listed);
             let calls = items.unwrap_or(1) as u64
                 * u64::from(spec.runs)
@@ -145,7 +143,7 @@ impl Outlook {
 
 /// The files of items and exemplars that a run needs and has not.
 fn missing_files(spec: &Spec) -> Vec<String> {
-    let shown = spec.exemplars.as_ref().map(|shown| &shown.notes);
+    let shown = spec.exemplars.notes.as_ref();
     // A file, a folder of notes, or what is built in.
     let is_there = |path: &Path| path.exists() || path == Path::new(DEMO_PATH);
     let files = std::iter::once(&spec.data).chain(shown).filter(|path| !is_there(path));

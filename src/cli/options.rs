@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
 use crate::hub::{self, HubOptions, OfflineReason};
 use crate::panel::sampling;
@@ -162,28 +161,4 @@ pub enum OutputFormat {
     Json,
     /// CSV, full precision; a line with # and its name before each of several tables
     Csv,
-}
-
-/// The items that run.
-#[derive(Clone, Debug, Default, Args)]
-pub struct SubsetFlags {
-    /// The first N items at most, or a random sample by --sample-seed
-    #[arg(long, help_heading = "Data", value_name = "N")]
-    pub limit: Option<usize>,
-    /// Random seed of the sample that --limit takes
-    #[arg(long, help_heading = "Data", value_name = "S", requires = "limit")]
-    pub sample_seed: Option<u64>,
-    /// File with the ids of the items to run, one per line
-    #[arg(long, help_heading = "Data", value_name = "FILE", conflicts_with = "limit")]
-    pub ids: Option<PathBuf>,
-}
-
-impl SubsetFlags {
-    pub fn subset(self) -> Subset {
-        match (self.ids, self.limit, self.sample_seed) {
-            (Some(path), _, _) => Subset::IdsFile { path },
-            (None, Some(limit), seed) => Subset::Limit { limit, seed },
-            (None, None, _) => Subset::All,
-        }
-    }
 }

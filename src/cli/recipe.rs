@@ -23,6 +23,7 @@ use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::{refuse_failed, refuse_silence};
+use crate::experiment::hardware::Machine;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
 use crate::panel::remote::Address;
@@ -30,7 +31,7 @@ use crate::recipe::Recipe;
 use crate::recipe::built_in::of_paper;
 use crate::recipe::cells::{Cell, refuse_unused_files};
 use crate::recipe::file::Analysis;
-use crate::recipe::manifest::{Machine, RecipeManifest};
+use crate::recipe::manifest::RecipeManifest;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::run::RecipeRun;
 use crate::recipe::tables::markdown;
@@ -166,7 +167,7 @@ impl RecipeVerb {
             sampling: self.start.panel.sampling,
             slot_sampling: set.sampling,
             corpus: corpus(&self.start.corpus)?,
-            exemplars: self.start.exemplars.spec(exemplars)?,
+            exemplars: self.start.exemplars.clone().whole(exemplars)?,
             machine: Machine::of(&self.start.execution.hardware),
             recipe,
         })

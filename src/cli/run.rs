@@ -11,14 +11,14 @@ use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{
     ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, refuse_idle_reranker, reranker,
 };
-use super::forecast::{Outlook, Planned};
-use super::options::SubsetFlags;
+use super::forecast::Outlook;
 use super::recipe::Execution;
 use super::sandboxed::Paths;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
+use crate::data::subset::Subset;
 use crate::experiment::clock;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
@@ -35,7 +35,7 @@ use crate::systems::table::SystemEntry;
 use crate::systems::{SYSTEMS, Which};
 
 /// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 16] = [
+const SETTLED: [&str; 15] = [
     "system",
     "data",
     "format",
@@ -43,12 +43,11 @@ const SETTLED: [&str; 16] = [
     "shard",
     "set",
     "seed",
-    "SubsetFlags",
+    "Subset",
     "DecodingFlags",
     "SamplingChoice",
     "PromptFlags",
-    "ExemplarFlags",
-    "ExemplarFiles",
+    "ExemplarSpec",
     "sources",
     "reranker_tokens",
     "no_passages",
@@ -66,7 +65,7 @@ pub struct Run {
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]
-    subset: SubsetFlags,
+    subset: Subset,
     #[command(flatten)]
     start: StartFlags,
     /// The run directory; one of this run goes on [default: a new one]
@@ -77,8 +76,8 @@ pub struct Run {
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
     plan: Option<PathBuf>,
-    /// Run the plan of another version; the new plan names it
-    #[arg(long, requires = "plan")]
+    /// Run the plan of another version, which the new plan names; or go on with its run
+    #[arg(long)]
     allow_version: bool,
 }
 
@@ -104,12 +103,10 @@ impl Run {
             given.run(&here)?.enter()?;
             let (name, text) = (spec.config.entry.plan_name, spec.decoding.adjective());
             let label = format!("{name}, {text} text, on {}", spec.data.display());
-            let planned = [Planned { label, spec }];
-            let told = Outlook::of(&planned)?;
+            let told = Outlook::of(&[(label, spec.clone())])?;
             if !told.is_whole() {
                 return told.tell();
             }
-            [Planned { spec, .. }] = planned;
             spec.hub = spec.hub.local();
             outlook = Some(told);
         } else {
@@ -127,7 +124,7 @@ impl Run {
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
-            run.plan.repeats_version = is_other.then(|| plan.version.clone());
+            run.plan.host.repeats_version = is_other.then(|| plan.version.clone());
         }
         if let Some(outlook) = outlook {
             summary::announce(&run, &models)?;
@@ -150,18 +147,13 @@ impl Run {
             let hint = "name a file and its --format";
             return Err(Failure::usage("no --data was given", hint));
         };
-        // Clap requires no flag that conflicts with another that is there.
-        if self.allow_version {
-            let hint = "leave it out, or give --plan";
-            return Err(Failure::usage("--allow-version is of a --plan, and none was given", hint));
-        }
         let mut spec = self.start.panel.spec(Which::read(&system)?.entry()?, data, format)?;
-        spec.subset = self.subset.subset();
+        spec.subset = self.subset;
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
         spec.corpus = corpus(&self.start.corpus)?;
         refuse_idle_reranker(&spec)?;
-        spec.exemplars = self.start.exemplars.spec(None)?;
+        spec.exemplars = self.start.exemplars.whole(None)?;
         self.start.execution.apply(&mut spec)?;
         Ok(spec)
     }
@@ -199,7 +191,7 @@ pub fn go_on(
         console::note(format!("{} is finished: there is nothing to {verb}", out.display()));
         return summary::conclude(&Contents::read(out)?);
     }
-    let models = models.start()?;
+    let models = models.start()?.models;
     let trail = RunTrail::open(audit.as_ref(), verb)?;
     let driver = Driver::new(models, flags.observer(trail.as_ref()), interrupt::watch());
     let executed = driver.execute(run, begun, out);
@@ -214,13 +206,13 @@ pub fn again(
     corpus: MovedCorpusFlags,
 ) -> Result<Spec, Failure> {
     let hub = execution.hub_options()?;
-    let mut spec = Spec::from_plan(plan, execution.hardware.clone(), hub)?;
+    let mut spec = plan.again(execution.hardware.clone(), hub)?;
     if !panel.is_empty() {
         spec.panel = panel;
         spec.slots.clear();
     }
     corpus.apply(&mut spec.corpus);
-    spec.max_in_flight = execution.max_in_flight().or(spec.max_in_flight);
+    spec.max_in_flight = execution.max_in_flight();
     Ok(spec)
 }
 

@@ -245,9 +245,6 @@ impl Paths {
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
-        let shown = spec.exemplars.iter();
-        let shown =
-            shown.flat_map(|shown| std::iter::once(&shown.notes).chain(shown.files.paths()));
         // The one file that is read beside the questions.
         let beside = spec.format.beside().map(|name| folder_of(&spec.data).join(name));
         let beside = beside.filter(|file| file.is_file());
@@ -257,13 +254,13 @@ impl Paths {
         let paths = self
             .store(&spec.hardware.calls)?
             .read([&spec.data])
-            .read(spec.subset.path())
+            .read(&spec.subset.ids)
             .read(beside)
             .read(images.into_iter().flatten())
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)
-            .read(shown);
+            .read(spec.exemplars.paths());
         paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
     }
 

@@ -43,7 +43,7 @@ impl Verify {
             console::say(format!("note   versions {versions} of wardround wrote the run"))?;
         }
         if hosts.len() > 1 {
-            let (hosts, kind) = (hosts.join(", "), &verified.contents.plan.engine.device_kind);
+            let (hosts, kind) = (hosts.join(", "), &verified.contents.plan.device_kind);
             console::say(format!("note   the hosts {hosts} computed the run, all on {kind}"))?;
         }
         for (path, bytes) in verified.contents.torn() {

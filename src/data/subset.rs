@@ -1,76 +1,58 @@
 //! Selects the items of a dataset that run: all, the first, a random sample, or a list of ids.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use clap::Args;
 
 use super::source::Source;
 use super::{DataError, Item, Place, Position};
 use crate::random::sample;
 
-/// A selection of the items of a dataset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subset {
-    All,
-    /// `limit` items in the file's order, or all if there are fewer: the first, or with a seed a random sample without replacement. It
-    /// depends only on the seed and the number of items, on every machine and in every version; the sample of a smaller limit is a subset
-    /// of that of a larger one.
-    Limit {
-        limit: usize,
-        seed: Option<u64>,
-    },
-    /// The ids of a text file, one per line, in its order; blank lines and lines that begin with `#` are ignored.
-    IdsFile {
-        path: PathBuf,
-    },
-    /// The ids that a plan lists, in its order; `path` is the plan's, for error messages.
-    Ids {
-        path: PathBuf,
-        ids: Vec<String>,
-    },
+/// A selection of the items of a dataset: all of them, unless something is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct Subset {
+    // In the file's order, or all if there are fewer: the first, or with a seed a random sample without replacement. It depends only on
+    // the seed and the number of items, on every machine and in every version; the sample of a smaller limit is a subset of that of a
+    // larger one.
+    /// The first N items at most, or a random sample by --sample-seed
+    #[arg(long, help_heading = "Data", value_name = "N")]
+    pub limit: Option<usize>,
+    /// Random seed of the sample that --limit takes
+    #[arg(long, help_heading = "Data", value_name = "S", requires = "limit")]
+    pub sample_seed: Option<u64>,
+    // In its order; blank lines and lines that begin with `#` are ignored.
+    /// File with the ids of the items to run, one per line
+    #[arg(long, help_heading = "Data", value_name = "FILE", conflicts_with = "limit")]
+    pub ids: Option<PathBuf>,
+    /// The ids that a plan or a recipe lists, in its order, and where they stand, for error messages.
+    #[arg(skip)]
+    pub listed: Option<(PathBuf, Vec<String>)>,
 }
 
 impl Subset {
-    /// The file that lists the ids, if there is one.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Subset::IdsFile { path } | Subset::Ids { path, .. } => Some(path),
-            Subset::All | Subset::Limit { .. } => None,
-        }
-    }
-
-    /// How many items it selects of a file that was not read; `None` where only the file tells.
-    pub fn listed(&self) -> Option<usize> {
-        match self {
-            Subset::Ids { ids, .. } => Some(ids.len()),
-            _ => None,
-        }
-    }
-
     /// The selected items, in the order in which they run, without duplicates.
     ///
     /// # Errors
     /// An id that is unknown or listed twice, with its line; an ids file that cannot be read; an empty selection.
     pub fn choose(&self, items: Vec<Item>) -> Result<Vec<Item>, DataError> {
-        let chosen = match self {
-            Subset::All => items,
-            Subset::Limit { limit, seed: None } => items.into_iter().take(*limit).collect(),
-            Subset::Limit { limit, seed: Some(seed) } => {
-                let mut indices = sample(items.len(), *limit, *seed);
-                indices.sort_unstable();
-                indices.into_iter().map(|index| items[index].clone()).collect()
-            }
-            Subset::IdsFile { path } => {
-                let source = Source::read(path)?;
-                let lines = source.lines().map(|(line, text)| (source.at_line(line), text.trim()));
-                pick(&items, lines.filter(|(_, id)| !id.is_empty() && !id.starts_with('#')))?
-            }
-            Subset::Ids { path, ids } => {
-                let place = |number: usize| Place {
-                    path: path.clone(),
-                    position: Position::Record(number.to_string()),
-                };
-                pick(&items, (1..).zip(ids).map(|(number, id)| (place(number), id.as_str())))?
-            }
+        let limit = self.limit.unwrap_or(items.len());
+        let chosen = if let Some(path) = &self.ids {
+            let source = Source::read(path)?;
+            let lines = source.lines().map(|(line, text)| (source.at_line(line), text.trim()));
+            pick(&items, lines.filter(|(_, id)| !id.is_empty() && !id.starts_with('#')))?
+        } else if let Some((path, ids)) = &self.listed {
+            let place = |number: usize| Place {
+                path: path.clone(),
+                position: Position::Record(number.to_string()),
+            };
+            pick(&items, (1..).zip(ids).map(|(number, id)| (place(number), id.as_str())))?
+        } else if let Some(seed) = self.sample_seed {
+            let mut indices = sample(items.len(), limit, seed);
+            indices.sort_unstable();
+            indices.into_iter().map(|index| items[index].clone()).collect()
+        } else {
+            items.into_iter().take(limit).collect()
         };
         if chosen.is_empty() {
             return Err(DataError::NoneChosen);
@@ -119,6 +101,14 @@ mod tests {
         (0..count).map(question).map(Item::from).collect()
     }
 
+    fn first(limit: usize) -> Subset {
+        Subset { limit: Some(limit), ..Subset::default() }
+    }
+
+    fn sampled(limit: usize, seed: u64) -> Subset {
+        Subset { sample_seed: Some(seed), ..first(limit) }
+    }
+
     fn ids(subset: &Subset, count: usize) -> Vec<String> {
         subset.choose(items(count)).unwrap().into_iter().map(|item| item.id().to_owned()).collect()
     }
@@ -126,7 +116,8 @@ mod tests {
     fn choose_from_file(text: &str) -> Result<Vec<String>, DataError> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let chosen = Subset::IdsFile { path: file.path().to_owned() }.choose(items(5))?;
+        let chosen =
+            Subset { ids: Some(file.path().to_owned()), ..Subset::default() }.choose(items(5))?;
         Ok(chosen.into_iter().map(|item| item.id().to_owned()).collect())
     }
 
@@ -150,7 +141,7 @@ mod tests {
         let mut in_order = small.clone();
         in_order.sort_unstable();
         let expected: Vec<String> = in_order.iter().map(|index| format!("q{index}")).collect();
-        assert_eq!(ids(&Subset::Limit { limit: 50, seed: Some(7) }, 500), expected);
+        assert_eq!(ids(&sampled(50, 7), 500), expected);
     }
 
     #[test]
@@ -167,11 +158,11 @@ mod tests {
 
     #[test]
     fn limits_beyond_the_dataset_take_all() {
-        assert_eq!(ids(&Subset::All, 3), ["q0", "q1", "q2"]);
-        assert_eq!(ids(&Subset::Limit { limit: 2, seed: None }, 3), ["q0", "q1"]);
-        assert_eq!(ids(&Subset::Limit { limit: 9, seed: None }, 3), ["q0", "q1", "q2"]);
-        assert_eq!(ids(&Subset::Limit { limit: 9, seed: Some(1) }, 3), ["q0", "q1", "q2"]);
-        let error = Subset::Limit { limit: 0, seed: None }.choose(items(3)).unwrap_err();
+        assert_eq!(ids(&Subset::default(), 3), ["q0", "q1", "q2"]);
+        assert_eq!(ids(&first(2), 3), ["q0", "q1"]);
+        assert_eq!(ids(&first(9), 3), ["q0", "q1", "q2"]);
+        assert_eq!(ids(&sampled(9, 1), 3), ["q0", "q1", "q2"]);
+        let error = first(0).choose(items(3)).unwrap_err();
         assert_eq!(error.to_string(), "no item is chosen");
     }
 
@@ -188,7 +179,10 @@ mod tests {
         assert_eq!(problem("q1\n\nq9\n"), "3: no item has the id `q9`");
         assert_eq!(problem("q1\n# again\nq1\n"), "3: the id `q1` came before, in line 1");
         assert_eq!(choose_from_file("# none\n").unwrap_err().to_string(), "no item is chosen");
-        let planned = Subset::Ids { path: "plan.toml".into(), ids: vec!["q1".into(), "q9".into()] };
+        let planned = Subset {
+            listed: Some(("plan.toml".into(), vec!["q1".into(), "q9".into()])),
+            ..Subset::default()
+        };
         let error = planned.choose(items(5)).unwrap_err();
         assert_eq!(error.to_string(), "plan.toml: record 2: no item has the id `q9`");
         assert_eq!(error.hint().as_deref(), Some("an id of this dataset is `q0`"));

@@ -10,13 +10,13 @@ use std::sync::mpsc::channel;
 use serde_json::{Map, Value, json};
 
 use super::exemplars::Shown;
-use super::plan::{MemberChoice, MemberPlan};
+use super::plan::MemberPlan;
 use super::spec::Spec;
 use crate::data::{Choice, Item, Note, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
-use crate::panel::{CallSettings, Member, Panel, PanelError};
+use crate::panel::{CallSettings, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
 use crate::systems::{System, SystemConfig, Task};
@@ -60,6 +60,7 @@ pub struct Seated {
 /// An agent and its model.
 pub struct AgentModel {
     pub plan: MemberPlan,
+    sampling: SamplingChoice,
     pub backbone: Arc<Backbone>,
 }
 
@@ -111,9 +112,8 @@ impl Spec {
             let lets_think = backbone.description.chat.lets_think();
             self.config.decoding.check_local(&slot.agent, lets_think)?;
             let sampling = self.sampling_of(&slot);
-            let asked = MemberChoice { thinking, sampling };
-            let plan = MemberPlan::local(&slot.agent, &backbone.description, asked);
-            Ok(AgentModel { plan, backbone })
+            let plan = MemberPlan::local(&slot.agent, &backbone.description, thinking, sampling);
+            Ok(AgentModel { plan, sampling, backbone })
         });
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
@@ -150,7 +150,7 @@ impl Seated {
         let member = |seat: &AgentModel| Member {
             agent: seat.plan.agent.clone(),
             source: seat.backbone.clone(),
-            sampling: seat.plan.sampling(),
+            sampling: seat.sampling,
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),

@@ -35,10 +35,6 @@ pub struct Contents {
 impl Contents {
     /// Reads a directory and checks the texts and the chains; errors name the file and the first bad line.
     pub fn read(path: &Path) -> Result<Contents, RunError> {
-        Contents::read_open(path).map_err(RunError::of_reading)
-    }
-
-    fn read_open(path: &Path) -> Result<Contents, RunError> {
         let plan_path = Plan::find(path)?;
         let plan = outside::file(&plan_path)?;
         let plan_sha256 = digest::sha256(&plan);

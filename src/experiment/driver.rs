@@ -59,14 +59,12 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// What runs share, one after another: loaded models, reusable calls, the stop flag and the observer.
+/// What runs share, one after another: loaded models, the stop flag and the observer.
 pub struct Driver {
     /// The loaded models.
     pub models: Vec<SharedResponder>,
     /// Set from outside to stop.
     pub stop: Arc<AtomicBool>,
-    /// Calls of other runs that are reused, by the hash of their requests.
-    pub shared: Arc<HashMap<String, CallLine>>,
     pub observer: Arc<dyn Observer>,
 }
 
@@ -96,7 +94,7 @@ pub fn carry_out(
     stop: Arc<AtomicBool>,
 ) -> Result<Executed, Failure> {
     let directory = Directory::create(out, &run.plan, &run.texts)?;
-    Driver::new(models.start()?, observer, stop).execute(run, directory, out)
+    Driver::new(models.start()?.models, observer, stop).execute(run, directory, out)
 }
 
 impl Driver {
@@ -105,7 +103,7 @@ impl Driver {
         observer: Arc<dyn Observer>,
         stop: Arc<AtomicBool>,
     ) -> Driver {
-        Driver { models, stop, shared: Arc::default(), observer }
+        Driver { models, stop, observer }
     }
 
     /// Works on every item that is not finished, and reads the whole run back.
@@ -140,7 +138,6 @@ impl Driver {
             finished: finished.calls,
             searches: finished.searches,
             keeps_passages: run.plan.corpus.as_ref().is_none_or(|corpus| !corpus.no_passages),
-            shared: self.shared.clone(),
             observer: self.observer.clone(),
         };
         let started = run.start(&self.models, Box::new(recorder), self.stop.clone())?;
@@ -155,7 +152,7 @@ impl Driver {
         let items = started.items.iter();
         let jobs = items.flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
         let jobs = jobs.filter(|(item, run)| is_open(item.id(), *run)).collect();
-        let ended = run_all(jobs, plan.engine.max_in_flight, &self.stop, |(item, run)| {
+        let ended = run_all(jobs, plan.host.engine.max_in_flight, &self.stop, |(item, run)| {
             log.item(started.answer(item, run)?)?;
             done.fetch_add(1, Ordering::Relaxed);
             self.observer.item();
@@ -227,15 +224,13 @@ pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Resu
     ))
 }
 
-/// The recorder of a run: its log, what an earlier attempt logged, and the calls of other runs.
+/// The recorder of a run: its log, and what an earlier attempt logged.
 struct LogRecorder {
     pub log: Log,
     pub finished: HashMap<CallKey, CallLine>,
     pub searches: HashMap<SearchKey, SearchLine>,
     /// Whether the log keeps the texts of passages, or their sums alone.
     pub keeps_passages: bool,
-    /// By their requests.
-    pub shared: Arc<HashMap<String, CallLine>>,
     /// Told of every call once it is logged.
     pub observer: Arc<dyn Observer>,
 }
@@ -243,10 +238,6 @@ struct LogRecorder {
 impl Recorder for LogRecorder {
     fn find(&self, key: &CallKey) -> Option<&CallLine> {
         self.finished.get(key)
-    }
-
-    fn find_equal(&self, request: &str) -> Option<&CallLine> {
-        self.shared.get(request)
     }
 
     fn find_search(&self, key: &SearchKey) -> Option<&SearchLine> {

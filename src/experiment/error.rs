@@ -35,6 +35,9 @@ faults! {
         Unreadable { path: PathBuf, reason: String } => Artefact, RESTORE;
         #[error("the plan cannot be written as TOML: {reason}")]
         UnwritablePlan { reason: String } => Usage;
+        #[error("an earlier version of wardround wrote the plan, and says otherwise what was asked for")]
+        OlderPlan => Usage,
+            "repeat the run with that version, or run it anew; `verify`, `report` and `compare` read it as ever";
         #[error("{}: inputs changed since the plan was written: {}", path.display(), differences.join("; "))]
         PlanDiffers { path: PathBuf, differences: Vec<String> } => Artefact,
             "use the files and settings it began with, or choose another `--out`";
@@ -79,9 +82,7 @@ faults! {
         #[error("the log of this run is closed")]
         LogClosed => Machine;
         #[error("{0}")]
-        Closed(error: Arc<io::Error>) => Usage, "who runs this may not read that: change its permissions, or run this as its owner";
-        #[error("{0}")]
-        Io(error: Arc<io::Error>) => error.blame(), of_the_log(error);
+        Io(error: Arc<io::Error>) => error.blame(), of_files(error);
     }
 }
 
@@ -125,28 +126,19 @@ pub enum Defect {
 }
 
 impl RunError {
-    /// The same, where a run was only to be read.
-    pub(super) fn of_reading(self) -> RunError {
-        match self {
-            RunError::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
-                RunError::Closed(error)
-            }
-            other => other,
-        }
-    }
-
     pub(crate) fn unloggable(what: impl ToString, reason: impl ToString) -> RunError {
         RunError::Unloggable { what: what.to_string(), reason: reason.to_string() }
     }
 }
 
-/// What to do where the log cannot be written.
-fn of_the_log(error: &io::Error) -> Option<String> {
+/// What to do where a file of a run cannot be read or written.
+fn of_files(error: &io::Error) -> Option<String> {
     let hint = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
             "every finished call is kept: free some space, then go on with `wardround resume DIR`"
         }
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory => {
+        ErrorKind::PermissionDenied => "change its permissions, or run this as its owner",
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory => {
             "choose an `--out` that you may write to"
         }
         _ => return None,

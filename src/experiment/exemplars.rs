@@ -8,10 +8,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::library::Shared;
-use super::run::absolute;
 use super::spec::{Spec, formats};
 use crate::corpus::open_encoder;
-use crate::data::{self, DataError, Dataset, Format, ItemKind};
+use crate::data::{self, Dataset, Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::outside;
@@ -20,9 +19,7 @@ use crate::systems::exemplars::vectors::Vectors;
 
 /// What a plan keeps of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ExemplarPlan {
-    pub path: String,
     pub format: String,
     pub sha256: String,
     /// Those with gold, which may be shown.
@@ -44,15 +41,8 @@ impl ExemplarPlan {
 pub struct FilePlan {
     /// `REASONS` or `ENCODER`; in plans of earlier versions others, too.
     pub what: String,
-    pub path: String,
     /// Of an encoder over what its numbers depend on.
     pub sha256: String,
-}
-
-impl FilePlan {
-    pub(super) fn is_known(&self) -> bool {
-        [REASONS, ENCODER].contains(&self.what.as_str())
-    }
 }
 
 const REASONS: &str = "reasons";
@@ -85,11 +75,12 @@ impl Spec {
         tested: Option<&Dataset>,
     ) -> Result<Shown, Failure> {
         self.refuse_other_exemplars()?;
-        let Some(spec) = &self.exemplars else { return Ok(Shown::default()) };
+        let spec = &self.exemplars;
+        let Some(notes) = &spec.notes else { return Ok(Shown::default()) };
         let shown = match shared.shown.iter().find(|(known, _)| known == spec) {
             Some((_, shown)) => shown.clone(),
             None => {
-                let (exemplars, plan) = spec.read()?;
+                let (exemplars, plan) = spec.read(notes)?;
                 let shown = Shown { exemplars: Arc::new(exemplars), plan: Some(plan) };
                 shared.shown.push((spec.clone(), shown.clone()));
                 shown
@@ -99,7 +90,7 @@ impl Spec {
         match shown.plan.as_ref().is_some_and(is_tested) {
             false => Ok(shown),
             true => Err(Failure::usage(
-                format!("{} is the file under test: its gold would be shown", spec.notes.display()),
+                format!("{} is the file under test: its gold would be shown", notes.display()),
                 "take the training or the validation set for --exemplars",
             )),
         }
@@ -108,7 +99,7 @@ impl Spec {
     /// Refuses exemplars where none are shown, and none where some are.
     fn refuse_other_exemplars(&self) -> Result<(), Failure> {
         let name = self.config.entry.name;
-        match (&self.exemplars, self.config.entry.exemplars) {
+        match (&self.exemplars.notes, self.config.entry.exemplars) {
             (Some(_), true) | (None, false) => Ok(()),
             (None, true) => Err(Failure::usage(
                 format!("{name} shows exemplars, and no file of them was given"),
@@ -122,20 +113,21 @@ impl Spec {
 }
 
 impl ExemplarSpec {
-    fn read(&self) -> Result<(Exemplars, ExemplarPlan), Failure> {
-        if self.format.kind() != ItemKind::Notes {
+    fn read(&self, notes: &Path) -> Result<(Exemplars, ExemplarPlan), Failure> {
+        let format = self.format.unwrap_or(Format::Medec);
+        if format.kind() != ItemKind::Notes {
             return Err(Failure::usage(
-                format!("exemplars are notes, and {} holds questions", self.format),
+                format!("exemplars are notes, and {format} holds questions"),
                 &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
-        let dataset = data::load(&self.notes, self.format).map_err(|error| {
+        let dataset = data::load(notes, format).map_err(|error| {
             error.of_needed_rows(
                 "fix the row; if all rows look like it, another --exemplars-format may be right",
             )
         })?;
         let mut files = Vec::new();
-        let reasons = match &self.files.reasons {
+        let reasons = match &self.reasons {
             None => BTreeMap::new(),
             Some(path) => {
                 let bytes = outside::file(path)?;
@@ -145,32 +137,31 @@ impl ExemplarSpec {
                         "`wardround data reasons` writes one",
                     )
                 })?;
-                files.push(file(REASONS, path, sha256(&bytes))?);
+                files.push(FilePlan { what: REASONS.to_owned(), sha256: sha256(&bytes) });
                 read.reasons
             }
         };
-        let vectors = match &self.files.encoder {
+        let vectors = match &self.encoder {
             None => None,
             Some(folder) => {
                 let encoder = open_encoder(folder)?;
                 let identity = toml::to_string(encoder.identity()).map_err(|error| {
                     Failure::usage(format!("{}: {error}", folder.display()), "take another encoder")
                 })?;
-                files.push(file(ENCODER, folder, sha256(identity))?);
+                files.push(FilePlan { what: ENCODER.to_owned(), sha256: sha256(identity) });
                 Some(Vectors::new(Box::new(move |texts| Ok(encoder.embed(texts)?))))
             }
         };
-        let notes = dataset.items.iter().filter_map(|item| item.note().cloned());
-        let exemplars = Exemplars::new(notes, &reasons, vectors);
+        let gold = dataset.items.iter().filter_map(|item| item.note().cloned());
+        let exemplars = Exemplars::new(gold, &reasons, vectors);
         if exemplars.notes.is_empty() {
             return Err(Failure::usage(
-                format!("{} has no note with gold", self.notes.display()),
+                format!("{} has no note with gold", notes.display()),
                 "exemplars are shown with their gold",
             ));
         }
         let plan = ExemplarPlan {
-            path: absolute(&self.notes)?,
-            format: self.format.name().to_owned(),
+            format: format.name().to_owned(),
             sha256: dataset.sha256,
             notes: exemplars.notes.len(),
             files,
@@ -179,40 +170,24 @@ impl ExemplarSpec {
     }
 }
 
-impl TryFrom<&ExemplarPlan> for ExemplarSpec {
-    /// A format that this version does not know.
-    type Error = DataError;
-
-    fn try_from(plan: &ExemplarPlan) -> Result<ExemplarSpec, DataError> {
-        let named = |what: &str| {
-            let mut files = plan.files.iter();
-            files.find(|file| file.what == what).map(|file| file.path.clone().into())
-        };
-        Ok(ExemplarSpec {
-            notes: plan.path.clone().into(),
-            format: plan.format.parse()?,
-            files: ExemplarFiles { reasons: named(REASONS), encoder: named(ENCODER) },
-        })
-    }
-}
-
-fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
-    Ok(FilePlan { what: what.to_owned(), path: absolute(path)?, sha256 })
-}
-
-/// What a system of exemplars is given. Earlier versions wrote more; what is of those is left aside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExemplarSpec {
-    pub notes: PathBuf,
-    pub format: Format,
-    #[serde(flatten)]
-    pub files: ExemplarFiles,
-}
-
-/// What is given beside the notes.
+/// What a system of exemplars is given; without `notes` nothing. Earlier versions wrote more; what is of those is left aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ExemplarFiles {
+pub struct ExemplarSpec {
+    /// Notes with gold to show (few-shot); never the file under test
+    #[arg(id = "exemplars", long = "exemplars", help_heading = "Exemplars", value_name = "FILE")]
+    pub notes: Option<PathBuf>,
+    /// Format of the file of exemplars, as --format [default: medec]
+    #[arg(
+        id = "exemplars_format",
+        long = "exemplars-format",
+        help_heading = "Exemplars",
+        value_enum,
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        requires = "exemplars"
+    )]
+    pub format: Option<Format>,
     /// Why exemplars are right or wrong, as `data reasons` wrote it
     #[arg(
         id = "exemplar_reasons",
@@ -233,17 +208,32 @@ pub struct ExemplarFiles {
     pub encoder: Option<PathBuf>,
 }
 
-impl ExemplarFiles {
+impl ExemplarSpec {
+    /// The same with whole paths and a format, and the recipe's notes where no others are given.
+    ///
+    /// # Errors
+    /// Files beside no exemplars.
+    pub fn whole(mut self, default: Option<(PathBuf, Format)>) -> Result<ExemplarSpec, Failure> {
+        if self.notes.is_none() {
+            (self.notes, self.format) = default.unzip();
+        }
+        if self.notes.is_none() && self != ExemplarSpec::default() {
+            let message = "files for exemplars were given without exemplars";
+            return Err(Failure::usage(message, "give --exemplars FILE"));
+        }
+        for path in [&mut self.notes, &mut self.reasons, &mut self.encoder].into_iter().flatten() {
+            *path = std::path::absolute(&*path)?;
+        }
+        self.format = self.notes.as_ref().map(|_| self.format.unwrap_or(Format::Medec));
+        Ok(self)
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.notes.is_none()
+    }
+
     /// Every file and folder given.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.reasons.iter().chain(&self.encoder)
-    }
-
-    /// The same, to be changed.
-    pub fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        self.reasons.iter_mut().chain(&mut self.encoder)
+        self.notes.iter().chain(&self.reasons).chain(&self.encoder)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,15 +10,17 @@ use super::contents::Contents;
 use super::directory::Directory;
 use super::error::RunError;
 use super::log::Log;
-use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, Found, Host, HostPlan, MemberPlan, Plan};
 use super::results::Results;
+use super::spec::Spec;
 use super::texts;
-use crate::data::{Choice, Item, Question};
+use crate::data::{Choice, Format, Item, Question};
 use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, Message, Parse, Passage, Reply, RetrievedChunk, RoundLine,
     SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
 };
+use crate::systems::SystemConfig;
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
 
@@ -26,7 +28,6 @@ pub fn plan() -> Plan {
     let member = |agent: &str| MemberPlan {
         agent: agent.to_owned(),
         backbone: "tiny".to_owned(),
-        path: "models/tiny".to_owned(),
         repository: None,
         revision: None,
         weights_sha256: "00".repeat(32),
@@ -48,11 +49,8 @@ pub fn plan() -> Plan {
         eos_ids: vec![1, 2],
         context: 2048,
     };
-    Plan {
-        schema: SCHEMA,
+    let found = Found {
         version: "0.1.0".to_owned(),
-        repeats_version: None,
-        created_at: "2026-03-01T09:30:00Z".to_owned(),
         system: "medmad".to_owned(),
         synthetic: true,
         seed: 42,
@@ -65,7 +63,6 @@ pub fn plan() -> Plan {
         dataset: DatasetPlan {
             name: "medqa".to_owned(),
             format: "medqa".to_owned(),
-            path: "questions.jsonl".to_owned(),
             sha256: "33".repeat(32),
             items_sha256: texts::sha256(&texts(&ITEMS)).unwrap(),
             items: ITEMS.map(str::to_owned).to_vec(),
@@ -73,15 +70,20 @@ pub fn plan() -> Plan {
         panel: vec![member("sym"), member("ddx")],
         corpus: None,
         exemplars: None,
+        device_kind: "x86_64+avx2".to_owned(),
+    };
+    let host = Host {
+        created_at: "2026-03-01T09:30:00Z".to_owned(),
+        repeats_version: None,
         engine: EnginePlan {
             device: "cpu".to_owned(),
-            device_kind: "x86_64+avx2".to_owned(),
             threads: 2,
             max_batch: 16,
             draft: 0,
             max_in_flight: 8,
+            ..EnginePlan::default()
         },
-        host: HostPlan {
+        machine: HostPlan {
             name: "ward".to_owned(),
             system: "linux".to_owned(),
             cpu: "x86_64".to_owned(),
@@ -89,19 +91,23 @@ pub fn plan() -> Plan {
             memory_bytes: 1 << 33,
             sandbox: None,
         },
-    }
+    };
+    let config = SystemConfig::named("medmad").unwrap();
+    let asked = Spec::new(config, "questions.jsonl", Format::Medqa).unwrap();
+    Plan { schema: SCHEMA, found, asked: Some(Box::new(asked)), host }
 }
 
 /// As [`plan`], of a system that searches.
 pub fn searching_plan() -> Plan {
     let corpus = CorpusPlan {
         ids: vec!["77".repeat(32)],
-        paths: vec!["/corpora/ward".to_owned()],
         contents: vec![SourceCounts { label: "ward".to_owned(), documents: 3, chunks: 5 }],
         passage: "{title}: {text}".to_owned(),
         ..CorpusPlan::default()
     };
-    Plan { corpus: Some(corpus), ..plan() }
+    let mut plan = plan();
+    plan.corpus = Some(corpus);
+    plan
 }
 
 pub fn search(item: &str, run: u32, step: u32) -> SearchLine {

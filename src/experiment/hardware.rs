@@ -1,13 +1,13 @@
 //! What a run computes on, as flags say it. Of it only the number formats, `fast` and the context change an answer.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
+use serde::{Deserialize, Serialize};
 
-use crate::calls::{CallsError, Store};
+use crate::calls::Store;
 use crate::diagnosis::Failure;
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, OpsError, Quantisation};
@@ -56,7 +56,8 @@ pub struct Compute {
 }
 
 /// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype, --fast and --context change the output.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+#[serde(try_from = "Machine", into = "Machine")]
 pub struct Hardware {
     #[command(flatten)]
     pub compute: Compute,
@@ -169,9 +170,9 @@ impl Compute {
 impl CallsFlags {
     /// # Errors
     /// A directory that is no store.
-    pub fn open(&self) -> Result<Option<Arc<Store>>, CallsError> {
-        let open = |directory: &PathBuf| Store::open(directory, self.remote).map(Arc::new);
-        self.directory.as_ref().map(open).transpose()
+    pub fn open(&self) -> Result<Store, Failure> {
+        let open = |directory: &PathBuf| Store::open(directory, self.remote);
+        self.directory.as_ref().map_or_else(|| Ok(Store::default()), open)
     }
 
     /// Refuses a store where every call must be computed.
@@ -206,5 +207,95 @@ impl RemoteFlags {
             attempts: self.remote_attempts.unwrap_or(default.attempts),
             ..default
         }
+    }
+}
+
+/// `--context`, `--dtype`, `--quant`, `--kv-dtype` and `--fast`, where they were given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Machine {
+    context: Option<usize>,
+    dtype: Option<String>,
+    quant: Quantisation,
+    kv_dtype: Option<String>,
+    fast: bool,
+}
+
+impl Machine {
+    pub fn of(hardware: &Hardware) -> Machine {
+        let exactly = |wanted| match wanted {
+            WantedType::Auto => None,
+            WantedType::Exactly(stored) => Some(stored.to_string()),
+        };
+        let Hardware { compute, context, .. } = hardware;
+        Machine {
+            context: *context,
+            dtype: exactly(compute.dtype),
+            quant: compute.quant,
+            kv_dtype: exactly(compute.kv_dtype),
+            fast: compute.fast,
+        }
+    }
+
+    pub fn is_default(&self) -> bool {
+        *self == Machine::default()
+    }
+
+    /// `hardware` as it was; what a flag says of it wins.
+    ///
+    /// # Errors
+    /// What is no number format.
+    pub fn under(&self, mut hardware: Hardware) -> Result<Hardware, Failure> {
+        let compute = &mut hardware.compute;
+        for (wanted, own) in
+            [(&mut compute.dtype, &self.dtype), (&mut compute.kv_dtype, &self.kv_dtype)]
+        {
+            if let (WantedType::Auto, Some(own)) = (*wanted, own) {
+                *wanted = own.parse().map_err(Failure::from)?;
+            }
+        }
+        if compute.quant.is_none() {
+            compute.quant = self.quant;
+        }
+        compute.fast |= self.fast;
+        hardware.context = hardware.context.or(self.context);
+        Ok(hardware)
+    }
+}
+
+impl From<Hardware> for Machine {
+    fn from(hardware: Hardware) -> Machine {
+        Machine::of(&hardware)
+    }
+}
+
+impl TryFrom<Machine> for Hardware {
+    type Error = Failure;
+
+    fn try_from(machine: Machine) -> Result<Hardware, Failure> {
+        machine.under(Hardware::default())
+    }
+}
+
+#[cfg(test)]
+mod machine_tests {
+    use super::*;
+    use crate::ops::StoredType;
+
+    #[test]
+    fn a_recipe_goes_on_with_the_flags_that_it_was_begun_with() {
+        let mut begun = Hardware { context: Some(4096), ..Hardware::default() };
+        begun.compute.dtype = WantedType::Exactly(StoredType::Bf16);
+        begun.compute.quant = Quantisation::Q8_0;
+        begun.compute.fast = true;
+        let machine = Machine::of(&begun);
+        let text = toml::to_string(&machine).unwrap();
+        assert_eq!(text, "context = 4096\ndtype = \"bf16\"\nquant = \"q8_0\"\nfast = true\n");
+        let read: Machine = toml::from_str(&text).unwrap();
+        assert_eq!(read, machine);
+        assert_eq!(Machine::of(&read.under(Hardware::default()).unwrap()), machine);
+        let flag = Hardware { context: Some(8192), ..Hardware::default() };
+        assert_eq!(read.under(flag).unwrap().context, Some(8192));
+        assert!(Machine::of(&Hardware::default()).is_default());
     }
 }

@@ -1,6 +1,6 @@
 //! What a run searches: opened before anything is loaded, once for all runs that search the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use itertools::Itertools;
@@ -9,13 +9,13 @@ use super::exemplars::{ExemplarSpec, Shown};
 use super::hardware::Hardware;
 use super::models::Models;
 use super::plan::CorpusPlan;
-use super::run::{Run, absolute};
+use super::run::Run;
 use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::ops::Device;
 use crate::panel::memory::AuxiliaryModel;
-use crate::retrieval::{self, CorpusSpec, Gone, Retrieve, Retriever, RetrieverOptions, Searched};
+use crate::retrieval::{self, CorpusSpec, Retrieve, Retriever, RetrieverOptions, Searched};
 use crate::systems::SystemConfig;
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
@@ -34,37 +34,19 @@ pub struct Shared {
 }
 
 impl CorpusSpec {
-    /// The plan's entry.
-    pub(super) fn plan(&self, library: &Retriever, passage: String) -> Result<CorpusPlan, Failure> {
+    /// What is found where it is searched.
+    pub(super) fn plan(&self, library: &Retriever, passage: String) -> CorpusPlan {
         let Searched { corpus, sources, contents, reranker, document_tokens, .. } =
             library.searched();
-        Ok(CorpusPlan {
+        CorpusPlan {
             ids: corpus.clone(),
-            paths: self.directories.iter().map(|path| absolute(path)).try_collect()?,
             sources: sources.clone(),
             contents: contents.clone(),
             document_tokens: *document_tokens,
             reranker: reranker.clone(),
-            reranker_path: self.reranker.as_deref().map(absolute).transpose()?,
             reranker_tokens: self.reranker_tokens.filter(|_| reranker.is_some()),
-            device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
-            gone: Gone::default(),
-        })
-    }
-}
-
-impl From<&CorpusPlan> for CorpusSpec {
-    fn from(plan: &CorpusPlan) -> CorpusSpec {
-        CorpusSpec {
-            directories: plan.paths.iter().map(PathBuf::from).collect(),
-            sources: plan.sources.clone(),
-            reranker: plan.reranker_path.as_ref().map(PathBuf::from),
-            reranker_tokens: plan.reranker_tokens,
-            device: plan.device.clone(),
-            no_passages: plan.no_passages,
-            gone: plan.gone.clone(),
         }
     }
 }
@@ -136,12 +118,6 @@ impl Spec {
                 return Err(Failure::usage(format!("{name} searches no corpus"), &hint));
             }
         };
-        if spec.gone != Gone::default() {
-            return Err(Failure::usage(
-                "the run's plan has `hybrid`, `dedup`, `newer_than` or `reranker_quant`: this version of wardround does not search so",
-                "run it anew without, or repeat it with the version that made it",
-            ));
-        }
         if let Some(missing) = spec.directories.iter().find(|path| !Path::is_dir(path)) {
             let message = format!("{} is no directory", missing.display());
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));

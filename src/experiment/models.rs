@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use itertools::Itertools;
 
 use super::hardware::{CallsFlags, Hardware};
-use super::plan::{MemberChoice, MemberPlan};
+use super::plan::MemberPlan;
 use crate::calls::Store;
 use crate::console;
 use crate::diagnosis::Failure;
@@ -16,7 +16,7 @@ use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{AuxiliaryModel, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteModel, RemoteOptions};
-use crate::panel::{Endpoint, SharedResponder};
+use crate::panel::{Endpoint, SamplingChoice, SharedResponder};
 
 /// Models whose weights are not loaded yet, with the memory that each will take, and endpoints that were not contacted yet.
 pub struct Models {
@@ -32,6 +32,12 @@ pub struct Models {
     /// Which of the models that [`Models::start`] gives a name means.
     indices: HashMap<String, usize>,
     calls: CallsFlags,
+}
+
+/// Loaded models, and the store of their calls.
+pub struct Loaded {
+    pub models: Vec<SharedResponder>,
+    pub calls: Arc<Store>,
 }
 
 impl Models {
@@ -104,13 +110,24 @@ impl Models {
     }
 
     /// The plan's entry for `agent` on the model of this index.
-    pub fn plan(&self, index: usize, agent: &str, asked: MemberChoice) -> MemberPlan {
+    pub fn plan(
+        &self,
+        index: usize,
+        agent: &str,
+        thinking: Option<bool>,
+        sampling: SamplingChoice,
+    ) -> MemberPlan {
         match self.descriptions.get(index) {
-            Some(description) => MemberPlan::local(agent, description, asked),
-            None => {
-                let endpoint = &self.endpoints[index - self.descriptions.len()];
-                MemberPlan::remote(agent, &endpoint.address().to_string(), asked)
-            }
+            Some(description) => MemberPlan::local(agent, description, thinking, sampling),
+            None => MemberPlan::remote(agent, &self.place(index), thinking, sampling),
+        }
+    }
+
+    /// The directory or the address of the model of this index.
+    pub fn place(&self, index: usize) -> String {
+        match self.descriptions.get(index) {
+            Some(description) => description.checkpoint.directory.display().to_string(),
+            None => self.endpoints[index - self.descriptions.len()].address().to_string(),
         }
     }
 
@@ -129,7 +146,7 @@ impl Models {
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
-    pub fn start(self) -> Result<Vec<SharedResponder>, Failure> {
+    pub fn start(self) -> Result<Loaded, Failure> {
         for endpoint in &self.endpoints {
             let is_listed = endpoint.look_up(&AtomicBool::new(false))?;
             if is_listed == Some(false) {
@@ -137,14 +154,13 @@ impl Models {
                 console::note(format!("note: {address} does not list the model"));
             }
         }
-        let calls = self.calls.open()?;
-        let kept = calls.clone().filter(|calls| calls.keeps_remote());
+        let calls = Arc::new(self.calls.open()?);
         let endpoints = self.endpoints.iter().cloned();
         let endpoints: Vec<SharedResponder> = endpoints
-            .map(|model| Arc::new(Endpoint { model, calls: kept.clone() }) as SharedResponder)
+            .map(|model| Arc::new(Endpoint { model, calls: calls.clone() }) as SharedResponder)
             .collect();
-        let local = self.load(calls)?.into_iter().map(|backbone| backbone as SharedResponder);
-        Ok(local.chain(endpoints).collect())
+        let local = self.load(&calls)?.into_iter().map(|backbone| backbone as SharedResponder);
+        Ok(Loaded { models: local.chain(endpoints).collect(), calls })
     }
 
     /// Loads the weights and starts one engine per description; endpoints are left out.
@@ -152,11 +168,11 @@ impl Models {
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start.
     pub fn start_backbones(self) -> Result<Vec<Arc<Backbone>>, Failure> {
-        let calls = self.calls.open()?;
-        self.load(calls)
+        let calls = Arc::new(self.calls.open()?);
+        self.load(&calls)
     }
 
-    fn load(self, calls: Option<Arc<Store>>) -> Result<Vec<Arc<Backbone>>, Failure> {
+    fn load(self, calls: &Arc<Store>) -> Result<Vec<Arc<Backbone>>, Failure> {
         let described = self.descriptions.into_iter().zip(self.memory);
         let started =
             described.zip(self.devices.iter().cycle()).map(|((description, memory), device)| {

@@ -1,25 +1,27 @@
-//! `plan.toml`: everything a run resolved before its first call, enough to run it again.
+//! `plan.toml`: what was asked for, what was found before the first call, and the machine: enough to run it again.
 
-pub mod gone;
-mod parts;
-
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 
-pub use self::parts::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan};
 use super::compare::{self, FieldDifference};
 use super::error::RunError;
 use super::exemplars::ExemplarPlan;
+use super::hardware::{Hardware, Machine};
+use super::spec::{MOST_RUNS, Spec};
 use super::whole_file;
+use crate::data::subset::Subset;
+use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::engine::Sampling;
+use crate::hub::HubOptions;
 use crate::ops::FAST;
 use crate::outside;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::record::SCHEMA;
+use crate::record::{SCHEMA, SourceCounts};
 use crate::systems::Which;
 use crate::systems::file::SystemText;
 use crate::systems::table::SystemEntry;
@@ -27,19 +29,26 @@ use crate::systems::table::SystemEntry;
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
 
-/// The plan. Two runs of one plan on one device kind by one binary give the same bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// [`SCHEMA`], of this file and every other of the run directory.
     pub schema: u32,
+    #[serde(flatten)]
+    pub found: Found,
+    /// The spec that gives the run again, every seat and path in it named. `None` in a plan of an earlier version: its run is read, and not
+    /// repeated.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Spec>>,
+    #[serde(flatten)]
+    pub host: Host,
+}
+
+/// All that the answers depend on, resolved. Two runs of equal ones by one binary give the same bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
     /// The version of wardround that wrote the plan.
     pub version: String,
-    /// The version whose plan this run repeats, where it is another; not compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeats_version: Option<String>,
-    /// When, in UTC (RFC 3339); not compared.
-    pub created_at: String,
     pub system: String,
     /// Whether the members answer noise: every weight is synthetic.
     pub synthetic: bool,
@@ -64,19 +73,126 @@ pub struct Plan {
     /// What the system shows as exemplars; absent where it shows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exemplars: Option<ExemplarPlan>,
+    /// The GPU's compute capability or the CPU's instruction set: equal kinds give equal bytes.
+    #[serde(default)]
+    pub device_kind: String,
+}
+
+/// When, where and how fast it ran, which changes no byte of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// In UTC (RFC 3339).
+    pub created_at: String,
+    /// The version whose plan this run repeats, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats_version: Option<String>,
     pub engine: EnginePlan,
-    pub host: HostPlan,
+    #[serde(rename = "host")]
+    pub machine: HostPlan,
+}
+
+/// The questions of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DatasetPlan {
+    pub name: String,
+    pub format: String,
+    pub sha256: String,
+    /// Over the run's dataset.jsonl.
+    pub items_sha256: String,
+    /// The ids that run, in order.
+    pub items: Vec<String>,
+}
+
+/// What a run searches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CorpusPlan {
+    /// The id of each corpus, which covers its texts, vectors and encoder.
+    pub ids: Vec<String>,
+    /// The labels of the sources that are searched; empty: all.
+    pub sources: Vec<String>,
+    /// What there is of each source that is searched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "source")]
+    pub contents: Vec<SourceCounts>,
+    /// Where the encoder cuts texts; absent where the corpus does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_tokens: Option<usize>,
+    /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<String>,
+    /// Where the reranker cuts pairs; absent: where its card says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker_tokens: Option<usize>,
+    /// By which prompts quote a passage: what the calls' messages refer to is put back by it.
+    pub passage: String,
+    /// Whether the run keeps the sums of passages alone, not their texts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_passages: bool,
+}
+
+/// What the engines were told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EnginePlan {
+    pub device: String,
+    /// Where plans of earlier versions have it.
+    #[serde(default, skip_serializing)]
+    pub(super) device_kind: String,
+    pub threads: usize,
+    pub max_batch: usize,
+    /// Tokens that a sequence may draft a step.
+    #[serde(default)]
+    pub draft: usize,
+    pub max_in_flight: usize,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostPlan {
+    pub name: String,
+    pub system: String,
+    pub cpu: String,
+    pub cores: usize,
+    pub memory_bytes: u64,
+    /// What held of the sandbox, in words; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+}
+
+/// What was found is what a plan says to all who read it.
+impl Deref for Plan {
+    type Target = Found;
+
+    fn deref(&self) -> &Found {
+        &self.found
+    }
+}
+
+impl DerefMut for Plan {
+    fn deref_mut(&mut self) -> &mut Found {
+        &mut self.found
+    }
+}
+
+/// A spec as this version writes it; what another one wrote is left aside.
+fn known<'de, D: Deserializer<'de>>(asked: D) -> Result<Option<Box<Spec>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Asked {
+        Known(Box<Spec>),
+        Other(IgnoredAny),
+    }
+    match Asked::deserialize(asked)? {
+        Asked::Known(spec) => Ok(Some(spec)),
+        Asked::Other(_) => Ok(None),
+    }
 }
 
 /// One member of the panel: a role on a backbone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct MemberPlan {
     /// The role's short name: `sym`, `ddx`, `guide`.
     pub agent: String,
     /// What the panel calls the backbone: a card's name, a hub id, or a directory's name.
     pub backbone: String,
-    pub path: String,
     /// The hub's repository and the commit it was resolved to, where the model came from the hub or its cache.
     pub repository: Option<String>,
     pub revision: Option<String>,
@@ -110,26 +226,22 @@ pub struct MemberPlan {
     pub context: usize,
 }
 
-/// How a member is asked.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MemberChoice {
-    pub thinking: Option<bool>,
-    pub sampling: SamplingChoice,
-}
-
 /// The family of a member that is no model here but an endpoint elsewhere.
 pub const REMOTE: &str = "remote";
 
 impl MemberPlan {
     /// The entry for `agent` on a checkpoint.
-    pub fn local(agent: &str, model: &Description, asked: MemberChoice) -> MemberPlan {
-        let MemberChoice { thinking, sampling } = asked;
+    pub fn local(
+        agent: &str,
+        model: &Description,
+        thinking: Option<bool>,
+        sampling: SamplingChoice,
+    ) -> MemberPlan {
         let Sampling { temperature, top_k, top_p, min_p, repetition_penalty, .. } =
             sampling.over(model.generation.sampling);
         MemberPlan {
             agent: agent.to_owned(),
             backbone: model.checkpoint.name.clone(),
-            path: model.checkpoint.directory.display().to_string(),
             repository: model.checkpoint.repository.clone(),
             revision: model.checkpoint.revision.clone(),
             weights_sha256: model.weights_sha256.clone(),
@@ -154,13 +266,16 @@ impl MemberPlan {
     }
 
     /// The entry for `agent` at an endpoint, of which nothing is known but its address.
-    pub fn remote(agent: &str, address: &str, asked: MemberChoice) -> MemberPlan {
-        let MemberChoice { thinking, sampling } = asked;
+    pub fn remote(
+        agent: &str,
+        address: &str,
+        thinking: Option<bool>,
+        sampling: SamplingChoice,
+    ) -> MemberPlan {
         let unknown = || "unknown".to_owned();
         MemberPlan {
             agent: agent.to_owned(),
             backbone: address.to_owned(),
-            path: address.to_owned(),
             weights_sha256: unknown(),
             config_sha256: unknown(),
             tokenizer_sha256: unknown(),
@@ -178,25 +293,6 @@ impl MemberPlan {
             max_tokens: sampling.max_tokens,
             ..MemberPlan::default()
         }
-    }
-
-    /// The choice that repeats the member's sampling, even where its model's defaults have changed.
-    pub fn sampling(&self) -> SamplingChoice {
-        let set = SamplingChoice {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            top_k: self.top_k,
-            min_p: self.min_p,
-            seed: self.seed,
-            max_tokens: self.max_tokens,
-        };
-        let off = SamplingChoice {
-            top_p: Some(1.0),
-            top_k: Some(0),
-            min_p: Some(0.0),
-            ..SamplingChoice::default()
-        };
-        if self.is_remote() { set } else { set.or(off) }
     }
 
     /// Whether the member is an endpoint: what it said cannot be generated again.
@@ -218,7 +314,7 @@ impl Plan {
 
     /// Why the run cannot be generated again, where it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
-        if self.engine.device_kind.ends_with(FAST) {
+        if self.device_kind.ends_with(FAST) {
             return Some("--fast: none of it can be generated again byte for byte".to_owned());
         }
         let member = self.panel.iter().find(|member| member.is_remote())?;
@@ -233,6 +329,34 @@ impl Plan {
         let files = &self.exemplars.as_ref()?.files;
         let lacks = self.system == "medprompt" && files.iter().all(|file| file.what != "reasons");
         lacks.then_some("medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround data reasons`)")
+    }
+
+    /// The sums of the corpora and exemplars that the system reads.
+    pub fn files_read(&self) -> Vec<String> {
+        let searched = self.corpus.iter().flat_map(|corpus| corpus.ids.iter().cloned());
+        searched.chain(self.exemplars.iter().flat_map(ExemplarPlan::sums)).collect()
+    }
+
+    /// The spec that gives the run again, of the items that were chosen; what `hardware` says wins.
+    ///
+    /// # Errors
+    /// A plan of an earlier version, or one that no command writes.
+    pub fn again(&self, hardware: Hardware, hub: HubOptions) -> Result<Spec, Failure> {
+        let asked = self.asked.as_deref().cloned().ok_or(RunError::OlderPlan)?;
+        if asked.runs > MOST_RUNS {
+            let message =
+                format!("plan.toml has runs = {}; {MOST_RUNS} at most are taken", asked.runs);
+            return Err(Failure::usage(message, "no command writes so many"));
+        }
+        Ok(Spec {
+            subset: Subset {
+                listed: Some((FILE.into(), self.dataset.items.clone())),
+                ..Subset::default()
+            },
+            hardware: Machine::of(&asked.hardware).under(hardware)?,
+            hub,
+            ..asked
+        })
     }
 
     /// Where the plan of a run lies.
@@ -264,43 +388,53 @@ impl Plan {
             |reason: String| RunError::UnreadablePlan { path: path.to_owned(), reason };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         refuse_other_schema(text, path)?;
-        outside::toml(text).map_err(|error| {
+        let mut plan: Plan = outside::toml(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
             unreadable(format!("line {line}: {}", error.message()))
-        })
+        })?;
+        let older = std::mem::take(&mut plan.host.engine.device_kind);
+        if plan.device_kind.is_empty() {
+            plan.device_kind = older;
+        }
+        Ok(plan)
     }
 
     /// The bytes of plan.toml. Errors when they would not read back equal, as a NaN would not.
     fn to_toml(&self) -> Result<String, RunError> {
         let unwritable = |reason: String| RunError::UnwritablePlan { reason };
         let text = toml::to_string(self).map_err(|error| unwritable(error.to_string()))?;
-        match outside::toml::<Plan>(&text) {
-            Ok(read) if read == *self => Ok(text),
-            Ok(_) => Err(unwritable("a value changes".to_owned())),
-            Err(error) => Err(unwritable(error.to_string())),
+        let read: Plan = outside::toml(&text).map_err(|error| unwritable(error.to_string()))?;
+        let is_same = toml::to_string(&read).is_ok_and(|again| again == text);
+        match is_same && read.found == self.found {
+            true => Ok(text),
+            false => Err(unwritable("a value changes".to_owned())),
         }
     }
 
     /// The fields in which `other` would run differently, this plan's value first.
-    ///
-    /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
-    /// where files lie, for their sums tell whether they are the same; nor what of things that are gone had no effect.
     pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
-        Ok(compare::differences(&self.comparable()?, &other.comparable()?))
+        let json = |plan: &Plan| {
+            compare::as_json(&plan.found)
+                .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })
+        };
+        Ok(compare::differences(&json(self)?, &json(other)?))
     }
 
     /// Errors where this plan would run differently from `planned`, which was read from `path`. A difference in version alone is accepted
     /// with `allow_version`.
     ///
     /// # Errors
-    /// The differences.
+    /// The differences; a plan of an earlier version.
     pub fn keep_to(
         &self,
         planned: &Plan,
         path: &Path,
         allow_version: bool,
     ) -> Result<(), RunError> {
+        if planned.asked.is_none() {
+            return Err(RunError::OlderPlan);
+        }
         let path = path.to_owned();
         let (version, others): (Vec<_>, Vec<_>) = planned
             .differences(self)?
@@ -316,28 +450,6 @@ impl Plan {
             }
             _ => Ok(()),
         }
-    }
-
-    /// With what is not compared as it is in every plan.
-    fn comparable(&self) -> Result<Value, RunError> {
-        let mut plan = self.without_gone();
-        plan.created_at.clear();
-        (plan.repeats_version, plan.prompts, plan.host) = (None, None, HostPlan::default());
-        let device_kind = std::mem::take(&mut plan.engine.device_kind);
-        plan.engine = EnginePlan { device_kind, ..EnginePlan::default() };
-        plan.dataset.path.clear();
-        plan.panel.iter_mut().for_each(|member| member.path.clear());
-        if let Some(exemplars) = &mut plan.exemplars {
-            exemplars.path.clear();
-            exemplars.files.iter_mut().for_each(|file| file.path.clear());
-        }
-        if let Some(corpus) = &mut plan.corpus {
-            corpus.paths.clear();
-            // The ids cover what the encoder reads.
-            (corpus.document_tokens, corpus.reranker_path, corpus.device) = (None, None, None);
-        }
-        compare::as_json(&plan)
-            .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Replayed {
     pub differences: Vec<String>,
 }
 
-/// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written. Without `items` it is every one that
+/// Works on items of `contents` again by `spec`, which [`Plan::again`](plan::Plan::again) gave; nothing is written. Without `items` it is every one that
 /// has an answer. `by_prefill` tells the engines what was logged, to compute all positions of a completion at once: each token is drawn
 /// again all the same.
 ///
@@ -54,7 +54,7 @@ pub fn replay(
     let (mut recorder, calls, searches) = Telling::new();
     let expected = contents.calls.records.iter().filter(|_| by_prefill);
     recorder.expected = expected.map(|call| (call.key(), call.tokens.clone())).collect();
-    let started = run.start(&models.start()?, Box::new(recorder), stop.clone())?;
+    let started = run.start(&models.start()?.models, Box::new(recorder), stop.clone())?;
     let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
     let mut jobs = Vec::with_capacity(wanted.len());
     for record in &wanted {
@@ -62,7 +62,7 @@ pub fn replay(
         jobs.push((*record, *items.get(record.item()).ok_or_else(missing)?));
     }
     let (answered, answers) = channel();
-    let threads = contents.plan.engine.max_in_flight;
+    let threads = started.plan.host.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
         // The receiver outlives the jobs.
         let _ = answered.send((record.key(), started.answer(item, record.run())?));

@@ -8,7 +8,7 @@ use super::clock;
 use super::exemplars::{ExemplarPlan, Shown};
 use super::library::Shared;
 use super::models::Models;
-use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberChoice, MemberPlan, Plan};
+use super::plan::{DatasetPlan, EnginePlan, Found, Host, HostPlan, MemberPlan, Plan};
 use super::spec::Spec;
 use super::{texts, versions};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
@@ -18,7 +18,7 @@ use crate::ops::PAGE;
 use crate::outside;
 use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
-use crate::panel::{Member, Panel, SharedResponder};
+use crate::panel::{Member, Panel, SamplingChoice, SharedResponder};
 use crate::prompts::PromptSet;
 use crate::record::{CallKey, ItemLine, SCHEMA};
 use crate::retrieval::Retriever;
@@ -139,10 +139,11 @@ impl Spec {
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (models.max_batch(&self.hardware), self.hardware.draft());
         let (slots, thinking) = (self.config.slots(), self.config.decoding.thinking.told());
-        let members = slots.iter().zip(&seated).map(|(slot, &model)| {
-            let sampling = self.sampling_of(slot);
-            models.plan(model, &slot.agent, MemberChoice { thinking, sampling })
-        });
+        let sampling: Vec<SamplingChoice> =
+            slots.iter().map(|slot| self.sampling_of(slot)).collect();
+        let members = slots.iter().zip(&seated).zip(&sampling);
+        let members = members
+            .map(|((slot, &model), &sampling)| models.plan(model, &slot.agent, thinking, sampling));
         let panel: Vec<MemberPlan> = members.collect();
         for (member, &model) in panel.iter().zip(&seated) {
             if let Some(lets_think) = models.lets_think(model) {
@@ -151,16 +152,11 @@ impl Spec {
         }
         let library = self.library(models, shared)?;
         let corpus = match (&self.corpus, &library) {
-            (Some(spec), Some(library)) => {
-                Some(spec.plan(library, self.config.passage(&prompts)?)?)
-            }
+            (Some(spec), Some(library)) => Some(spec.plan(library, self.config.passage(&prompts)?)),
             _ => None,
         };
-        let plan = Plan {
-            schema: SCHEMA,
+        let found = Found {
             version: versions::THIS.to_owned(),
-            repeats_version: None,
-            created_at: clock::utc_now(),
             system: self.config.entry.plan_name.to_owned(),
             synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
             seed: self.seed,
@@ -173,7 +169,6 @@ impl Spec {
             dataset: DatasetPlan {
                 name: dataset.name,
                 format: self.format.name().to_owned(),
-                path: absolute(&dataset.path)?,
                 sha256: dataset.sha256,
                 items_sha256: texts::sha256(&texts)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
@@ -181,21 +176,28 @@ impl Spec {
             panel,
             corpus,
             exemplars: exemplar_plan,
-            engine: EnginePlan {
-                device: self.hardware.compute.on.device.clone(),
-                device_kind: models.devices[0]
-                    .kind(models.descriptions.iter().map(|model| model.precision)),
-                threads: models.devices[0].threads(),
-                max_batch,
-                draft,
-                max_in_flight: match self.max_in_flight {
-                    Some(items) => items.max(1),
-                    None => {
-                        Spec::items_in_flight(self.config.search().is_some(), max_batch, models)
-                    }
-                },
+            device_kind: models.devices[0]
+                .kind(models.descriptions.iter().map(|model| model.precision)),
+        };
+        let in_flight = || Spec::items_in_flight(self.config.search().is_some(), max_batch, models);
+        let engine = EnginePlan {
+            device: self.hardware.compute.on.device.clone(),
+            threads: models.devices[0].threads(),
+            max_batch,
+            draft,
+            max_in_flight: self.max_in_flight.unwrap_or_else(in_flight).max(1),
+            ..EnginePlan::default()
+        };
+        let plan = Plan {
+            schema: SCHEMA,
+            found,
+            asked: Some(Box::new(self.whole(models)?)),
+            host: Host {
+                created_at: clock::utc_now(),
+                repeats_version: None,
+                engine,
+                machine: host(),
             },
-            host: host(),
         };
         let run = Run {
             config: self.config,
@@ -210,6 +212,7 @@ impl Spec {
                 .collect(),
             plan,
             models: seated,
+            sampling,
             library,
             exemplars,
         };
@@ -259,6 +262,8 @@ pub struct Run {
     pub notices: Vec<String>,
     /// Which of the described models every seat has.
     pub models: Vec<usize>,
+    /// How each samples.
+    sampling: Vec<SamplingChoice>,
     /// What the system searches, where it searches.
     pub library: Option<Arc<Retriever>>,
     /// What the system shows as exemplars; empty where it shows none.
@@ -299,10 +304,11 @@ impl Run {
         recorder: Box<dyn Recorder>,
         stop: Arc<AtomicBool>,
     ) -> Result<Started, Failure> {
-        let members = self.plan.panel.iter().zip(self.models).map(|(member, model)| Member {
+        let seats = self.models.into_iter().zip(self.sampling);
+        let members = self.plan.panel.iter().zip(seats).map(|(member, (model, sampling))| Member {
             agent: member.agent.clone(),
             source: loaded[model].clone(),
-            sampling: member.sampling(),
+            sampling,
         });
         let panel = Panel {
             members: members.collect(),

@@ -1,4 +1,4 @@
-//! What a run is asked to be: plain data, from flags, a recipe or a plan.
+//! What a run is asked to be: plain data, from flags, a recipe or a plan, which keeps it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,43 +13,45 @@ use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
 use super::library::auxiliary_models;
 use super::models::Models;
-use super::plan::{MemberPlan, Plan};
+use super::run::absolute;
 use crate::data::subset::Subset;
 use crate::data::{Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::hub::HubOptions;
-use crate::model::WantedType;
-use crate::ops::Quantisation;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::retrieval::CorpusSpec;
 use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
-/// Runs over the same items, and items worked on at once, that a command, a recipe or a plan may ask for.
+/// Runs over the same items that a command, a recipe or a plan may ask for.
 pub const MOST_RUNS: u32 = 10_000;
-pub const MOST_IN_FLIGHT: usize = 4096;
 /// Tokens of a prompt and its completion together, for systems that quote passages.
 const SEARCH_CONTEXT: usize = 32_768;
 
-/// What a run is asked to be.
-#[derive(Clone)]
+/// What a run is asked to be. What is not kept in a plan, that says otherwise or each machine for itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     pub config: SystemConfig,
     pub data: PathBuf,
     pub format: Format,
+    #[serde(skip)]
     pub subset: Subset,
     /// The part of the subset that runs; `None`: all of it.
+    #[serde(skip)]
     pub shard: Option<Shard>,
     pub runs: u32,
     /// One model for every slot, or as many as the system's panel has: cards, hub ids, directories or endpoints.
+    #[serde(skip)]
     pub panel: Vec<String>,
     /// Slots that have a model of their own, by agent.
     pub slots: BTreeMap<String, String>,
     /// How every slot samples, over its model's defaults.
+    #[serde(default)]
     pub sampling: SamplingChoice,
     /// Slots that sample in a way of their own, by agent.
     /// Or of a panel's member, see [`member_name`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
     pub seed: u64,
     pub decoding: DecodingMode,
@@ -58,10 +60,13 @@ pub struct Spec {
     /// What the system searches, where it searches.
     pub corpus: Option<CorpusSpec>,
     /// What the system shows as exemplars, where it shows any.
-    pub exemplars: Option<ExemplarSpec>,
+    #[serde(default, skip_serializing_if = "ExemplarSpec::is_none")]
+    pub exemplars: ExemplarSpec,
     pub hardware: Hardware,
     /// Items worked on at once; `None`: twice the batch.
+    #[serde(skip)]
     pub max_in_flight: Option<usize>,
+    #[serde(skip)]
     pub hub: HubOptions,
 }
 
@@ -93,7 +98,7 @@ impl Spec {
         Ok(Spec {
             data: data.into(),
             format,
-            subset: Subset::All,
+            subset: Subset::default(),
             shard: None,
             runs: 1,
             panel: DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect(),
@@ -105,73 +110,32 @@ impl Spec {
             decoding: DecodingMode::default(),
             prompts: None,
             corpus: None,
-            exemplars: None,
+            exemplars: ExemplarSpec::default(),
             hardware: Hardware::default(),
             max_in_flight: None,
             hub: HubOptions::capture()?,
         })
     }
 
-    /// The spec that gives `plan` again on the machine at hand; what `hardware` says wins over the plan.
+    /// The same as a plan keeps it: with whole paths, and every seat's own model and sampling, of which `models` has the models.
     ///
     /// # Errors
-    /// A plan of another system, or with settings that this version does not know.
-    pub fn from_plan(
-        plan: &Plan,
-        mut hardware: Hardware,
-        hub: HubOptions,
-    ) -> Result<Spec, Failure> {
-        let plan = &plan.without_gone();
-        let contexts = plan.panel.iter().map(|member| member.context);
-        let context = contexts.max().filter(|context| *context > 0);
-        hardware.context = hardware.context.or(context);
-        hardware.max_batch = hardware.max_batch.or(Some(plan.engine.max_batch));
-        hardware.draft = hardware.draft.or(Some(plan.engine.draft));
-        let members = plan.panel.iter();
-        let local: Vec<&MemberPlan> = members.filter(|member| !member.is_remote()).collect();
-        if let Some(member) = local.first() {
-            // Members share one type unless it was left to each checkpoint.
-            let compute = &mut hardware.compute;
-            type OfMember = fn(&MemberPlan) -> &String;
-            let types: [(_, OfMember); 2] = [
-                (&mut compute.dtype, |member| &member.dtype),
-                (&mut compute.kv_dtype, |member| &member.kv_dtype),
-            ];
-            for (wanted, of) in types {
-                if *wanted == WantedType::Auto && local.iter().map(|one| of(one)).all_equal() {
-                    *wanted = of(member).parse().map_err(Failure::from)?;
-                }
-            }
-            // They always share one quantisation.
-            if compute.quant == Quantisation::None {
-                compute.quant = member.quantisation.parse().map_err(Failure::from)?;
-            }
+    /// A path that is not UTF-8; a panel that is not the system's size.
+    pub fn whole(&self, models: &Models) -> Result<Spec, Failure> {
+        let (mut slots, mut slot_sampling) = (BTreeMap::new(), BTreeMap::new());
+        for (slot, name) in self.config.slots().iter().zip(self.slot_models()?) {
+            slots.extend(models.index(name).map(|index| (slot.agent.clone(), models.place(index))));
+            let own = Some(self.sampling_of(slot)).filter(|own| *own != self.sampling);
+            slot_sampling.extend(own.map(|own| (slot.agent.clone(), own)));
         }
-        if plan.runs > MOST_RUNS || plan.engine.max_in_flight > MOST_IN_FLIGHT {
-            let message = format!(
-                "plan.toml has runs = {} and max_in_flight = {}; {MOST_RUNS} and {MOST_IN_FLIGHT} at most are taken",
-                plan.runs, plan.engine.max_in_flight
-            );
-            return Err(Failure::usage(message, "no command writes so many"));
-        }
-        let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
-        let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
-        let config = SystemConfig::with(plan.which().entry()?, &plan.settings)?;
+        let prompts = self.prompts.as_deref().map(absolute).transpose()?;
         Ok(Spec {
-            subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
-            runs: plan.runs,
+            data: absolute(&self.data)?.into(),
+            prompts: prompts.map(PathBuf::from),
             panel: Vec::new(),
-            slots: plan.panel.iter().map(slot).collect(),
-            slot_sampling: plan.panel.iter().map(sampling).collect(),
-            seed: plan.seed,
-            decoding: plan.decoding,
-            prompts: plan.prompts.clone().map(PathBuf::from),
-            corpus: plan.corpus.as_ref().map(CorpusSpec::from),
-            exemplars: plan.exemplars.as_ref().map(ExemplarSpec::try_from).transpose()?,
-            hardware,
-            max_in_flight: Some(plan.engine.max_in_flight),
-            hub,
-            ..Spec::new(config, &plan.dataset.path, plan.dataset.format.parse()?)?
+            slots,
+            slot_sampling,
+            ..self.clone()
         })
     }
 

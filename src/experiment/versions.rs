@@ -41,7 +41,7 @@ pub struct Writers {
 impl Writers {
     /// Of a run that nobody went on with.
     pub fn of(plan: &Plan) -> Writers {
-        let (versions, hosts) = (vec![plan.version.clone()], vec![plan.host.name.clone()]);
+        let (versions, hosts) = (vec![plan.version.clone()], vec![plan.host.machine.name.clone()]);
         Writers { schema: SCHEMA, versions, hosts }
     }
 
@@ -61,7 +61,7 @@ impl Writers {
     pub(super) fn add(&mut self, directory: &Path, plan: &Plan) -> Result<(), RunError> {
         let before = self.clone();
         for (known, own) in
-            [(&mut self.versions, &plan.version), (&mut self.hosts, &plan.host.name)]
+            [(&mut self.versions, &plan.version), (&mut self.hosts, &plan.host.machine.name)]
         {
             if !known.contains(own) {
                 known.push(own.clone());

@@ -17,7 +17,7 @@ const OFFLINE: [&str; 3] = ["WARDROUND_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the variables and the command say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HubOptions {
     /// What forbids connections, if anything: the command, or the variable that is set.
     pub offline: Option<OfflineReason>,

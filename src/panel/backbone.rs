@@ -121,7 +121,7 @@ pub struct Backbone {
     /// The token `</think>`, where the vocabulary has it.
     pub think_end: Option<u32>,
     /// Where its completions are kept, and looked up.
-    pub calls: Option<Arc<Store>>,
+    pub calls: Arc<Store>,
 }
 
 impl Backbone {
@@ -133,7 +133,7 @@ impl Backbone {
         description: Description,
         device: &Device,
         options: EngineOptions,
-        calls: Option<Arc<Store>>,
+        calls: Arc<Store>,
     ) -> Result<Backbone, Failure> {
         let name = &description.checkpoint.name;
         let start = Start {

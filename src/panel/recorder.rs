@@ -13,11 +13,6 @@ pub trait Recorder: Send + Sync {
         None
     }
 
-    /// A call of another run with the same request hash, if there is one; its answer is used again.
-    fn find_equal(&self, _request: &str) -> Option<&CallLine> {
-        None
-    }
-
     /// The tokens that the call of this key is said to have given, where they are to be checked; see [`crate::engine::Request::expected`].
     fn expected(&self, _key: &CallKey) -> Option<&[u32]> {
         None

@@ -51,7 +51,7 @@ pub trait Responder: Send + Sync {
 pub struct Endpoint {
     pub model: Arc<RemoteModel>,
     /// Where its completions are kept, and looked up, though it may answer otherwise when it is asked again.
-    pub calls: Option<Arc<Store>>,
+    pub calls: Arc<Store>,
 }
 
 impl Responder for Endpoint {
@@ -89,7 +89,8 @@ impl Responder for Endpoint {
         };
         let seed = request.seed;
         // What is in an image is not in the request.
-        let calls = self.calls.clone().filter(|_| call.image.is_none());
+        let calls = Some(self.calls.clone());
+        let calls = calls.filter(|calls| calls.keeps_remote() && call.image.is_none());
         let sum = sha256(format!("{} {request:?}", self.name()));
         let said = through_store(calls, &sum, panel, || {
             Ok(self.model.clone().send(request, panel.stop.clone()))
@@ -98,7 +99,7 @@ impl Responder for Endpoint {
     }
 
     fn taken(&self) -> u64 {
-        self.calls.as_ref().map_or(0, |calls| calls.taken())
+        self.calls.taken()
     }
 }
 

@@ -166,7 +166,7 @@ pub fn refuse_unused_files(manifest: &RecipeManifest) -> Result<(), Failure> {
     let unused = [
         ("corpus", corpus.is_some() && reranks.peek().is_none()),
         ("reranker", reranker.is_some() && !reranks.any(|one| one == Rerank::CrossEncoder)),
-        ("exemplars", exemplars.is_some() && !shows),
+        ("exemplars", !exemplars.is_none() && !shows),
     ];
     match unused.into_iter().find(|(_, is_unused)| *is_unused) {
         Some((flag, _)) => Err(Failure::usage(

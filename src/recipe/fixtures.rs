@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 
 use super::Recipe;
 use super::file::MethodEntry;
-use super::manifest::{Machine, RecipeManifest};
+use super::manifest::RecipeManifest;
 use super::results::{CellResult, RecipeResults};
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
+use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::fixtures;
+use crate::experiment::hardware::Machine;
 use crate::panel::SamplingChoice;
 use crate::record::{AnswerLine, ItemLine, Schema};
 
@@ -94,7 +96,7 @@ impl RecipeManifest {
             sampling: SamplingChoice::default(),
             slot_sampling: BTreeMap::new(),
             corpus: None,
-            exemplars: None,
+            exemplars: ExemplarSpec::default(),
             machine: Machine::default(),
             recipe: Recipe::find(name).expect("a recipe of the binary"),
         }

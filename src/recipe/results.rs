@@ -276,7 +276,7 @@ fn making(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
     lines.push(conditions::decoding(recipe.decoding).to_owned());
     if let Some(plan) = cells.first().map(CellOutcomes::plan) {
         let (runs, seed, version) = (over_runs::runs(plan.runs as usize), plan.seed, &plan.version);
-        let kind = &plan.engine.device_kind;
+        let kind = &plan.device_kind;
         lines.push(format!("{runs}, seed {seed}, wardround {version} on {kind}"));
     }
     for dataset in &recipe.dataset {

@@ -9,6 +9,7 @@ use itertools::Itertools;
 use super::built_in::ids;
 use super::cells::{Cell, Setup, setups};
 use super::manifest::RecipeManifest;
+use crate::calls::{Kept, Key, Store};
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::appender;
@@ -16,6 +17,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::Interrupted;
+use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Shared;
 use crate::experiment::library::auxiliary_models;
@@ -102,19 +104,15 @@ impl RecipeRun {
         Ok(Spec {
             data: Path::new(&manifest.data_dir).join(&dataset.file),
             format: dataset.format,
-            subset: match (dataset.ids.as_deref().and_then(ids), manifest.limit) {
-                (Some(list), limit) => Subset::Ids {
-                    path: format!("recipes/ids/{}.txt", dataset.ids.as_deref().unwrap_or(""))
-                        .into(),
-                    ids: list
-                        .lines()
-                        .filter(|line| !line.starts_with('#'))
-                        .take(limit.unwrap_or(usize::MAX))
-                        .map(str::to_owned)
-                        .collect(),
-                },
-                (None, Some(limit)) => Subset::Limit { limit, seed: None },
-                (None, None) => Subset::All,
+            subset: match dataset.ids.as_deref().and_then(|name| Some((name, ids(name)?))) {
+                Some((name, list)) => {
+                    let listed = list.lines().filter(|line| !line.starts_with('#'));
+                    let listed = listed.take(manifest.limit.unwrap_or(usize::MAX));
+                    let path = format!("recipes/ids/{name}.txt").into();
+                    let listed = Some((path, listed.map(str::to_owned).collect()));
+                    Subset { listed, ..Subset::default() }
+                }
+                None => Subset { limit: manifest.limit, ..Subset::default() },
             },
             shard: manifest.shard,
             runs: manifest.recipe.runs,
@@ -127,7 +125,10 @@ impl RecipeRun {
             decoding: manifest.recipe.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
             corpus: setup.config.search().and(corpus),
-            exemplars: manifest.exemplars.clone().filter(|_| setup.config.entry.exemplars),
+            exemplars: match setup.config.entry.exemplars {
+                true => manifest.exemplars.clone(),
+                false => ExemplarSpec::default(),
+            },
             hardware: Hardware {
                 context: self.hardware.context.or(manifest.recipe.context),
                 ..self.hardware.clone()
@@ -158,11 +159,13 @@ impl RecipeRun {
         let mut unloaded = Some(resolved.models);
         let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
         let (mut dataset, mut finished) = (None, Vec::new());
+        let (mut calls, mut made) = (Arc::<Store>::default(), Vec::<(Key, Kept)>::new());
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
             if dataset.replace(cell.dataset) != Some(cell.dataset) {
                 // Cells of one dataset share their calls, and none with those of another.
-                driver.shared = Arc::default();
+                made.clear();
+                calls.forget();
             }
             let ran = || {
                 if let Some(contents) = finished_run(&directory, &run.plan, self.allow_version)? {
@@ -173,8 +176,10 @@ impl RecipeRun {
                 let begun =
                     Directory::begin(&directory, &run.plan, &run.texts, self.allow_version)?;
                 if let Some(models) = unloaded.take() {
-                    driver.models = models.start()?;
+                    let loaded = models.start()?;
+                    (driver.models, calls) = (loaded.models, loaded.calls);
                 }
+                made.drain(..).for_each(|(key, kept)| calls.learn(key, kept));
                 let ended = driver.execute(run, begun, &directory);
                 let executed = ended.map_err(|error| self.in_this_folder(error))?;
                 on_cell(&executed)?;
@@ -182,14 +187,10 @@ impl RecipeRun {
             };
             match ran() {
                 Ok(contents) => {
-                    // The run has ended, and with it every other holder of the map.
-                    let known = Arc::make_mut(&mut driver.shared);
                     // A call of a member elsewhere has no request that fixes its text.
-                    let made =
-                        contents.calls.records.iter().filter(|call| !call.request.is_empty());
-                    for call in made {
-                        known.entry(call.request.clone()).or_insert_with(|| call.clone());
-                    }
+                    let local = contents.calls.records.iter();
+                    let local = local.filter(|call| !call.request.is_empty());
+                    made.extend(local.map(|call| (Key::of(&call.request, None), call.into())));
                     finished.push((cell, contents));
                 }
                 Err(stopped) => return Ok((finished, Some(stopped))),

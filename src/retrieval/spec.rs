@@ -6,11 +6,9 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::Quantisation;
-
-/// The corpora of systems that search, and how they are searched.
+/// The corpora of systems that search, and how they are searched. What earlier versions kept beside is left aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct CorpusSpec {
     /// Corpora to search, as `corpus build` wrote them, of one encoder
     #[arg(
@@ -49,22 +47,4 @@ pub struct CorpusSpec {
     /// Keep checksums of passages in the run, not their texts
     #[arg(long, help_heading = "Retrieval", requires = "corpus")]
     pub no_passages: bool,
-    #[arg(skip)]
-    #[serde(flatten)]
-    pub gone: Gone,
-}
-
-/// What searches of earlier versions did beside: by words too, without passages that overlap a better one, without older documents, or with
-/// a reranker of smaller weights. There is no such search: a run that had one is read and not repeated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Gone {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub hybrid: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dedup: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub newer_than: Option<String>,
-    #[serde(skip_serializing_if = "Quantisation::is_none")]
-    pub reranker_quant: Quantisation,
 }

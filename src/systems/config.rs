@@ -3,16 +3,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::System;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::SystemText;
 use super::settings::{SettingsError, pairs, replace};
 use super::table::{SYSTEMS, SystemEntry};
+use super::{System, Which};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
@@ -81,7 +81,8 @@ impl Slot {
 }
 
 /// A system with its settings.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "Chosen", into = "Chosen")]
 pub struct SystemConfig {
     pub entry: &'static SystemEntry,
     /// The limits of the system's completions.
@@ -245,6 +246,29 @@ impl SystemConfig {
     pub fn names(kind: ItemKind) -> Vec<&'static str> {
         let systems = SYSTEMS.iter().filter(|entry| entry.takes == kind);
         systems.map(|entry| entry.name).collect()
+    }
+}
+
+/// As plans have it.
+#[derive(Serialize, Deserialize)]
+struct Chosen {
+    system: Which,
+    settings: toml::Table,
+}
+
+impl From<SystemConfig> for Chosen {
+    fn from(config: SystemConfig) -> Chosen {
+        let named = || Which::Named(config.entry.plan_name.to_owned());
+        let system = config.file().cloned().map_or_else(named, Which::File);
+        Chosen { system, settings: config.table }
+    }
+}
+
+impl TryFrom<Chosen> for SystemConfig {
+    type Error = Failure;
+
+    fn try_from(chosen: Chosen) -> Result<SystemConfig, Failure> {
+        Ok(SystemConfig::with(chosen.system.entry()?, &chosen.settings)?)
     }
 }
 

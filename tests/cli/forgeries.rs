@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 use wardround::experiment::contents::Contents;
 use wardround::experiment::hardware::{Hardware, MOST_DRAFT};
 use wardround::experiment::replay::replay;
-use wardround::experiment::spec::Spec;
 use wardround::hub::HubOptions;
 use wardround::record::CallLine;
 
@@ -20,7 +19,7 @@ use crate::binary::{Random, Scratch};
 fn told(contents: &Contents) -> Result<Vec<String>, String> {
     let hardware = Hardware { draft: Some(MOST_DRAFT as usize), ..Hardware::default() };
     let hub = HubOptions::capture().unwrap();
-    let spec = Spec::from_plan(&contents.plan, hardware, hub).map_err(|error| error.to_string())?;
+    let spec = contents.plan.again(hardware, hub).map_err(|error| error.to_string())?;
     let replayed = replay(contents, spec, &[], false, true, Arc::<AtomicBool>::default());
     replayed.map(|replayed| replayed.differences).map_err(|error| error.to_string())
 }

@@ -174,7 +174,7 @@ fn a_plan_runs_again_from_another_directory() {
     scratch.write("broken.toml", plan.replace("runs = 1", "runs = one"));
     scratch
         .wardround("run --plan broken.toml")
-        .refused(3, &["broken.toml is not a plan: line 7: "]);
+        .refused(3, &["broken.toml is not a plan: line 6: "]);
     scratch.wardround("run --plan nowhere.toml").refused(2, &["nowhere.toml", "No such file"]);
 }
 

@@ -15,7 +15,6 @@ fn flags_without_effect_are_refused() {
         ("--retrieval-device cuda", "needs a corpus"),
         ("--no-passages", "--corpus <DIR,DIR>"),
         ("--exemplars-format notes", "--exemplars <FILE>"),
-        ("--allow-version", "--allow-version is of a --plan"),
         ("--set samples=1 --set samples=2", "--set samples is given twice"),
         ("--set examples=medqa", "there is no setting examples"),
         ("--set panel.2.temperature=0.1", "there is no panel.2: the panel's last model is panel.1"),

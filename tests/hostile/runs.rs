@@ -21,14 +21,13 @@ static RUN: Demo = LazyLock::new(demo);
 static SEARCHING: Demo = LazyLock::new(searching);
 
 fn searching() -> (tempfile::TempDir, PathBuf) {
-    let Contents { plan, texts, .. } = Contents::read(&RUN.1).unwrap();
+    let Contents { mut plan, texts, .. } = Contents::read(&RUN.1).unwrap();
     let corpus = CorpusPlan {
         ids: vec!["77".repeat(32)],
-        paths: vec!["/corpora/ward".to_owned()],
         passage: "{title}: {text}".to_owned(),
         ..CorpusPlan::default()
     };
-    let plan = Plan { corpus: Some(corpus), ..plan };
+    plan.corpus = Some(corpus);
     let (dataset, items) = (&plan.dataset.name, &plan.dataset.items);
     let texts: Vec<Item> = items.iter().map(|id| texts[id].clone()).collect();
     let scratch = tempfile::tempdir().unwrap();

@@ -12,11 +12,12 @@ use crate::bench::environment::Environment;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
 use crate::cli::flags::{ExecutionFlags, PanelFlags, by_default};
-use crate::cli::options::{FigureFormat, SubsetFlags};
+use crate::cli::options::FigureFormat;
 use crate::cli::progress::Progress;
 use crate::cli::run::systems;
 use crate::cli::sandboxed::Paths;
 use crate::cli::synthetic::SyntheticModels;
+use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
 use crate::experiment::run::{Started, host};
@@ -53,7 +54,7 @@ pub struct PanelBench {
     #[arg(long, value_enum)]
     data_format: Option<Format>,
     #[command(flatten)]
-    subset: SubsetFlags,
+    subset: Subset,
     /// Let every free completion run on to `--set max_tokens=N`, so that every call does the same work
     #[arg(long)]
     ignore_eos: bool,
@@ -93,7 +94,7 @@ impl PanelBench {
             // The receiver outlives the calls.
             let _ = sender.send(call.usage);
         };
-        let mut started = run.start(&models.start()?, Box::new(recorder), Arc::default())?;
+        let mut started = run.start(&models.start()?.models, Box::new(recorder), Arc::default())?;
         started.panel.settings.ignore_eos = ignore_eos;
         let clock = Instant::now();
         let errors = answer_all(&started, &progress)?;
@@ -136,7 +137,7 @@ impl PanelBench {
             _ => (DEMO_PATH.into(), Format::Mcq),
         };
         let mut spec = self.panel.spec(system, data, format)?;
-        spec.subset = self.subset.subset();
+        spec.subset = self.subset;
         self.execution.apply(&mut spec)?;
         Ok(spec)
     }
@@ -147,7 +148,7 @@ fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> 
     let plan = &started.plan;
     let errors = AtomicUsize::new(0);
     let jobs = started.items.iter().collect();
-    let threads = plan.engine.max_in_flight;
+    let threads = plan.host.engine.max_in_flight;
     run_all(jobs, threads, &AtomicBool::new(false), |item| {
         let failed = started.answer(item, 1)?.error().is_some();
         errors.fetch_add(usize::from(failed), Ordering::Relaxed);

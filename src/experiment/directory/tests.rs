@@ -89,7 +89,7 @@ fn a_creation_that_was_cut_off_starts_over() {
     fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
     let finished = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap().finished;
     assert!(finished.calls.is_empty());
-    assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
+    assert_eq!(Plan::load(&out.join("plan.toml")).unwrap().found, plan().found);
     assert!(!out.join("versions.json").exists());
 }
 
@@ -231,7 +231,7 @@ fn another_plan_does_not_resume() {
     write_unfinished(&out);
     let mut other = plan();
     other.seed = 43;
-    other.engine.max_batch = 1;
+    other.host.engine.max_batch = 1;
     let error = error_of(Directory::resume(&out, &other, &texts(&ITEMS), false));
     assert_eq!(
         error.to_string(),
@@ -271,11 +271,11 @@ fn every_host_that_computed_a_run_is_kept() {
     let (_scratch, out) = scratch();
     write_unfinished(&out);
     let (own, mut other) = (plan(), plan());
-    other.host.name = "node-7".to_owned();
+    other.host.machine.name = "node-7".to_owned();
     for (plan, known) in [(&own, 1), (&other, 2), (&own, 2)] {
         Directory::resume(&out, plan, &texts(&ITEMS), false).unwrap();
         let hosts = Contents::read(&out).unwrap().writers.hosts;
-        assert_eq!(hosts, [own.host.name.as_str(), "node-7"][..known]);
+        assert_eq!(hosts, [own.host.machine.name.as_str(), "node-7"][..known]);
         assert_eq!(out.join("versions.json").exists(), known > 1);
     }
 }
@@ -303,8 +303,7 @@ fn one_process_writes_at_a_time() {
 
 #[test]
 fn who_may_not_read_a_run_is_not_told_where_to_write_one() {
-    let closed = || RunError::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
-    let hints = [closed(), closed().of_reading()].map(|error| error.hint().unwrap());
-    assert!(hints[0].contains("--out") && !hints[1].contains("--out"), "{hints:?}");
-    assert_eq!(closed().of_reading().blame(), Blame::Usage);
+    let closed = RunError::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+    assert!(!closed.hint().unwrap().contains("--out"), "{closed}");
+    assert_eq!(closed.blame(), Blame::Usage);
 }

@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use crate::data::Format;
 use crate::experiment::compare::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
@@ -9,14 +8,10 @@ use crate::experiment::fixtures::{
     ITEMS, call, item, plan, search, searching_plan, start, texts, write_results,
 };
 use crate::experiment::log::Log;
-use crate::experiment::plan::{CorpusPlan, Plan};
-use crate::experiment::spec::Spec;
+use crate::experiment::plan::Plan;
 use crate::experiment::verify::verify;
-use crate::ops::Device;
 use crate::prompts::passages;
 use crate::record::{CallLine, Part, SearchKey, SearchLine, SearchPlace};
-use crate::retrieval::CorpusSpec;
-use crate::systems::SystemConfig;
 
 /// A call that quotes the second search of its item.
 fn quoting(name: &str, run: u32) -> CallLine {
@@ -99,7 +94,8 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
 #[test]
 fn a_resumed_run_has_its_searches_and_a_torn_one_is_cut_off() {
     let out = tempfile::tempdir().unwrap();
-    let plan = Plan { runs: 1, ..searching_plan() };
+    let mut plan = searching_plan();
+    plan.runs = 1;
     let log = start(out.path(), &plan);
     log.search(search("q1", 0, 0)).unwrap();
     log.search(search("q1", 0, 1)).unwrap();
@@ -129,27 +125,4 @@ fn a_run_without_a_corpus_has_no_log_of_searches() {
     log.finish().unwrap();
     assert_eq!(Contents::read(out.path()).unwrap().heads().searches, None);
     assert!(!out.path().join("searches.jsonl").exists());
-}
-
-/// Its passages are not those that are found now.
-#[test]
-fn a_run_that_searched_otherwise_is_read_and_not_repeated() {
-    let read = |more: &str| {
-        let text = toml::to_string(&searching_plan()).unwrap();
-        let text = text.replacen("[corpus]\n", &format!("[corpus]\n{more}"), 1);
-        toml::from_str::<Plan>(&text).unwrap().corpus.unwrap()
-    };
-    let refusal = |corpus: &CorpusPlan| {
-        let config = SystemConfig::parse("medreflex", &["rerank=off"]).unwrap();
-        let mut spec = Spec::new(config, "notes.jsonl", Format::Notes).unwrap();
-        spec.corpus = Some(CorpusSpec::from(corpus));
-        spec.retriever_options(&Device::open("cpu", 1).unwrap()).unwrap_err()
-    };
-    for gone in ["hybrid = true\n", "dedup = true\n", "newer_than = \"2020-01-01\"\n"] {
-        let error = refusal(&read(gone));
-        assert!(error.to_string().contains("does not search so"), "{error}");
-        assert_eq!(error.blame().exit_code(), 2);
-    }
-    let error = refusal(&read("hybrid = false\n"));
-    assert!(error.to_string().ends_with("ward is no directory"), "{error}");
 }

@@ -4,38 +4,65 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 use crate::experiment::exemplars::FilePlan;
 use crate::experiment::fixtures::plan;
-use crate::experiment::hardware::Hardware;
-use crate::experiment::spec::Spec;
-use crate::hub::HubOptions;
-use crate::prompts::PromptSet;
-use crate::systems::SystemConfig;
 
 #[test]
 fn a_plan_reads_back_from_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE);
     plan().save(&path).unwrap();
-    assert_eq!(Plan::load(&path).unwrap(), plan());
+    let read = Plan::load(&path).unwrap();
+    assert_eq!((&read.found, &read.host), (&plan().found, &plan().host));
+    assert_eq!(read.to_toml().unwrap(), plan().to_toml().unwrap());
     let text = fs_err::read_to_string(&path).unwrap();
     assert!(text.contains("temperature = 0.6\n"), "{text}");
-    // One from before there were drafts.
-    let old = text.replace("draft = 0\n", "");
-    assert!(old != text && Plan::parse(old.as_bytes(), &path).unwrap() == plan());
+}
+
+/// Its run is read, and not repeated.
+#[test]
+fn a_plan_of_an_earlier_version_is_read_and_not_repeated() {
+    let mut old = plan();
+    old.asked = None;
+    let text = old.to_toml().unwrap();
+    // The kind of device stood there, and what else it said is left aside.
+    let text = text.replace("device_kind = \"x86_64+avx2\"\n", "");
+    let text = text.replace("[engine]\n", "[engine]\ndevice_kind = \"x86_64+avx2\"\n");
+    let shard = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\n";
+    // As another version might write it.
+    for asked in ["", "[asked]\nquestion = 1\n"] {
+        let text = format!("{text}\n{shard}{asked}");
+        let read = Plan::parse(text.as_bytes(), Path::new(FILE)).unwrap();
+        assert_eq!(read.found, plan().found);
+        let again = read.again(Hardware::default(), HubOptions::default()).unwrap_err();
+        let kept = plan().keep_to(&read, Path::new(FILE), true).unwrap_err();
+        for told in [again.to_string(), kept.to_string()] {
+            assert!(told.starts_with("an earlier version of wardround wrote the plan"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_asked_again_and_flags_win() {
+    let mut plan = plan();
+    let asked = plan.asked.as_mut().unwrap();
+    asked.slots.insert("sym".to_owned(), "/models/tiny".to_owned());
+    asked.hardware.context = Some(4096);
+    asked.seed = 7;
+    let text = plan.to_toml().unwrap();
+    let read = Plan::parse(text.as_bytes(), Path::new(FILE)).unwrap();
+    let again = |hardware| read.again(hardware, HubOptions::default()).unwrap();
+    let spec = again(Hardware::default());
+    assert_eq!((spec.seed, spec.hardware.context), (7, Some(4096)));
+    assert_eq!((&spec.slots, &spec.config), (&plan.asked.as_ref().unwrap().slots, &spec.config));
+    assert_eq!(spec.subset.listed.map(|(_, ids)| ids.len()), Some(3));
+    let flag = Hardware { context: Some(8192), ..Hardware::default() };
+    assert_eq!(again(flag).hardware.context, Some(8192));
 }
 
 #[test]
 fn the_file_of_a_plan() {
-    insta::assert_snapshot!(plan().to_toml().unwrap());
-}
-
-/// As a version wrote it that cut plans into shards.
-#[test]
-fn of_a_shards_plan_its_items_are_what_counts() {
-    let path = Path::new("plan.toml");
-    let text = plan().to_toml().unwrap();
-    let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\nwhole_sha256 = \"00\"\n";
-    let old = Plan::parse(format!("{text}\n{table}").as_bytes(), path).unwrap();
-    assert_eq!(plan().differences(&old).unwrap(), []);
+    let mut plan = plan();
+    plan.asked = None;
+    insta::assert_snapshot!(plan.to_toml().unwrap());
 }
 
 #[test]
@@ -73,7 +100,7 @@ fn a_plan_of_another_schema_is_told_so() {
 fn a_run_in_a_hurry_cannot_be_made_again() {
     let mut plan = plan();
     assert_eq!(plan.unrepeatable(), None);
-    plan.engine.device_kind = format!("cuda sm_90{FAST}");
+    plan.device_kind = format!("cuda sm_90{FAST}");
     let reason = plan.unrepeatable().unwrap();
     assert!(reason.starts_with("--fast: "), "{reason}");
 }
@@ -81,21 +108,13 @@ fn a_run_in_a_hurry_cannot_be_made_again() {
 /// MedPrompt's exemplars come with chains of thought; of other systems nothing is said.
 #[test]
 fn medprompt_without_its_chains_of_thought_says_so() {
-    let file = |what: &str| FilePlan {
-        what: what.to_owned(),
-        path: what.to_owned(),
-        sha256: "99".repeat(32),
-    };
-    let plan_of = |system: &str, files: Vec<FilePlan>| Plan {
-        system: system.to_owned(),
-        exemplars: Some(ExemplarPlan {
-            path: "train.csv".to_owned(),
-            format: "medec".to_owned(),
-            sha256: "99".repeat(32),
-            notes: 8,
-            files,
-        }),
-        ..plan()
+    let file = |what: &str| FilePlan { what: what.to_owned(), sha256: "99".repeat(32) };
+    let plan_of = |system: &str, files: Vec<FilePlan>| {
+        let mut plan = plan();
+        plan.system = system.to_owned();
+        let (format, sha256) = ("medec".to_owned(), "99".repeat(32));
+        plan.exemplars = Some(ExemplarPlan { format, sha256, notes: 8, files });
+        plan
     };
     let told = plan_of("medprompt", vec![file("encoder")]).without_reasons();
     assert_eq!(
@@ -114,15 +133,15 @@ fn medprompt_without_its_chains_of_thought_says_so() {
 #[test]
 fn only_what_changes_bytes_is_compared() {
     let mut other = plan();
-    other.created_at = "2031-01-01T00:00:00Z".to_owned();
-    other.host.cores = 96;
-    other.engine.max_batch = 1;
-    other.engine.draft = 4;
-    other.engine.threads = 3;
+    other.host.created_at = "2031-01-01T00:00:00Z".to_owned();
+    other.host.machine.cores = 96;
+    other.host.engine.max_batch = 1;
+    other.host.engine.draft = 4;
+    other.host.engine.threads = 3;
     assert_eq!(plan().differences(&other).unwrap(), []);
 
     other.version = "9.9.9".to_owned();
-    other.engine.device_kind = "sm_90".to_owned();
+    other.device_kind = "sm_90".to_owned();
     other.panel[1].temperature = Some(0.7);
     other.panel[1].top_k = None;
     other.dataset.items[1] = "q9".to_owned();
@@ -137,42 +156,7 @@ fn only_what_changes_bytes_is_compared() {
             "dataset.items[1] is \"q2\" against \"q9\"",
             "panel[1].temperature is 0.6 against 0.7",
             "panel[1].top_k is 20 against null",
-            "engine.device_kind is \"x86_64+avx2\" against \"sm_90\"",
+            "device_kind is \"x86_64+avx2\" against \"sm_90\"",
         ]
     );
-}
-
-/// As the version wrote it that had forms, records asked for again, and other prompts in the folder.
-#[test]
-fn what_is_gone_is_no_difference_without_effect_and_refused_by_name_with_one() {
-    let of = |system: &str, settings: toml::Table, prompts_sha256: &str| Plan {
-        system: system.to_owned(),
-        settings,
-        prompts_sha256: prompts_sha256.to_owned(),
-        ..plan()
-    };
-    let table = SystemConfig::named("mdagents").unwrap().table;
-    let now = of("mdagents", table.clone(), &PromptSet::embedded().sha256("mdagents"));
-    let gone = "reask = \"off\"\nform = \"harness\"\nmax_rounds = 5\nmax_turns = 5\ntemperatures = \"paper\"";
-    let mut older = table;
-    older.extend(gone.parse::<toml::Table>().unwrap());
-    let then = of("mdagents", older.clone(), gone::prompts_before("mdagents").unwrap());
-    assert_eq!(now.differences(&then).unwrap(), []);
-    // As the harness asks, the recruiter of teams is shown an example since.
-    let as_harness = |plan: &Plan| {
-        let mut plan = plan.clone();
-        plan.settings.insert("mab_compat".to_owned(), "on".into());
-        plan
-    };
-    assert_eq!(as_harness(&now).differences(&as_harness(&then)).unwrap().len(), 1);
-    let refusal = |system: &str, key: &str, value: &str| {
-        let mut settings = older.clone();
-        settings.insert(key.to_owned(), value.into());
-        let hub = HubOptions::capture().unwrap();
-        let error = Spec::from_plan(&of(system, settings, ""), Hardware::default(), hub);
-        error.err().unwrap().to_string()
-    };
-    assert_eq!(refusal("mdagents", "form", "original"), "there is no setting form");
-    assert_eq!(refusal("mdagents", "reask", "on"), "there is no setting reask");
-    assert_eq!(refusal("edinburgh", "reask", "off"), "there is no system edinburgh");
 }

@@ -23,7 +23,7 @@ pub fn making(contents: &Contents) -> Value {
         sampling => plan.panel.iter().map(sampling).collect::<Vec<_>>(),
         settings => settings.collect::<Vec<_>>(),
         thinking => thinking(&plan.panel),
-        memory_gib => format!("{:.1}", plan.host.memory_bytes as f64 / f64::from(1 << 30)),
+        memory_gib => format!("{:.1}", plan.host.machine.memory_bytes as f64 / f64::from(1 << 30)),
     }
 }
 
@@ -50,7 +50,7 @@ fn sampling(member: &MemberPlan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::plan::MemberChoice;
+    use crate::panel::SamplingChoice;
     use crate::report::tests::questions as debates;
 
     #[test]
@@ -63,8 +63,8 @@ mod tests {
         assert_eq!(sampling(&member), "greedy");
         member.seed = Some(7);
         assert_eq!(sampling(&member), "greedy, random seed 7");
-        let mut remote =
-            MemberPlan::remote("doctor", "openai:m@http://box/v1", MemberChoice::default());
+        let (address, none) = ("openai:m@http://box/v1", SamplingChoice::default());
+        let mut remote = MemberPlan::remote("doctor", address, None, none);
         assert_eq!(sampling(&remote), "as the provider decodes");
         (remote.temperature, remote.top_p) = (Some(0.2), Some(1.0));
         assert_eq!(sampling(&remote), "temperature 0.2, top-p 1, the rest as the provider decodes");
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn mixed_thinking_is_said() {
-        let mut panel = debates::records().0.panel;
+        let mut panel = debates::records().0.found.panel;
         assert_eq!(thinking(&panel), "off");
         panel[2].thinking = Some(true);
         assert_eq!(thinking(&panel), "on for some members");

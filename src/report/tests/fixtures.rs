@@ -127,7 +127,7 @@ pub fn plan() -> Plan {
         "dataset": {"name": "ward", "format": "mcq", "path": "/data/ward.jsonl", "sha256": "77".repeat(32),
             "items_sha256": "88".repeat(32), "items": []},
         "panel": AGENTS.map(member),
-        "engine": {"device": "cpu", "device_kind": "x86_64 avx2", "threads": 8, "max_batch": 16, "max_in_flight": 8},
+        "device_kind": "x86_64 avx2", "engine": {"device": "cpu", "threads": 8, "max_batch": 16, "max_in_flight": 8},
         "host": {"name": "bench-2", "system": "Linux", "cpu": "a CPU", "cores": 8, "memory_bytes": 34_359_738_368_u64}
     });
     serde_json::from_value(plan).unwrap()

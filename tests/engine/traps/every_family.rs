@@ -65,7 +65,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     std::fs::write(&path, line).unwrap();
     let dataset = data::load(&path, Format::Mcq).unwrap();
     let description = describe(&common::synthetic(Family::Llama));
-    let backbone = Backbone::start(description, &device(), OPTIONS, None).unwrap();
+    let backbone = Backbone::start(description, &device(), OPTIONS, Default::default()).unwrap();
     let backbone = Arc::new(backbone);
     let config = SystemConfig::parse("medmad", &["record_chars=2", "t_max=0"]).unwrap();
     let sampling = SamplingChoice::default();

@@ -58,7 +58,7 @@ fn trap_13_a_grammar_waits_for_the_end_of_thought() {
     let directory = common::synthetic(Family::Qwen3);
     let description = describe(&directory);
     let think_end = description.tokenizer.id("</think>").unwrap();
-    let backbone = Backbone::start(description, &device(), OPTIONS, None).unwrap();
+    let backbone = Backbone::start(description, &device(), OPTIONS, Default::default()).unwrap();
     assert_eq!(backbone.think_end, Some(think_end));
     let request = Request {
         tokens: tokens(1, 12),
