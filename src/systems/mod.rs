@@ -27,7 +27,6 @@ mod same_calls;
 #[cfg(test)]
 pub mod scripted;
 pub mod settings;
-pub mod single_llm;
 pub mod system;
 pub mod table;
 pub mod vote;

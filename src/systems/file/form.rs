@@ -1,5 +1,6 @@
 //! An answer on a note as a form of fields: written for exemplars, constrained by a grammar, and parsed from replies.
 
+pub mod answer;
 mod labels;
 
 use serde::Serialize;
@@ -55,7 +56,17 @@ pub const CHANGED: f64 = 0.4;
 /// The value of a field without a sentence.
 const NONE: &str = "NA";
 
-impl Form<'_> {
+impl<'a> Form<'a> {
+    /// The field with this meaning.
+    pub fn field(&self, is: Is) -> Option<&'a FieldOf> {
+        self.fields.iter().find(|field| field.is == is)
+    }
+
+    /// Its key.
+    pub fn key(&self, is: Is) -> Option<&'a str> {
+        self.field(is).map(|field| field.key.as_str())
+    }
+
     /// An exemplar's gold as an answer.
     pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
         let error = exemplar.error();
@@ -180,8 +191,8 @@ impl Form<'_> {
             let mut pairs = self.fields.iter().zip(values);
             pairs.find(|(field, _)| field.is == wanted).and_then(|(_, value)| value.as_deref())
         };
-        let words = self.fields.iter().find(|field| field.is == Is::Flag);
-        let has = |wanted: Is| self.fields.iter().any(|field| field.is == wanted);
+        let words = self.field(Is::Flag);
+        let has = |wanted: Is| self.field(wanted).is_some();
         let written_flag = value(Is::Flag);
         let said_flag = words.zip(written_flag).and_then(|(words, said)| flag(said, words));
         let is_unclear =

@@ -1,8 +1,8 @@
 //! What a stage's replies are: constrained by a grammar, parsed, and shown to later stages.
 
 use serde::Serialize;
-use serde_json::Value;
 
+use super::form::answer::Reading;
 use super::form::{Form, Judgement};
 use super::schema::{FieldOf, Is, ReplyKind, Stage};
 use super::settings::Settings;
@@ -13,10 +13,7 @@ use crate::systems::base_llm;
 use crate::systems::case::{One, Record};
 use crate::systems::form;
 use crate::systems::mediqa_corr::{Opinion, words, words_grammar};
-use crate::systems::reading::record::plain_key;
-use crate::systems::reading::reply::{Fields, passage};
-use crate::systems::reading::words::{consents, one_of};
-use crate::systems::single_llm::parse::{Keys, Letter, Reading, parse};
+use crate::systems::reading::reply::passage;
 
 /// A parsed reply, as the call's log line has it.
 #[derive(Clone, Debug, Serialize)]
@@ -97,7 +94,7 @@ impl ParsedReply {
 }
 
 impl Stage {
-    /// The form of a note's answer.
+    /// The form of an answer.
     pub fn form(&self) -> Form<'_> {
         Form { style: self.style, fields: &self.fields }
     }
@@ -118,18 +115,13 @@ impl Stage {
 
     /// Whether its replies answer a question.
     pub fn answers(&self) -> bool {
-        self.reply == ReplyKind::Letter || self.key(Is::Answer).is_some()
-    }
-
-    /// The key of the field with this meaning.
-    pub fn key(&self, is: Is) -> Option<&str> {
-        self.fields.iter().find(|field| field.is == is).map(|field| field.key.as_str())
+        self.reply == ReplyKind::Letter || self.form().key(Is::Answer).is_some()
     }
 
     /// The grammar of a reply.
     pub fn grammar(&self, item: &Item, settings: &Settings) -> Grammar {
         let decoding = &settings.decoding;
-        let key = self.key(Is::Text).unwrap_or_default();
+        let key = self.form().key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
             (ReplyKind::Letter, Item::Question(question)) => Grammar::Regex(form::letter(question)),
             (ReplyKind::Fields, Item::Question(question)) => {
@@ -155,10 +147,12 @@ impl Stage {
         item: &Item,
         settings: &Settings,
     ) -> (ParsedReply, Parse) {
-        let key = self.key(Is::Text).unwrap_or_default();
+        let key = self.form().key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
-            (ReplyKind::Letter | ReplyKind::Fields, Item::Question(question)) => {
-                self.answer(text, finish_reason, question, settings)
+            (ReplyKind::Letter | ReplyKind::Fields, Item::Question(Question { options, .. })) => {
+                let harness = settings.is_compat().then(|| settings.number("samples").unwrap_or(1));
+                let said = self.form().answer(text, finish_reason, options, harness);
+                as_reply(said, ParsedReply::Answer)
             }
             (ReplyKind::Fields, Item::Note(note)) => {
                 as_reply(self.form().read(text, finish_reason, note), ParsedReply::Judgement)
@@ -172,53 +166,6 @@ impl Stage {
             }
             _ => as_reply(passage(text), ParsedReply::Passage),
         }
-    }
-
-    fn answer(
-        &self,
-        text: &str,
-        finish_reason: FinishReason,
-        question: &Question,
-        settings: &Settings,
-    ) -> (ParsedReply, Parse) {
-        let letter = Letter {
-            keys: self
-                .key(Is::Answer)
-                .map(|answer| Keys { answer, reason: self.key(Is::Reason).unwrap_or_default() }),
-            mab_compat: settings.is_compat(),
-            // MedAgentBoard takes a letter without the white space around it, and counts those of several replies with it.
-            is_trimmed: self.reply == ReplyKind::Letter && settings.number("samples") <= Some(1),
-        };
-        let (mut reading, mut parse) = parse(text, finish_reason, letter, &question.options);
-        if let Some((reply, agreed)) = self.agreed(text, finish_reason) {
-            reading.agreed = agreed;
-            // Of two things that are asked for, each stands under its own key: one «yes» is not both.
-            let key = plain_key(self.key(Is::Answer).unwrap_or_default());
-            if parse == Parse::Fallback && reply.get(&key).is_null() {
-                reading.answer.clear();
-                parse = Parse::Unread;
-            }
-        }
-        (ParsedReply::Answer(reading), parse)
-    }
-
-    /// The fields of a reply that was asked whether its agent agrees, and whether it does: one of the two words, else what its field says.
-    fn agreed(&self, text: &str, finish_reason: FinishReason) -> Option<(Fields, Option<bool>)> {
-        let field = self.fields.iter().find(|field| field.is == Is::Agreed)?;
-        let key = plain_key(&field.key);
-        let reply = Fields::read(text, finish_reason, &key);
-        let words = [field.word(false), field.word(true)];
-        let of_word = |said: &str| {
-            let is = |word: &&str| said.trim().eq_ignore_ascii_case(word);
-            let word = words.into_iter().find(is).or_else(|| one_of(said, &words));
-            word.map_or_else(|| consents(said), |word| Some(word == words[1]))
-        };
-        let agreed = match reply.get(&key) {
-            Value::Bool(agreed) => Some(*agreed),
-            Value::String(word) => of_word(word),
-            _ => None,
-        };
-        Some((reply, agreed))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::form::answer::{Reading, verdict};
 use super::reply::ParsedReply;
 use super::schema::{Gives, Is, Stage, Vote, When};
 use crate::panel::Asked;
@@ -9,7 +10,6 @@ use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
 use crate::systems::config::SOLO;
 use crate::systems::mediqa_corr::{Opinion, Settled, apart, together};
-use crate::systems::single_llm::{parse::Reading, verdict};
 use crate::systems::vote::{consensus, round_line};
 
 /// What an agent said, behind its name.
@@ -74,7 +74,7 @@ impl Transcript {
         self.stages.insert(stage.name.clone(), told);
         // Who is alone needs no name.
         self.said.extend(if agents == [SOLO] { shown } else { lines });
-        if stage.key(Is::Agreed).is_some() {
+        if stage.form().key(Is::Agreed).is_some() {
             self.agreed = asked.iter().all(|one| one.value.agreed() == Some(true));
         }
         let opinions: Option<Vec<Opinion>> = asked.iter().map(ParsedReply::opinion).collect();

@@ -7,10 +7,11 @@ use super::settings::{AnswerReading, RecordForm, Settings};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
-use crate::systems::reading::answer::{leading_letter, normalise_answer, of_field, of_text};
+use crate::systems::reading::answer::{leading_letter, normalise_answer};
 use crate::systems::reading::confidence::ConfidenceReading;
+use crate::systems::reading::reply::Fields;
 use crate::systems::reading::words::said_confidence;
-use crate::systems::reading::{self, number, said, text};
+use crate::systems::reading::{number, text};
 
 /// One agent's record. Texts are kept as written; missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -130,15 +131,30 @@ impl Record {
     ) -> Option<Record> {
         let answer = value.as_object()?.get("answer")?;
         let (confidence, note) = confidence(&value["confidence"], reading);
+        let [reasoning, check, moves] =
+            ["structured_reasoning", "counterfactual_check", "debate_moves"].map(|key| &value[key]);
         Some(Record {
             // A short record's reasons are one text.
             cot: [texts(&value["cot"]), texts(&value["reasoning"])].concat(),
             answer: letter(&text(answer)),
             confidence,
             option_analysis: entries(&value["option_analysis"], "option", option_analysis),
-            structured_reasoning: structured_reasoning(&value["structured_reasoning"]),
-            counterfactual_check: counterfactual_check(&value["counterfactual_check"]),
-            debate_moves: debate_moves(&value["debate_moves"]),
+            structured_reasoning: StructuredReasoning {
+                question_focus: text(&reasoning["question_focus"]),
+                key_clues: texts(&reasoning["key_clues"]),
+                elimination: entries(&reasoning["elimination"], "dx_or_option", elimination),
+                final_support: text(&reasoning["final_support"]),
+            },
+            counterfactual_check: check.is_object().then(|| CounterfactualCheck {
+                if_chose_other: text(&check["if_chose_other"]),
+                confidence_after_check: number(&check["confidence_after_check"]),
+            }),
+            debate_moves: DebateMoves {
+                main_point: text(&moves["main_point"]),
+                challenge: texts(&moves["challenge"]),
+                accept: texts(&moves["accept"]),
+                risk_check: text(&moves["risk_check"]),
+            },
             notes: note.into_iter().collect(),
         })
     }
@@ -172,15 +188,6 @@ fn option_analysis(key: &str, entry: &Value) -> OptionAnalysis {
     }
 }
 
-fn structured_reasoning(value: &Value) -> StructuredReasoning {
-    StructuredReasoning {
-        question_focus: text(&value["question_focus"]),
-        key_clues: texts(&value["key_clues"]),
-        elimination: entries(&value["elimination"], "dx_or_option", elimination),
-        final_support: text(&value["final_support"]),
-    }
-}
-
 fn elimination(key: &str, entry: &Value) -> Elimination {
     let (dx_or_option, why_not) = match entry {
         Value::Object(object) => {
@@ -190,22 +197,6 @@ fn elimination(key: &str, entry: &Value) -> Elimination {
         plain => (key.to_string(), text(plain)),
     };
     Elimination { dx_or_option, why_not }
-}
-
-fn counterfactual_check(value: &Value) -> Option<CounterfactualCheck> {
-    value.is_object().then(|| CounterfactualCheck {
-        if_chose_other: text(&value["if_chose_other"]),
-        confidence_after_check: number(&value["confidence_after_check"]),
-    })
-}
-
-fn debate_moves(value: &Value) -> DebateMoves {
-    DebateMoves {
-        main_point: text(&value["main_point"]),
-        challenge: texts(&value["challenge"]),
-        accept: texts(&value["accept"]),
-        risk_check: text(&value["risk_check"]),
-    }
 }
 
 /// What is read of a list's elements, or of an object's values with their keys; an object with `own_key` is itself one element.
@@ -230,7 +221,7 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// Parses the record of a completion. Always succeeds: a debate does not stop for one bad text.
 ///
-/// Where [`reading::record::read`] finds no record, the minimal record of App. B.2 has the answer that the text says, if any, and is a
+/// Where [`Fields::read`] finds no record, the minimal record of App. B.2 has the answer that the text says, if any, and is a
 /// [`Parse::Fallback`]; its confidence is 0, unless what the text says of it may be converted. A record whose confidence or answer does not
 /// count as it is written is no [`Parse::Ok`], and one without an answer is [`Parse::Unread`].
 pub fn parse(
@@ -239,37 +230,31 @@ pub fn parse(
     options: &[Choice],
     settings: &Settings,
 ) -> (Record, Parse) {
-    let reading = settings.confidence_reading;
-    let record = |fields: &reading::record::Fields| {
-        let value = &Value::from(fields.clone());
-        let field = self::text(value.get("answer")?);
-        let (said, how) = of_field(&field, text, options, Parse::Ok);
-        let is_stated = !value["confidence"].is_null();
-        let mut record =
-            Record::from_json(value, reading, |field| match settings.answer_reading {
-                AnswerReading::Plain => said.clone(),
-                AnswerReading::Paper => normalise_answer(field),
-            })?;
-        // A short record asks for an option's text.
-        let is_text = how == Parse::Repaired && settings.record == RecordForm::Full;
-        let is_by_rule = record.answer != said;
-        let is_mended = is_text || is_by_rule || is_stated && !record.notes.is_empty();
-        record.notes.extend(is_by_rule.then_some(Note::AnswerByRule));
-        Some((record, is_mended))
+    let reply = Fields::read(text, finish_reason, "answer");
+    let (said, how) = reply.answer(options);
+    if reply.parse == Parse::Fallback {
+        let notes = (!said.is_empty()).then_some(Note::AnswerFromText).into_iter().collect();
+        let stated = match settings.confidence_reading {
+            ConfidenceReading::Clamped => None,
+            ConfidenceReading::Converted => said_confidence(&reply.text),
+        };
+        let confidence = stated.unwrap_or(0.0);
+        return (Record { answer: said, confidence, notes, ..Record::default() }, how);
+    }
+    let letter = |field: &str| match settings.answer_reading {
+        AnswerReading::Plain => said.clone(),
+        AnswerReading::Paper => normalise_answer(field),
     };
-    let (record, parse) = match reading::record::read(text, finish_reason, record) {
-        Some(((record, true), Parse::Ok)) => (record, Parse::Repaired),
-        Some(((record, _), parse)) => (record, parse),
-        None => {
-            let (answer, parse) = of_text(text, options);
-            let notes = (!answer.is_empty()).then_some(Note::AnswerFromText).into_iter().collect();
-            let stated = match reading {
-                ConfidenceReading::Clamped => None,
-                ConfidenceReading::Converted => said_confidence(said(text)),
-            };
-            let confidence = stated.unwrap_or(0.0);
-            (Record { answer, confidence, notes, ..Record::default() }, parse)
-        }
+    let record = Record::from_json(&reply.fields, settings.confidence_reading, letter);
+    let mut record = record.unwrap_or_default();
+    // A short record asks for an option's text.
+    let is_text = how == Parse::Repaired && settings.record == RecordForm::Full;
+    let is_by_rule = record.answer != said;
+    let is_stated = !reply.get("confidence").is_null() && !record.notes.is_empty();
+    record.notes.extend(is_by_rule.then_some(Note::AnswerByRule));
+    let parse = match reply.parse {
+        Parse::Ok if is_text || is_by_rule || is_stated => Parse::Repaired,
+        parse => parse,
     };
     let parse = parse.if_read(!record.answer.is_empty());
     (record, parse)

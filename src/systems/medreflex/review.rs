@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::settings::{Settings, in_hundredths};
 use crate::record::{FinishReason, Parse, TurnLine};
 use crate::systems::case::Record;
-use crate::systems::reading::{self, record, said};
+use crate::systems::reading::{self, record};
 
 /// The criteria that a review scores, in the order of its fields; only the last decides.
 pub const CRITERIA: [&str; 6] =
@@ -45,13 +45,11 @@ impl Review {
 
 /// Reads a review.
 pub fn read(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
-    let whole = record::read(text, finish_reason, |object| {
+    let found = record::read_or_lines(text, finish_reason, |object| {
         let review = of_object(object);
         review.final_score().map(|_| review)
     });
-    let (review, parse) = whole.unwrap_or_else(|| (of_prose(said(text)), Parse::Fallback));
-    let is_read = review.final_score().is_some();
-    (review, parse.if_read(is_read))
+    found.unwrap_or((Review::default(), Parse::Unread))
 }
 
 fn of_object(object: &Map<String, Value>) -> Review {
@@ -93,23 +91,6 @@ fn leading(text: &str) -> Option<u32> {
 fn clamped(number: &str) -> Option<u32> {
     let number = number.parse().ok().filter(|number: &f64| !number.is_nan())?;
     Some(in_hundredths(number.clamp(1.0, 5.0)))
-}
-
-/// Lines such as `Final score: 4/5`.
-fn of_prose(text: &str) -> Review {
-    let mut review = Review::default();
-    for line in text.lines() {
-        let Some((label, value)) = line.split_once([':', '=']) else { continue };
-        let label = label.to_lowercase();
-        let named = |name: &str| label.contains(name);
-        let place = CRITERIA.iter().position(|name| named(name));
-        let place = place.or_else(|| named("overall").then_some(5));
-        // A line that is long before its colon is a sentence.
-        if let (Some(place), Some(score), true) = (place, leading(value), label.len() < 40) {
-            review.scores[place] = Some(score);
-        }
-    }
-    review
 }
 
 /// Decides whether an answer is accepted; `scores` are the final ones that could be parsed, in the reviewers' order.

@@ -15,9 +15,10 @@ use super::without_thinking;
 use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
+use crate::systems::file::form::Form;
 use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
 use crate::systems::scripted::settings;
-use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
+use crate::systems::table::SystemEntry;
 use crate::systems::{medagents, medmad};
 
 /// How a reading went against what a person takes from a reply.
@@ -116,8 +117,10 @@ pub(super) fn note(sentences: &Value) -> Note {
     }
 }
 
-/// What chains of thought are asked for.
-pub(super) const THOUGHT: Keys<'_> = Keys { answer: "Answer", reason: "Thought" };
+/// What a system of one stage asks for.
+pub(super) fn form_of(system: &str) -> Form<'static> {
+    SystemEntry::named(system).unwrap().file.unwrap().stages[0].form()
+}
 
 /// The letter that a call counts with, as its system reads it.
 fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
@@ -129,9 +132,8 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
         }
         "single_llm" => {
             let is_cot = reply["method"].as_str().unwrap().starts_with("cot");
-            let keys = is_cot.then_some(THOUGHT);
-            let letter = Letter { keys, ..Letter::default() };
-            let (reading, parse) = parse_single(text, finish, letter, options);
+            let form = form_of(if is_cot { "cot" } else { "zero-shot" });
+            let (reading, parse) = form.answer(text, finish, options, None);
             (reading.answer, parse)
         }
         // Asked for in prose.

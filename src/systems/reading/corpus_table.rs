@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::of_text;
 use super::confidence::ConfidenceReading;
-use super::corpus::{THOUGHT, converted, finish_reason, note, replies, unless_echo};
+use super::corpus::{converted, finish_reason, form_of, note, replies, unless_echo};
 use super::plain;
 use super::reply::Fields;
 use super::words::consents;
@@ -14,7 +14,6 @@ use crate::record::{FinishReason, Language, Parse};
 use crate::systems::file::Stage;
 use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
 use crate::systems::medreflex::{self, step::Action};
-use crate::systems::single_llm::parse::{Keys, Letter, parse as parse_single};
 use crate::systems::table::SystemEntry;
 use crate::systems::{base_llm, healthcareagent, mdagents, medagents, mediqa_corr, medmad};
 use crate::text::{Aligner, align};
@@ -56,9 +55,8 @@ impl<'a> Asked<'a> {
         if share == 0.0 { Value::Null } else { json!((share * 100.0).round() / 100.0) }
     }
 
-    fn single(&self, keys: Option<Keys<'_>>) -> Value {
-        let letter = Letter { keys, ..Letter::default() };
-        let (reading, _) = parse_single(self.text, self.finish, letter, &self.options);
+    fn single(&self, system: &str) -> Value {
+        let (reading, _) = form_of(system).answer(self.text, self.finish, &self.options, None);
         json!({"answer": self.letter(&reading.answer)})
     }
 
@@ -171,8 +169,8 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
     let (text, finish) = (*text, *finish);
     let answered = |letter: &str| json!({"answer": asked.letter(letter)});
     match stage {
-        "letter" => asked.single(None),
-        "thought" => asked.single(Some(THOUGHT)),
+        "letter" => asked.single("zero-shot"),
+        "thought" => asked.single("cot"),
         "debate" => {
             let (record, _) = medmad::record::parse(text, finish, options, &converted());
             json!({"answer": asked.letter(&record.answer), "confidence": asked.share(record.confidence)})

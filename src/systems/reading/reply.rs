@@ -58,7 +58,8 @@ pub fn passage(reply: &str) -> (One<String>, Parse) {
 /// The fields of a reply that was asked for keys, in lower case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {
-    fields: Map<String, Value>,
+    /// An object.
+    pub fields: Value,
     pub parse: Parse,
     /// Without its `<think>` section.
     pub text: String,
@@ -80,7 +81,7 @@ impl Fields {
         let others = || record::exact(&text, &|fields: &record::Fields| Some(fields.clone()));
         let others = || others().unwrap_or_else(|| record::labelled(&text));
         let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
-        Fields { fields, parse, text }
+        Fields { fields: fields.into(), parse, text }
     }
 
     /// Reads a text with `key`; under `mab_compat` one that is JSON as it stands.
@@ -95,7 +96,7 @@ impl Fields {
             Some(fields) => (fields, Parse::Ok),
             None => (harness::lines(&text), Parse::Fallback),
         };
-        Fields { fields, parse, text }
+        Fields { fields: fields.into(), parse, text }
     }
 
     /// The answer as it is written, where it is a text.
@@ -105,7 +106,7 @@ impl Fields {
 
     /// What stands under a key; `null` where nothing does.
     pub fn get(&self, key: &str) -> &Value {
-        self.fields.get(key).unwrap_or(&Value::Null)
+        &self.fields[key]
     }
 
     /// The same as text; where no object was found and no line has the key, all there is.

@@ -274,8 +274,8 @@ fn one_yes_is_no_answer_and_an_agreement_at_once() {
         for said in ["Yes", "Yes.", "No, it does not.", "I agree.", "The answer is yes.", "Maybe"] {
             assert_eq!(read(said), (String::new(), None, Parse::Unread), "{system}: {said}");
         }
-        let answer = stage.key(Is::Answer).unwrap();
-        let agreed = stage.key(Is::Agreed).unwrap();
+        let answer = stage.form().key(Is::Answer).unwrap();
+        let agreed = stage.form().key(Is::Agreed).unwrap();
         let record = format!(r#"{{"{agreed}": "yes", "{answer}": "No"}}"#);
         assert_eq!(read(&record), ("B".to_owned(), Some(true), Parse::Repaired), "{system}");
         let lines = format!("{agreed}: no\n{answer}: B").replace('_', " ");

@@ -1,32 +1,19 @@
-//! Parses the letter of a completion, by its meaning or as MedAgentBoard does.
+//! Reads an answer to a question, by its meaning or as MedAgentBoard does: of fields, or a letter alone.
 
 use serde::Serialize;
+use serde_json::Value;
 
+use super::Form;
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
+use crate::systems::case::{Record, Verdict};
+use crate::systems::file::schema::{FieldOf, Is};
 use crate::systems::reading::answer::harness_letter;
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::Fields;
+use crate::systems::reading::words::{consents, one_of};
 use crate::systems::reading::{harness, said, text, without_thinking};
-
-/// How a letter is asked for and read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Letter<'a> {
-    /// Those of the record that holds it; `None`: it is all that is asked for.
-    pub keys: Option<Keys<'a>>,
-    /// Whether it is read and counted as MedAgentBoard does, bugs included.
-    pub mab_compat: bool,
-    /// Whether MedAgentBoard counts it without the white space around it.
-    pub is_trimmed: bool,
-}
-
-/// The keys of a record with an answer.
-#[derive(Clone, Copy, Debug)]
-pub struct Keys<'a> {
-    pub answer: &'a str,
-    pub reason: &'a str,
-}
+use crate::systems::vote::most;
 
 /// A parsed completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -36,7 +23,7 @@ pub struct Reading {
     pub thought: Option<String>,
     /// One letter A–J, possibly beyond the options; empty where none was found.
     pub answer: String,
-    /// The answer as written; only under `mab_compat`.
+    /// The answer as written, which MedAgentBoard counts; only where its way is followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<String>,
     /// Whether its agent agrees, where the prompt asked for that and the completion says so.
@@ -52,32 +39,81 @@ impl Record for Reading {
 
 impl Reading {
     /// What is counted: as MedAgentBoard reads, the answer as written, even an empty one; else the letter, where there is one.
-    pub fn counted(&self) -> Option<&str> {
+    fn counted(&self) -> Option<&str> {
         self.written.as_deref().or(Some(self.answer.as_str()).filter(|answer| !answer.is_empty()))
     }
 }
 
-/// Parses a completion on a question with these options. Always succeeds.
-pub fn parse(
-    completion: &str,
-    finish_reason: FinishReason,
-    letter: Letter<'_>,
-    options: &[Choice],
-) -> (Reading, Parse) {
-    let (mut reading, parse) = match letter.keys {
-        Some(_) if letter.mab_compat => read_as_harness(completion),
-        Some(keys) => read_thought(completion, finish_reason, keys, options),
-        None => read_letter(completion, finish_reason, options),
-    };
-    if letter.mab_compat {
-        let written = reading.written.as_deref().unwrap_or_default();
-        let written = if letter.is_trimmed { written.trim() } else { written };
-        reading.answer = harness_letter(written, options.iter().map(|option| option.letter));
-    } else {
-        reading.written = None;
+impl Form<'_> {
+    /// Reads an answer to a question with these options; without a field for it, all that is asked for is a letter. `harness`: as
+    /// MedAgentBoard does it, bugs included, of so many samples. Always succeeds.
+    pub fn answer(
+        &self,
+        completion: &str,
+        finish_reason: FinishReason,
+        options: &[Choice],
+        harness: Option<u32>,
+    ) -> (Reading, Parse) {
+        let key = self.key(Is::Answer).map(plain_key);
+        let (mut reading, parse) = match (&key, harness) {
+            (Some(_), Some(_)) => read_as_harness(completion),
+            (Some(key), None) => self.of_fields(completion, finish_reason, key, options),
+            (None, _) => read_letter(completion, finish_reason, options),
+        };
+        match harness {
+            Some(samples) => {
+                let written = reading.written.as_deref().unwrap_or_default();
+                // Of several replies it counts letters with the white space around them.
+                let is_trimmed = key.is_none() && samples < 2;
+                let written = if is_trimmed { written.trim() } else { written };
+                reading.answer = harness_letter(written, options.iter().map(|one| one.letter));
+            }
+            None => reading.written = None,
+        }
+        if let (Some(field), Some(key)) = (self.field(Is::Agreed), &key) {
+            let own = plain_key(&field.key);
+            let reply = Fields::read(completion, finish_reason, &own);
+            reading.agreed = agrees(reply.get(&own), field);
+            // Of two things that are asked for, each stands under its own key: one «yes» is not both.
+            if parse == Parse::Fallback && reply.get(key).is_null() {
+                reading.answer.clear();
+            }
+        }
+        let parse = parse.if_read(!reading.answer.is_empty());
+        (reading, parse)
     }
-    let parse = parse.if_read(!reading.answer.is_empty());
-    (reading, parse)
+
+    /// Parses a record, repaired where necessary; else searches the text.
+    fn of_fields(
+        &self,
+        completion: &str,
+        finish_reason: FinishReason,
+        key: &str,
+        options: &[Choice],
+    ) -> (Reading, Parse) {
+        let reply = Fields::read(completion, finish_reason, key);
+        let reason = match reply.parse {
+            Parse::Fallback => "thought",
+            _ => self.key(Is::Reason).unwrap_or_default(),
+        };
+        let thought = Some(text(reply.get(&plain_key(reason))));
+        let (answer, parse) = reply.letter(key, options);
+        (Reading { thought, answer, ..Reading::default() }, parse)
+    }
+}
+
+/// Whether a value says that an agent agrees: one of the field's two words, else what it says.
+fn agrees(value: &Value, field: &FieldOf) -> Option<bool> {
+    let words = [field.word(false), field.word(true)];
+    match value {
+        Value::Bool(agreed) => Some(*agreed),
+        Value::String(said) => {
+            let is = |word: &&str| said.trim().eq_ignore_ascii_case(word);
+            let word = words.into_iter().find(is).or_else(|| one_of(said, &words));
+            word.map_or_else(|| consents(said), |word| Some(word == words[1]))
+        }
+        _ => None,
+    }
 }
 
 /// A letter alone is [`Parse::Ok`], one with marks around it, such as `(B).`, [`Parse::Repaired`]; any other text is searched for its answer.
@@ -96,24 +132,6 @@ fn read_letter(
         _ => Parse::Fallback,
     };
     (Reading { answer, written: Some(written.to_owned()), ..Reading::default() }, parse)
-}
-
-/// Parses a record, repaired where necessary; else searches the text.
-fn read_thought(
-    completion: &str,
-    finish_reason: FinishReason,
-    keys: Keys<'_>,
-    options: &[Choice],
-) -> (Reading, Parse) {
-    let key = plain_key(keys.answer);
-    let reply = Fields::read(completion, finish_reason, &key);
-    let reason = match reply.parse {
-        Parse::Fallback => "thought",
-        _ => keys.reason,
-    };
-    let thought = Some(text(reply.get(&plain_key(reason))));
-    let (answer, parse) = reply.letter(&key, options);
-    (Reading { thought, answer, ..Reading::default() }, parse)
 }
 
 /// Parses as the harness does: a JSON object, else labelled lines.
@@ -150,18 +168,43 @@ fn lines(said: &str) -> (String, String) {
     (thought.to_owned(), answer.to_owned())
 }
 
+/// The most common letter, the first of several; empty answers have no vote. The harness counts answers as written, and takes the letter of
+/// the one that won.
+pub fn verdict(readings: &[Reading]) -> Verdict {
+    let counted: Vec<&str> = readings.iter().filter_map(Reading::counted).collect();
+    let (winner, tie) = most(&counted).map_or(("", false), |(winner, _, tie)| (winner, tie));
+    let won = readings.iter().find(|one| one.counted() == Some(winner));
+    let answer = won.map_or("", |one| &one.answer);
+    let supporters = || readings.iter().filter(|one| one.answer == answer);
+    let thoughts = supporters().filter_map(|one| one.thought.as_deref());
+    let rationale: Vec<&str> = thoughts.filter(|thought| !thought.is_empty()).collect();
+    Verdict {
+        answer: answer.to_owned(),
+        team_confidence: supporters().count() as f64 / readings.len() as f64,
+        rationale: rationale.join("\n"),
+        tie,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::systems::scripted::question;
+    use crate::systems::table::SystemEntry;
 
-    const ZERO_SHOT: Letter<'_> = Letter { keys: None, mab_compat: false, is_trimmed: true };
-    const SELF_CONSISTENCY: Letter<'_> = Letter { is_trimmed: false, ..ZERO_SHOT };
-    const COT: Letter<'_> =
-        Letter { keys: Some(Keys { answer: "Answer", reason: "Thought" }), ..SELF_CONSISTENCY };
+    /// A system with a single stage, and how many samples it draws.
+    type Alone = (&'static str, u32);
+    const ZERO_SHOT: Alone = ("zero-shot", 1);
+    const SELF_CONSISTENCY: Alone = ("self-consistency", 5);
+    const COT: Alone = ("cot", 1);
 
-    fn read(letter: Letter<'_>, mab_compat: bool, text: &str) -> (Reading, Parse) {
-        parse(text, FinishReason::Stop, Letter { mab_compat, ..letter }, &question(5).options)
+    fn form(name: &str) -> Form<'static> {
+        SystemEntry::named(name).unwrap().file.unwrap().stages[0].form()
+    }
+
+    fn read((name, samples): Alone, mab_compat: bool, text: &str) -> (Reading, Parse) {
+        let harness = mab_compat.then_some(samples);
+        form(name).answer(text, FinishReason::Stop, &question(5).options, harness)
     }
 
     fn letter(text: &str) -> (String, Parse) {
@@ -174,8 +217,8 @@ mod tests {
         (reading.thought.unwrap(), reading.answer, parse)
     }
 
-    fn harness(letter: Letter<'_>, text: &str) -> String {
-        read(letter, true, text).0.answer
+    fn harness(alone: Alone, text: &str) -> String {
+        read(alone, true, text).0.answer
     }
 
     #[test]
@@ -201,10 +244,11 @@ mod tests {
     #[test]
     fn what_max_tokens_cut_is_never_ok() {
         for (letter, text, expected) in [
-            (ZERO_SHOT, "B", Parse::Fallback),
-            (COT, r#"{"Thought": "t", "Answer": "B"}"#, Parse::Repaired),
+            ("zero-shot", "B", Parse::Fallback),
+            ("cot", r#"{"Thought": "t", "Answer": "B"}"#, Parse::Repaired),
         ] {
-            let (reading, parse) = parse(text, FinishReason::Length, letter, &question(5).options);
+            let options = question(5).options;
+            let (reading, parse) = form(letter).answer(text, FinishReason::Length, &options, None);
             assert_eq!((reading.answer.as_str(), parse), ("B", expected));
         }
     }
