@@ -8,14 +8,13 @@ use serde_json::{Map, Value, json};
 
 use self::labels::{labelled, other_names, plain};
 use super::schema::{FieldOf, Is, Style};
-use crate::data::Note;
+use crate::data::{Item, Note};
 use crate::record::{FinishReason, Grammar, Parse};
 use crate::systems::base_llm;
 use crate::systems::case;
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplar;
-use crate::systems::form::{either, string};
-use crate::systems::messages::numbers;
+use crate::systems::form;
 use crate::systems::reading::correction::change;
 use crate::systems::reading::quotation::quoted;
 use crate::systems::reading::verdict::names_error;
@@ -99,44 +98,32 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The grammar of an answer on this note: one without an error, or one with an error.
-    pub fn grammar(&self, note: &Note, decoding: &Decoding) -> Grammar {
-        let chars = decoding.sentence_chars(note);
-        match self.style {
-            Style::Json => either([false, true].map(|is_wrong| {
-                let value = |field: &FieldOf| match field.is {
-                    Is::Flag => json!({"const": typed(field.is, field.word(is_wrong))}),
-                    Is::SentenceId if !is_wrong => json!({"const": -1}),
-                    Is::SentenceId => {
-                        json!({"enum": (0..note.sentences.len()).collect::<Vec<_>>()})
-                    }
-                    Is::Sentence | Is::Correction if !is_wrong => json!({"const": NONE}),
-                    Is::Sentence => json!({"enum": note.sentences}),
-                    Is::Correction => string(chars),
-                    _ => decoding.reasons(),
-                };
-                self.fields.iter().map(|field| (field.key.as_str(), value(field))).collect()
-            })),
-            Style::Lines => {
-                let alternatives = [false, true].map(|is_wrong| {
-                    let line = |field: &FieldOf| {
-                        let value = match field.is {
-                            Is::Flag => regex::escape(field.word(is_wrong)),
-                            Is::SentenceId if !is_wrong => "-1".to_owned(),
-                            Is::SentenceId => one_of(numbers(note)),
-                            Is::Sentence | Is::Correction if !is_wrong => NONE.to_owned(),
-                            Is::Sentence => one_of(
-                                note.sentences.iter().map(|one| regex::escape(&one_line(one))),
-                            ),
-                            Is::Correction => format!(r"[^\n]{{1,{chars}}}"),
-                            _ => format!(r"[^\n]{{1,{}}}", decoding.reason_chars()),
-                        };
-                        format!("{}: {value}", regex::escape(&field.key))
-                    };
-                    self.fields.iter().map(line).collect::<Vec<_>>().join("\n")
-                });
-                Grammar::Regex(one_of(alternatives))
-            }
+    /// The grammar of an answer on this item; of a note's, of one without an error or one with an error.
+    pub fn grammar(&self, item: &Item, decoding: &Decoding) -> Grammar {
+        let fields = |is_wrong: bool| -> Vec<(&str, Value)> {
+            let schema = |field: &FieldOf| match (field.is, item) {
+                (Is::Answer, Item::Question(question)) => form::answer(question),
+                (Is::Agreed, _) => form::choice(&[field.word(false), field.word(true)]),
+                (Is::Flag, _) => json!({"const": typed(field.is, field.word(is_wrong))}),
+                (Is::SentenceId, _) if !is_wrong => json!({"const": -1}),
+                (Is::SentenceId, Item::Note(note)) => {
+                    json!({"enum": (0..note.sentences.len()).collect::<Vec<_>>()})
+                }
+                (Is::Sentence | Is::Correction, _) if !is_wrong => json!({"const": NONE}),
+                (Is::Sentence, Item::Note(note)) => json!({"enum": note.sentences}),
+                (Is::Correction, Item::Note(note)) => form::string(decoding.sentence_chars(note)),
+                _ => decoding.reasons(),
+            };
+            self.fields.iter().map(|field| (field.key.as_str(), schema(field))).collect()
+        };
+        let lines = |is_wrong| {
+            let line = |(key, schema)| format!("{}: {}", regex::escape(key), on_a_line(&schema));
+            fields(is_wrong).into_iter().map(line).collect::<Vec<_>>().join("\n")
+        };
+        match (item, self.style) {
+            (Item::Question(_), _) => form::record(fields(true)),
+            (Item::Note(_), Style::Json) => form::either([false, true].map(fields)),
+            (Item::Note(_), Style::Lines) => Grammar::Regex(one_of([false, true].map(lines))),
         }
     }
 
@@ -269,6 +256,19 @@ fn typed(is: Is, value: &str) -> Value {
         (Is::Flag, "false") => json!(false),
         (Is::SentenceId, id) => id.parse::<i64>().map_or(json!(-1), Value::from),
         (_, text) => json!(text),
+    }
+}
+
+/// The regex of what a field of this schema holds, on one line.
+fn on_a_line(schema: &Value) -> String {
+    let word = |value: &Value| match value {
+        Value::String(text) => regex::escape(&one_line(text)),
+        other => other.to_string(),
+    };
+    match (&schema["const"], schema["enum"].as_array()) {
+        (_, Some(all)) => one_of(all.iter().map(word)),
+        (Value::Null, None) => format!(r"[^\n]{{1,{}}}", schema["maxLength"]),
+        (only, None) => word(only),
     }
 }
 

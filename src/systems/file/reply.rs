@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::form::answer::Reading;
 use super::form::{Form, Judgement};
-use super::schema::{FieldOf, Is, ReplyKind, Stage};
+use super::schema::{Is, ReplyKind, Stage};
 use super::settings::Settings;
 use crate::data::{Item, Question};
 use crate::panel::Asked;
@@ -124,16 +124,7 @@ impl Stage {
         let key = self.form().key(Is::Text).unwrap_or_default();
         match (self.reply, item) {
             (ReplyKind::Letter, Item::Question(question)) => Grammar::Regex(form::letter(question)),
-            (ReplyKind::Fields, Item::Question(question)) => {
-                let schema = |field: &FieldOf| match field.is {
-                    Is::Answer => form::answer(question),
-                    Is::Agreed => form::choice(&[field.word(false), field.word(true)]),
-                    _ => decoding.reasons(),
-                };
-                let fields = self.fields.iter();
-                form::record(fields.map(|field| (field.key.as_str(), schema(field))).collect())
-            }
-            (ReplyKind::Fields, Item::Note(note)) => self.form().grammar(note, decoding),
+            (ReplyKind::Fields, _) => self.form().grammar(item, decoding),
             (ReplyKind::Medec, Item::Note(note)) => base_llm::grammar(note, decoding),
             (ReplyKind::Words, _) => words_grammar(key, self.most as usize, decoding),
             _ => decoding.passage(),

@@ -83,7 +83,7 @@ fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
 /// Whether the grammar of a form takes a text whole.
 fn accepts(stage: &Stage, note: &Note, text: &str) -> bool {
     use crate::record::Grammar;
-    let grammar = match stage.form().grammar(note, &Decoding::default()) {
+    let grammar = match stage.form().grammar(&note.clone().into(), &Decoding::default()) {
         Grammar::Regex(regex) => TopLevelGrammar::from_regex(&regex),
         Grammar::JsonSchema(schema) => {
             TopLevelGrammar::from_json_schema(serde_json::from_str(&schema).unwrap())
