@@ -81,7 +81,9 @@ class Run:
     def check_outcomes(self):
         if self.plan["system"] in ("medreflex", "medreact"):
             return self.check_courses()
-        notes = notes_of(self.dataset["path"], self.dataset["format"], self.dataset["sha256"])
+        # Plans of earlier versions have the path beside the sum.
+        path = self.plan["asked"]["data"] if "asked" in self.plan else self.dataset["path"]
+        notes = notes_of(path, self.dataset["format"], self.dataset["sha256"])
         by_note = {}
         for call in self.calls:
             made = by_note.setdefault((call["run"], call["item"]), {})

@@ -108,9 +108,13 @@ fn every_single_change_of_a_call_is_found_and_no_other_call_is_told_of() {
     // What all calls of a run were made with, said otherwise: each is another call.
     type Change = fn(&mut Contents);
     let changes: [(&str, Change); 2] = [
-        ("seed of the run", |one: &mut Contents| one.plan.seed += 1),
+        ("seed of the run", |one: &mut Contents| {
+            one.plan.seed += 1;
+            one.plan.asked.as_mut().unwrap().seed += 1;
+        }),
         ("temperature of the run", |one: &mut Contents| {
             one.plan.panel.iter_mut().for_each(|member| member.temperature = Some(0.5));
+            one.plan.asked.as_mut().unwrap().sampling.temperature = Some(0.5);
         }),
     ];
     for contents in &sound {
