@@ -138,7 +138,7 @@ impl Verify {
             ));
         }
         let checks = hub::verify_datasets(&self.directory)?;
-        for (_, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
+        for file in DatasetCard::all().iter().flat_map(DatasetCard::files) {
             let path = self.directory.join(&file.path);
             // A file that is no longer as it was is told below.
             if let Some(format) = file.format.filter(|_| path.is_file())

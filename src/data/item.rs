@@ -118,7 +118,9 @@ impl Question {
     pub fn counted(&self, answer: &str) -> String {
         let named = self.options.iter().find(|option| answer == option.letter.to_string());
         let Some(named) = named else { return answer.to_owned() };
-        let equal = self.options.iter().filter(|option| option.reads_as(named));
+        // But for blanks; `Mg` is not `mg`.
+        let words = || named.text.split_whitespace();
+        let equal = self.options.iter().filter(|one| one.text.split_whitespace().eq(words()));
         let mut letters: Vec<char> = equal.map(|option| option.letter).collect();
         letters.sort_by_key(|letter| Some(*letter) != self.gold);
         letters.first().map(char::to_string).unwrap_or_default()
@@ -136,13 +138,6 @@ impl Question {
 pub struct Choice {
     pub letter: char,
     pub text: String,
-}
-
-impl Choice {
-    /// Whether both say the same, but for blanks. `Mg` is not `mg`.
-    pub fn reads_as(&self, other: &Choice) -> bool {
-        self.text.split_whitespace().eq(other.text.split_whitespace())
-    }
 }
 
 /// Options as an object from letters to texts.

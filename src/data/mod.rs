@@ -49,7 +49,6 @@ pub struct Dataset {
     /// The dataset's name in the records of calls and items. A published format has its own name, whatever the file's name; the plain
     /// formats take the file's name without its extension.
     pub name: String,
-    pub format: Format,
     /// The path as it was given.
     pub path: PathBuf,
     /// The SHA-256 over the bytes of every file read, in order: that of `path`, then for PubMedQA those of the test ids
@@ -173,5 +172,5 @@ fn checked(path: PathBuf, format: Format, draft: Draft) -> Result<Dataset, DataE
         return Err(DataError::Empty { path, kind: format.kind(), notices });
     }
     let items = items.into_iter().map(|(_, item)| item).collect();
-    Ok(Dataset { name, format, path, sha256, items, notices })
+    Ok(Dataset { name, path, sha256, items, notices })
 }

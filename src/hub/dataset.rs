@@ -107,7 +107,7 @@ impl DatasetCard {
     /// What brings a file that is not there, where it is one of a dataset.
     pub fn remedy(path: &Path) -> Option<String> {
         Self::all().iter().find_map(|card| {
-            let (_, file) = card.files().find(|(_, file)| path.ends_with(&file.path))?;
+            let file = card.files().find(|file| path.ends_with(&file.path))?;
             let root = path.ancestors().nth(Path::new(&file.path).iter().count())?;
             let here = std::env::current_dir().unwrap_or_default();
             let root = Path::new(".").join(root.strip_prefix(here).unwrap_or(root));
@@ -152,14 +152,13 @@ impl DatasetCard {
         Ok(card)
     }
 
-    /// Every file with its source.
-    pub fn files(&self) -> impl Iterator<Item = (&DatasetSource, &DatasetFile)> {
-        self.sources.iter().flat_map(|source| source.files.iter().map(move |file| (source, file)))
+    pub fn files(&self) -> impl Iterator<Item = &DatasetFile> {
+        self.sources.iter().flat_map(|source| &source.files)
     }
 
     /// All published files together; `None` where the size of one is not known.
     pub fn size_bytes(&self) -> Option<u64> {
-        self.files().map(|(_, file)| file.size_bytes).sum()
+        self.files().map(|file| file.size_bytes).sum()
     }
 }
 
@@ -203,7 +202,7 @@ mod tests {
             assert_eq!(*name, format!("{}.toml", card.name));
             assert!(DatasetCard::find(&card.name).is_some());
             assert!(card.licence.url.starts_with("https://"), "{name}");
-            for (_, file) in card.files() {
+            for file in card.files() {
                 assert!(paths.insert(file.path.clone()), "{}", file.path);
             }
         }
@@ -214,7 +213,7 @@ mod tests {
     fn files_lie_where_recipes_look_for_them() {
         let paths: BTreeSet<String> = DatasetCard::all()
             .iter()
-            .flat_map(|card| card.files().map(|(_, file)| file.path.clone()))
+            .flat_map(|card| card.files().map(|file| file.path.clone()))
             .collect();
         let recipes = fs_err::read_dir("recipes").unwrap();
         let recipes = recipes.map(|entry| entry.unwrap().path());
@@ -251,7 +250,7 @@ mod tests {
         let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
         let mut checked = 0;
         for card in DatasetCard::all() {
-            for (_, file) in card.files() {
+            for file in card.files() {
                 let path = data.join(&file.path);
                 if file.convert.is_none() && path.is_file() {
                     let sum = crate::hub::sha256_file(&path).unwrap();

@@ -292,7 +292,10 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     let rows = lines(&published("mmlu_pro/professional_medicine.jsonl"));
     let parquet = parquet_of(&rows);
     let mut files = Vec::new();
-    for (source, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
+    let sources = DatasetCard::all().iter().flat_map(|card| &card.sources);
+    for (source, file) in
+        sources.flat_map(|source| source.files.iter().map(move |file| (source, file)))
+    {
         let address = source.url("", file);
         let bytes = match file.convert {
             // What is not among the data at hand.
@@ -334,7 +337,7 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     fetch(&scratch, &host, "pubmedqa mmlu.toml").succeeded();
 
     let fetched = |path: &str| -> PathBuf { scratch.path("fetched").join(path) };
-    for (_, file) in DatasetCard::all().iter().flat_map(DatasetCard::files) {
+    for file in DatasetCard::all().iter().flat_map(DatasetCard::files) {
         if file.convert.is_none() && file.rows.is_none() {
             let (left, right) = (fetched(&file.path), published(&file.path));
             assert_eq!(std::fs::read(left).unwrap(), std::fs::read(right).unwrap());
