@@ -56,7 +56,10 @@ fn solo() -> Vec<String> {
 
 /// A text that prompts quote; of questions nothing, where one of the values that it quotes itself is empty.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "it is a text, or `by`, a choice of [settings], with a text for each of its words"
+)]
 pub enum Text {
     One(String),
     /// A text for each word of a choice. A word with [`YES_NO`] behind it is for questions of yes, no and maybe.
