@@ -17,7 +17,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter_all_threads,
 };
 
-use super::{Held, LEAST_LANDLOCK, Policy};
+use super::Policy;
 
 /// The newest interface that is asked for; the kernel's own decides. From 8 on it was not tried on a kernel that has it.
 const NEWEST: ABI = ABI::V10;
@@ -38,32 +38,23 @@ const PROC: &str = match cfg!(feature = "cuda") {
 const NAMES: &str =
     "/etc/resolv.conf /etc/hosts /etc/nsswitch.conf /etc/host.conf /etc/gai.conf /etc/ssl";
 
-/// No core dumps, and no other process may look in.
-pub fn hide(held: &mut Held) {
+/// No core dumps, and no other process may look in; whether that held.
+pub fn hide() -> bool {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let no_cores = rustix::process::setrlimit(Resource::Core, none).is_ok();
     let no_tracing = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
-    held.is_hidden = no_cores && no_tracing;
-    if !held.is_hidden {
-        held.lacking.push("the ban on core dumps and tracing".to_owned());
-    }
+    no_cores && no_tracing
 }
 
-/// Restricts this thread and those that it starts.
-pub fn restrict_files(policy: &Policy, held: &mut Held) {
-    let status = match rules(policy).and_then(RulesetCreated::restrict_self) {
-        Ok(status) => status,
-        Err(error) => return held.lacking.push(format!("files ({error})")),
-    };
-    let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
-        return held.lacking.push("files, since the kernel has no Landlock".to_owned());
-    };
-    if status.ruleset == RulesetStatus::NotEnforced {
-        return held.lacking.push("files".to_owned());
-    }
-    held.files = Some(effective_abi as u32);
-    if held.files < Some(LEAST_LANDLOCK) {
-        held.lacking.push("truncating files by Landlock".to_owned());
+/// Restricts this thread and those that it starts; the version of the interface that it is done by.
+pub fn restrict_files(policy: &Policy) -> Result<u32, String> {
+    let restricted = rules(policy).and_then(RulesetCreated::restrict_self);
+    let status = restricted.map_err(|error| error.to_string())?;
+    let is_enforced = status.ruleset != RulesetStatus::NotEnforced;
+    match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } if is_enforced => Ok(effective_abi as u32),
+        LandlockStatus::Available { .. } => Err("the kernel enforces no rule of them".to_owned()),
+        _ => Err("the kernel has no Landlock".to_owned()),
     }
 }
 

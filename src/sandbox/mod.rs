@@ -41,15 +41,14 @@ pub struct Policy {
     pub has_network: bool,
 }
 
-/// What held of a sandbox.
-#[derive(Debug, Default)]
+/// What held of a sandbox, or why it did not.
+#[derive(Debug)]
 struct Held {
-    /// The version of Landlock's interface that files are restricted by.
-    files: Option<u32>,
-    calls: bool,
     /// Whether there are no core dumps, and nobody may look in.
     is_hidden: bool,
-    lacking: Vec<String>,
+    /// The version of Landlock's interface that files are restricted by.
+    files: Result<u32, String>,
+    calls: Result<(), String>,
 }
 
 /// What a required sandbox asks of Landlock: all that is done with files, truncating them too. What later interfaces add, seccomp
@@ -79,48 +78,55 @@ pub fn enter(mode: SandboxMode, policy: &Policy) -> Result<Option<String>, Failu
         ));
     }
     let held = restrict(policy);
-    match mode == SandboxMode::Require && !held.is_enough() {
+    let lacking = held.lacking();
+    match mode == SandboxMode::Require && !lacking.is_empty() {
         false => Ok(Some(HELD.get_or_init(|| held.words(policy)).clone())),
         true => Err(Failure::mismatch(format!(
             "a sandbox is required: files by Landlock ABI {LEAST_LANDLOCK} or later, calls by seccomp, no core dumps; this machine lacks {}",
-            held.lacking.join(", ")
+            lacking.join(", ")
         ))),
     }
 }
 
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 fn restrict(policy: &Policy) -> Held {
-    let mut held = Held::default();
-    linux::hide(&mut held);
-    linux::restrict_files(policy, &mut held);
-    match linux::restrict_calls(policy.has_network) {
-        Ok(()) => held.calls = true,
-        Err(error) => held.lacking.push(format!("calls ({error})")),
+    Held {
+        is_hidden: linux::hide(),
+        files: linux::restrict_files(policy),
+        calls: linux::restrict_calls(policy.has_network).map_err(|error| error.to_string()),
     }
-    held
 }
 
 #[cfg(not(all(target_os = "linux", feature = "airgap")))]
 fn restrict(_: &Policy) -> Held {
-    let why = "files, network and processes, since this build has no sandbox for this system";
-    Held { lacking: vec![why.to_owned()], ..Held::default() }
+    let why = || "this build has no sandbox for this system".to_owned();
+    Held { is_hidden: false, files: Err(why()), calls: Err(why()) }
 }
 
 impl Held {
-    fn is_enough(&self) -> bool {
-        self.calls && self.is_hidden && self.files.is_some_and(|version| version >= LEAST_LANDLOCK)
+    /// What a required sandbox has and this one has not.
+    fn lacking(&self) -> Vec<String> {
+        let hidden = (!self.is_hidden).then(|| "the ban on core dumps and tracing".to_owned());
+        let files = match &self.files {
+            Ok(version) if *version >= LEAST_LANDLOCK => None,
+            Ok(_) => Some("truncating files by Landlock".to_owned()),
+            Err(why) => Some(format!("files ({why})")),
+        };
+        let calls = self.calls.as_ref().err().map(|why| format!("calls ({why})"));
+        [hidden, files, calls].into_iter().flatten().collect()
     }
 
     fn words(&self, policy: &Policy) -> String {
-        let files = self.files.map(|version| format!("files by Landlock ABI {version}"));
+        let files = self.files.as_ref().ok();
+        let files = files.map(|version| format!("files by Landlock ABI {version}"));
         let calls = match policy.has_network {
             true => "processes by seccomp",
             false => "network and processes by seccomp",
         };
         let held: Vec<String> =
-            files.into_iter().chain(self.calls.then(|| calls.to_owned())).collect();
+            files.into_iter().chain(self.calls.is_ok().then(|| calls.to_owned())).collect();
         let held = if held.is_empty() { "nothing is enforced".to_owned() } else { held.join(", ") };
-        let mut lacking = self.lacking.clone();
+        let mut lacking = self.lacking();
         if policy.has_network {
             lacking.push("network, since models are fetched or asked elsewhere".to_owned());
         }
