@@ -17,6 +17,7 @@ use crate::cli::exit::Failure;
 use crate::data::Format;
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::hardware::Hardware;
+use crate::experiment::plan::Plan;
 use crate::experiment::spec::Shard;
 use crate::experiment::spec::{MEMBER, MOST_RUNS, Spec};
 use crate::hub::HubOptions;
@@ -149,9 +150,12 @@ pub fn by_default(
     Ok(())
 }
 
-/// New paths of a plan's corpora.
+/// New places of a plan's models and corpora.
 #[derive(Clone, Debug, Default, Args)]
-pub struct MovedCorpusFlags {
+pub struct MovedFlags {
+    /// The models, where they have moved
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub panel: Vec<String>,
     /// The corpora, where they have moved
     #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
     pub corpus: Vec<PathBuf>,
@@ -163,16 +167,23 @@ pub struct MovedCorpusFlags {
     pub retrieval_device: Option<String>,
 }
 
-impl MovedCorpusFlags {
-    /// Replaces the paths in the spec of a plan.
-    pub fn apply(self, spec: &mut Option<CorpusSpec>) {
-        if let Some(spec) = spec {
+impl MovedFlags {
+    /// The spec that repeats `plan`, on models and corpora that may have moved.
+    pub fn again(self, plan: &Plan, execution: &ExecutionFlags) -> Result<Spec, Failure> {
+        let mut spec = plan.again(execution.hardware.clone(), execution.hub_options()?)?;
+        spec.max_in_flight = execution.max_in_flight();
+        if !self.panel.is_empty() {
+            spec.panel = self.panel;
+            spec.slots.clear();
+        }
+        if let Some(spec) = &mut spec.corpus {
             if !self.corpus.is_empty() {
                 spec.directories = self.corpus;
             }
             spec.reranker = self.reranker.or(spec.reranker.take());
             spec.device = self.retrieval_device.or(spec.device.take());
         }
+        Ok(spec)
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, MovedCorpusFlags};
+use super::flags::{ExecutionFlags, MovedFlags};
+use super::interrupt;
 use super::sandboxed::Paths;
 use super::summary::count;
-use super::{interrupt, run};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -31,14 +31,11 @@ pub struct Replay {
     /// Replay the run of another version of wardround
     #[arg(long)]
     allow_version: bool,
-    /// The models, where they have moved
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
-    panel: Vec<String>,
+    #[command(flatten)]
+    moved: MovedFlags,
     /// The data file, where it has moved
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    #[command(flatten)]
-    corpus: MovedCorpusFlags,
     #[command(flatten)]
     execution: ExecutionFlags,
 }
@@ -51,7 +48,7 @@ impl Replay {
             // Whatever the plan drafted.
             execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
         }
-        let mut spec = run::again(plan, &execution, self.panel.clone(), self.corpus.clone())?;
+        let mut spec = self.moved.clone().again(plan, &execution)?;
         spec.data = self.data.clone().unwrap_or(spec.data);
         Ok(spec)
     }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::audit::AuditDirectory;
-use super::flags::{ExecutionFlags, MovedCorpusFlags};
+use super::flags::{ExecutionFlags, MovedFlags};
 use super::recipe::{Execution, RecipeOutput};
-use super::run::{again, go_on};
+use super::run::go_on;
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::experiment::plan::Plan;
@@ -19,11 +19,8 @@ use crate::recipe::run::RecipeRun;
 pub struct Resume {
     /// The directory that `run` or `recipe` wrote
     directory: PathBuf,
-    /// The models, where they have moved
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
-    panel: Vec<String>,
     #[command(flatten)]
-    corpus: MovedCorpusFlags,
+    moved: MovedFlags,
     #[command(flatten)]
     audit: AuditDirectory,
     #[command(flatten)]
@@ -51,7 +48,7 @@ impl Resume {
 
     fn spec(&self) -> Result<Spec, Failure> {
         let plan = Plan::load(&Plan::find(&self.directory)?)?;
-        again(&plan, &self.execution, self.panel.clone(), self.corpus.clone())
+        self.moved.clone().again(&plan, &self.execution)
     }
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {

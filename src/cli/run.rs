@@ -8,9 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 
 use super::audit::{AuditDirectory, RunTrail};
-use super::flags::{
-    ExecutionFlags, MovedCorpusFlags, StartFlags, corpus, refuse_idle_reranker, reranker,
-};
+use super::flags::{MovedFlags, StartFlags, corpus, refuse_idle_reranker, reranker};
 use super::forecast::Outlook;
 use super::recipe::Execution;
 use super::sandboxed::Paths;
@@ -162,8 +160,9 @@ impl Run {
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
         let reranker = reranker(&self.start.corpus)?;
         let CorpusSpec { directories: corpus, device: retrieval_device, .. } = self.start.corpus;
-        let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
-        again(plan, &self.start.execution, self.start.panel.panel, moved)
+        let panel = self.start.panel.panel;
+        let moved = MovedFlags { panel, corpus, reranker, retrieval_device };
+        moved.again(plan, &self.start.execution)
     }
 }
 
@@ -196,24 +195,6 @@ pub fn go_on(
     let driver = Driver::new(models, flags.observer(trail.as_ref()), interrupt::watch());
     let executed = driver.execute(run, begun, out);
     summary::finish(&RunTrail::end(trail, executed)?)
-}
-
-/// The spec that repeats `plan`, on models that may have moved.
-pub fn again(
-    plan: &Plan,
-    execution: &ExecutionFlags,
-    panel: Vec<String>,
-    corpus: MovedCorpusFlags,
-) -> Result<Spec, Failure> {
-    let hub = execution.hub_options()?;
-    let mut spec = plan.again(execution.hardware.clone(), hub)?;
-    if !panel.is_empty() {
-        spec.panel = panel;
-        spec.slots.clear();
-    }
-    corpus.apply(&mut spec.corpus);
-    spec.max_in_flight = execution.max_in_flight();
-    Ok(spec)
 }
 
 /// A parser of the systems' names, and of paths of files of other systems; a system is also found by its name in plans.
