@@ -8,13 +8,13 @@ use crate::binary::{Outcome, Scratch, assert_equal_runs, lines};
 use wardround::model::Family;
 
 /// Each system with the name that its plan has and its calls on a question, at least and at most.
-const SYSTEMS: [(&str, &str, usize, usize); 6] = [
-    ("zero-shot", "SingleLLM_zero_shot", 1, 1),
-    ("few-shot", "SingleLLM_few_shot", 1, 1),
-    ("cot", "SingleLLM_cot", 1, 1),
-    ("self-consistency", "SingleLLM_self_consistency", 5, 5),
-    ("cot-sc", "SingleLLM_cot_sc", 3, 3),
-    ("healthcareagent", "healthcareagent", 6, 7),
+const SYSTEMS: [(&str, usize, usize); 6] = [
+    ("zero-shot", 1, 1),
+    ("few-shot", 1, 1),
+    ("cot", 1, 1),
+    ("self-consistency", 5, 5),
+    ("cot-sc", 3, 3),
+    ("healthcareagent", 6, 7),
 ];
 
 fn scratch() -> Scratch {
@@ -33,10 +33,10 @@ fn run(scratch: &Scratch, system: &str, more: &str) -> Outcome {
 #[test]
 fn every_baseline_runs_verifies_and_replays() {
     let scratch = scratch();
-    for (system, name, least, most) in SYSTEMS {
+    for (system, least, most) in SYSTEMS {
         let told = run(&scratch, system, &format!("--out {system}"));
         let told = &told.succeeded().stdout;
-        assert!(told.starts_with(&format!("{name} on questions: ")), "{told}");
+        assert!(told.starts_with(&format!("{system} on questions: ")), "{told}");
         assert!(told.contains(" 0 repaired, 0 fallback, 0 refused, 0 unread)"), "{told}");
         let calls = lines(&scratch.path(system).join("calls.jsonl"));
         assert!((3 * least..=3 * most).contains(&calls), "{system}: {calls}");

@@ -186,8 +186,10 @@ fn a_directory_is_used_as_it_is() {
     let file = snapshot.join("config.json");
     let error = resolve(file.to_str().unwrap(), &offline(folder.path())).unwrap_err();
     assert!(matches!(error, HubError::UnknownModel { .. }), "{error}");
-    fs_err::write(snapshot.join("provenance.toml"), "repository = 1").unwrap();
-    let error = resolve(snapshot.to_str().unwrap(), &offline(folder.path())).unwrap_err();
+    let plain = folder.path().join("plain");
+    fs_err::rename(snapshot, &plain).unwrap();
+    fs_err::write(plain.join("provenance.toml"), "repository = 1").unwrap();
+    let error = resolve(plain.to_str().unwrap(), &options).unwrap_err();
     assert!(matches!(error, HubError::Malformed { .. }), "{error}");
 }
 
