@@ -51,7 +51,7 @@ pub struct App {
     pub readers: Arc<Pool>,
     /// What works on cases of systems.
     pub cases: Arc<Pool>,
-    served: OnceLock<(Served, Arc<Queue>)>,
+    served: OnceLock<(Served, Queue)>,
 }
 
 impl App {
@@ -80,7 +80,7 @@ impl App {
     pub fn begin(&self, served: Served) {
         let queue = Queue::new(&self.options.limits, served.kv_tokens());
         self.audit.served(&served);
-        let _ = self.served.set((served, Arc::new(queue)));
+        let _ = self.served.set((served, queue));
     }
 
     /// The models and systems.
@@ -105,7 +105,7 @@ impl App {
         self.served.get().map(|(served, _)| served)
     }
 
-    pub fn queue(&self) -> Result<&Arc<Queue>, ApiError> {
+    pub fn queue(&self) -> Result<&Queue, ApiError> {
         self.served.get().map(|(_, queue)| queue).ok_or_else(loading)
     }
 

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::error::{ApiError, Code};
 use super::guard::Caller;
@@ -17,33 +17,30 @@ use crate::engine::Rotation;
 pub struct Queue {
     most_sequences: usize,
     most_tokens: usize,
-    held: Mutex<Held>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    sequences: usize,
-    tokens: usize,
-    /// Sequences by the keys that have some.
-    own: HashMap<u64, usize>,
+    sequences: Arc<Semaphore>,
+    tokens: Arc<Semaphore>,
+    /// Sequences of each key that ever asked.
+    own: Mutex<HashMap<u64, Arc<Semaphore>>>,
 }
 
 /// A request's place in the queue, from its admission to its end.
 #[derive(Debug)]
 pub struct Place {
-    queue: Arc<Queue>,
-    sequences: usize,
-    tokens: usize,
-    key: Option<u64>,
+    _sequences: OwnedSemaphorePermit,
+    _own: Option<OwnedSemaphorePermit>,
+    _tokens: OwnedSemaphorePermit,
 }
 
 impl Queue {
     /// `kv_tokens` is the size of all KV caches.
     pub fn new(limits: &Limits, kv_tokens: usize) -> Queue {
+        let most_tokens = limits.queued_tokens.unwrap_or(8 * kv_tokens).max(1);
         Queue {
             most_sequences: limits.queued_sequences,
-            most_tokens: limits.queued_tokens.unwrap_or(8 * kv_tokens),
-            held: Mutex::default(),
+            most_tokens,
+            sequences: Arc::new(Semaphore::new(limits.queued_sequences)),
+            tokens: Arc::new(Semaphore::new(most_tokens.min(Semaphore::MAX_PERMITS))),
+            own: Mutex::default(),
         }
     }
 
@@ -53,50 +50,37 @@ impl Queue {
     /// # Errors
     /// A queue that is full, and when to come back.
     pub fn enter(
-        self: &Arc<Queue>,
+        &self,
         sequences: usize,
         tokens: usize,
         caller: Option<&Caller>,
     ) -> Result<Place, ApiError> {
-        let mut held = self.held();
-        let key = caller.map(Caller::number);
-        let own = key.and_then(|key| held.own.get(&key).copied()).unwrap_or_default();
-        let (most, most_own) = (self.most_sequences, self.most_sequences.div_ceil(2));
-        let has_turn = sequences == 1 && held.tokens == 0;
-        let problem = if held.sequences + sequences > most {
-            format!("it holds {most} sequences")
-        } else if key.is_some() && own + sequences > most_own {
-            format!("a key has {most_own} sequences of it")
-        } else if held.tokens + tokens > self.most_tokens && !has_turn {
-            format!("it holds prompts of {} tokens", self.most_tokens)
-        } else {
-            held.sequences += sequences;
-            held.tokens += tokens;
-            if let Some(key) = key {
-                held.own.insert(key, own + sequences);
-            }
-            return Ok(Place { queue: self.clone(), sequences, tokens, key });
+        let most_own = self.most_sequences.div_ceil(2);
+        let counted = if sequences == 1 { tokens.min(self.most_tokens) } else { tokens };
+        let own = caller.map(|caller| {
+            let mut all = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || Arc::new(Semaphore::new(most_own));
+            all.entry(caller.number()).or_insert_with(new).clone()
+        });
+        let take = |of: &Arc<Semaphore>, wanted: usize, holds: String| {
+            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+            of.clone().try_acquire_many_owned(wanted).map_err(|_| {
+                let message = format!("the queue is full: {holds}");
+                ApiError::new(Code::QUEUE_FULL, message).retry_after(2)
+            })
         };
-        let error = ApiError::new(Code::QUEUE_FULL, format!("the queue is full: {problem}"));
-        Err(error.retry_after(2))
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut held = self.queue.held();
-        held.sequences -= self.sequences;
-        held.tokens -= self.tokens;
-        if let Some(key) = self.key
-            && let Some(own) = held.own.get_mut(&key)
-        {
-            *own -= self.sequences;
-            held.own.retain(|_, own| *own > 0);
-        }
+        let most = self.most_sequences;
+        Ok(Place {
+            _sequences: take(&self.sequences, sequences, format!("it holds {most} sequences"))?,
+            _own: own
+                .map(|own| take(&own, sequences, format!("a key has {most_own} sequences of it")))
+                .transpose()?,
+            _tokens: take(
+                &self.tokens,
+                counted,
+                format!("it holds prompts of {} tokens", self.most_tokens),
+            )?,
+        })
     }
 }
 
@@ -167,10 +151,10 @@ mod tests {
     use crate::serve::keys::{Key, Role};
     use crate::serve::options::tests::unsaid;
 
-    fn queue(sequences: usize, tokens: usize) -> Arc<Queue> {
+    fn queue(sequences: usize, tokens: usize) -> Queue {
         let limits =
             Limits { queued_sequences: sequences, queued_tokens: Some(tokens), ..unsaid().limits };
-        Arc::new(Queue::new(&limits, 0))
+        Queue::new(&limits, 0)
     }
 
     #[test]
@@ -184,8 +168,8 @@ mod tests {
         assert_eq!(queue.enter(1, 11, None).unwrap_err().code, Code::QUEUE_FULL);
         drop(second);
         assert!(queue.enter(1, 11, None).is_ok());
-        let held = queue.held();
-        assert_eq!((held.sequences, held.tokens), (0, 0));
+        let left = [&queue.sequences, &queue.tokens].map(|left| left.available_permits());
+        assert_eq!(left, [4, 100]);
     }
 
     #[test]
@@ -210,7 +194,7 @@ mod tests {
         let long = queue.enter(1, 1000, Some(&ward)).unwrap();
         refused(1, 1, None);
         drop(long);
-        assert!(queue.held().own.is_empty());
+        assert_eq!(queue.sequences.available_permits(), 4);
     }
 
     #[test]

@@ -82,7 +82,11 @@ async fn run(
     console::say(format!("listening on {}", bound.address(options.listen.has_tls())?))?;
     let listener = bound.listen()?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
-    let mut loaded = load_beside(&app, load)?;
+    let (sender, mut loaded) = oneshot::channel();
+    let loading = app.clone();
+    // The receiver is gone if a signal came first.
+    let work = move || drop(sender.send(load().map(|served| loading.begin(served))));
+    std::thread::Builder::new().name("load".to_owned()).spawn(work)?;
     let router = router(&app);
     let (open, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(most_connections())));
     let mut watch = interval(WATCH);
@@ -165,22 +169,6 @@ async fn drain(
     let _ = phase.send(Phase::Cut);
     let _ = timeout(FAREWELL, all).await;
     Ok(cut)
-}
-
-/// Loads the models on a thread of their own.
-fn load_beside(
-    app: &Arc<App>,
-    load: impl FnOnce() -> Result<Served, Failure> + Send + 'static,
-) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
-    let (sender, receiver) = oneshot::channel();
-    let app = app.clone();
-    let work = move || {
-        let loaded = load().map(|served| app.begin(served));
-        // The receiver is gone if a signal came first.
-        let _ = sender.send(loaded);
-    };
-    std::thread::Builder::new().name("load".to_owned()).spawn(work)?;
-    Ok(receiver)
 }
 
 /// Answers requests until the client or the server closes the connection, or the client is too slow with its headers or with reading.

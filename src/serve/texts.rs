@@ -78,20 +78,26 @@ struct Embeddings {
 struct Entry {
     object: &'static str,
     index: usize,
-    embedding: Embedding,
+    embedding: Vector,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Embedding {
-    Base64(String),
-    #[serde(serialize_with = "exactly")]
-    Numbers(Vec<f32>),
+struct Vector {
+    numbers: Vec<f32>,
+    format: EncodingFormat,
 }
 
-/// Each number with all its digits, so that whoever reads it in eight bytes and rounds to four has the same one.
-fn exactly<S: Serializer>(numbers: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(numbers.iter().map(|number| f64::from(*number)))
+impl Serialize for Vector {
+    /// Each number with all its digits, so that whoever reads it in eight bytes and rounds to four has the same one.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.format {
+            EncodingFormat::Float => {
+                serializer.collect_seq(self.numbers.iter().copied().map(f64::from))
+            }
+            EncodingFormat::Base64 => {
+                serializer.serialize_str(&STANDARD.encode(bytes_of(&self.numbers)))
+            }
+        }
+    }
 }
 
 pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
@@ -100,11 +106,8 @@ pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, 
     let vectors = encoding.told(&app, received).await?;
     let caller = encoding.caller;
     let write = move || {
-        let data = vectors.into_iter().enumerate().map(|(index, vector)| {
-            let embedding = match request.encoding_format {
-                EncodingFormat::Base64 => Embedding::Base64(STANDARD.encode(bytes_of(&vector))),
-                EncodingFormat::Float => Embedding::Numbers(vector),
-            };
+        let data = vectors.into_iter().enumerate().map(|(index, numbers)| {
+            let embedding = Vector { numbers, format: request.encoding_format };
             Entry { object: "embedding", index, embedding }
         });
         let ignored: Vec<String> = request.rest.keys().cloned().collect();

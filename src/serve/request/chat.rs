@@ -32,10 +32,10 @@ pub struct ChatRequest {
     /// Fields whose value asks for something.
     #[serde(skip)]
     pub given: Vec<String>,
-    /// Fields that no model has an effect of.
+    /// Fields that have no effect on a model.
     #[serde(skip)]
     pub unknown: Vec<String>,
-    /// The same of inner objects.
+    /// Of inner objects those that nobody knows.
     #[serde(skip)]
     pub inside: Vec<String>,
 }

@@ -61,31 +61,23 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     read.map_err(|error| refused(&error.path().to_string(), &error.inner().to_string()))
 }
 
-/// The error of a value that its type refuses, without the client's text, which serde's errors quote.
+/// The error of a value that its type refuses, without what was found, which may be the client's text.
 fn refused(place: &str, problem: &str) -> ApiError {
-    if let Some(name) = problem.strip_prefix("missing field `") {
-        let name = name.trim_end_matches('`');
+    let named = |begin| problem.strip_prefix(begin).and_then(|rest: &str| rest.split('`').next());
+    if let Some(name) = named("missing field `") {
         let place = if place == "." { name.to_owned() } else { format!("{place}.{name}") };
         return ApiError::missing(&place);
     }
-    if let Some((name, _)) =
-        problem.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "))
-    {
-        let name = crate::text::ellipsis(name, QUOTED_CHARS);
-        let message = format!("{name} is not known here; leave it out");
-        return ApiError::of(Code::UNSUPPORTED_PARAMETER, &name, message);
+    if let Some(name) = named("unknown field `") {
+        return ApiError::unsupported(&crate::text::ellipsis(name, QUOTED_CHARS));
     }
-    let Some((found, expected)) = problem.rsplit_once(", expected ") else {
-        let is_type = problem.starts_with(OTHER_TYPE);
-        let code = if is_type { Code::INVALID_TYPE } else { Code::INVALID_VALUE };
-        return ApiError::of(code, place, format!("{place} {problem}"));
+    let is_type = problem.starts_with("invalid type: ") || problem.starts_with(OTHER_TYPE);
+    let code = if is_type { Code::INVALID_TYPE } else { Code::INVALID_VALUE };
+    let message = match problem.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("{place}: expected {expected}"),
+        None => format!("{place} {problem}"),
     };
-    let (code, found) = match found.strip_prefix("invalid type: ") {
-        Some(found) => (Code::INVALID_TYPE, found),
-        None => (Code::INVALID_VALUE, found.strip_prefix("invalid value: ").unwrap_or("another")),
-    };
-    let found = found.split('"').next().unwrap_or_default().trim_end();
-    ApiError::of(code, place, format!("{place}: found {found}; expected {expected}"))
+    ApiError::of(code, place, message)
 }
 
 /// How the error of a value of none of several types begins.
