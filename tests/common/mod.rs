@@ -15,11 +15,14 @@ use std::sync::{Arc, OnceLock};
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
-use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
+use wardround::encoder::{Encoder, EncoderError, EncoderOptions};
+use wardround::engine::{
+    Completion, Engine, EngineError, EngineOptions, EngineSnapshot, Request, Sampling,
+};
 use wardround::model::{
     Config, Decoder, Family, Scratch, WantedPrecision, WantedType, precision_of,
 };
-use wardround::ops::{Backend, Cpu, PAGE, Rows, StepLimits, StoredType};
+use wardround::ops::{Backend, Cpu, Device, PAGE, Rows, StepLimits, StoredType};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -27,6 +30,18 @@ use wardround::tokenizer::Tokenizer;
 pub fn data() -> PathBuf {
     let data = std::env::var_os("WARDROUND_DATA");
     data.expect("WARDROUND_DATA names the folder of published data").into()
+}
+
+/// The encoder of a folder as it is.
+pub fn open_encoder(directory: &Path) -> Result<Encoder, EncoderError> {
+    Encoder::open(&EncoderOptions::new(directory, Device::cpu(2).unwrap()))
+}
+
+/// How an engine stands once the step that it is at is done.
+pub fn snapshot(engine: &Engine) -> Result<EngineSnapshot, EngineError> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    engine.request_snapshot(Box::new(move |snapshot| drop(sender.send(snapshot))))?;
+    receiver.recv().map_err(|_| engine.failure().unwrap())
 }
 
 pub fn goldens() -> PathBuf {

@@ -71,7 +71,7 @@ impl Golden {
 
     /// Compares every number and every group's similarity; and the vectors of every instruction set, which are equal.
     fn check(&self, directory: &Path) {
-        let encoder = Encoder::open_folder(directory).unwrap();
+        let encoder = common::open_encoder(directory).unwrap();
         assert_eq!(encoder.max_tokens(), self.max_tokens);
         let vectors = encoder.embed(&self.texts()).unwrap();
         for cpu in Cpu::of_every_set(2).unwrap() {
@@ -126,7 +126,7 @@ fn with_weights_all_minilm_l6_v2_equals_sentence_transformers() {
 #[test]
 fn no_bit_depends_on_the_texts_beside() {
     let golden = golden("tiny-mean");
-    let encoder = Encoder::open_folder(&folder().join("tiny-mean")).unwrap();
+    let encoder = common::open_encoder(&folder().join("tiny-mean")).unwrap();
     let together = encoder.embed(&golden.texts()).unwrap();
     let mut reversed = golden.texts();
     reversed.reverse();
@@ -143,7 +143,7 @@ fn no_bit_depends_on_the_texts_beside() {
 #[test]
 fn without_a_limit_the_tokenizers_and_the_positions_count() {
     let copy = copy("tiny-mean");
-    let open = || Encoder::open_folder(copy.path()).unwrap().max_tokens();
+    let open = || common::open_encoder(copy.path()).unwrap().max_tokens();
     fs::remove_file(copy.path().join("sentence_bert_config.json")).unwrap();
     edit(copy.path(), "tokenizer_config.json", "41", "30");
     assert_eq!(open(), 30);
@@ -176,7 +176,7 @@ fn edit(directory: &Path, file: &str, old: &str, new: &str) {
 }
 
 fn refusal(directory: &Path) -> EncoderError {
-    Encoder::open_folder(directory).err().unwrap()
+    common::open_encoder(directory).err().unwrap()
 }
 
 #[test]

@@ -55,10 +55,10 @@ fn a_cross_encoder_gives_one_logit_a_pair() {
 #[test]
 fn queries_and_documents_have_prompts() {
     let copy = asking();
-    let mean = Encoder::open_folder(&goldens().join("encoders/tiny-mean")).unwrap();
+    let mean = crate::common::open_encoder(&goldens().join("encoders/tiny-mean")).unwrap();
     let expected = mean.embed(&["query: croup", "passage: croup"]).unwrap();
     let check = || {
-        let encoder = Encoder::open_folder(copy.path()).unwrap();
+        let encoder = crate::common::open_encoder(copy.path()).unwrap();
         assert_eq!(encoder.embed_queries(&["croup"]).unwrap().vectors, expected[..1]);
         let document = Document { title: "", text: "croup" };
         assert_eq!(encoder.embed_documents(&[document]).unwrap(), expected[1..]);

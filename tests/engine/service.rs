@@ -131,20 +131,20 @@ fn every_request_of_an_engine_that_dies_is_told_and_so_is_who_asks_later() {
     for asked in asked {
         assert!(died(asked.wait().1.unwrap_err()));
     }
-    assert!(died(sick.failure().unwrap()) && died(sick.snapshot().err().unwrap()));
+    assert!(died(sick.failure().unwrap()) && died(common::snapshot(&sick).err().unwrap()));
 }
 
 #[test]
 fn a_snapshot_counts_what_runs_and_what_was_done() {
     let options = EngineOptions { max_batch: 2, ..OPTIONS };
     let engine = common::synthetic_engine(Family::Gemma3, options);
-    let idle = engine.snapshot().unwrap();
+    let idle = common::snapshot(&engine).unwrap();
     assert_eq!((idle.running, idle.waiting, idle.pages_in_use, idle.stats.pages), (0, 0, 0, 512));
     let prompt = tokens(1, 100);
     let request = Request { tokens: prompt.clone(), max_tokens: 5, ..Request::default() };
     common::complete(&engine, request.clone());
     common::complete(&engine, request);
-    let done = engine.snapshot().unwrap();
+    let done = common::snapshot(&engine).unwrap();
     let counts = done.stats.counts;
     assert_eq!((counts.admitted, counts.prompt_tokens, counts.cached_tokens), (2, 200, 96));
     assert_eq!((done.stats.sampled_tokens, done.stats.forced_tokens), (10, 0));
@@ -155,11 +155,11 @@ fn a_snapshot_counts_what_runs_and_what_was_done() {
     // Three that go on for long: two run, one waits.
     let long = |seed| Request { tokens: tokens(seed, 60), max_tokens: 3000, ..Request::default() };
     let asked: Vec<Asked> = (10..13).map(|seed| ask(&engine, long(seed))).collect();
-    let working = engine.snapshot().unwrap();
+    let working = common::snapshot(&engine).unwrap();
     assert_eq!((working.running + working.waiting, working.stats.counts.cancelled), (3, 0));
     assert!(working.pending_prompt_tokens >= 60, "{working:?}");
     drop(asked);
-    let given_up = engine.snapshot().unwrap();
+    let given_up = common::snapshot(&engine).unwrap();
     assert_eq!((given_up.running, given_up.waiting, given_up.pages_in_use), (0, 0, 0));
     assert_eq!((given_up.stats.counts.cancelled, given_up.pending_prompt_tokens), (3, 0));
 }
@@ -178,7 +178,7 @@ fn two_hundred_requests_that_are_dropped_leave_no_page_in_use_within_two_steps()
     // Until something was computed.
     asked[0].events.recv().unwrap();
     let steps = |engine: &Engine| {
-        let snapshot = engine.snapshot().unwrap();
+        let snapshot = common::snapshot(engine).unwrap();
         let steps = snapshot.stats.decode.steps + snapshot.stats.prefill.steps;
         (steps, snapshot)
     };

@@ -151,7 +151,7 @@ fn encoders() {
     for (name, weights) in [("tiny-mean", "model.safetensors"), ("tiny-cls", "pytorch_model.bin")] {
         let files = ["config.json", "modules.json", "sentence_bert_config.json", weights];
         folder_withstands(&goldens().join("encoders").join(name), &files, |folder| {
-            if let Ok(encoder) = Encoder::open_folder(folder) {
+            if let Ok(encoder) = crate::common::open_encoder(folder) {
                 let _ = encoder.embed(&["One.", "Two of them."]);
             }
         });

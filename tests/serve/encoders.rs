@@ -142,7 +142,7 @@ fn what_is_not_embedded_is_refused_by_name_and_place() {
     let says = ["input[1] has 32 tokens", "mean reads 24"];
     refused(&ask(json!(["5 mg", long])), (400, "context_length_exceeded"), "input[1]", &says);
     let whole = embed(&server, &json!({"input": ["5 mg", long], "truncate": true}));
-    let library = Encoder::open_folder(&mean).unwrap();
+    let library = common::open_encoder(&mean).unwrap();
     assert_eq!(vectors(&whole), library.embed(&["5 mg", &long]).unwrap());
     assert_eq!(whole.json()["wardround"]["truncated"], json!([1]));
     refused(

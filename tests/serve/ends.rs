@@ -219,7 +219,7 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
             std::thread::spawn(move || ask_unix(&path, "POST", CHAT, &body.to_string()).unwrap())
         })
         .into();
-    while backbone.engine.snapshot().unwrap().running < 2 {
+    while crate::common::snapshot(&backbone.engine).unwrap().running < 2 {
         std::thread::sleep(Duration::from_millis(10));
     }
     // An event's listener that panics takes the engine's thread with it.

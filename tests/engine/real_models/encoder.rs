@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use wardround::corpus::Description;
 use wardround::corpus::formats::records;
-use wardround::encoder::Encoder;
 
 use super::{golden, real_model};
 use crate::common;
@@ -79,7 +78,7 @@ fn with_real_models_ndcg_on_liveqa_is_that_of_sentence_transformers() {
         }
     }
     assert_eq!(texts.len(), golden.chunks);
-    let encoder = Encoder::open_folder(&real_model("minilm")).unwrap();
+    let encoder = common::open_encoder(&real_model("minilm")).unwrap();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let vectors = encoder.embed(&texts).unwrap();
 

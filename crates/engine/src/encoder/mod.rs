@@ -37,7 +37,6 @@ use tokens::Tokens;
 use vector::pool;
 
 use crate::model::BertConfig;
-use crate::ops::Device;
 
 /// What the model of a folder gives; `None`: nothing says that it is an encoder or a reranker.
 ///
@@ -109,12 +108,6 @@ impl Encoder {
         let dims = [dims, state_width];
         let identity = EncoderIdentity::of(&form, options, dims, limits, other.as_ref())?;
         Ok(Encoder { documents, queries, state_width, card: form.card, identity })
-    }
-
-    /// The folder as it is, on all of this machine's threads.
-    pub fn open_folder(directory: &Path) -> Result<Encoder, EncoderError> {
-        let cpu = Device::cpu(rayon::current_num_threads())?;
-        Encoder::open(&EncoderOptions::new(directory, cpu))
     }
 
     /// What its vectors depend on.

@@ -233,7 +233,7 @@ impl<B: Backend> Core<B> {
         let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
             let (head, draw) = drawn?;
             match draw {
-                _ if sequence.has_failed() => return None,
+                _ if sequence.failure.is_some() => return None,
                 Draw::Dead => sequence.ended = Some(FinishReason::Constraint),
                 Draw::Broken => {
                     sequence.fail(not_finite(name, sequence.tokens.len() - 1));

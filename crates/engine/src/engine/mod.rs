@@ -178,15 +178,6 @@ impl Engine {
         Ok(handle)
     }
 
-    /// How the engine stands; waits for the step that it is at.
-    pub fn snapshot(&self) -> Result<EngineSnapshot, EngineError> {
-        let (sender, receiver) = channel();
-        self.request_snapshot(Box::new(move |snapshot| {
-            let _ = sender.send(snapshot);
-        }))?;
-        receiver.recv().map_err(|_| failure_of(&self.failure))
-    }
-
     /// Gives `on_snapshot` how the engine stands once the step that it is at is done. An engine that dies before drops it.
     pub fn request_snapshot(&self, on_snapshot: OnSnapshot) -> Result<(), EngineError> {
         self.send(Message::Snapshot(on_snapshot))
@@ -202,7 +193,7 @@ impl Engine {
         let inbox = self.inbox.as_ref().ok_or_else(failure)?;
         inbox.send(message).map_err(|unsent| {
             if let Message::Sequence(mut sequence) = unsent.0 {
-                sequence.silence();
+                sequence.events.silence();
             }
             failure()
         })

@@ -87,10 +87,10 @@ impl Scheduler {
     /// Drops cancelled sequences.
     pub fn drop_cancelled(&mut self) {
         let waited = self.waiting.len();
-        self.waiting.retain(|sequence| !sequence.is_cancelled());
+        self.waiting.retain(|sequence| !sequence.events.is_cancelled());
         self.counts.cancelled += (waited - self.waiting.len()) as u64;
         for index in (0..self.running.len()).rev() {
-            if self.running[index].is_cancelled() {
+            if self.running[index].events.is_cancelled() {
                 self.remove(index);
                 self.counts.cancelled += 1;
             }

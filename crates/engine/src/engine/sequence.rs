@@ -39,14 +39,14 @@ pub struct Sequence {
     /// Why the completion ended; the sequence stays while rows of it are wanted.
     pub ended: Option<FinishReason>,
     /// Why there is no completion, where the model failed.
-    failure: Option<EngineError>,
+    pub failure: Option<EngineError>,
     /// Of the completion so far; what was cached of its prompt when it was first admitted.
     pub usage: Usage,
     pub preemptions: usize,
     text: Text,
     /// From which byte of the text on stop strings count; `None`: not yet.
     stops_from: Option<usize>,
-    events: Events,
+    pub events: Events,
 }
 
 impl Sequence {
@@ -86,11 +86,6 @@ impl Sequence {
         &next[..next.len().min(most)]
     }
 
-    /// Whether nobody waits for it any more.
-    pub fn is_cancelled(&self) -> bool {
-        self.events.is_cancelled()
-    }
-
     /// Notes that it joins the batch, with so many of its prompt's tokens in pages. Says whether this is the first time.
     pub fn admit(&mut self, cached_tokens: usize) -> bool {
         let is_first = self.clock.admit();
@@ -123,10 +118,6 @@ impl Sequence {
         self.failure.get_or_insert(failure);
         self.scores.give_up();
         self.ended = Some(FinishReason::Constraint);
-    }
-
-    pub fn has_failed(&self) -> bool {
-        self.failure.is_some()
     }
 
     /// Why it ended, once nothing of it is to be computed any more. One whose thinking was ended for it is cut by its
@@ -259,10 +250,5 @@ impl Sequence {
     fn problem(&self) -> String {
         let problem = self.grammar.as_ref().and_then(State::problem);
         problem.unwrap_or_else(|| "the grammar allows no token here".to_owned())
-    }
-
-    /// Ends it without a word to whoever asked.
-    pub fn silence(&mut self) {
-        self.events.silence();
     }
 }
