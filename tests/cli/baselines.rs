@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::binary::{Outcome, Scratch, assert_equal_runs, lines};
 use wardround::model::Family;
 
-/// Each system with the name that its plan has and its calls on a question, at least and at most.
+/// Each system with its calls on a question, at least and at most.
 const SYSTEMS: [(&str, usize, usize); 6] = [
     ("zero-shot", 1, 1),
     ("few-shot", 1, 1),
@@ -54,7 +54,7 @@ fn every_baseline_runs_verifies_and_replays() {
 #[test]
 fn free_text_never_stops_a_baseline() {
     let scratch = scratch();
-    for (system, _, least, most) in SYSTEMS {
+    for (system, least, most) in SYSTEMS {
         let more = format!("--free --set max_tokens=24 --out {system}");
         run(&scratch, system, &more).finished();
         let calls = lines(&scratch.path(system).join("calls.jsonl"));
