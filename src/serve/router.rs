@@ -45,7 +45,7 @@ pub fn router(app: &Arc<App>) -> Router {
 }
 
 async fn unknown_url(request: Request) -> Response {
-    let message = format!("there is no {}", quoted(request.uri().path()));
+    let message = format!("there is no {}; a base URL ends in /v1", quoted(request.uri().path()));
     ApiError::new(Code::UNKNOWN_URL, message).into_response()
 }
 
