@@ -35,9 +35,9 @@ faults! {
         Unreadable { path: PathBuf, reason: String } => Artefact, RESTORE;
         #[error("the plan cannot be written as TOML: {reason}")]
         UnwritablePlan { reason: String } => Usage;
-        #[error("an earlier version of wardround wrote the plan, and says otherwise what was asked for")]
+        #[error("an earlier version of wardround wrote the plan; this one reads its run and cannot repeat it")]
         OlderPlan => Usage,
-            "repeat the run with that version, or run it anew; `verify`, `report` and `compare` read it as ever";
+            "repeat the run with that version, or run it anew";
         #[error("{}: inputs changed since the plan was written: {}", path.display(), differences.join("; "))]
         PlanDiffers { path: PathBuf, differences: Vec<String> } => Artefact,
             "use the files and settings it began with, or choose another `--out`";
