@@ -218,7 +218,7 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
     write_scored(contents, directory, &CorrectionScorer::default())
 }
 
-/// As [`write`], with the scorer of a run on notes.
+/// As [`write()`], with the scorer of a run on notes.
 fn write_scored(
     contents: &Contents,
     directory: &Path,

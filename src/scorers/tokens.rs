@@ -119,7 +119,7 @@ fn composing(mut tokenizer: Tokenizer) -> Tokenizer {
     tokenizer
 }
 
-/// transformers' DeBERTa tokenizer: GPT-2's byte pairs, no space put before the text, and [MASK] takes the space
+/// transformers' DeBERTa tokenizer: GPT-2's byte pairs, no space put before the text, and `[MASK]` takes the space
 /// before it.
 fn byte_pairs(folder: &Folder) -> Result<Tokenizer, EncoderError> {
     let (vocabulary, merges) = (folder.file(VOCABULARY)?, folder.file(MERGES)?);

@@ -109,7 +109,7 @@ impl SystemConfig {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
 
-    /// The same of any system, see [`Which`](super::Which).
+    /// The same of any system, see [`Which`].
     ///
     /// # Errors
     /// A pair as for [`SystemConfig::parse`].

@@ -223,7 +223,7 @@ fn answers(given: &[Asked<Explained>]) -> RoundLine {
     round_line(0, Stage::Initial, agents, answers, String::new())
 }
 
-/// Parses the complexity, one of [`LEVELS`]; a reply without a level is intermediate.
+/// Parses the complexity: basic, intermediate or advanced; a reply without a level is intermediate.
 pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (&'static str, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
     let exact = LEVELS.into_iter().find(|level| *level == given);

@@ -269,10 +269,10 @@ fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
 
 /// The result of a detection: the last agent's, or of a vote the majority's. Without a majority it is the first one that could be read.
 fn verdict(source: SettledBy, said: &[Asked<Said>]) -> Flag {
-    let flags = said.iter().map(flag);
+    let mut flags = said.iter().map(flag);
     match source {
         SettledBy::Vote => majority(flags.filter(|flag| flag.is_read())).unwrap_or_default(),
-        _ => flags.last().unwrap_or_default(),
+        _ => flags.next_back().unwrap_or_default(),
     }
 }
 

@@ -19,7 +19,7 @@ const GROUP: usize = 2 * SIDE;
 const WEIGHT_BYTES: usize = 1 << 19;
 
 impl Cpu {
-    /// [`Cpu::matmul`] with tiles `[outputs / 16][inputs / 2][16][2]` of bf16, padded to whole steps.
+    /// The product with tiles `[outputs / 16][inputs / 2][16][2]` of bf16, padded to whole steps.
     pub(super) fn multiply_rounded(&self, x: &Buffer, tiles: &[u16], out: &mut Buffer) {
         let product = Product {
             activations: &self.round_to_bf16(x),

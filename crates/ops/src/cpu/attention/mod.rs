@@ -1,6 +1,6 @@
 //! Attention of each row over the pages of its sequence, by chunks of keys anchored at absolute positions.
 //!
-//! Per chunk of [`CHUNK`] keys: scores, their maximum m, weights eˢ⁻ᵐ, their sum l, the weighted sum o of the
+//! Per chunk of `CHUNK` keys: scores, their maximum m, weights eˢ⁻ᵐ, their sum l, the weighted sum o of the
 //! values. Chunks merge in ascending order; the division by l comes once, at the end. A key outside the window
 //! has weight zero, and a page wholly outside is not read: neither changes a bit. So rows of a sequence and heads
 //! that share keys pass over a page together, each as if it were alone.

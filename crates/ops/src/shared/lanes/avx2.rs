@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{Lanes, apart};
 
-/// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
+/// Two registers. Only code behind [`super::vectorised!`] makes values of it, after `Isa::detect` found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct Avx2(pub(crate) __m256, pub(crate) __m256);

@@ -6,7 +6,7 @@ use std::mem::transmute;
 
 use super::{LANES, Lanes, apart};
 
-/// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
+/// One register. Only code behind [`super::vectorised!`] makes values of it, after `Isa::detect` found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
 pub struct Avx512(pub(crate) __m512);
@@ -148,7 +148,7 @@ impl Lanes for Avx512 {
     }
 }
 
-/// Pairs of bf16, of which each lane holds one: only where [`super::Isa`] found AVX-512 with bf16.
+/// Pairs of bf16, of which each lane holds one: only where `Isa` found AVX-512 with bf16.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Avx512 {
     /// `self` plus both products of each lane's pairs.
