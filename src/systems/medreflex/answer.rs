@@ -95,7 +95,7 @@ fn of_object(object: &Map<String, Value>, note: &Note) -> Option<Answer> {
     let corrected_sentence = text(&["correctedsentence", "correction", "corrected"]);
     let given_id =
         field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(number);
-    let given_id = given_id.map(|id| id as i64);
+    let given_id = given_id.filter(|id| id.fract() == 0.0).map(|id| id as i64);
     let stated = field(&["iserror", "error", "haserror", "errorflag"]).and_then(truth);
     // What the other fields say: «The note holds no mistake.» in the sentence's place says that there is none.
     let meant = most_similar(note, &error_sentence);
