@@ -249,6 +249,9 @@ fn ids_out_of_range_are_found_by_the_text_and_what_is_unread_by_the_action() {
     let (line, _, calls) =
         run("medreflex", &[], Said { parse: || answer("99", WRONG, RIGHT), ..Said::default() });
     assert_eq!((line.sentence_id, calls.last().unwrap().parse), (Some(1), Parse::Repaired));
+    let (line, ..) =
+        run("medreflex", &[], Said { parse: || answer("2.7", WRONG, RIGHT), ..Said::default() });
+    assert_eq!(line.sentence_id, Some(1));
     let (line, trajectory, calls) =
         run("medreflex", &[], Said { parse: || answer("2", WRONG, WRONG), ..Said::default() });
     assert_eq!(line.sentence_id, Some(2));
