@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How far two outputs of `wardround generate logprobs` lie apart.
+"""How far two outputs of `wardround generate logits` lie apart.
 
-    compare_logits.py REFERENCE OTHER [BOUND]     # of --full: a line a position in ten; fails beyond the bound
+    compare_logits.py REFERENCE OTHER [BOUND]     # a line a position in ten; fails beyond the bound
     compare_logits.py --same REFERENCE OTHER      # fails where a single bit differs, and says where first
 
 Distances are of the largest difference in a row to the row's largest logit. A forward pass of some 36 layers rounds to bf16 about
@@ -39,7 +39,7 @@ def likeliest_of(row: list) -> int | None:
 
 
 def same(reference: dict, other: dict) -> bool:
-    rows, others = (report.get("logprobs") or report["logits"] for report in (reference, other))
+    rows, others = (report["logits"] for report in (reference, other))
     differing = [position for position, (a, b) in enumerate(zip(rows, others)) if a != b]
     if len(rows) == len(others) and not differing:
         print(f"{len(rows)} positions, every bit the same")

@@ -1,25 +1,22 @@
-//! `generate`: prints one completion of one model, or under it log-probabilities.
+//! `generate`: prints one completion of one model, or under it logits.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
-use super::inspect::{ModelFlags, read_messages, read_text};
-use super::logprobs::Logprobs;
+use super::logits::Logits;
+use super::options::HubFlags;
 use crate::chat::{ChatTemplate, Message};
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
-use crate::engine::{Constraint, EngineOptions, Grammar, Request, Stop};
-use crate::experiment::hardware::{Compute, DEFAULT_CONTEXT, MOST_DRAFT};
+use crate::engine::{EngineOptions, Request, Stop};
+use crate::experiment::hardware::{Compute, DEFAULT_CONTEXT};
 use crate::generation::Generation;
-use crate::hub::Checkpoint;
+use crate::hub::{Checkpoint, resolve};
 use crate::local_model::Start;
 use crate::model::{Config, Footprint, precision_of};
 use crate::ops::PAGE;
-use crate::outside;
 use crate::panel::memory::expect_room_for;
 use crate::panel::{PanelError, SamplingChoice};
 use crate::tokenizer::Tokenizer;
@@ -36,16 +33,34 @@ pub struct Generate {
 
 #[derive(Debug, Subcommand)]
 enum Other {
-    /// Print next-token log-probabilities for a token sequence
-    Logprobs(Logprobs),
+    /// Print all next-token logits for a token sequence
+    Logits(Logits),
 }
 
 impl Generate {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         match self.verb {
-            Some(Other::Logprobs(verb)) => verb.run(given),
-            None => self.one.run(given),
+            Some(Other::Logits(verb)) => verb.run(),
+            None => self.one.run(),
         }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ModelFlags {
+    /// Model: a card's name, a hub id or a directory
+    #[arg(long, help_heading = "Model", value_name = "MODEL", required = true)]
+    model: Option<String>,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl ModelFlags {
+    pub fn find(&self) -> Result<Checkpoint, Failure> {
+        // Absent only beside a verb that has one of its own.
+        let model = self.model.as_deref().unwrap_or_default();
+        Ok(resolve(model, &self.hub.options(false)?)?)
     }
 }
 
@@ -63,22 +78,11 @@ pub struct OneCompletion {
     /// Random seed
     #[arg(long, help_heading = "Decoding", default_value_t = 42, value_name = "S")]
     seed: u64,
-    #[command(flatten)]
-    form: Form,
-    /// Stop sequence: end before this text; may be repeated
-    #[arg(long, help_heading = "Decoding", value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
-    stop: Vec<String>,
     /// Print a JSON object with text, tokens, usage and finish_reason
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     compute: Compute,
-    /// Speculative decoding: tokens to draft per step by prompt lookup
-    #[arg(long, help_heading = "Device", default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
-    draft: u16,
-    /// Context length in tokens: prompt and completion together
-    #[arg(long, help_heading = "Device", default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
-    context: u32,
 }
 
 #[derive(Debug, Args)]
@@ -87,39 +91,34 @@ struct Input {
     /// User message; `-` reads stdin
     #[arg(long, help_heading = "Input", value_name = "TEXT")]
     prompt: Option<String>,
-    /// File with a JSON list of messages, each with role and content
-    #[arg(long, help_heading = "Input", value_name = "FILE")]
-    messages: Option<PathBuf>,
     /// Token ids of the prompt; no chat template is applied
     #[arg(long, help_heading = "Input", value_delimiter = ',', value_name = "ID,ID")]
     tokens: Option<Vec<u32>>,
 }
 
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-struct Form {
-    /// Constrained decoding: file with a JSON schema that the text must follow
-    #[arg(long, help_heading = "Decoding", value_name = "FILE")]
-    schema: Option<PathBuf>,
-    /// Constrained decoding: regular expression that the whole text must match
-    #[arg(long, help_heading = "Decoding", value_name = "REGEX")]
-    regex: Option<String>,
-}
-
 impl OneCompletion {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        given.enter()?;
+    fn run(self) -> Result<(), Failure> {
         let checkpoint = self.model.find()?;
-        let files = &checkpoint.files;
+        let (files, directory) = (&checkpoint.files, &checkpoint.directory);
         let tokenizer = Arc::new(Tokenizer::load(checkpoint.tokenizer()?)?);
-        let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
-        let config = Config::read(&files.config)?;
-        let directory = &checkpoint.directory;
         // Token ids may be of a model without a template.
-        let chat = ChatTemplate::load(directory).ok();
+        let chat = ChatTemplate::load(directory);
+        let (tokens, chat) = match (self.input.tokens, self.input.prompt.as_deref()) {
+            (Some(tokens), _) => (tokens, chat.ok()),
+            (None, prompt) => {
+                let text = match prompt.unwrap_or_default() {
+                    "-" => std::io::read_to_string(std::io::stdin())?,
+                    text => text.to_owned(),
+                };
+                let chat = chat?;
+                let prompt = chat.prompt(&tokenizer, &[Message::new("user", text)], false)?;
+                (prompt.tokens, Some(chat))
+            }
+        };
+        let config = Config::read(&files.config)?;
         let generation =
             Generation::of_checkpoint(directory, files, &config, &tokenizer, chat.as_ref())?;
-        let context = (self.context as usize).min(config.max_position_embeddings);
+        let context = (DEFAULT_CONTEXT as usize).min(config.max_position_embeddings);
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
             return Err(PanelError::PromptTooLong { prompt: tokens.len(), context }.into());
@@ -128,25 +127,24 @@ impl OneCompletion {
             max_tokens: room.min(self.max_tokens as usize),
             sampling: self.sampling.over(generation.sampling),
             seed: self.seed,
-            constraint: self.form.constraint()?,
-            stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop, ..Stop::default() },
+            stop: Stop { ids: generation.eos_ids.clone(), ..Stop::default() },
             pieces: !self.json,
             tokens,
             ..Request::default()
         };
         let device = self.compute.one_device()?;
+        let machine = device.machine();
         let options = EngineOptions {
             pages: (request.tokens.len() + request.max_tokens).div_ceil(PAGE),
             max_batch: 1,
-            prefill_rows: device.machine().prefill_rows(),
+            prefill_rows: machine.prefill_rows(),
             context,
-            draft: usize::from(self.draft),
+            draft: 0,
             known_logit_rows: 0,
             pages_at_start: false,
         };
-        let weights = self.compute.precision();
-        let precision = precision_of(&config, &files.weights, weights, device.machine())?;
-        let (name, machine) = (&checkpoint.name, device.machine());
+        let precision = precision_of(&config, &files.weights, self.compute.precision(), machine)?;
+        let name = &checkpoint.name;
         let footprint =
             Footprint::of(&config, precision, machine, options.pages, options.step_limits());
         expect_room_for(name, footprint, &device)?;
@@ -180,39 +178,6 @@ impl OneCompletion {
             })
             .to_string(),
         };
-        console::say(shown)?;
-        completion.problem.map_or(Ok(()), |problem| Err(too_complex(&problem)))
-    }
-}
-
-/// The failure of a completion that ended before its grammar was matched.
-fn too_complex(problem: &str) -> Failure {
-    let message =
-        format!("the text ends before the schema or the regular expression is matched: {problem}");
-    Failure::usage(message, "simplify it: fewer optional properties, fewer and smaller repetitions")
-}
-
-impl Input {
-    fn tokens(&self, checkpoint: &Checkpoint, tokenizer: &Tokenizer) -> Result<Vec<u32>, Failure> {
-        let messages = match (&self.tokens, &self.messages, &self.prompt) {
-            (Some(tokens), _, _) => return Ok(tokens.clone()),
-            (None, Some(path), _) => read_messages(path)?,
-            (None, None, prompt) => {
-                vec![Message::new("user", read_text(prompt.as_deref().unwrap_or_default())?)]
-            }
-        };
-        let chat = ChatTemplate::load(&checkpoint.directory)?;
-        Ok(chat.prompt(tokenizer, &messages, false)?.tokens)
-    }
-}
-
-impl Form {
-    fn constraint(self) -> Result<Option<Constraint>, Failure> {
-        let grammar = match (self.schema, self.regex) {
-            (Some(path), _) => Grammar::JsonSchema(outside::given_text(&path)?),
-            (None, Some(regex)) => Grammar::Regex(regex),
-            (None, None) => return Ok(None),
-        };
-        Ok(Some(Constraint { grammar, after: None }))
+        Ok(console::say(shown)?)
     }
 }

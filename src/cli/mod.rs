@@ -30,12 +30,11 @@ pub mod exit;
 mod flags;
 mod forecast;
 mod generate;
-mod inspect;
 mod interrupt;
 #[cfg(feature = "serve")]
 mod keys;
 mod keywords;
-mod logprobs;
+mod logits;
 mod models;
 mod options;
 mod parse;
@@ -136,7 +135,7 @@ enum Verb {
     /// Check or show an audit trail, or delete texts that it keeps
     #[command(subcommand)]
     Audit(audit::AuditVerb),
-    /// Generate one completion, or print log-probabilities
+    /// Generate one completion, or print logits
     Generate(generate::Generate),
     /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),

@@ -42,7 +42,7 @@ struct Candidate {
     bytes: Vec<u8>,
 }
 
-/// A log-probability with the digits that `wardround generate logprobs` prints, so that sums over both are bitwise equal.
+/// A log-probability with the digits of an f32, so that sums over a batch's are bitwise equal to sums over those of one request.
 fn number(logprob: f32) -> f64 {
     match logprob.is_finite() {
         true => logprob.to_string().parse().unwrap_or(LOWEST),
