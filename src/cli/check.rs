@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::log::Log;
 use super::audit::AuditFlags;
-use super::flags::{self, CITED, PanelFlags, by_default};
+use super::flags::{self, PanelFlags, cited};
 use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::Paths;
@@ -144,7 +144,7 @@ impl Check {
         let path = path.unwrap_or(Path::new(STDIN));
         let mut panel = self.panel.clone();
         let system = Which::read(&self.system)?.entry()?;
-        by_default(system, CITED, &mut panel.set)?;
+        cited(system, &mut panel.set)?;
         let mut spec = panel.spec(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.corpus = flags::corpus(&self.corpus)?;

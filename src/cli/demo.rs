@@ -17,7 +17,6 @@ use crate::experiment::contents::Contents;
 use crate::experiment::driver::carry_out;
 use crate::experiment::spec::Spec;
 use crate::record::AnswerLine;
-use crate::synth::Shape;
 use crate::systems::SystemConfig;
 use crate::text::ellipsis;
 
@@ -59,7 +58,7 @@ impl Demo {
             // The models are made inside too.
             false => {
                 given.write(&self.models.root())?.write(&out)?.enter()?;
-                self.debate(self.models.panel(Shape::Tiny, self.progress)?)?
+                self.debate(self.models.panel(self.progress)?)?
             }
         };
         let (run, models) = spec.prepare()?;

@@ -133,19 +133,12 @@ impl PanelFlags {
     }
 }
 
-/// The reader of a single note wants to see the sources of an answer.
-pub const CITED: [&str; 2] = ["cite", "on"];
-
-/// Gives a system a setting, where it has it and `given` does not say otherwise.
-pub fn by_default(
-    system: &'static SystemEntry,
-    [key, value]: [&str; 2],
-    given: &mut Vec<String>,
-) -> Result<(), Failure> {
-    let has = SystemConfig::with(system, &toml::Table::new())?.table.contains_key(key);
-    let is_it = |pair: &String| pair.split('=').next().map(str::trim) == Some(key);
+/// Lets a system cite its sources, where it can and `given` does not say otherwise: the reader of a single note wants to see them.
+pub fn cited(system: &'static SystemEntry, given: &mut Vec<String>) -> Result<(), Failure> {
+    let has = SystemConfig::with(system, &toml::Table::new())?.table.contains_key("cite");
+    let is_it = |pair: &String| pair.split('=').next().map(str::trim) == Some("cite");
     if has && !given.iter().any(is_it) {
-        given.push(format!("{key}={value}"));
+        given.push("cite=on".to_owned());
     }
     Ok(())
 }

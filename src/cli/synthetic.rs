@@ -21,27 +21,6 @@ pub struct SyntheticModels {
 }
 
 impl SyntheticModels {
-    /// The checkpoint of `family` and `shape`, which is made if it does not exist.
-    pub fn checkpoint(
-        &self,
-        family: Family,
-        shape: Shape,
-        progress: QuietFlag,
-    ) -> Result<PathBuf, Failure> {
-        let root = self.root();
-        let directory = root.join(match shape {
-            Shape::Tiny | Shape::Full => format!("{}-{}", shape.name(), family.name()),
-            Shape::Qwen3Small => format!("synthetic-{}", shape.name()),
-        });
-        if !directory.join("config.json").is_file() {
-            progress.note(format!("making {}", directory.display()));
-            fs_err::create_dir_all(root)?;
-            let recipe = Recipe { family, shape, seed: 1, tokenizer: None };
-            write_checkpoint(&recipe, &directory)?;
-        }
-        Ok(directory)
-    }
-
     /// The directory that was given.
     pub fn given(&self) -> Option<&Path> {
         self.directory.as_deref()
@@ -52,12 +31,20 @@ impl SyntheticModels {
         self.directory.clone().unwrap_or_else(cache_directory)
     }
 
-    /// A panel of the three families, in the order of the default panel.
-    pub fn panel(&self, shape: Shape, progress: QuietFlag) -> Result<Vec<String>, Failure> {
-        Family::ALL
-            .into_iter()
-            .map(|family| Ok(self.checkpoint(family, shape, progress)?.display().to_string()))
-            .collect()
+    /// A tiny panel of the three families, in the order of the default panel. A model that does not exist is made.
+    pub fn panel(&self, progress: QuietFlag) -> Result<Vec<String>, Failure> {
+        let member = |family: Family| {
+            let root = self.root();
+            let directory = root.join(format!("tiny-{}", family.name()));
+            if !directory.join("config.json").is_file() {
+                progress.note(format!("making {}", directory.display()));
+                fs_err::create_dir_all(root)?;
+                let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
+                write_checkpoint(&recipe, &directory)?;
+            }
+            Ok(directory.display().to_string())
+        };
+        Family::ALL.into_iter().map(member).collect()
     }
 }
 

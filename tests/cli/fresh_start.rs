@@ -307,6 +307,7 @@ fn a_command_line_without_its_needs_is_refused() {
 #[test]
 fn a_device_that_this_build_is_without_is_named() {
     let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
     let absent = [
         ("metal", cfg!(feature = "metal"), "feature `metal`"),
         ("cuda", cfg!(any(feature = "cuda", feature = "cuda-emulated")), "feature `cuda`"),
@@ -315,7 +316,7 @@ fn a_device_that_this_build_is_without_is_named() {
         if is_built {
             continue;
         }
-        let told = scratch.wardround(format!("bench --synth qwen3 --device {device}"));
+        let told = scratch.wardround(format!("bench --model qwen3 --device {device}"));
         told.refused(2, &["there is no ", device, feature, "hint: ", "--device cpu"]);
     }
 }
@@ -323,6 +324,7 @@ fn a_device_that_this_build_is_without_is_named() {
 #[test]
 fn fast_is_refused_where_nothing_is_gained() {
     let scratch = Scratch::new();
-    let told = scratch.wardround("bench --synth qwen3 --fast");
+    scratch.model(Family::Qwen3);
+    let told = scratch.wardround("bench --model qwen3 --fast");
     told.refused(2, &["--fast is not supported on", "hint: ", "--device cuda"]);
 }

@@ -11,30 +11,20 @@ use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
 use crate::cli::options::{FigureFormat, HubFlags, QuietFlag};
 use crate::cli::sandboxed::Paths;
-use crate::cli::synthetic::SyntheticModels;
 use crate::experiment::hardware::Compute;
 use crate::experiment::run;
 use crate::hub::resolve;
-use crate::model::{CostModel, Family, ModelError};
+use crate::model::{CostModel, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
 use crate::panel::memory::{BatchLimits, KvBudget, plan_memory};
-use crate::synth::Shape;
 
 #[derive(Debug, Args)]
 pub struct ModelBench {
     /// Model: a card's name, a hub id or a directory
-    #[arg(long, value_name = "MODEL", required_unless_present = "synth")]
+    #[arg(long, value_name = "MODEL", required = true)]
     model: Option<String>,
-    /// Synthetic model of this family instead; made on first use
-    #[arg(long, value_enum, value_name = "FAMILY", conflicts_with = "model")]
-    synth: Option<Family>,
-    /// Size of the synthetic model
-    #[arg(long, value_enum, default_value = "tiny")]
-    shape: Shape,
-    #[command(flatten)]
-    models: SyntheticModels,
     /// Prompt lengths to measure, in tokens; 0 for none
     #[arg(short, long, value_delimiter = ',', default_value = "512", value_name = "P,P")]
     prompt_tokens: Vec<u32>,
@@ -69,11 +59,7 @@ pub struct ModelBench {
 
 impl ModelBench {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let paths = match self.synth {
-            Some(_) => given.write(&self.models.root())?,
-            None => given,
-        };
-        paths.enter()?;
+        given.enter()?;
         let device = self.compute.one_device()?;
         let workloads = self.workloads(device.machine().prefill_rows());
         if workloads.is_empty() {
@@ -154,13 +140,9 @@ impl ModelBench {
     }
 
     fn describe(&self, machine: Machine, positions: usize) -> Result<Description, Failure> {
-        let synthetic =
-            self.synth.map(|family| self.models.checkpoint(family, self.shape, self.progress));
-        let name = match synthetic.transpose()? {
-            Some(directory) => directory.display().to_string(),
-            None => self.model.clone().unwrap_or_default(),
-        };
-        let checkpoint = resolve(&name, &self.hub.options(self.progress.quiet)?)?;
+        // Absent only beside a verb that has one of its own.
+        let name = self.model.as_deref().unwrap_or_default();
+        let checkpoint = resolve(name, &self.hub.options(self.progress.quiet)?)?;
         Description::read(checkpoint, self.compute.precision(), machine, positions)
     }
 }

@@ -11,12 +11,11 @@ use clap::Args;
 use crate::bench::environment::Environment;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{ExecutionFlags, PanelFlags, by_default};
+use crate::cli::flags::{ExecutionFlags, PanelFlags};
 use crate::cli::options::FigureFormat;
 use crate::cli::progress::Progress;
 use crate::cli::run::systems;
 use crate::cli::sandboxed::Paths;
-use crate::cli::synthetic::SyntheticModels;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
@@ -25,12 +24,8 @@ use crate::experiment::spec::Spec;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, PanelError};
 use crate::record::CallLine;
-use crate::synth::Shape;
 use crate::systems::Which;
 use crate::systems::in_flight::run_all;
-
-/// Models with random weights write as much as the grammar allows: this keeps records as long as those of trained models.
-const SHORT: [&str; 2] = ["record_chars", "32"];
 
 #[derive(Clone, Debug, Args)]
 pub struct PanelBench {
@@ -39,14 +34,6 @@ pub struct PanelBench {
     system: String,
     #[command(flatten)]
     panel: PanelFlags,
-    /// Synthetic models of the three families instead, with records of 32 characters a string
-    #[arg(long, conflicts_with = "panel")]
-    synth: bool,
-    /// The synthetic models' sizes
-    #[arg(long, value_enum, default_value = "tiny")]
-    shape: Shape,
-    #[command(flatten)]
-    models: SyntheticModels,
     /// The questions, or the notes [default: the eight built-in questions]
     #[arg(long, value_name = "FILE", requires = "data_format")]
     data: Option<PathBuf>,
@@ -72,18 +59,8 @@ impl PanelBench {
         if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
-        // The models are made inside too, by threads that must be sealed.
-        let spec = match self.synth {
-            true => {
-                given.write(&self.models.root())?.enter()?;
-                self.spec()?
-            }
-            false => {
-                let spec = self.spec()?;
-                given.run(&spec)?.enter()?;
-                spec
-            }
-        };
+        let spec = self.spec()?;
+        given.run(&spec)?.enter()?;
         let (run, models) = spec.prepare()?;
         let device = models.devices[0].clone();
         let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));
@@ -125,13 +102,9 @@ impl PanelBench {
         Ok(format.print(&report, || report.markdown())?)
     }
 
-    fn spec(mut self) -> Result<Spec, Failure> {
+    fn spec(self) -> Result<Spec, Failure> {
         self.execution.hardware.calls.refuse("a benchmark computes every call")?;
         let system = Which::read(&self.system)?.entry()?;
-        if self.synth {
-            by_default(system, SHORT, &mut self.panel.set)?;
-            self.panel.panel = self.models.panel(self.shape, self.execution.progress)?;
-        }
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),
             _ => (DEMO_PATH.into(), Format::Mcq),

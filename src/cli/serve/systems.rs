@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{CITED, PanelFlags, by_default};
+use crate::cli::flags::{PanelFlags, cited};
 use crate::cli::options::PromptFlags;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
@@ -42,7 +42,7 @@ impl SystemFlags {
             let entry = Which::read(which)?.entry()?;
             let name = entry.name;
             let mut set = self.pairs(name);
-            by_default(entry, CITED, &mut set)?;
+            cited(entry, &mut set)?;
             let format = match entry.takes {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,
