@@ -7,7 +7,7 @@ use clap::Subcommand;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
-use crate::serve::keys::{Role, add, read, revoke};
+use crate::serve::keys::{add, read, revoke};
 
 #[derive(Debug, Subcommand)]
 pub enum KeysVerb {
@@ -17,11 +17,8 @@ pub enum KeysVerb {
         file: PathBuf,
         /// Name of the key's holder
         name: String,
-        /// What the key allows
-        #[arg(long, value_enum, default_value = "api")]
-        role: Role,
     },
-    /// List names and roles
+    /// List the names
     Ls {
         /// The file of keys
         file: PathBuf,
@@ -41,10 +38,10 @@ impl KeysVerb {
             &self;
         given.write_beside(file)?.enter()?;
         match self {
-            KeysVerb::Add { file, name, role } => console::say(add(&file, &name, role)?)?,
+            KeysVerb::Add { file, name } => console::say(add(&file, &name)?)?,
             KeysVerb::Ls { file } => {
                 for key in read(&file)? {
-                    console::say(format!("{} {}", key.name, key.role.name()))?;
+                    console::say(key.name)?;
                 }
             }
             KeysVerb::Revoke { file, name } => revoke(&file, &name)?,

@@ -1,6 +1,7 @@
 //! The server's audit trail: each request, its client and its result. No byte of an answer is sent before the line that it was begun is
 //! durable, and no last one before the line of its end.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use axum::http::Extensions;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 use super::app::Keys;
 use super::body::Reserved;
 use super::error::{ApiError, Code};
-use super::guard::{Caller, Peer};
+use super::guard::Caller;
 use super::models::Served;
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::diagnosis::Failure;
@@ -32,19 +33,14 @@ pub struct Received {
 
 /// An event of a request's client.
 pub fn event(name: &str, extensions: &Extensions) -> Event {
-    let (event, peer) = (Event::new(name), extensions.get::<Peer>());
     let event = match extensions.get::<Caller>() {
-        Some(caller) => event
-            .with("actor", caller.name.as_str())
-            .with("identity", caller.identity())
-            .with("role", caller.role.name()),
-        // Where no keys are, whoever reaches the server may ask it: the users of its socket, or of its machine.
-        None => {
-            let user = peer.filter(|peer| matches!(peer, Peer::User(Some(_))));
-            event.with("identity", user.map_or_else(|| "local".to_owned(), Peer::to_string))
+        Some(caller) => {
+            Event::new(name).with("actor", caller.name.as_str()).with("identity", caller.identity())
         }
+        // Where no keys are, whoever reaches the server may ask it: the users of its machine.
+        None => Event::new(name).with("identity", "local"),
     };
-    event.with("from", peer.map(Peer::to_string))
+    event.with("from", extensions.get::<IpAddr>().map(IpAddr::to_string))
 }
 
 impl Audit {

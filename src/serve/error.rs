@@ -27,7 +27,6 @@ impl Code {
     pub const IMAGE_UNSUPPORTED: Code = Code { status: 400, name: "image_unsupported" };
     pub const STREAM_OPTIONS: Code = Code { status: 400, name: "stream_options" };
     pub const INVALID_API_KEY: Code = Code { status: 401, name: "invalid_api_key" };
-    pub const FORBIDDEN: Code = Code { status: 403, name: "forbidden" };
     pub const HOST_NOT_ALLOWED: Code = Code { status: 403, name: "host_not_allowed" };
     pub const ORIGIN_NOT_ALLOWED: Code = Code { status: 403, name: "origin_not_allowed" };
     pub const MODEL_NOT_FOUND: Code = Code { status: 404, name: "model_not_found" };

@@ -1,7 +1,6 @@
 //! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Who asks is decided here alone.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -12,40 +11,13 @@ use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::error::{ApiError, Code};
-use super::keys::{Key, Role};
+use super::keys::Key;
 use super::request::fields::quoted;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
 /// What browsers say of the page that a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-
-/// Whose a connection is.
-#[derive(Clone, Copy, Debug)]
-pub enum Peer {
-    Address(IpAddr),
-    /// Of a Unix socket.
-    User(Option<u32>),
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Peer::Address(address) => address.fmt(f),
-            Peer::User(Some(user)) => write!(f, "unix:{user}"),
-            Peer::User(None) => f.write_str("unix"),
-        }
-    }
-}
-
-/// Whose keys open a path; `None`: everyone may ask it. What there is not is for those who use models and systems.
-fn roles(path: &str) -> Option<[Role; 2]> {
-    match path {
-        "/health" | "/live" => None,
-        "/metrics" => Some([Role::Metrics, Role::Admin]),
-        _ => Some([Role::Api, Role::Admin]),
-    }
-}
 
 /// Adds headers to every response, and counts errors.
 pub async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
@@ -68,7 +40,7 @@ fn new_request_id() -> u64 {
     COUNTER.fetch_add(1, Relaxed)
 }
 
-/// Refuses requests from web pages of others, and those without a key whose role allows them.
+/// Refuses requests from web pages of others, and those without a key.
 pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     match refuse_other_sites(&app, &request).and_then(|()| admitted(&app, &request)) {
         Ok(caller) => {
@@ -90,10 +62,8 @@ fn refuse_other_sites(app: &App, request: &Request) -> Result<(), ApiError> {
     }
     // A header that is not text is an unknown name.
     let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    // Browsers cannot connect to Unix sockets.
-    let is_tcp = matches!(request.extensions().get::<Peer>(), Some(Peer::Address(_)));
     let allowed = &app.options.listen.allow_host;
-    if let Some(host) = host.filter(|host| is_tcp && !is_allowed_host(host, allowed)) {
+    if let Some(host) = host.filter(|host| !is_allowed_host(host, allowed)) {
         let host = quoted(host);
         let message = format!("the server is not asked as {host}; --allow-host adds a name");
         return Err(ApiError::new(Code::HOST_NOT_ALLOWED, message));
@@ -127,7 +97,9 @@ fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
 /// Who asks; `None` where nobody needs a key.
 fn admitted(app: &App, request: &Request) -> Result<Option<Caller>, ApiError> {
     let given = given_key(request.headers())?;
-    let Some(roles) = roles(request.uri().path()) else { return Ok(None) };
+    if ["/health", "/live"].contains(&request.uri().path()) {
+        return Ok(None);
+    }
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
     let refuse = |why, message| {
         app.audit.refused(request.extensions(), why);
@@ -141,8 +113,7 @@ fn admitted(app: &App, request: &Request) -> Result<Option<Caller>, ApiError> {
     let found = keys.iter().fold(None, |found, key| if key.is(given) { Some(key) } else { found });
     match found {
         None => refuse("wrong key", "the API key is unknown, or was revoked"),
-        Some(key) if roles.contains(&key.role) => Ok(Some(key.clone())),
-        Some(_) => Err(ApiError::new(Code::FORBIDDEN, "this key has another role")),
+        Some(key) => Ok(Some(key.clone())),
     }
 }
 
@@ -174,17 +145,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_role_may_do_what_is_its_own() {
-        let paths = ["/health", "/metrics", "/v1/models", "/metrics/", "//metrics", "/v1/metrics"];
-        let may = |role| paths.map(|path| roles(path).is_none_or(|roles| roles.contains(&role)));
-        assert_eq!(may(Role::Admin), [true; 6]);
-        assert_eq!(may(Role::Api), [true, false, true, true, true, true]);
-        assert_eq!(may(Role::Metrics), [true, true, false, false, false, false]);
-    }
-
-    #[test]
     fn equal_names_are_not_one_caller() {
-        let caller = |secret| Key::new("ward", Role::Api, secret);
+        let caller = |secret| Key::new("ward", secret);
         let (old, new) = (caller("wr_a"), caller("wr_b"));
         assert_ne!(old.identity(), new.identity());
         assert_ne!(old.number(), new.number());

@@ -1,4 +1,4 @@
-//! API keys: a file of names, roles and hashes. The keys themselves are not stored.
+//! API keys: a file of names and hashes. The keys themselves are not stored.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,6 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use clap::ValueEnum;
 use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
 use sha2::{Digest, Sha256};
@@ -24,33 +23,11 @@ const MOST_BYTES: u64 = 16 << 20;
 const WRITE: u32 = 0o022;
 const READ: u32 = 0o004;
 /// What a file of keys holds.
-const LINE: &str = "a line is NAME ROLE sha256:HEX, as `wardround keys add` writes it";
-
-/// The access that a key gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Role {
-    /// Models and systems
-    Api,
-    /// Metrics alone
-    Metrics,
-    /// Everything
-    Admin,
-}
-
-impl Role {
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Api => "api",
-            Role::Metrics => "metrics",
-            Role::Admin => "admin",
-        }
-    }
-}
+const LINE: &str = "a line is NAME sha256:HEX, as `wardround keys add` writes it";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub name: String,
-    pub role: Role,
     /// SHA-256 of the key itself, in hexadecimal digits.
     pub sum: String,
 }
@@ -58,8 +35,8 @@ pub struct Key {
 impl Key {
     /// A key with this secret, which is kept as its sum alone.
     #[cfg(test)]
-    pub fn new(name: &str, role: Role, secret: &str) -> Key {
-        Key { name: name.to_owned(), role, sum: digest::sha256(secret) }
+    pub fn new(name: &str, secret: &str) -> Key {
+        Key { name: name.to_owned(), sum: digest::sha256(secret) }
     }
 
     /// A part of the key's sum, which tells callers of one name apart and reveals no key.
@@ -99,7 +76,7 @@ pub fn read(path: &Path) -> Result<Vec<Key>, Failure> {
 ///
 /// # Errors
 /// A name that is none, or taken; those of [`read`].
-pub fn add(path: &Path, name: &str, role: Role) -> Result<String, Failure> {
+pub fn add(path: &Path, name: &str) -> Result<String, Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
         let name = crate::text::ellipsis(name, MOST_NAME_CHARS);
@@ -109,7 +86,7 @@ pub fn add(path: &Path, name: &str, role: Role) -> Result<String, Failure> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
     let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
-    let line = format!("{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
+    let line = format!("{name} sha256:{}\n", digest::sha256(&key));
     change(path, true, |keys, text| {
         if keys.iter().any(|key| key.name == name) {
             let message = format!("{} has a key named {name} already", path.display());
@@ -199,13 +176,9 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Key>, Failure> {
 
 fn parse_line(line: &str) -> Option<Key> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [name, role, sum] = words[..] else { return None };
+    let [name, sum] = words[..] else { return None };
     let sum = sum.strip_prefix("sha256:").filter(|hex| digest::is_sha256(hex))?;
-    Some(Key {
-        name: name.to_owned(),
-        role: Role::from_str(role, false).ok()?,
-        sum: sum.to_owned(),
-    })
+    Some(Key { name: name.to_owned(), sum: sum.to_owned() })
 }
 
 #[cfg(test)]
@@ -220,13 +193,13 @@ mod tests {
     fn a_key_is_made_found_and_revoked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let first = add(&path, "ward", Role::Metrics).unwrap();
-        let second = add(&path, "lab.1", Role::Api).unwrap();
+        let first = add(&path, "ward").unwrap();
+        let second = add(&path, "lab.1").unwrap();
         assert!(first.starts_with("wr_") && first.len() == 46 && first != second);
         let keys = read(&path).unwrap();
         let find = |given: &str| keys.iter().find(|key| key.is(given));
         assert_eq!(find(&first).unwrap().name, "ward");
-        assert_eq!(find(&second).unwrap().role, Role::Api);
+        assert_eq!(find(&second).unwrap().name, "lab.1");
         assert!(find("wr_").is_none() && find("").is_none());
         assert!(!fs_err::read_to_string(&path).unwrap().contains(&first));
         revoke(&path, "ward").unwrap();
@@ -240,7 +213,7 @@ mod tests {
     fn a_file_that_others_may_write_and_a_pipe_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let key = add(&path, "ward", Role::Api).unwrap();
+        let key = add(&path, "ward").unwrap();
         for mode in [0o620, 0o602, 0o666] {
             fs_err::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             for refused in [read(&path).map(drop), revoke(&path, "ward")] {
@@ -264,10 +237,10 @@ mod tests {
     fn a_key_is_added_behind_a_last_line_without_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let first = add(&path, "ward", Role::Api).unwrap();
+        let first = add(&path, "ward").unwrap();
         let text = fs_err::read_to_string(&path).unwrap();
         fs_err::write(&path, text.trim_end()).unwrap();
-        let second = add(&path, "lab", Role::Api).unwrap();
+        let second = add(&path, "lab").unwrap();
         let keys = read(&path).unwrap();
         assert!(keys.len() == 2 && keys[0].is(&first) && keys[1].is(&second));
     }
@@ -277,11 +250,11 @@ mod tests {
     fn changes_side_by_side_lose_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        (0..8).for_each(|number| drop(add(&path, &format!("old-{number}"), Role::Api).unwrap()));
+        (0..8).for_each(|number| drop(add(&path, &format!("old-{number}")).unwrap()));
         std::thread::scope(|scope| {
             for number in 0..8 {
                 let path = &path;
-                scope.spawn(move || add(path, &format!("new-{number}"), Role::Api).unwrap());
+                scope.spawn(move || add(path, &format!("new-{number}")).unwrap());
                 scope.spawn(move || revoke(path, &format!("old-{number}")).unwrap());
                 scope.spawn(move || assert!(read(path).unwrap().len() <= 16));
             }
@@ -297,16 +270,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         for name in ["", "a b", "a\nb", "ä"] {
-            let error = add(&path, name, Role::Api).unwrap_err().to_string();
+            let error = add(&path, name).unwrap_err().to_string();
             assert!(error.ends_with("is no name of a key"), "{error}");
         }
-        add(&path, "a", Role::Api).unwrap();
-        let taken = add(&path, "a", Role::Api).unwrap_err().to_string();
+        add(&path, "a").unwrap();
+        let taken = add(&path, "a").unwrap_err().to_string();
         assert!(taken.ends_with("has a key named a already"), "{taken}");
         let unknown = revoke(&path, "b").unwrap_err().to_string();
         assert!(unknown.ends_with("has no key named b"), "{unknown}");
         for sum in ["12".to_owned(), "+f".repeat(32)] {
-            fs_err::write(&path, format!("# keys\n\na api sha256:{sum}\n")).unwrap();
+            fs_err::write(&path, format!("# keys\n\na sha256:{sum}\n")).unwrap();
             let error = read(&path).unwrap_err().to_string();
             assert!(error.ends_with("line 3 is no key"), "{error}");
         }

@@ -38,9 +38,6 @@ pub struct Listen {
     /// Port to listen on; 0 for any that is free
     #[arg(long, default_value_t = 8000)]
     pub port: u16,
-    /// Listen on a Unix socket instead
-    #[arg(long, value_name = "PATH")]
-    pub unix: Option<PathBuf>,
     /// File of API keys, as `wardround keys add` makes it
     #[arg(long, value_name = "FILE", env = "WARDROUND_KEYS")]
     pub keys: Option<PathBuf>,
@@ -70,7 +67,7 @@ impl Listen {
     pub fn refuse_open(&self) -> Result<(), Failure> {
         let is_guarded = self.insecure || (self.keys.is_some() && self.has_tls());
         let host = self.host;
-        if is_guarded || self.unix.is_some() || host.to_canonical().is_loopback() {
+        if is_guarded || host.to_canonical().is_loopback() {
             return Ok(());
         }
         Err(Failure::usage(

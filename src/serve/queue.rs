@@ -148,7 +148,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::serve::keys::{Key, Role};
+    use crate::serve::keys::Key;
     use crate::serve::options::tests::unsaid;
 
     fn queue(sequences: usize, tokens: usize) -> Queue {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_key_has_half_of_the_queue_also_where_nothing_else_waits() {
         let queue = queue(4, 100);
-        let caller = |secret| Key::new("ward", Role::Api, secret);
+        let caller = |secret| Key::new("ward", secret);
         let (ward, lab) = (caller("wr_a"), caller("wr_b"));
         let refused = |sequences, tokens, caller| {
             let error = queue.enter(sequences, tokens, caller).unwrap_err();

@@ -1,6 +1,7 @@
 //! The life cycle of a server: bind, load, serve, drain.
 
-use std::pin::pin;
+use std::net::{IpAddr, TcpListener};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{interval, sleep, timeout};
@@ -19,9 +22,8 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use super::app::{App, Keys, Phase, give_way};
-use super::guard::Peer;
 use super::keys;
-use super::listener::{self, Bound, Stream};
+use super::listener::{self, accept, bind};
 use super::models::Served;
 use super::options::ServeOptions;
 use super::router::router;
@@ -55,7 +57,7 @@ pub fn serve<S: Send + 'static>(
     enter: impl FnOnce() -> Result<S, Failure>,
     load: impl FnOnce(S) -> Result<Served, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
-    let bound = Bound::new(&options.listen)?;
+    let bound = bind(&options.listen)?;
     let entered = enter()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -71,7 +73,7 @@ pub fn serve<S: Send + 'static>(
 
 async fn run(
     options: ServeOptions,
-    bound: Bound,
+    bound: TcpListener,
     load: impl FnOnce() -> Result<Served, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options)?);
@@ -79,8 +81,10 @@ async fn run(
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-    console::say(format!("listening on {}", bound.address(options.listen.has_tls())?))?;
-    let listener = bound.listen()?;
+    let scheme = if options.listen.has_tls() { "https" } else { "http" };
+    console::say(format!("listening on {scheme}://{}", bound.local_addr()?))?;
+    bound.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(bound)?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
     let (sender, mut loaded) = oneshot::channel();
     let loading = app.clone();
@@ -94,7 +98,7 @@ async fn run(
     let outcome = loop {
         let accepting = async {
             let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place.ok())
+            (accept(&listener).await, place.ok())
         };
         tokio::select! {
             accepted = accepting => match accepted {
@@ -171,18 +175,23 @@ async fn drain(
     Ok(cut)
 }
 
+/// What is spoken over: a connection, or TLS on it.
+trait Duplex: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
+
 /// Answers requests until the client or the server closes the connection, or the client is too slow with its headers or with reading.
 async fn answer(
     app: &App,
     router: Router,
-    stream: Stream,
-    peer: Peer,
+    stream: TcpStream,
+    peer: IpAddr,
     acceptor: Option<TlsAcceptor>,
     watcher: Watcher,
 ) {
     let limits = &app.options.limits;
-    let stream: Stream = match acceptor.filter(|_| matches!(peer, Peer::Address(_))) {
-        None => stream,
+    let stream: Pin<Box<dyn Duplex>> = match acceptor {
+        None => Box::pin(stream),
         Some(acceptor) => match timeout(limits.client_timeout, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => Box::pin(stream),
             // The client sees a failed handshake.

@@ -151,7 +151,7 @@ def identity():
     post("/v1/completions", body)
     old = KEYS["ward"]
     subprocess.run([wardround, "keys", "revoke", "keys", "ward"], check=True, stdout=subprocess.DEVNULL)
-    made = subprocess.run([wardround, "keys", "add", "keys", "ward", "--role", "api"], check=True, capture_output=True, text=True)
+    made = subprocess.run([wardround, "keys", "add", "keys", "ward"], check=True, capture_output=True, text=True)
     KEYS["ward"] = made.stdout.split()[0]
     pathlib.Path("key-ward").write_text(KEYS["ward"])
     os.kill(int(pid), signal.SIGHUP)

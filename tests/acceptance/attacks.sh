@@ -24,7 +24,7 @@ unset "${!WARDROUND_@}" WARDROUND
 
 "$wardround" models synth qwen3 qwen3 >/dev/null
 for name in ward lab; do
-    "$wardround" keys add keys "$name" --role api | sed -n 1p >"key-$name"
+    "$wardround" keys add keys "$name" | sed -n 1p >"key-$name"
 done
 
 start() { # start FLAG…: a server of one model and of one system that checks notes; its address is in `address`

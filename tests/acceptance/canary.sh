@@ -42,7 +42,7 @@ found() { # found WHERE FILE…: fails where the word is
 }
 
 "${as[@]}" "$wardround" models synth llama llama >/dev/null
-key=$("${as[@]}" "$wardround" keys add keys ward --role admin | sed -n 1p)
+key=$("${as[@]}" "$wardround" keys add keys ward | sed -n 1p)
 printf '%s was given. Malaria is treated with aspirin.' "$canary" >note.txt
 
 start() { # start NAME SANDBOX

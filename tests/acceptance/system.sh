@@ -53,20 +53,17 @@ echo "all are there"
 echo "== system calls"
 if have strace && have systemd-analyze; then
     [ -d llama ] || "$wardround" models synth llama llama >/dev/null
-    "$wardround" keys add keys ward --role admin >key
-    rm -f socket calls
-    strace -f -qq -o calls "$wardround" serve llama --unix "$out/socket" --offline --sandbox require --kv-tokens 32768 --keys keys --audit audit >address 2>stderr &
+    "$wardround" keys add keys ward >key
+    rm -f address calls
+    strace -f -qq -o calls "$wardround" serve llama --port 0 --offline --sandbox require --kv-tokens 32768 --keys keys --audit audit >address 2>stderr &
     tracer=$!
     trap 'kill -9 "$tracer" 2>/dev/null || true' EXIT
-    python3 - "$out/socket" "$(head -1 key)" <<'PY'
-import http.client, json, socket, sys, time
-path, key = sys.argv[1:]
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(path)
+    until [ -s address ]; do sleep 0.1; done
+    python3 - "$(sed 's|.*//||' address)" "$(head -1 key)" <<'PY'
+import http.client, json, sys, time
+address, key = sys.argv[1:]
 def ask(method, where, body=None):
-    connection = Unix("localhost", timeout=600)
+    connection = http.client.HTTPConnection(address, timeout=600)
     connection.request(method, where, body and json.dumps(body), {"authorization": f"Bearer {key}", "content-type": "application/json"})
     answer = connection.getresponse()
     return answer.status, answer.read()

@@ -28,12 +28,12 @@ fn trails() {
 #[cfg(feature = "serve")]
 #[test]
 fn files_of_keys() {
-    use wardround::serve::keys::{self, Role};
+    use wardround::serve::keys;
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     for name in ["ward", "lab"] {
-        keys::add(&path, name, Role::Api).unwrap();
+        keys::add(&path, name).unwrap();
     }
     let good = std::fs::read(&path).unwrap();
     withstands("file of keys", damaged([good]), |bytes| {

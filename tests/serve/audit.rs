@@ -446,7 +446,7 @@ fn a_file_is_served_without_it() {
 fn a_canary_is_found_nowhere() {
     const CANARY: &str = "tweetzalcoatl";
     let folder = tempfile::tempdir().unwrap();
-    let made = run(folder.path(), "keys add keys ward --role admin");
+    let made = run(folder.path(), "keys add keys ward");
     let key = made.1.trim().lines().next().unwrap().to_owned();
     let server = Server::start_in(folder, &format!("{QUICK} --keys keys --audit audit"));
     let bearer = format!("Bearer {key}");

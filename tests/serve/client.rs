@@ -55,9 +55,9 @@ pub fn wardround(folder: &Path) -> Command {
     command
 }
 
-/// A new key of this role, in the folder's file `keys`.
-pub fn add_key(folder: &Path, name: &str, role: &str) -> String {
-    let arguments = ["keys", "add", "keys", name, "--role", role];
+/// A new key in the folder's file `keys`.
+pub fn add_key(folder: &Path, name: &str) -> String {
+    let arguments = ["keys", "add", "keys", name];
     let made = wardround(folder).args(arguments).output().unwrap();
     String::from_utf8(made.stdout).unwrap().trim().to_owned()
 }

@@ -1,10 +1,10 @@
 //! The server of `deploy/Containerfile`, as its example runs it: its environment, its words, and a model behind them.
 #![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use wardround::model::Family;
@@ -23,8 +23,8 @@ fn line(word: &str) -> &'static str {
 }
 
 /// The status of `/health`, and of a chat with this key; 0 where nobody listens yet.
-fn ask(socket: &Path, request: &str) -> u16 {
-    let Ok(mut stream) = UnixStream::connect(socket) else { return 0 };
+fn ask(address: &str, request: &str) -> u16 {
+    let Ok(mut stream) = TcpStream::connect(address) else { return 0 };
     stream.write_all(request.as_bytes()).unwrap();
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -32,9 +32,9 @@ fn ask(socket: &Path, request: &str) -> u16 {
 }
 
 #[test]
-fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its_socket() {
+fn the_containers_entry_point_starts_with_its_own_environment_and_answers() {
     let folder = tempfile::tempdir().unwrap();
-    let key = add_key(folder.path(), "ward", "api");
+    let key = add_key(folder.path(), "ward");
     let place = |path: &str| {
         let within = Path::new(path.trim_start_matches('/'));
         let name = within.file_name().unwrap();
@@ -46,7 +46,6 @@ fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its
     let mut words: Vec<String> = words.collect();
     // The model stands last.
     words.pop();
-    let socket = folder.path().join("http.sock");
     let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
     command.env_clear().current_dir(folder.path()).args(&words);
     let mut names = Vec::new();
@@ -57,14 +56,18 @@ fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its
         command.env(name, if value.starts_with('/') { place(value) } else { value.to_owned() });
     }
     assert!(names.contains(&"WARDROUND_OFFLINE"), "{names:?}");
-    command.args(["--context", "1024", "--kv-tokens", "4096", "--threads", "1"]);
+    command.args(["--port", "0", "--context", "1024", "--kv-tokens", "4096", "--threads", "1"]);
     command.arg(common::synthetic(Family::Qwen3));
     let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
-    let mut server = command.stdout(std::process::Stdio::null()).stderr(stderr).spawn().unwrap();
+    let mut server = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+    let mut listening = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut listening).unwrap();
+    let port = listening.trim().rsplit(':').next().unwrap();
+    let address = format!("127.0.0.1:{port}");
     let said = || std::fs::read_to_string(folder.path().join("stderr")).unwrap();
-    let health = "GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    let health = "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let began = Instant::now();
-    while ask(&socket, health) != 200 {
+    while ask(&address, health) != 200 {
         assert_eq!(server.try_wait().unwrap(), None, "{}", said());
         assert!(began.elapsed() < Duration::from_secs(120), "{}", said());
         std::thread::sleep(Duration::from_millis(20));
@@ -72,13 +75,13 @@ fn the_containers_entry_point_starts_with_its_own_environment_and_answers_by_its
     let body = r#"{"model": "qwen3", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 2}"#;
     let chat = |key: &str| {
         format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         )
     };
-    assert_eq!(ask(&socket, &chat(&key)), 200, "{}", said());
-    assert_eq!(ask(&socket, &chat("another")), 401, "{}", said());
+    assert_eq!(ask(&address, &chat(&key)), 200, "{}", said());
+    assert_eq!(ask(&address, &chat("another")), 401, "{}", said());
     assert!(folder.path().join("audit/trail.jsonl").is_file(), "{}", said());
     // STOPSIGNAL
     assert_eq!(line("STOPSIGNAL"), "SIGTERM");

@@ -7,7 +7,7 @@ const PAGE: &str = include_str!("../../docs/serving.md");
 #[test]
 fn every_endpoint_that_is_listed_is_there_for_those_it_names() {
     let folder = tempfile::tempdir().unwrap();
-    let key = add_key(folder.path(), "ward", "admin");
+    let key = add_key(folder.path(), "ward");
     let server = Server::start_in(folder, "--keys keys");
     let bearer = format!("Bearer {key}");
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `"));

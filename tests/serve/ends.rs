@@ -2,8 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -118,7 +117,7 @@ fn a_signal_lets_streams_finish_and_takes_nothing_new() {
     assert!(answer.events().1, "{answer:?}");
     let mut server = server;
     assert!(server.process.wait().unwrap().success());
-    let refused = std::net::TcpStream::connect(&server.address);
+    let refused = TcpStream::connect(&server.address);
     assert!(refused.is_err());
 }
 
@@ -161,10 +160,10 @@ fn a_killed_server_leaves_cut_streams_and_a_log_that_goes_on() {
     assert_eq!(cases.count(), 2, "{trail}");
 }
 
-/// The answer of a server behind a Unix socket; `None` where it listens no more.
-fn ask_unix(path: &Path, method: &str, target: &str, body: &str) -> Option<Answer> {
-    let mut stream = UnixStream::connect(path).ok()?;
-    let head = format!("{method} {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n");
+/// The answer of the server on a port; `None` where it listens no more.
+fn ask(port: u16, method: &str, target: &str, body: &str) -> Option<Answer> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let head = format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     let length = body.len();
     let request =
         format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
@@ -196,10 +195,10 @@ fn loaded() -> Served {
 
 #[test]
 fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
+    // One that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut options = Unsaid::parse_from([""]).options;
-    options.listen.unix = Some(path.clone());
+    options.listen.port = port;
     let (sender, engines) = channel();
     let load = move |()| {
         let loaded = loaded();
@@ -208,15 +207,15 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     };
     let server = std::thread::spawn(move || serve(options, || Ok(()), load));
     let backbone = engines.recv().unwrap();
-    while ask_unix(&path, "GET", "/health", "").is_none_or(|answer| answer.status != 200) {
+    while ask(port, "GET", "/health", "").is_none_or(|answer| answer.status != 200) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let running: Vec<_> = [true, false]
         .map(|is_stream| {
-            let (path, mut body) = (path.clone(), long());
+            let mut body = long();
             body["stream"] = json!(is_stream);
             body["max_tokens"] = json!(16_000);
-            std::thread::spawn(move || ask_unix(&path, "POST", CHAT, &body.to_string()).unwrap())
+            std::thread::spawn(move || ask(port, "POST", CHAT, &body.to_string()).unwrap())
         })
         .into();
     while crate::common::snapshot(&backbone.engine).unwrap().running < 2 {
@@ -234,7 +233,7 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let _poison = backbone.engine.submit_with(request, Box::new(on_event)).unwrap();
     let answers: Vec<Answer> = running.into_iter().map(|thread| thread.join().unwrap()).collect();
     // Until it is seen to be dead, and the socket is closed.
-    while let Some(health) = ask_unix(&path, "GET", "/health", "") {
+    while let Some(health) = ask(port, "GET", "/health", "") {
         assert_eq!(health.status, 503, "{health:?}");
     }
     let (streamed, whole) = (&answers[0], &answers[1]);

@@ -33,12 +33,12 @@ fn cached(answer: &Answer) -> u64 {
 #[test]
 fn a_key_made_anew_under_an_old_name_is_another_caller() {
     let folder = tempfile::tempdir().unwrap();
-    let old = add_key(folder.path(), "ward", "api");
+    let old = add_key(folder.path(), "ward");
     let server = serve(folder, "--audit audit");
     assert_eq!(cached(&ask(&server, &old)), 0);
     let revoked = wardround(server.folder.path()).args(["keys", "revoke", "keys", "ward"]).status();
     assert!(revoked.unwrap().success());
-    let new = add_key(server.folder.path(), "ward", "api");
+    let new = add_key(server.folder.path(), "ward");
     server.signal("-HUP");
     let began = Instant::now();
     let first = loop {
@@ -64,7 +64,7 @@ fn a_key_made_anew_under_an_old_name_is_another_caller() {
 #[test]
 fn who_asks_is_said_once() {
     let folder = tempfile::tempdir().unwrap();
-    let key = format!("Bearer {}", add_key(folder.path(), "ward", "api"));
+    let key = format!("Bearer {}", add_key(folder.path(), "ward"));
     let server = serve(folder, "");
     let headers = [("authorization", &*key), ("authorization", "Bearer wr_other")];
     let asked = Ask { method: "GET", path: "/v1/models", headers: &headers, body: "" };
@@ -108,7 +108,7 @@ fn what_a_page_of_another_site_posts_is_refused_without_an_origin_too() {
 #[test]
 fn cached_tokens_tell_nothing_of_what_others_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let (ward, lab) = (add_key(folder.path(), "ward", "api"), add_key(folder.path(), "lab", "api"));
+    let (ward, lab) = (add_key(folder.path(), "ward"), add_key(folder.path(), "lab"));
     let server = serve(folder, "");
     assert_eq!(cached(&ask(&server, &ward)), 0);
     assert!(cached(&ask(&server, &ward)) > 0, "the own prompt is found again");

@@ -37,7 +37,7 @@ fn whole(server: &Server, key: &str) -> Pending {
 #[test]
 fn bodies_that_are_half_sent_hold_nothing_that_another_waits_for() {
     let folder = tempfile::tempdir().unwrap();
-    let key = |name: &str| add_key(folder.path(), name, "api");
+    let key = |name: &str| add_key(folder.path(), name);
     let (slow, other) = (key("slow"), key("other"));
     let link = folder.path().join("qwen3");
     std::os::unix::fs::symlink(common::synthetic(Family::Qwen3), link).unwrap();
