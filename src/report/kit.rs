@@ -18,7 +18,7 @@ const TEMPLATES: [(&str, &str); 9] = [
     ("case.html", include_str!("item/case.html")),
     ("card.html", include_str!("item/card.html")),
     ("trajectory.html", include_str!("item/trajectory.html")),
-    ("recipe.html", include_str!("recipe/page.html")),
+    ("recipe.html", include_str!("recipe.html")),
     ("rating.html", include_str!("rating/page.html")),
 ];
 

@@ -3,9 +3,7 @@
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
 
-mod confidence;
 pub(crate) mod escape;
-pub mod figure;
 mod item;
 mod kit;
 pub mod rating;

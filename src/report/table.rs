@@ -1,10 +1,12 @@
 //! A table as HTML.
 
 use super::escape::escape;
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::over_runs::Spread;
 pub use crate::analysis::table::{Cell, Kind, Labelled, Table};
 
 impl Table {
-    /// A `table` element in a container of its own that scrolls, and the notes.
+    /// A `table` element in a container of its own that scrolls, and the notes. Under shares and differences stands a bar.
     pub fn html(&self) -> String {
         let mut html = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"numbers\">\n<thead>\n",
@@ -12,6 +14,8 @@ impl Table {
         );
         html += &self.html_heads();
         html += "</thead>\n<tbody>\n";
+        let cells = || self.rows.iter().flat_map(|row| &row.cells);
+        let reach = cells().filter_map(interval).flatten().map(f64::abs).fold(0.0, f64::max);
         for (group, row) in self.with_headings() {
             if let Some(group) = group {
                 let width = self.columns.len();
@@ -22,12 +26,12 @@ impl Table {
             }
             html += "<tr>";
             for (place, (column, cell)) in self.columns.iter().zip(&row.cells).enumerate() {
-                let shown = escape(&cell.shown());
+                let (shown, bar) = (escape(&cell.shown()), bar(cell, reach));
                 html += &match (place, column.kind, cell.is_best()) {
                     (0, ..) => format!("<th scope=\"row\">{shown}</th>"),
                     (_, Kind::Text, _) => format!("<td class=\"text\">{shown}</td>"),
-                    (_, _, true) => format!("<td><b>{shown}</b></td>"),
-                    _ => format!("<td>{shown}</td>"),
+                    (_, _, true) => format!("<td{bar}><b>{shown}</b></td>"),
+                    _ => format!("<td{bar}>{shown}</td>"),
                 };
             }
             html += "</tr>\n";
@@ -65,8 +69,36 @@ impl Table {
     }
 }
 
+/// The ends of a difference's interval.
+fn interval(cell: &Cell) -> Option<[f64; 2]> {
+    match *cell {
+        Cell::Interval { low, high, .. } | Cell::Estimate(Estimate { low, high, .. }) => {
+            Some([low?, high?])
+        }
+        _ => None,
+    }
+}
+
+/// The attributes that draw a bar: of a share from 0 to 1, of a difference over its interval, 0 in the middle of a table's `reach`.
+fn bar(cell: &Cell, reach: f64) -> String {
+    let share = match *cell {
+        Cell::Number(mean, 4) | Cell::Spread(Spread { mean, .. }, _) => Some(mean),
+        _ => None,
+    };
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    let (class, [from, to]) = match (share, interval(cell)) {
+        (Some(share), _) => ("", [0.0, share]),
+        (_, Some(ends)) if reach > 0.0 => {
+            (" class=\"around\"", ends.map(|end| 0.5 + 0.5 * end / reach))
+        }
+        _ => return String::new(),
+    };
+    format!("{class} style=\"--from:{:.1}%;--to:{:.1}%\"", 100.0 * from, 100.0 * to)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::analysis::table::tests::table;
 
     #[test]
@@ -78,5 +110,16 @@ mod tests {
         );
         assert!(html.contains("aria-label=\"Accuracy &lt;all&gt;\""));
         assert!(!html.contains("<script>"));
+    }
+
+    #[test]
+    fn a_share_has_a_bar_from_0_and_a_difference_one_around_it() {
+        assert_eq!(bar(&Cell::Number(0.25, 4), 0.0), " style=\"--from:0.0%;--to:25.0%\"");
+        let difference = Cell::Interval { mean: 0.1, low: Some(-0.1), high: Some(0.2) };
+        let drawn = " class=\"around\" style=\"--from:25.0%;--to:100.0%\"";
+        assert_eq!(bar(&difference, 0.2), drawn);
+        for cell in [Cell::Count(1), Cell::Number(3.5, 2), Cell::Number(12.0, 4), Cell::Nothing] {
+            assert_eq!(bar(&cell, 0.2), "");
+        }
     }
 }

@@ -12,13 +12,13 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::ReportError;
-use super::figure::Subplot;
 use super::kit;
 use super::table::{Kind, Labelled, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
-use crate::analysis::metrics::calibration::{self, BINS, Calibration, Prediction, calibration};
+use crate::analysis::metrics::calibration::{self, BINS, Prediction, calibration};
 use crate::analysis::notes::CorrectionScorer;
+use crate::analysis::risk::Risk;
 use crate::data::{Item, ItemKind};
 use crate::experiment::contents::Contents;
 
@@ -40,7 +40,7 @@ struct Results {
     warnings: Vec<String>,
     /// What is missing from the figures.
     missing: Option<String>,
-    panels: Vec<Subplot>,
+    risk: Vec<String>,
     #[serde(skip)]
     tables: Vec<Table>,
 }
@@ -99,17 +99,26 @@ fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
         ItemKind::Notes => notes::results(contents, scorer),
     };
     let conditions = conditions::say(&[(String::new(), Conditions::of(plan))]);
-    Results { conditions, ..results }
+    Results { conditions, risk: risk(contents), ..results }
+}
+
+/// From which score on so few are wrong that one may act upon the rest; empty where the cases prove none.
+fn risk(contents: &Contents) -> Vec<String> {
+    let found = Risk::of(contents);
+    let mut said = found.in_words();
+    if !said.is_empty() {
+        said.push(format!(
+            "Over {} cases; of those that ask nearly the same one counts. Each bound holds by itself, for new cases from where these come from, if score and share are chosen before one looks at it.",
+            found.cases
+        ));
+    }
+    said
 }
 
 /// How sure the team was, and how often it was right; `None` where no graded answer states it.
-fn confidence(
-    predictions: &[Prediction],
-    health: Option<ParseHealth>,
-) -> Option<(Table, Calibration)> {
+fn confidence(predictions: &[Prediction], health: Option<ParseHealth>) -> Option<Table> {
     let found = calibration(predictions, BINS)?;
-    let table = calibration::table(&[all_runs(&found, health)]);
-    Some((table, found))
+    Some(calibration::table(&[all_runs(&found, health)]))
 }
 
 /// The one row of a table of the run as a whole.

@@ -9,33 +9,7 @@ use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{Language, NoteLine};
-use crate::report::confidence::risk;
-use crate::report::figure::{Chart, Drawn};
 use crate::report::table::Labelled;
-
-const CHARTS: [Chart; 3] = [
-    Chart {
-        table: "consensus",
-        title: "Agreement and arbitration (MedGuards, Figure 2)",
-        description: "Of the notes that the stage saw, the shares settled by agreement and otherwise.",
-        reach: &[0.0, 1.0],
-        lanes: &[Drawn(0, "share", "")],
-    },
-    Chart {
-        table: "localisation",
-        title: "Localisation, soft and exact (MedGuards, Figure 3)",
-        description: "Localisation accuracy: the sentence most similar to the quoted words, and the quoted words exactly.",
-        reach: &[0.0, 1.0],
-        lanes: &[Drawn(0, "share", "")],
-    },
-    Chart {
-        table: "types",
-        title: "Detection and localisation by error type",
-        description: "For each error type the shares detected and located.",
-        reach: &[0.0, 1.0],
-        lanes: &[Drawn(0, "detected", "detected"), Drawn(1, "located", "located")],
-    },
-];
 
 pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let outcomes = Outcomes::of(contents);
@@ -46,21 +20,13 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
     let entry = Labelled { group: String::new(), label: String::new(), of: &figures, health };
     let mut tables = tables(&[entry]);
-    tables.extend(confidence(&outcomes.predictions(), health).map(|(table, _)| table));
-    // One agent agrees with nobody.
-    let is_drawn = |chart: &&Chart| chart.table != "consensus" || contents.plan.panel.len() > 1;
-    let charts = CHARTS.iter().filter(is_drawn).filter_map(|chart| {
-        let table = tables.iter().find(|table| table.name == chart.table)?;
-        chart.of(table)
-    });
-    let panels = charts.chain(risk(contents)).collect();
+    tables.extend(confidence(&outcomes.predictions(), health));
     Results {
         headline,
         about: about + &read(health),
         warnings: warnings.unwrap_or_default(),
         method: method(&contents.plan, &notes),
         missing: missing_weights(&figures),
-        panels,
         tables,
         ..Results::default()
     }

@@ -11,16 +11,8 @@ use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine};
-use crate::report::confidence::{calibration, risk};
-use crate::report::figure::{Chart, Drawn, Key, Subplot};
 use crate::report::item::flag::Flag;
 use crate::report::table::{Cell, Table};
-
-static LANES: [Drawn; 3] = [
-    Drawn(1, "round 0", "round 0"),
-    Drawn(0, "accuracy", "final answer"),
-    Drawn(0, "accuracy", ""),
-];
 
 /// The items and calls of one run, or of all.
 struct Tally<'a> {
@@ -100,28 +92,7 @@ pub fn results(contents: &Contents) -> Results {
         .collect();
     let health = ParseHealth::of(&contents.calls.records);
     let mut tables = vec![table(&runs, &all, overall)];
-    let mut panels = Vec::new();
-    // Round 0 only where there were later rounds.
-    let lanes = if went_on { &LANES[..2] } else { &LANES[2..] };
-    let chart = Chart {
-        table: "accuracy",
-        title: "Accuracy by run",
-        description: "Accuracy of each run, and of round 0 alone where there were later rounds.",
-        reach: &[0.0, 1.0],
-        lanes,
-    };
-    panels.extend(chart.of(&tables[0]));
-    if let Some((table, found)) = confidence(&predictions, health) {
-        tables.push(table);
-        panels.push(Subplot {
-            title: "Calibration of the team's confidence".to_owned(),
-            drawings: vec![calibration("All runs", &found)],
-            key: vec![Key::note(
-                "A point's area is its share of the answers; on the diagonal, confidence equals accuracy.",
-            )],
-        });
-    }
-    panels.extend(risk(contents));
+    tables.extend(confidence(&predictions, health));
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
         tables.push(cost::table(&[all_runs(&cost, health)]));
@@ -133,7 +104,6 @@ pub fn results(contents: &Contents) -> Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
         about: about + &read(health),
         warnings: warnings.unwrap_or_default(),
-        panels,
         tables,
         ..Results::default()
     }

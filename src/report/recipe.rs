@@ -1,6 +1,4 @@
-//! The page of a recipe: its tables, a figure for each, and what its cells answered to every item.
-
-mod figures;
+//! The page of a recipe: its tables, and what its cells answered to every item.
 
 use std::path::Path;
 
@@ -58,14 +56,11 @@ pub fn render(
     PAGE.render(context! { page })
 }
 
-/// The tables, each with its figures.
 fn sections(recipe: &Recipe, results: &RecipeResults) -> Vec<Value> {
     let section = |table: Table| {
         context! {
             name => table.name,
             ours => table.name != tables::PRINTED,
-            open => table.name != "calibration",
-            panels => Serde(figures::panels(&table, recipe, results)),
             table => table.html(),
             title => table.title,
         }

@@ -13,8 +13,8 @@ pub const FILE: &str = "rate.html";
 
 const PAGE: kit::Page = kit::Page {
     template: "rating.html",
-    style: include_str!("page.css"),
-    script: include_str!("page.js"),
+    style: include_str!("rating/page.css"),
+    script: include_str!("rating/page.js"),
 };
 
 /// Equal sheets give equal bytes.
