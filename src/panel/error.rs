@@ -46,10 +46,6 @@ faults! {
         OtherPassages { item: String, query: String } => Artefact;
         #[error("item {item} is not of the kind that the system works on")]
         OtherItem { item: String } => Usage;
-        #[error(
-            "item {item}: the recruiter named no experts, where MedAgentBoard ends in an error (mab_compat=on)"
-        )]
-        NoExperts { item: String } => Usage;
         #[error("item {item} has an image, which a local model cannot be shown")]
         Image { item: String } => Usage;
         #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
@@ -119,7 +115,6 @@ impl PanelError {
                 | PanelError::ImageFile { .. }
                 | PanelError::Rejected { .. }
                 | PanelError::Exhausted { .. }
-                | PanelError::NoExperts { .. }
                 | PanelError::PromptTooLong { .. }
                 | PanelError::Chat(ChatError::Render { .. } | ChatError::LeftOut { .. })
                 | PanelError::Tokenizer(TokenizerError::Encode { .. })

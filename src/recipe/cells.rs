@@ -332,8 +332,8 @@ mod tests {
         for (method, setup) in of_methods(&manifest) {
             let method = method.as_str();
             let setting = |key: &str| setup.config.table.get(key).map(ToString::to_string);
-            let is_baseline = method != "medmad";
-            assert_eq!(setting("mab_compat").is_some(), is_baseline, "{method}");
+            let is_single = setup.config.entry.prompts == "single_llm";
+            assert_eq!(setting("mab_compat").is_some(), is_single, "{method}");
             assert_eq!(setting("thinking").as_deref(), Some("\"where-possible\""), "{method}");
             assert_eq!(setting("max_tokens").as_deref(), Some("16384"), "{method}");
             let decides = match method {

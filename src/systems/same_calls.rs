@@ -18,14 +18,9 @@ use crate::panel::{Call, Panel, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{Grammar, Message};
 
-/// The sums of folders of prompts, some of which are gone since or had not come yet; the others are as they were.
-const PROMPTS: [(&str, &str); 5] = [
-    ("medmad", "34bf74db818f77bae43e881c45ebfc655c4432d51b103d60a53a669bace20654"),
-    ("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112"),
-    ("medagents", "89a89c11bde3767b9e80a92603f383c40c51bcc7a14de23da649c366b5d61131"),
-    ("mdagents", "39963074dea06225e72c83dba734e0137370be42cfb5366644b39461999ee906"),
-    ("reconcile", "4001c20218e176c89ba66ebf713bab7afbd76fa60cd110caa97660f1baa17268"),
-];
+/// The sum of a folder of prompts in which there were others, too, when the hashes were made.
+const PROMPTS: (&str, &str) =
+    ("mediqa_corr", "dfe495cb69b9de76c727342588622982c6649ae33c11ca2b4ea03f1837c9f112");
 
 /// Scripts of replies that each system is run with.
 const SCRIPTS: u32 = 40;
@@ -226,10 +221,10 @@ fn files_make_the_calls_that_programs_made() {
             let every = ("reask".to_owned(), toml::Value::from("off"));
             let table = config.table.clone().into_iter().chain(gone).chain([every]);
             let table: toml::Table = table.collect();
-            // Folders in which there were others, too, when the hashes were made.
-            let before = |(folder, _): &&(&str, &str)| *folder == config.entry.prompts;
-            let prompts = PROMPTS.iter().find(before).map(|(_, sum)| (*sum).to_owned());
-            let prompts = prompts.unwrap_or_else(|| config.prompts_sha256(&PromptSet::embedded()));
+            let prompts = match config.entry.prompts == PROMPTS.0 {
+                true => PROMPTS.1.to_owned(),
+                false => config.prompts_sha256(&PromptSet::embedded()),
+            };
             let mut text = format!(
                 "{} {:?} {:?} {} {} {} {:?} {:?} {} {} {}\n",
                 config.entry.plan_name,

@@ -49,12 +49,6 @@ fn of_every_system_with_fields() {
         let read = reply.confidence(ConfidenceReading::Converted);
         assert!((0.0..=1.0).contains(&read), "{read}");
         let _ = (reply.prose("rationale"), reply.answer(&options));
-        let exact = Fields::exact(text);
-        let _ = (
-            exact.prose("rationale"),
-            exact.written(),
-            exact.confidence(ConfidenceReading::Clamped),
-        );
         let _ = (said(text), record::prose(text), converted(&text.into()));
         let _ = json::objects(text);
     });
@@ -84,7 +78,7 @@ fn of_medguards_agents() {
 fn of_healthcareagents_stages() {
     let options = options();
     reads("HealthcareAgent's stages", |text, finish_reason| {
-        let _ = healthcareagent::parse::plan(text, finish_reason, false);
+        let _ = healthcareagent::parse::plan(text, finish_reason);
         let _ = healthcareagent::parse::follow_ups(text, finish_reason);
         let _ = healthcareagent::parse::critique(text, finish_reason, "It is B.");
         let _ = Explained::of(&Fields::read(text, finish_reason, "answer"), &options);
@@ -140,9 +134,8 @@ fields = [
 #[test]
 fn of_moderators_and_specialists() {
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
-        let _ =
-            mdagents::recruits::read_experts(&Fields::read(text, finish_reason, "experts"), false);
-        let _ = mdagents::recruits::read_teams(&Fields::read(text, finish_reason, "teams"), false);
+        let _ = mdagents::recruits::read_experts(&Fields::read(text, finish_reason, "experts"));
+        let _ = mdagents::recruits::read_teams(&Fields::read(text, finish_reason, "teams"));
         let _ = medagents::read_specialties(text, finish_reason);
     });
 }

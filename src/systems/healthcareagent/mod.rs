@@ -5,20 +5,20 @@ pub mod parse;
 mod tests;
 
 use self::parse::{DIAGNOSE, INQUIRY};
-use super::case::{Case, One, Step, Verdict};
+use super::case::{Case, One, Step};
 use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form;
 use super::messages::{fill_question, messages, prompt_files};
 use super::reading::reply::{Explained, Fields};
 use super::reading::said;
-use super::settings::{settings, switch};
+use super::settings::settings;
 use super::vote::{decided, round_line};
 use super::{System, Task};
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::fill;
-use crate::record::{Grammar, ItemLine, Message, Parse, RoundLine, Stage};
+use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
 
 /// The one agent.
 const AGENT: &str = "doctor";
@@ -29,11 +29,7 @@ const FOLLOW_UPS: usize = 3;
 
 settings! {
     /// How HealthcareAgent runs.
-    pub struct Settings {
-        /// Whether replies are parsed as MedAgentBoard does: invalid JSON ends the case without an answer.
-        #[serde(with = "switch")]
-        pub mab_compat: bool = false,
-    } with decoding: Decoding
+    pub struct Settings {} with decoding: Decoding
 }
 
 impl config::Settings for Settings {
@@ -75,16 +71,11 @@ prompt_files! {
 impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?.as_written(self.settings.mab_compat);
-        let options = &case.item.options;
-        let read = |text: &str, finish_reason| match self.settings.mab_compat {
-            true => parse::conclusion_as_harness(text, options),
-            false => Explained::of(&Fields::read(text, finish_reason, "answer"), options),
+        let case = task.question()?;
+        let read = |text: &str, finish_reason| {
+            Explained::of(&Fields::read(text, finish_reason, "answer"), &case.item.options)
         };
-        let Some(considerations) = self.considerations(&case)? else {
-            let none = round(0, Stage::Initial, &Explained::default(), String::new());
-            return Ok(case.close(vec![none], Verdict::default()).into());
-        };
+        let considerations = self.considerations(&case)?;
         let concluded = Explained::grammar(case.item, &self.settings.decoding);
 
         let values = [("considerations", considerations.as_str())];
@@ -100,10 +91,7 @@ impl System for HealthcareAgent {
             let step = Step::new(Stage::Aside, 1, purpose, self.settings.decoding.passage());
             case.call(&step, 0, AGENT, prompt)
         });
-        // The harness passes on whatever there is.
-        let reviewed = if self.settings.mab_compat { "" } else { draft };
-        let review =
-            |text: &str, reason| One::of("feedback", parse::critique(text, reason, reviewed));
+        let review = |text: &str, reason| One::of("feedback", parse::critique(text, reason, draft));
         let critiques = case.ask_all(critiques, review)?;
         let critiques = critiques.iter().map(|one| one.value.said.as_str());
         let critiques: Vec<(&str, &str)> = CRITIQUES.into_iter().zip(critiques).collect();
@@ -125,37 +113,27 @@ impl System for HealthcareAgent {
 }
 
 impl HealthcareAgent {
-    /// The follow-up questions, which nobody answers, as the draft's prompt shows them; empty where the planner does not ask for any. `None`
-    /// where the harness fails on them.
-    fn considerations(&self, case: &Case<'_>) -> Result<Option<String>, PanelError> {
+    /// The follow-up questions, which nobody answers, as the draft's prompt shows them; empty where the planner does not ask for any.
+    fn considerations(&self, case: &Case<'_>) -> Result<String, PanelError> {
         let prompt = self.about(case.item, &self.texts.planner, &[]);
         let either = Grammar::Regex(format!("{DIAGNOSE}|{INQUIRY}"));
         let step = Step::new(Stage::Aside, 0, "planner", either);
-        let read = |text: &str, finish_reason| {
-            One::or_assumed("action", parse::plan(text, finish_reason, self.settings.mab_compat))
-        };
+        let read = |text: &str, reason| One::or_assumed("action", parse::plan(text, reason));
         if case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.said != INQUIRY {
-            return Ok(Some(String::new()));
+            return Ok(String::new());
         }
         let questions = form::array(self.settings.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
         let prompt = self.about(case.item, &self.texts.inquiry, &[]);
         let record = form::record(vec![("questions", questions)]);
         let step = Step::new(Stage::Aside, 0, "inquiry", record);
-        let call = case.call(&step, 0, AGENT, prompt);
-        let read = |text: &str, finish_reason| match self.settings.mab_compat {
-            true => parse::follow_ups_as_harness(text),
-            false => parse::follow_ups(text, finish_reason),
-        };
-        let inquiry = case.ask(call, |text, reason| One::of("questions", read(text, reason)))?;
-        if self.settings.mab_compat && inquiry.call.parse == Parse::Unread {
-            return Ok(None);
+        let read = |text: &str, reason| One::of("questions", parse::follow_ups(text, reason));
+        let questions = case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.said;
+        if questions.is_empty() {
+            return Ok(String::new());
         }
-        if inquiry.value.said.is_empty() {
-            return Ok(Some(String::new()));
-        }
-        let lines = inquiry.value.said.iter().map(|one| format!("- {one}"));
+        let lines = questions.iter().map(|one| format!("- {one}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
-        Ok(Some(fill(&self.texts.considerations, &[("questions", &lines)]) + "\n\n"))
+        Ok(fill(&self.texts.considerations, &[("questions", &lines)]) + "\n\n")
     }
 
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {

@@ -1,37 +1,26 @@
-//! Parses the replies of each step: the plan, the follow-up questions, a critique, an answer.
+//! Parses the replies of each step: the plan, the follow-up questions, a critique.
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::reading::reply::{Explained, Fields};
+use crate::systems::reading::reply::Fields;
 use crate::systems::reading::words::{list_items, one_of};
-use crate::systems::reading::{harness, json, plain, said, sentences, text, without_thinking};
+use crate::systems::reading::{json, plain, said, sentences, text};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
 
-/// Parses the plan, [`INQUIRY`] or [`DIAGNOSE`]: the one of the two words that is said, in any case; without either, DIAGNOSE. The harness takes INQUIRY wherever the text
-/// contains it.
-pub fn plan(
-    completion: &str,
-    finish_reason: FinishReason,
-    mab_compat: bool,
-) -> (&'static str, Parse) {
+/// Parses the plan, [`INQUIRY`] or [`DIAGNOSE`]: the one of the two words that is said, in any case; without either, DIAGNOSE.
+pub fn plan(completion: &str, finish_reason: FinishReason) -> (&'static str, Parse) {
     let text = said(completion);
-    let upper = text.to_uppercase();
-    let found = match mab_compat {
-        true if upper.contains(INQUIRY) => Some(INQUIRY),
-        true => upper.contains(DIAGNOSE).then_some(DIAGNOSE),
-        false => one_of(text, &[INQUIRY, DIAGNOSE]),
-    };
+    let found = one_of(text, &[INQUIRY, DIAGNOSE]);
     let action = found.unwrap_or(DIAGNOSE);
     let parse = match finish_reason {
         _ if found.is_none() => Parse::Unread,
         FinishReason::Length => Parse::Fallback,
-        _ if upper == action => Parse::Ok,
+        _ if text.to_uppercase() == action => Parse::Ok,
         _ => Parse::Repaired,
     };
     (action, parse)
@@ -69,20 +58,6 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (Vec<String>
     (questions, parse)
 }
 
-/// Parses them as the harness does, which fails on anything but JSON with a list of strings.
-pub fn follow_ups_as_harness(completion: &str) -> (Vec<String>, Parse) {
-    let questions = |object: Map<String, Value>| match object.get("questions") {
-        None => Some(Vec::new()),
-        Some(Value::Array(list)) => {
-            list.iter().map(|one| one.as_str().map(str::to_owned)).collect()
-        }
-        Some(_) => None,
-    };
-    let found = harness::object(without_thinking(completion)).and_then(questions);
-    let parse = Parse::Ok.if_read(found.is_some());
-    (found.unwrap_or_default(), parse)
-}
-
 /// Parses a critique: its whole text is the feedback; none where hardly a word of it is not what it reviews.
 pub fn critique(completion: &str, finish_reason: FinishReason, reviewed: &str) -> (String, Parse) {
     let mut feedback = said(completion).to_owned();
@@ -111,24 +86,10 @@ fn repeats(feedback: &str, reviewed: &str) -> bool {
     10 * new < all
 }
 
-/// Parses an answer as the harness does: correct only as the letter alone, in valid JSON.
-pub fn conclusion_as_harness(completion: &str, options: &[Choice]) -> (Explained, Parse) {
-    let reply = Fields::exact(completion);
-    let conclusion = match reply.parse {
-        Parse::Ok => Explained {
-            explanation: text(reply.get("explanation")),
-            answer: harness::exact_letter(reply.written(), options),
-            written: None,
-        },
-        _ => Explained::default(),
-    };
-    let parse = reply.parse.if_read(!conclusion.answer.is_empty());
-    (conclusion, parse)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::reading::reply::Explained;
     use crate::systems::scripted::question;
 
     const STOP: FinishReason = FinishReason::Stop;
@@ -144,12 +105,11 @@ mod tests {
 
     #[test]
     fn the_word_decides_wherever_it_stands() {
-        let plan = |text| plan(text, STOP, false);
+        let plan = |text| plan(text, STOP);
         assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
         assert_eq!(plan(" inquiry\n"), ("INQUIRY", Parse::Ok));
         assert_eq!(plan("I choose INQUIRY."), ("INQUIRY", Parse::Repaired));
         assert_eq!(plan("INQUIRY, no DIAGNOSE"), ("DIAGNOSE", Parse::Unread));
-        assert_eq!(super::plan("DIAGNOSE, no INQUIRY", STOP, true).0, "INQUIRY");
         assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan(""), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
@@ -159,7 +119,7 @@ mod tests {
     fn a_plan_that_denies_a_word_often_is_read_in_linear_time() {
         let started = std::time::Instant::now();
         let text = format!("{}DIAGNOSE", "no INQUIRY; ".repeat(50_000));
-        assert_eq!(plan(&text, STOP, false).0, "DIAGNOSE");
+        assert_eq!(plan(&text, STOP).0, "DIAGNOSE");
         assert!(started.elapsed().as_secs() < 20);
     }
 

@@ -12,26 +12,17 @@ const DRAFT: &str = r#"{"explanation": "rash {feedback}", "answer": "C"}"#;
 
 /// A doctor who plans so, and revises the draft to `last`.
 fn run(plan: &'static str, last: &'static str) -> (AnswerLine, Vec<CallLine>) {
-    run_with(&[], plan, r#"{"questions": ["How long?", "How high?", "Since when?"]}"#, last)
-}
-
-fn run_with(
-    pairs: &[&str],
-    plan: &'static str,
-    inquiry: &'static str,
-    last: &'static str,
-) -> (AnswerLine, Vec<CallLine>) {
     let script = Script::new(move |key, _| {
         let text = match key.purpose.as_str() {
             "planner" => plan,
-            "inquiry" => inquiry,
+            "inquiry" => r#"{"questions": ["How long?", "How high?", "Since when?"]}"#,
             "preliminary" => DRAFT,
             "final" => last,
             purpose => return format!("On {purpose}: fine."),
         };
         text.to_owned()
     });
-    answer(&SystemConfig::parse("healthcareagent", pairs).unwrap(), &question(5), script)
+    answer(&SystemConfig::named("healthcareagent").unwrap(), &question(5), script)
 }
 
 fn user<'a>(calls: &'a [CallLine], purpose: &str) -> &'a str {
@@ -137,20 +128,4 @@ fn no_text_stops_it() {
     assert_eq!((calls.len(), item.answer.as_str()), (6, ""));
     let (item, _) = run("DIAGNOSE", r#"{"answer": "J"}"#);
     assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
-}
-
-#[test]
-fn the_harness_fails_on_what_is_no_json() {
-    let compat = |plan, inquiry, last| {
-        let (item, _) = run_with(&["mab_compat=on"], plan, inquiry, last);
-        (item.answer, item.calls)
-    };
-    let questions = r#"{"questions": ["How long?"]}"#;
-    assert_eq!(compat("DIAGNOSE", "", LAST), ("B".to_owned(), 6));
-    assert_eq!(compat("INQUIRY", questions, LAST), ("B".to_owned(), 7));
-    // Of the inquiry at once, of the last answer at the end.
-    assert_eq!(compat("INQUIRY", "How long?", LAST), (String::new(), 2));
-    assert_eq!(compat("DIAGNOSE", "", "The answer is B."), (String::new(), 6));
-    assert_eq!(compat("DIAGNOSE", "", r#"{"answer": "B: option B"}"#), (String::new(), 6));
-    assert_eq!(run("DIAGNOSE", "The answer is B.").0.answer, "B");
 }

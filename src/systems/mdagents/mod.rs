@@ -18,10 +18,9 @@ use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form::{array, choice, object, record};
 use super::messages::{Templates, prompt_files, truncate};
-use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
-use super::settings::{settings, switch};
+use super::settings::settings;
 use super::vote::{decided, round_line};
 use super::{System, Task};
 use crate::panel::{Asked, PanelError};
@@ -46,12 +45,7 @@ const MEMBERS: usize = 3;
 
 settings! {
     /// How MDAgents runs.
-    pub struct Settings {
-        /// Whether experts are recruited and replies parsed as MedAgentBoard does: examples for the recruiter, all experts, teams and members that it names, an
-        /// error where it names no expert; only valid JSON, and its own clean-up of letters.
-        #[serde(with = "switch")]
-        pub mab_compat: bool = false,
-    } with decoding: Decoding
+    pub struct Settings {} with decoding: Decoding
 }
 
 fn agent_name(agent: usize) -> String {
@@ -69,7 +63,6 @@ impl config::Settings for Settings {
     }
 
     fn max_calls(&self) -> u32 {
-        // MedAgentBoard's recruiter may name any number of experts, teams and members, which `mab_compat` asks all.
         // Of an advanced question: complexity, recruitment, decision, and each team's calls, of which its lead makes two.
         3 + (TEAMS * (MEMBERS + 1)) as u32
     }
@@ -89,7 +82,7 @@ type Answered = (RoundLine, Asked<Explained>);
 
 impl System for MdAgents {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?.as_written(self.settings.mab_compat);
+        let case = task.question()?;
         let (round, decision) = match self.complexity(&case)? {
             "basic" => self.answer_alone(&case)?,
             "advanced" => self.ask_teams(&case)?,
@@ -107,10 +100,9 @@ impl MdAgents {
         let step = Step::new(Stage::Aside, 0, "complexity", record(fields));
         let messages = self.messages.complexity.fill_question(case.item, &[]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
-        let mab_compat = self.settings.mab_compat;
         let asked = case.ask(call, |text, finish_reason| {
-            let reply = Fields::of(mab_compat, text, finish_reason, "complexity");
-            One::or_assumed("complexity", read_complexity(&reply, mab_compat))
+            let reply = Fields::read(text, finish_reason, "complexity");
+            One::or_assumed("complexity", read_complexity(&reply))
         })?;
         Ok(asked.value.said)
     }
@@ -133,12 +125,7 @@ impl MdAgents {
         let asked = ("experts", array(expert, EXPERTS, EXPERTS));
         let count = [("count", &*EXPERTS.to_string())];
         let messages = self.messages.experts.fill_question(case.item, &count);
-        let example = &self.messages.experts_example;
-        let experts = self.recruit(case, asked, messages, example, read_experts)?;
-        if experts.is_empty() {
-            return Err(PanelError::NoExperts { item: case.item.id.clone() });
-        }
-
+        let experts = self.recruit(case, asked, messages, read_experts)?;
         let step = self.opinion_step(case, Stage::Initial, "opinion");
         let calls = experts.iter().enumerate().map(|(at, expert)| {
             let values = [("role", expert.role.as_str()), ("expertise", &expert.expertise)];
@@ -159,24 +146,18 @@ impl MdAgents {
         Ok((answers(&opinions), decision))
     }
 
-    /// What the recruiter says of a field with this schema. MedAgentBoard's is shown an example.
+    /// What the recruiter says of a field with this schema.
     fn recruit<T: Serialize>(
         &self,
         case: &Case<'_>,
         (key, schema): (&'static str, Value),
-        mut messages: Vec<Message>,
-        example: &str,
-        read: fn(&Fields, bool) -> (Vec<T>, Parse),
+        messages: Vec<Message>,
+        read: fn(&Fields) -> (Vec<T>, Parse),
     ) -> Result<Vec<T>, PanelError> {
-        let mab_compat = self.settings.mab_compat;
-        if let Some(last) = messages.last_mut().filter(|_| mab_compat) {
-            last.content = format!("{}\n\n{example}", last.content);
-        }
         let step = Step::new(Stage::Aside, 0, "recruitment", record(vec![(key, schema)]));
         let call = case.call(&step, RECRUITER, "recruiter", messages);
         let asked = case.ask(call, |text, finish_reason| {
-            let reply = Fields::of(mab_compat, text, finish_reason, key);
-            One::or_assumed(key, read(&reply, mab_compat))
+            One::or_assumed(key, read(&Fields::read(text, finish_reason, key)))
         })?;
         Ok(asked.value.said)
     }
@@ -200,19 +181,8 @@ impl MdAgents {
 
     /// A parser of records with an answer.
     fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
-        let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
-        move |text, finish_reason| {
-            let reply = Fields::of(mab_compat, text, finish_reason, "answer");
-            if !mab_compat {
-                return Explained::of(&reply, &options);
-            }
-            let (answer, explanation) = match reply.parse {
-                Parse::Ok => (clean_letter(reply.written()), reply.prose("explanation")),
-                _ => (String::new(), "Error parsing model response.".to_owned()),
-            };
-            let parse = reply.parse.if_read(!answer.is_empty());
-            (Explained { explanation, answer, written: None }, parse)
-        }
+        let options = case.item.options.clone();
+        move |text, reason| Explained::of(&Fields::read(text, reason, "answer"), &options)
     }
 }
 
@@ -224,15 +194,11 @@ fn answers(given: &[Asked<Explained>]) -> RoundLine {
 }
 
 /// Parses the complexity: basic, intermediate or advanced; a reply without a level is intermediate.
-pub fn read_complexity(reply: &Fields, mab_compat: bool) -> (&'static str, Parse) {
+pub fn read_complexity(reply: &Fields) -> (&'static str, Parse) {
     let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
     let exact = LEVELS.into_iter().find(|level| *level == given);
-    let level = match (mab_compat, reply.parse) {
-        (true, _) | (false, Parse::Ok) if exact.is_some() => exact,
-        (true, _) => None,
-        // «"basic", "intermediate" or "advanced"» names no level.
-        (false, _) => one_of(&reply.text, &LEVELS),
-    };
+    // «"basic", "intermediate" or "advanced"» names no level.
+    let level = exact.filter(|_| reply.parse == Parse::Ok).or_else(|| one_of(&reply.text, &LEVELS));
     let parse = match (reply.parse, exact) {
         (Parse::Ok, None) => Parse::Repaired,
         (parse, _) => parse,
@@ -247,15 +213,11 @@ prompt_files! {
         complexity: "complexity" [] ["question", "options"],
         basic: "basic" [] ["question", "options"],
         experts: "experts" [] ["question", "options", "count"],
-        /// What MedAgentBoard's recruiter is shown beside it.
-        experts_example: "experts-example" [],
         opinion: "opinion" ["role", "expertise"] ["question", "options"],
         /// One expert's opinion in the decision's prompt.
         opinion_block: "opinion" ["role", "answer", "explanation"],
         decision_on_opinions: "decision-opinions" [] ["question", "options", "opinions"],
         teams: "teams" [] ["question", "options", "count", "members"],
-        /// The same of teams.
-        teams_example: "teams-example" [],
         request: "request" ["role", "expertise", "goal"] ["question", "options", "assistants"],
         investigation: "investigation" ["role", "expertise", "goal"] ["question", "options", "lead", "request"],
         /// One assistant's report in the lead's prompt.

@@ -49,21 +49,14 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
 /// What a list of experts is made of, and no expert is called.
 const FIELDS: [&str; 6] = ["expert", "experts", "role", "roles", "expertise", "hierarchy"];
 
-/// Parses the experts of a reply, the first `EXPERTS` that have a role. MedAgentBoard keeps all of a list, but for those that are no
-/// objects; a list without any is then an error of the item, and the experts are empty here.
-pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Vec<Expert>, Parse) {
-    if mab_compat && let Some(list) = reply.get("experts").as_array() {
-        let objects = list.iter().filter(|value| value.is_object());
-        let experts: Vec<Expert> = objects.filter_map(expert).collect();
-        let parse = reply.parse.if_read(!experts.is_empty());
-        return (experts, parse);
-    }
+/// Parses the experts of a reply, the first `EXPERTS` that have a role.
+pub fn read_experts(reply: &Fields) -> (Vec<Expert>, Parse) {
     // A sentence about experts is none, nor is the name of a field that was asked for.
     let is_field = |role: &str| FIELDS.contains(&&*role.to_lowercase());
-    let is_named = |expert: &Expert| mab_compat || is_name(&expert.role) && !is_field(&expert.role);
+    let is_named = |expert: &Expert| is_name(&expert.role) && !is_field(&expert.role);
     let named = elements(reply.get("experts")).filter_map(expert).filter(is_named);
     let mut named: Vec<Expert> = named.take(EXPERTS).collect();
-    if named.is_empty() && !mab_compat {
+    if named.is_empty() {
         let items = list_items(&reply.text).into_iter();
         let listed = items.filter(|_| reply.parse == Parse::Fallback).map(listed_expert);
         // An expert alone, where a list was asked for.
@@ -79,10 +72,7 @@ pub fn read_experts(reply: &Fields, mab_compat: bool) -> (Vec<Expert>, Parse) {
 
 /// Parses the teams of a reply, the first `TEAMS` that have members, in the order in which they work: the initial assessment is first and the
 /// final review last.
-pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Vec<Team>, Parse) {
-    if mab_compat && let Some(list) = reply.get("teams").as_array() {
-        return (harness_teams(list), reply.parse);
-    }
+pub fn read_teams(reply: &Fields) -> (Vec<Team>, Parse) {
     let named = elements(reply.get("teams")).zip(1..);
     let named = named.filter_map(|(value, number)| team(value, number));
     let mut named: Vec<Team> = named.take(TEAMS).collect();
@@ -99,35 +89,6 @@ pub fn read_teams(reply: &Fields, mab_compat: bool) -> (Vec<Team>, Parse) {
         true => (default_teams(), Parse::Unread),
         false => (named, reply.parse),
     }
-}
-
-/// The teams that MedAgentBoard asks of a list: the first whose goal holds the mark of the assessment, wherever in a word («Pediatric»); all
-/// whose goal holds neither mark, however many; the first with the mark of the review. Others with a mark are asked by nobody.
-fn harness_teams(list: &[Value]) -> Vec<Team> {
-    let named = list.iter().zip(1..).filter_map(|(value, number)| {
-        value.get("group_id")?;
-        let members = value.get("members")?.as_array()?.iter().filter_map(|value| {
-            Some(Member {
-                is_lead: value["is_lead"] == true,
-                ..member(value.as_object().and(Some(value))?)?
-            })
-        });
-        let mut members: Vec<Member> = members.collect();
-        // The first that is marked so or is called so.
-        let is_lead = |one: &Member| one.is_lead || one.role.to_lowercase().contains("lead");
-        let lead = members.iter().position(is_lead).unwrap_or(0);
-        members.get_mut(..=lead)?.rotate_right(1);
-        Some(named_team(value, number, members))
-    });
-    let named: Vec<Team> = named.collect();
-    let holds = |team: &&Team, [words, mark]: [&str; 2]| {
-        let goal = team.goal.to_lowercase();
-        goal.contains(words) || goal.contains(mark)
-    };
-    let (assesses, reviews) = (["initial assessment", "iat"], ["final review", "frdt"]);
-    let first = |mark| named.iter().find(|team| holds(team, mark));
-    let others = named.iter().filter(|team| !holds(team, assesses) && !holds(team, reviews));
-    first(assesses).into_iter().chain(others).chain(first(reviews)).cloned().collect()
 }
 
 /// The elements of a list, or of an object that numbers them.
@@ -161,16 +122,12 @@ fn team(value: &Value, number: u32) -> Option<Team> {
     let lead = marked.or_else(|| members.iter().position(named)).unwrap_or(0);
     members.get_mut(..=lead)?.rotate_right(1);
     members.truncate(MEMBERS);
-    Some(named_team(value, number, members))
-}
-
-/// A team of these members, the lead first.
-fn named_team(value: &Value, number: u32, mut members: Vec<Member>) -> Team {
     for (at, member) in members.iter_mut().enumerate() {
         member.is_lead = at == 0;
     }
     let group_id = or(field(value, "group_id"), &format!("Group {number}"));
-    Team { goal: or(field(value, "goal"), &format!("Goal of {group_id}")), group_id, members }
+    let goal = or(field(value, "goal"), &format!("Goal of {group_id}"));
+    Some(Team { group_id, goal, members })
 }
 
 fn member(value: &Value) -> Option<Member> {
@@ -214,11 +171,11 @@ mod tests {
     use crate::record::FinishReason;
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
-        read_experts(&Fields::read(text, FinishReason::Stop, "experts"), false)
+        read_experts(&Fields::read(text, FinishReason::Stop, "experts"))
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
-        read_teams(&Fields::read(text, FinishReason::Stop, "teams"), false)
+        read_teams(&Fields::read(text, FinishReason::Stop, "teams"))
     }
 
     #[test]
@@ -235,50 +192,6 @@ mod tests {
         );
         let seven: Vec<String> = (0..7).map(|at| format!("Expert {at}")).collect();
         assert_eq!(experts(&json!({"experts": seven}).to_string()).0.len(), EXPERTS);
-    }
-
-    #[test]
-    fn the_harness_keeps_all_experts_that_are_objects() {
-        let read = |text: &str| {
-            let (read, parse) = read_experts(&Fields::exact(text), true);
-            (read.len(), parse)
-        };
-        let seven: Vec<Value> = (0..7).map(|at| json!({"role": format!("Expert {at}")})).collect();
-        assert_eq!(read(&json!({"experts": seven}).to_string()), (7, Parse::Ok));
-        assert_eq!(read(r#"{"experts": [{"role": "Surgeon"}, "Nurse", 7]}"#), (1, Parse::Ok));
-        assert_eq!(read(r#"{"experts": []}"#), (0, Parse::Unread));
-        assert_eq!(read("Ask a surgeon."), (EXPERTS, Parse::Unread));
-    }
-
-    #[test]
-    fn the_harness_asks_the_first_of_each_mark_and_all_without_one() {
-        let goals =
-            ["Final review", "Surgery", "Pediatric team", "IAT", "Oncology", "FRDT", "Labs"];
-        let team = |goal: &&str| {
-            let roles = ["Nurse", "Team lead", "Intern", "Pharmacist"];
-            let members = roles.map(|role| json!({"role": role, "is_lead": role == "Intern"}));
-            json!({"group_id": goal, "goal": goal, "members": members})
-        };
-        let read = |teams: Vec<Value>| {
-            let text = json!({"teams": teams}).to_string();
-            let (read, parse) = read_teams(&Fields::exact(&text), true);
-            assert_eq!(parse, Parse::Ok);
-            read
-        };
-        let teams = read(goals.iter().map(team).collect());
-        let order: Vec<&str> = teams.iter().map(|team| team.goal.as_str()).collect();
-        // «Pediatric» holds «iat»: the IAT itself comes too late, as the FRDT does.
-        assert_eq!(order, ["Pediatric team", "Surgery", "Oncology", "Labs", "Final review"]);
-        let roles: Vec<&str> = teams[0].members.iter().map(|one| one.role.as_str()).collect();
-        assert_eq!(roles, ["Team lead", "Nurse", "Intern", "Pharmacist"]);
-        // Without a group_id it is no team, and nobody is called by a text.
-        let own = [
-            json!({"goal": "X", "members": [{"role": "Nurse"}]}),
-            json!({"group_id": "Y", "members": ["Nurse"]}),
-        ];
-        assert_eq!(read(own.to_vec()), []);
-        let unread = read_teams(&Fields::exact("Two teams."), true);
-        assert_eq!(unread, (default_teams(), Parse::Unread));
     }
 
     #[test]

@@ -54,8 +54,7 @@ impl MdAgents {
         let asked = ("teams", array(team, TEAMS, TEAMS));
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
         let messages = self.messages.teams.fill_question(case.item, &counts);
-        let example = &self.messages.teams_example;
-        self.recruit(case, asked, messages, example, read_teams)
+        self.recruit(case, asked, messages, read_teams)
     }
 
     /// Every lead's request to its team.

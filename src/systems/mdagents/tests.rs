@@ -2,8 +2,7 @@
 
 use super::teams::member_of;
 use super::*;
-use crate::panel::scripted::{Script, panel};
-use crate::prompts::PromptSet;
+use crate::panel::scripted::Script;
 use crate::record::{AnswerLine, CallKey, CallLine};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question, said};
@@ -25,17 +24,10 @@ fn usual(key: &CallKey, complexity: &str) -> String {
     }
 }
 
-fn run_with(
-    pairs: &[&str],
-    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (AnswerLine, Vec<CallLine>) {
-    let config = SystemConfig::parse("mdagents", pairs).unwrap();
+fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
+    let config = SystemConfig::named("mdagents").unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&config, &question(5), script)
-}
-
-fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    run_with(&[], script)
 }
 
 fn user<'a>(calls: &'a [CallLine], agent: &str, purpose: &str) -> &'a str {
@@ -60,8 +52,7 @@ fn a_question_takes_2_8_or_15_calls_by_its_complexity() {
 
 #[test]
 fn what_is_no_complexity_is_intermediate() {
-    let level =
-        |text: &str| read_complexity(&Fields::read(text, FinishReason::Stop, "complexity"), false);
+    let level = |text: &str| read_complexity(&Fields::read(text, FinishReason::Stop, "complexity"));
     assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic", Parse::Ok));
     assert_eq!(level("Complexity: advanced"), ("advanced", Parse::Fallback));
     assert_eq!(level("basic"), ("basic", Parse::Fallback));
@@ -153,36 +144,6 @@ fn a_lead_without_a_team_reports_alone() {
 }
 
 #[test]
-fn the_harness_clean_up_is_a_switch() {
-    let loose = |key: &CallKey| match key.purpose.as_str() {
-        "answer" => r#"{"explanation": "", "answer": "Option B"}"#.to_owned(),
-        _ => usual(key, "basic"),
-    };
-    assert_eq!(run(loose).0.answer, "B");
-    assert_eq!(run_with(&["mab_compat=on"], loose).0.answer, "");
-    let letter = |key: &CallKey| match key.purpose.as_str() {
-        "answer" => r#"{"explanation": "", "answer": "(B) option B"}"#.to_owned(),
-        _ => usual(key, "basic"),
-    };
-    assert_eq!(run_with(&["mab_compat=on"], letter).0.answer, "B");
-}
-
-#[test]
-fn the_harness_asks_every_expert_that_its_recruiter_names() {
-    let six = |key: &CallKey| match key.purpose.as_str() {
-        "recruitment" => {
-            let experts: Vec<String> = (0..6).map(|at| format!(r#"{{"role": "E{at}"}}"#)).collect();
-            format!(r#"{{"experts": [{}]}}"#, experts.join(", "))
-        }
-        _ => usual(key, "intermediate"),
-    };
-    assert_eq!(run(six).0.calls, 8);
-    let (item, calls) = run_with(&["mab_compat=on"], six);
-    assert_eq!(item.calls, 9);
-    assert!(user(&calls, "recruiter", "recruitment").contains("For example:"));
-}
-
-#[test]
 fn silence_stops_nothing_and_is_wrong() {
     let (item, calls) = run(|_| String::new());
     assert_eq!((item.answer.as_str(), item.correct, item.calls), ("", Some(false), 8));
@@ -198,20 +159,4 @@ fn agents_have_the_panels_models_and_the_others_its_first() {
     assert_eq!(slot(MODERATOR), ("moderator", 0));
     assert_eq!(slot(RECRUITER), ("recruiter", 0));
     assert_eq!(slots.len(), 5);
-}
-
-#[test]
-fn the_harness_ends_in_an_error_where_nobody_is_recruited() {
-    let config = SystemConfig::parse("mdagents", &["mab_compat=on"]).unwrap();
-    let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
-    let nobody = |key: &CallKey| match key.purpose.as_str() {
-        "recruitment" => r#"{"experts": []}"#.into(),
-        _ => usual(key, "intermediate"),
-    };
-    let (panel, _calls) = panel(&agents, Script::new(move |key, _| nobody(key)));
-    let system = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
-    let item = question(5).into();
-    let task = Task { panel: &panel, dataset: "medqa", item: &item, run: 1 };
-    let error = system.answer(&task).unwrap_err();
-    assert!(matches!(error, PanelError::NoExperts { .. }) && error.concerns_item(), "{error}");
 }

@@ -7,19 +7,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::specialties::read_specialties;
-use self::specialties::read_specialties_as_harness;
 use super::case::{Case, One, Record, Step};
 use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form;
 use super::messages::prompt_files;
 use super::reading::reply::{Explained, Fields};
+use super::reading::without_thinking;
 use super::reading::words::consents;
-use super::reading::{harness, text as text_of, without_thinking};
-use super::settings::{settings, switch, whole};
+use super::settings::{settings, whole};
 use super::vote::{decided, round_line};
 use super::{System, Task};
-use crate::data::Choice;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
 use crate::record::{FinishReason, ItemLine, Parse, Stage};
@@ -37,10 +35,6 @@ settings! {
         /// Rounds of review at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub max_rounds: u32 = 3,
-        /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, only reviewers who do
-        /// not agree are then asked for a letter.
-        #[serde(with = "switch")]
-        pub mab_compat: bool = false,
     } with decoding: Decoding
 }
 
@@ -76,8 +70,6 @@ prompt_files! {
         opinion: "opinion" ["number", "specialty", "explanation", "answer"],
         synthesis: "synthesis" [] ["opinions"],
         review: "review" ["specialty"] ["synthesis"],
-        /// As MedAgentBoard has it.
-        review_of_dissent: "review-dissent" ["specialty"] ["synthesis"],
         decision: "decision" [] ["question", "options", "synthesis"],
     }
 }
@@ -85,7 +77,7 @@ prompt_files! {
 impl System for MedAgents {
     /// Rounds of analysis, report and review until all agree; then the decision.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?.as_written(self.settings.mab_compat);
+        let case = task.question()?;
         let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
@@ -100,10 +92,9 @@ impl System for MedAgents {
             let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
             let brief = synthesis.clone();
             rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
-            // A review that could not be read objects to nothing, but where MedAgentBoard takes it to.
-            let objects = |review: &Asked<Review>| {
-                !review.value.agree && (self.settings.mab_compat || review.call.basis().is_some())
-            };
+            // A review that could not be read objects to nothing.
+            let objects =
+                |review: &Asked<Review>| !review.value.agree && review.call.basis().is_some();
             if !reviews.iter().any(objects) {
                 break;
             }
@@ -124,12 +115,8 @@ impl MedAgents {
         let step = Step::new(Stage::Aside, 0, "specialties", grammar);
         let messages = self.texts.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
-        let read = |text: &str, finish_reason| match self.settings.mab_compat {
-            true => read_specialties_as_harness(text),
-            false => read_specialties(text, finish_reason),
-        };
         let asked = case.ask(call, |text, finish_reason| {
-            One::or_assumed("fields", read(text, finish_reason))
+            One::or_assumed("fields", read_specialties(text, finish_reason))
         })?;
         Ok(asked.value.said)
     }
@@ -171,7 +158,7 @@ impl MedAgents {
                 ("number", &*(doctor + 1).to_string()),
                 ("specialty", specialty),
                 ("explanation", &opinion.value.explanation),
-                ("answer", opinion.value.shown()),
+                ("answer", &opinion.value.answer),
             ];
             fill(&self.texts.opinion, &values)
         });
@@ -180,7 +167,7 @@ impl MedAgents {
         let values = [("round", round.as_str()), ("opinions", &opinions)];
         let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
-            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "explanation");
+            let reply = Fields::read(text, finish_reason, "explanation");
             // Without any answer that it may have.
             let explanation = reply.prose("explanation");
             let parse = reply.parse.if_read(!explanation.is_empty());
@@ -192,8 +179,7 @@ impl MedAgents {
     /// Every doctor's review of the report, which is all that their prompts show.
     ///
     /// These are the trajectories of the round (MED-MAD, B.7): the only answers that a doctor gives after reading of the others'.
-    /// MedAgentBoard asks only doctors who disagree for a letter, and so does `mab_compat`; else all are asked, for diagnostics only: the
-    /// letter decides nothing.
+    /// MedAgentBoard asks only doctors who disagree for a letter; here all are asked, for diagnostics only: the letter decides nothing.
     fn review(
         &self,
         case: &Case<'_>,
@@ -201,34 +187,24 @@ impl MedAgents {
         specialties: &[&str],
         synthesis: &str,
     ) -> Result<Vec<Asked<Review>>, PanelError> {
-        let review = |agree: &[&str], answer: Option<Value>| {
-            let fields =
-                [("reason", self.settings.decoding.reasons()), ("agree", form::choice(agree))]
-                    .into_iter();
-            fields.chain(answer.map(|answer| ("answer", answer))).collect::<Vec<_>>()
-        };
-        let answer = || Some(form::answer(case.item));
-        let (templates, grammar) = match self.settings.mab_compat {
-            true => {
-                let either = [review(&["yes"], None), review(&["no"], answer())];
-                (&self.texts.review_of_dissent, form::either(either))
-            }
-            false => (&self.texts.review, form::record(review(&["yes", "no"], answer()))),
-        };
+        let grammar = form::record(vec![
+            ("reason", self.settings.decoding.reasons()),
+            ("agree", form::choice(&["yes", "no"])),
+            ("answer", form::answer(case.item)),
+        ]);
         let step = Step::new(Stage::Round, round, "review", grammar);
         let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
-            case.call(&step, doctor, doctor_name(doctor), templates.fill(&values))
+            case.call(&step, doctor, doctor_name(doctor), self.texts.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
-            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "agree");
-            let answer = match self.settings.mab_compat {
-                true => harness::exact_letter(reply.written(), &case.item.options),
-                // One «yes» agrees, and answers nothing.
-                false if reply.get("answer").is_null() => String::new(),
+            let reply = Fields::read(text, finish_reason, "agree");
+            // One «yes» agrees, and answers nothing.
+            let answer = match reply.get("answer").is_null() {
+                true => String::new(),
                 false => reply.answer(&case.item.options).0,
             };
-            read_review(&reply, text, answer, self.settings.mab_compat)
+            read_review(&reply, text, answer)
         })
     }
 
@@ -251,13 +227,8 @@ impl MedAgents {
         &self,
         case: &Case<'_>,
     ) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
-        let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
-        move |text, finish_reason| {
-            if mab_compat {
-                return read_opinion_as_harness(text, &options);
-            }
-            Explained::of(&Fields::read(text, finish_reason, "answer"), &options)
-        }
+        let options = case.item.options.clone();
+        move |text, reason| Explained::of(&Fields::read(text, reason, "answer"), &options)
     }
 }
 
@@ -283,49 +254,24 @@ impl Record for Review {
     }
 }
 
-/// Parses an opinion as the harness does: the answer is shown to others as written, and is correct only as the letter alone.
-fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {
-    let reply = Fields::exact(text);
-    let or = |key, otherwise: &str| match reply.get(key) {
-        Value::Null if reply.parse == Parse::Fallback => otherwise.to_owned(),
-        Value::Null => String::new(),
-        other => text_of(other),
-    };
-    let written = or("answer", "No structured answer found in response");
-    let answer = harness::exact_letter(&written, options);
-    let parse = reply.parse.if_read(!answer.is_empty());
-    let explanation = or("explanation", "No structured explanation found in response");
-    (Explained { explanation, answer, written: Some(written) }, parse)
-}
-
-fn read_review(reply: &Fields, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
-    let agree = agrees(reply, without_thinking(text), mab_compat);
+fn read_review(reply: &Fields, text: &str, answer: String) -> (Review, Parse) {
+    let agree = agrees(reply, without_thinking(text));
     // A letter alone does not say whether it agrees.
     let parse = reply.parse.if_read(agree.is_some());
     let agree = agree.unwrap_or(false);
     (Review { agree, explanation: reply.prose("reason"), answer }, parse)
 }
 
-/// Whether a review agrees: `true`, "true" or "yes"; without a JSON object the last line that contains "agree", by whether it contains one
-/// of these words. `None` where the reply does not say.
-pub(crate) fn agrees(reply: &Fields, text: &str, mab_compat: bool) -> Option<bool> {
-    if reply.parse != Parse::Fallback {
-        return match reply.get("agree") {
-            Value::Bool(agree) => Some(*agree),
-            Value::String(word) if mab_compat => {
-                Some(matches!(word.trim().to_lowercase().as_str(), "true" | "yes"))
-            }
-            Value::String(word) => consents(word),
-            _ => None,
-        };
+/// Whether a review agrees, by its field, or of a text without one by all of it. `None` where the reply does not say.
+pub(crate) fn agrees(reply: &Fields, text: &str) -> Option<bool> {
+    match (reply.get("agree"), reply.parse) {
+        (field, Parse::Fallback) => {
+            field.as_str().and_then(consents).or_else(|| consents(text.trim()))
+        }
+        (Value::Bool(agree), _) => Some(*agree),
+        (Value::String(word), _) => consents(word),
+        _ => None,
     }
-    if !mab_compat {
-        let line = reply.get("agree").as_str();
-        return line.and_then(consents).or_else(|| consents(text.trim()));
-    }
-    let mut lines = text.lines().map(str::to_lowercase);
-    let line = lines.rfind(|line| line.contains("agree"));
-    line.map(|line| line.contains("true") || line.contains("yes"))
 }
 
 #[cfg(test)]

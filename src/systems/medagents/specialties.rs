@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::DOCTORS;
 use crate::record::{FinishReason, Parse};
 use crate::systems::reading::words::{list_items, parts};
-use crate::systems::reading::{harness, record, said, without_thinking};
+use crate::systems::reading::{record, said};
 
 /// Parts of names, in the order in which they are looked for, and the specialty of a name that contains one.
 const KNOWN: [(&str, &str); 5] = [
@@ -28,28 +28,15 @@ pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Vec<&'stati
         let is_list = !items.is_empty();
         is_list.then(|| (Map::from_iter([("fields".to_owned(), items.into())]), Parse::Fallback))
     });
-    specialties(found, false)
-}
-
-pub fn read_specialties_as_harness(text: &str) -> (Vec<&'static str>, Parse) {
-    let found = harness::object(without_thinking(text));
-    specialties(found.map(|object| (object, Parse::Ok)), true)
-}
-
-fn specialties(
-    found: Option<(Map<String, Value>, Parse)>,
-    mab_compat: bool,
-) -> (Vec<&'static str>, Parse) {
     let Some((object, parse)) = found else {
         return (UNREAD.to_vec(), Parse::Unread);
     };
     // The only list of the object, whatever its key.
     let lists = || object.values().filter(|value| value.is_array());
-    let other = || lists().next().filter(|_| !mab_compat && lists().count() == 1);
+    let other = || lists().next().filter(|_| lists().count() == 1);
     let names: Vec<&str> = match object.get("fields").or_else(other) {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
-        // MedAgentBoard takes the defaults for a text.
-        Some(Value::String(line)) if !mab_compat => parts(line),
+        Some(Value::String(line)) => parts(line),
         _ => Vec::new(),
     };
     let mut specialties: Vec<&'static str> =

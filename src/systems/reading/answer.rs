@@ -87,19 +87,6 @@ pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> 
     String::from_iter(letters.into_iter().find(|one| lower.contains(one.to_ascii_lowercase())))
 }
 
-/// The letter that MedAgentBoard's clean-up leaves of an answer of MDAgents: that of `(B)`, `(B) text`, `B. text` and `B) text`; empty
-/// where it leaves anything but one capital letter, which MedAgentBoard then counts as wrong.
-pub fn clean_letter(answer: &str) -> String {
-    let answer = answer.trim();
-    let letter = match answer.strip_prefix('(') {
-        Some(rest) if rest.ends_with(')') => rest[..rest.len() - 1].trim(),
-        Some(rest) => rest.split_once(')').map_or(answer, |(letter, _)| letter),
-        None => answer.split(['.', ')']).next().unwrap_or_default(),
-    };
-    let is_one = letter.len() == 1 && letter.starts_with(is_letter);
-    if is_one { letter.to_owned() } else { String::new() }
-}
-
 fn is_letter(c: char) -> bool {
     ('A'..='J').contains(&c)
 }
@@ -280,32 +267,5 @@ mod tests {
         assert_eq!(leading_letter("Aspirin"), None);
         assert_eq!(leading_letter("K"), None);
         assert_eq!(leading_letter(""), None);
-    }
-
-    #[test]
-    fn a_letter_is_found_in_the_forms_that_are_known_and_in_no_other() {
-        let cases = [
-            ("B", "B"),
-            (" (B) ", "B"),
-            ("( B )", "B"),
-            ("(B) aspirin", "B"),
-            ("B. aspirin", "B"),
-            ("B) aspirin", "B"),
-            // The whole is taken for one parenthesis.
-            ("(B) aspirin (oral)", ""),
-            ("b", ""),
-            ("B aspirin", ""),
-            ("Option B", ""),
-            ("B: aspirin", ""),
-            ("(", ""),
-            ("()", ""),
-            ("(Ä", ""),
-            ("K", ""),
-            ("Could not parse answer.", ""),
-            ("", ""),
-        ];
-        for (answer, letter) in cases {
-            assert_eq!(clean_letter(answer), letter, "{answer:?}");
-        }
     }
 }

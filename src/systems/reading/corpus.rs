@@ -265,7 +265,7 @@ fn real_replies_are_read_as_meant_or_unread() {
             }
             "review" => {
                 let read = Fields::read(text, finish, "agree");
-                let agreed = medagents::agrees(&read, without_thinking(text), false);
+                let agreed = medagents::agrees(&read, without_thinking(text));
                 (agreed.map(|one| one.to_string()), means["agree"].as_bool().map(|f| f.to_string()))
             }
             _ => {

@@ -52,12 +52,12 @@ fn number(value: &Value) -> Option<usize> {
 fn plans_levels_and_consent_are_read() {
     let tallies = [
         tally("healthcareagent", "action", words, |_, text, finish| {
-            let (plan, parse) = healthcareagent::parse::plan(text, finish, false);
+            let (plan, parse) = healthcareagent::parse::plan(text, finish);
             (plan.to_owned(), parse)
         }),
         tally("mdagents", "complexity", words, |_, text, finish| {
             let reply = Fields::read(text, finish, "complexity");
-            let (level, parse) = mdagents::read_complexity(&reply, false);
+            let (level, parse) = mdagents::read_complexity(&reply);
             (level.to_owned(), parse)
         }),
     ];
@@ -68,7 +68,7 @@ fn plans_levels_and_consent_are_read() {
         let spoken = super::without_thinking(text);
         let agreed = match reply["form"] == "prose" {
             true => consents(spoken.trim()),
-            false => medagents::agrees(&Fields::read(text, finish, "agree"), spoken, false),
+            false => medagents::agrees(&Fields::read(text, finish, "agree"), spoken),
         };
         (agreed.unwrap_or(false), Parse::Ok.if_read(agreed.is_some()))
     });
@@ -84,12 +84,12 @@ fn lists_are_read_to_the_last_item() {
         }),
         tally("mdagents", "experts", number, |_, text, finish| {
             let reply = Fields::read(text, finish, "experts");
-            let (read, parse) = mdagents::recruits::read_experts(&reply, false);
+            let (read, parse) = mdagents::recruits::read_experts(&reply);
             (read.len(), parse)
         }),
         tally("mdagents", "leads", count, |_, text, finish| {
             let (read, parse) =
-                mdagents::recruits::read_teams(&Fields::read(text, finish, "teams"), false);
+                mdagents::recruits::read_teams(&Fields::read(text, finish, "teams"));
             (read.len(), parse)
         }),
         tally(

@@ -186,18 +186,18 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "review" => {
             let reply = asked.reply("agree");
             let spoken = super::without_thinking(text);
-            let agree = medagents::agrees(&reply, spoken, false);
+            let agree = medagents::agrees(&reply, spoken);
             json!({"agree": agree, "answer": asked.letter(&reply.answer(options).0)})
         }
         "vote" => {
             json!({"agree": consents(super::without_thinking(text).trim())})
         }
         "plan" => {
-            let (plan, parse) = healthcareagent::parse::plan(text, finish, false);
+            let (plan, parse) = healthcareagent::parse::plan(text, finish);
             one((parse != Parse::Unread).then(|| plan.to_owned()))
         }
         "level" => {
-            let (level, parse) = mdagents::read_complexity(&asked.reply("complexity"), false);
+            let (level, parse) = mdagents::read_complexity(&asked.reply("complexity"));
             one((parse != Parse::Unread).then(|| level.to_owned()))
         }
         "questions" => {
@@ -209,11 +209,11 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
             list(read.iter().map(|field| (*field).to_owned()).collect(), parse)
         }
         "experts" => {
-            let (read, parse) = mdagents::recruits::read_experts(&asked.reply("experts"), false);
+            let (read, parse) = mdagents::recruits::read_experts(&asked.reply("experts"));
             list(read.into_iter().map(|expert| expert.role).collect(), parse)
         }
         "teams" => {
-            let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"), false);
+            let (read, parse) = mdagents::recruits::read_teams(&asked.reply("teams"));
             list(read.into_iter().map(|team| team.group_id).collect(), parse)
         }
         "detection" => asked.tags(Wanted::Label, false),

@@ -167,7 +167,7 @@ fn health_is_counted_truly() {
 fn sentences_are_no_experts_and_a_confidence_in_the_reasons_is_another() {
     let experts = |text: &str| {
         let reply = Fields::read(text, FinishReason::Stop, "experts");
-        let (read, parse) = mdagents::recruits::read_experts(&reply, false);
+        let (read, parse) = mdagents::recruits::read_experts(&reply);
         (read.len(), parse)
     };
     let sentences = "1. You should ask somebody who knows the heart very well.\n2. The patient needs a doctor who has seen many such cases.";

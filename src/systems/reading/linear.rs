@@ -21,7 +21,6 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("answer::harness_letter", &|text| {
             keep(answer::harness_letter(text, 'A'..='J'));
         }),
-        ("answer::clean_letter", &|text| keep(answer::clean_letter(text))),
         ("confidence::converted", &|text| keep(confidence::converted(&text.into()))),
         ("correction::corrected", &|text| keep(correction::corrected(text))),
         ("correction::without_marks", &|text| keep(correction::without_marks(text))),
@@ -33,8 +32,6 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             keep(echo::is_echo(text, &messages, &[text.to_owned()]));
         }),
         ("harness::object", &|text| keep(harness::object(text))),
-        ("harness::lines", &|text| keep(harness::lines(text))),
-        ("harness::exact_letter", &|text| keep(harness::exact_letter(text, options))),
         ("json::objects", &|text| keep(json::objects(text))),
         ("json::list", &|text| keep(json::list(&format!("[{text}")))),
         ("letter::letter", &|text| keep(letter::letter(text, options))),
@@ -80,8 +77,6 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             let confidence = reply.confidence(confidence::ConfidenceReading::Converted);
             keep((reply.answer(options), reply.prose("answer"), confidence));
         }),
-        ("reply::of", &|text| keep(reply::Fields::of(true, text, stop, "answer"))),
-        ("reply::exact", &|text| keep(reply::Fields::exact(text))),
         ("record::labelled", &|text| keep(record::labelled(text))),
         ("verdict::verdict", &|text| keep(verdict::verdict(text))),
         ("verdict::names_error", &|text| keep(verdict::names_error(text))),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::answer::{of_field, of_text};
 use super::confidence::ConfidenceReading;
 use super::words::said_confidence;
-use super::{harness, joined, json, record, said, without_thinking};
+use super::{joined, json, record, said};
 use crate::data::{Choice, Question};
 use crate::record::{FinishReason, Grammar, Parse};
 use crate::systems::case::{One, Record};
@@ -19,26 +19,18 @@ pub struct Explained {
     pub explanation: String,
     /// One letter A–J, also one beyond the options; empty where none was found.
     pub answer: String,
-    /// The answer as it was written, where MedAgentBoard's way of counting is followed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub written: Option<String>,
 }
 
 impl Explained {
     /// The answer of a reply on a question with these options, and the reasons for it.
     pub fn of(fields: &Fields, options: &[Choice]) -> (Explained, Parse) {
         let (answer, parse) = fields.answer(options);
-        (Explained { explanation: fields.prose("explanation"), answer, written: None }, parse)
+        (Explained { explanation: fields.prose("explanation"), answer }, parse)
     }
 
     /// The grammar of a reply on a question.
     pub fn grammar(question: &Question, decoding: &Decoding) -> Grammar {
         form::record(vec![("explanation", decoding.reasons()), ("answer", form::answer(question))])
-    }
-
-    /// The answer as others are shown it.
-    pub fn shown(&self) -> &str {
-        self.written.as_deref().unwrap_or(&self.answer)
     }
 }
 
@@ -82,26 +74,6 @@ impl Fields {
         let others = || others().unwrap_or_else(|| record::labelled(&text));
         let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
         Fields { fields: fields.into(), parse, text }
-    }
-
-    /// Reads a text with `key`; under `mab_compat` one that is JSON as it stands.
-    pub fn of(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Fields {
-        if mab_compat { Fields::exact(text) } else { Fields::read(text, finish_reason, key) }
-    }
-
-    /// Reads a text as MedAgentBoard does, keys as they are written.
-    pub fn exact(text: &str) -> Fields {
-        let text = without_thinking(text).to_owned();
-        let (fields, parse) = match harness::object(&text) {
-            Some(fields) => (fields, Parse::Ok),
-            None => (harness::lines(&text), Parse::Fallback),
-        };
-        Fields { fields: fields.into(), parse, text }
-    }
-
-    /// The answer as it is written, where it is a text.
-    pub fn written(&self) -> &str {
-        self.get("answer").as_str().unwrap_or_default()
     }
 
     /// What stands under a key; `null` where nothing does.

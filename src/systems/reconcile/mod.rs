@@ -11,9 +11,9 @@ use super::decoding::Decoding;
 use super::form;
 use super::messages::{prompt_files, truncate};
 use super::reading::confidence::ConfidenceReading;
+use super::reading::number;
 use super::reading::reply::Fields;
-use super::reading::{harness, number};
-use super::settings::{settings, switch, whole};
+use super::settings::{settings, whole};
 use super::vote::{Vote, consensus, of_whole, round_line, vote};
 use super::{System, Task};
 use crate::data::Choice;
@@ -35,10 +35,6 @@ settings! {
         /// Discussion rounds at most; one always runs.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub max_rounds: u32 = 3,
-        /// Whether replies are parsed as MedAgentBoard does: only valid JSON, and answers compared as written. As there, the answers of the last
-        /// round are then called those of other experts, though one's own is among them.
-        #[serde(with = "switch")]
-        pub mab_compat: bool = false,
     } with decoding: Decoding
 }
 
@@ -65,8 +61,6 @@ prompt_files! {
     struct Texts in "reconcile" {
         initial: "initial" [] ["question", "options"],
         discussion: "discussion" [] ["question", "options", "groups"],
-        /// As MedAgentBoard has it.
-        discussion_of_others: "discussion-of-others" [] ["question", "options", "groups"],
         /// The agents with one answer, as prompts show them.
         group: "group" ["answer", "supporters", "confidence", "explanations"],
     }
@@ -79,17 +73,6 @@ struct Opinion {
     /// One letter, or empty.
     answer: String,
     confidence: f64,
-    /// The answer as written; only under `mab_compat`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    written: Option<String>,
-}
-
-impl Opinion {
-    /// What is voted on and compared: the letter; under `mab_compat` the answer as written, in lower case.
-    fn key(&self) -> String {
-        let written = self.written.as_ref();
-        written.map_or_else(|| self.answer.clone(), |written| written.trim().to_lowercase())
-    }
 }
 
 impl Record for Opinion {
@@ -100,17 +83,13 @@ impl Record for Opinion {
 
 impl System for Reconcile {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?.as_written(self.settings.mab_compat);
-        let discussion = match self.settings.mab_compat {
-            true => &self.texts.discussion_of_others,
-            false => &self.texts.discussion,
-        };
+        let case = task.question()?;
         let first = self.texts.initial.fill_question(case.item, &[]);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_of(&case, 0, &opinions, String::new())];
         for round in 1..=self.settings.max_rounds {
             let groups = self.groups(&opinions);
-            let messages = discussion.fill_question(case.item, &[("groups", &groups)]);
+            let messages = self.texts.discussion.fill_question(case.item, &[("groups", &groups)]);
             opinions = self.ask(&case, round, messages)?;
             rounds.push(round_of(&case, round, &opinions, groups));
             if agree(&opinions) {
@@ -118,13 +97,13 @@ impl System for Reconcile {
             }
         }
         let (_, vote) = weighted_vote(&opinions);
-        let supporting = opinions.iter().filter(|opinion| opinion.key() == vote.answer);
+        let supporting = opinions.iter().filter(|opinion| opinion.answer == vote.answer);
         let reasons: Vec<String> = supporting
             .map(|opinion| truncate(&opinion.reasoning, EXPLANATION_CHARS))
             .filter(|reason| !reason.is_empty())
             .collect();
         let verdict = Verdict {
-            answer: letter(&opinions, &vote.answer),
+            answer: vote.answer.clone(),
             team_confidence: vote.team_confidence,
             rationale: reasons.join("\n"),
             tie: vote.tie,
@@ -153,27 +132,26 @@ impl Reconcile {
         let calls =
             case.agents().map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
         let asked = case.ask_all(calls, |text, finish_reason| {
-            let reply = Fields::of(self.settings.mab_compat, text, finish_reason, "answer");
-            read(&reply, &case.item.options, self.settings.mab_compat)
+            read(&Fields::read(text, finish_reason, "answer"), &case.item.options)
         })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
     /// The opinions of a round grouped by answer, in the order in which answers were first given, without names.
     fn groups(&self, opinions: &[Opinion]) -> String {
-        let mut keys: Vec<String> = Vec::new();
-        for key in opinions.iter().map(Opinion::key) {
-            if !keys.contains(&key) {
-                keys.push(key);
+        let mut letters: Vec<&str> = Vec::new();
+        for Opinion { answer, .. } in opinions {
+            if !letters.contains(&answer.as_str()) {
+                letters.push(answer);
             }
         }
-        let groups = keys.iter().map(|key| self.group(key, opinions));
+        let groups = letters.iter().map(|letter| self.group(letter, opinions));
         groups.collect::<Vec<_>>().join("\n\n")
     }
 
     fn group(&self, letter: &str, opinions: &[Opinion]) -> String {
         let supporters: Vec<&Opinion> =
-            opinions.iter().filter(|opinion| opinion.key() == letter).collect();
+            opinions.iter().filter(|opinion| opinion.answer == letter).collect();
         let sum: f64 = supporters.iter().map(|opinion| opinion.confidence).sum();
         let answer = if letter.is_empty() { "none" } else { letter };
         let explanations: Vec<String> = supporters
@@ -190,31 +168,16 @@ impl Reconcile {
     }
 }
 
-fn read(reply: &Fields, options: &[Choice], mab_compat: bool) -> (Opinion, Parse) {
+fn read(reply: &Fields, options: &[Choice]) -> (Opinion, Parse) {
     let stated = reply.get("confidence");
-    let (answer, parse, confidence, written) = match mab_compat {
-        true => {
-            let answer = harness::exact_letter(reply.written().trim(), options);
-            let parse = reply.parse.if_read(!answer.is_empty());
-            (answer, parse, harness::confidence(stated), Some(reply.written().to_owned()))
-        }
-        false => {
-            let (answer, parse) = reply.answer(options);
-            (answer, parse, reply.confidence(ConfidenceReading::Clamped), None)
-        }
-    };
+    let (answer, parse) = reply.answer(options);
+    let confidence = reply.confidence(ConfidenceReading::Clamped);
     let parse = match parse {
         // What is stated does not count as it is written.
         Parse::Ok if !stated.is_null() && number(stated) != Some(confidence) => Parse::Repaired,
         parse => parse,
     };
-    (Opinion { reasoning: reply.prose("reasoning"), answer, confidence, written }, parse)
-}
-
-/// The letter of a voted answer, as the first agent gave it.
-fn letter(opinions: &[Opinion], voted: &str) -> String {
-    let first = opinions.iter().find(|opinion| opinion.key() == voted);
-    first.map_or(String::new(), |opinion| opinion.answer.clone())
+    (Opinion { reasoning: reply.prose("reasoning"), answer, confidence }, parse)
 }
 
 /// The weight of a confidence in thousandths, f(p) of Chen et al. (ACL 2024), §4.
@@ -231,27 +194,28 @@ pub(super) fn weight(confidence: f64) -> u32 {
 /// The agents' weights, and the result of the weighted vote.
 fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
     let weights: Vec<u32> = opinions.iter().map(|one| weight(one.confidence)).collect();
-    let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
-    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let vote = vote(&keys, &weights);
+    let vote = vote(&letters(opinions).collect::<Vec<_>>(), &weights);
     (weights, vote)
 }
 
 /// Whether all agents that gave an answer gave the same one, and at least one did.
 fn agree(opinions: &[Opinion]) -> bool {
-    let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
-    consensus(&keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect::<Vec<_>>())
+    consensus(&letters(opinions).filter(|letter| !letter.is_empty()).collect::<Vec<_>>())
+}
+
+fn letters(opinions: &[Opinion]) -> impl Iterator<Item = &str> {
+    opinions.iter().map(|opinion| opinion.answer.as_str())
 }
 
 fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {
     let (weights, vote) = weighted_vote(opinions);
     let agents = case.agents().map(|(_, agent)| agent.to_owned()).collect();
-    let answers = opinions.iter().map(|one| one.answer.clone()).collect();
+    let answers = letters(opinions).map(str::to_owned).collect();
     let stage = if round == 0 { Stage::Initial } else { Stage::Round };
     RoundLine {
         confidences: opinions.iter().map(|one| one.confidence).collect(),
         weights: weights.into_iter().map(of_whole).collect(),
-        aggregate: letter(opinions, &vote.answer),
+        aggregate: vote.answer,
         ..round_line(round, stage, agents, answers, brief)
     }
 }

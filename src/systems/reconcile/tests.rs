@@ -16,19 +16,12 @@ fn said(answer: &str, confidence: f64) -> String {
 fn run(
     script: impl Fn(u32, usize) -> String + Send + Sync + 'static,
 ) -> (AnswerLine, Vec<CallLine>) {
-    run_with(&[], script)
-}
-
-fn run_with(
-    pairs: &[&str],
-    script: impl Fn(u32, usize) -> String + Send + Sync + 'static,
-) -> (AnswerLine, Vec<CallLine>) {
     let script = Script::new(move |key, _| {
         let slots = Settings::default().slots();
         let agent = slots.iter().position(|slot| slot.agent == key.agent);
         script(key.round, agent.unwrap())
     });
-    let config = SystemConfig::parse("reconcile", pairs).unwrap();
+    let config = SystemConfig::named("reconcile").unwrap();
     answer_filled(&config, &question(5), script)
 }
 
@@ -108,27 +101,6 @@ fn everybody_is_shown_everybodys_last_answers_and_no_earlier_turn() {
     assert!(calls.iter().all(|call| call.messages.len() == 2));
 }
 
-/// MedAgentBoard's prompt says whose answers are shown, though the agent's own stands among them there too.
-#[test]
-fn the_harness_calls_the_answers_of_a_round_those_of_other_experts() {
-    let differ = |_, agent: usize| said(["A", "B", "C"][agent], 0.7);
-    let told = |pairs: &[&str]| {
-        let (_, calls) = run_with(pairs, differ);
-        let discussed: Vec<CallLine> = calls.into_iter().filter(|call| call.round == 1).collect();
-        assert_eq!(discussed.len(), 3);
-        assert!(discussed.iter().all(|call| call.messages == discussed[0].messages));
-        discussed[0].messages[1].content.clone()
-    };
-    let (own, harness) = (told(&[]), told(&["mab_compat=on"]));
-    assert!(own.contains("What the table answered in the last round, your own answer included:"));
-    assert!(!own.contains("other experts"));
-    assert!(harness.contains("What other experts answered in the last round:"), "{harness}");
-    assert!(!harness.contains("your own answer"));
-    for text in [&own, &harness] {
-        assert!(text.contains(&question(5).question) && text.contains("Supporters: 1\n"), "{text}");
-    }
-}
-
 #[test]
 fn text_instead_of_json_is_read_line_by_line() {
     let (item, calls) = run(|_, _| "Reasoning: because\nAnswer: B\nConfidence: 1.0".into());
@@ -142,7 +114,6 @@ fn opinions(given: &[(&str, f64)]) -> Vec<Opinion> {
         answer: answer.into(),
         confidence,
         reasoning: String::new(),
-        written: None,
     };
     given.iter().map(opinion).collect()
 }
@@ -199,7 +170,6 @@ fn answers_are_grouped_by_letter_in_the_order_they_came() {
         answer: answer.into(),
         confidence,
         reasoning: reasoning.into(),
-        written: None,
     };
     let groups = table.groups(&[
         opinion("C", 0.9, "fever and chills"),
@@ -220,22 +190,4 @@ Average confidence: 0.00
 Explanations:
 - {answer}";
     assert_eq!(groups, expected);
-}
-
-#[test]
-fn the_harness_compares_answers_as_they_are_written() {
-    let loose = |_, agent: usize| match agent {
-        0 => said("B: option B", 0.7),
-        1 => said("b", 90.0),
-        _ => "Answer: B".to_owned(),
-    };
-    let (item, _) = run(loose);
-    assert_eq!((item.answer.as_str(), item.rounds_run), ("B", 1));
-    let (item, calls) = run_with(&["mab_compat=on"], loose);
-    // «b» and «B» are one vote, of 1 and 0.1; who wrote it first wrote no option's letter.
-    assert_eq!((item.answer.as_str(), item.rounds_run), ("", 3));
-    assert_eq!(item.rounds[0].weights, [0.3, 1.0, 0.1]);
-    assert!(calls[3].messages[1].content.contains("b: option b"), "{:?}", calls[3].messages);
-    let strict = run_with(&["mab_compat=on"], |_, _| said("B", 0.9)).0;
-    assert_eq!((strict.answer.as_str(), strict.rounds_run), ("B", 1));
 }
