@@ -8,9 +8,7 @@
 //! Nobody makes or changes a line without the key. Lines hold sums of texts and never a text, so that one that is kept beside them can be
 //! deleted. A chain does not tell that its end was cut off; its heads, which go to stderr too, do.
 
-pub mod case;
 mod content;
-pub mod filter;
 pub mod forget;
 mod key;
 pub mod line;

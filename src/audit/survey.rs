@@ -116,6 +116,19 @@ impl Survey {
         }
     }
 
+    /// The lines of a trail; where the `wardround.request` of an answer is given, those of that answer.
+    ///
+    /// # Errors
+    /// What [`Survey::read`] refuses.
+    pub fn lines(directory: &Path, request: Option<&str>) -> Result<Vec<Line>, Failure> {
+        let key = Key::read(directory)?;
+        let sum = request.map(|digest| key.sum(digest));
+        let is_wanted = |line: &Line| sum.as_deref().is_none_or(|sum| line.text("request") == sum);
+        let mut lines = Vec::new();
+        Survey::read(directory, &[], |line| lines.extend(is_wanted(line).then(|| line.clone())))?;
+        Ok(lines)
+    }
+
     /// Deletes what a process that was killed left: texts of no line, and those that a line says are deleted.
     pub(super) fn clean(&self, directory: &Path) -> Result<(), Failure> {
         for sum in content::list(directory)? {

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::filter::Filter;
 use super::forget::forget;
 use super::key::Key;
 use super::survey::{ANCHOR, HEAD, Verified, verify, write_head};

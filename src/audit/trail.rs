@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use super::filter::Filter;
 use super::forget;
 use super::key::{self, Key};
 use super::line::{Event, Input, Line};
@@ -201,7 +200,9 @@ impl Trail {
     fn forget_daily(&self, days: u32) {
         loop {
             let why = format!("older than {days} days");
-            if let Err(error) = forget::forget(self, &Filter::older_than(days), &[], &why) {
+            let limit = SystemTime::now().checked_sub(DAY * days).unwrap_or(SystemTime::UNIX_EPOCH);
+            let limit = humantime::format_rfc3339_seconds(limit).to_string();
+            if let Err(error) = forget::forget(self, |line| line.at_utc <= limit, &why) {
                 console::note(format!("old texts of the audit trail were not deleted: {error}"));
             }
             std::thread::sleep(DAY);

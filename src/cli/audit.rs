@@ -1,42 +1,24 @@
 //! `audit`: checks and shows an audit trail, and deletes the texts that it keeps; the trail of the commands that write one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
 
 use super::sandboxed::Paths;
 use super::summary::count;
-use crate::audit::filter::Filter;
 use crate::audit::forget::forget;
 use crate::audit::survey::{Survey, verify};
-use crate::audit::{AuditContent, AuditOptions, Event, Line, Trail, random_name, user};
+use crate::audit::{AuditContent, AuditOptions, Event, Trail, random_name, user};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::Began;
 
-/// The columns of the table and their widths.
-const COLUMNS: [(&str, usize); 12] = [
-    ("seq", 5),
-    ("at_utc", 24),
-    ("event", 8),
-    ("actor", 8),
-    ("identity", 20),
-    ("from", 9),
-    ("model", 10),
-    ("system", 10),
-    ("status", 6),
-    ("prompt_tokens", 13),
-    ("completion_tokens", 17),
-    ("count", 5),
-];
-
 #[derive(Debug, Subcommand)]
 pub enum AuditVerb {
     /// Check that a trail, its texts and its heads are as they were
     Verify(Verify),
-    /// Show the lines of a trail
+    /// Show the lines of a trail, as JSON
     Show(Show),
     /// Delete texts that a trail keeps; its lines stay, and another says who deleted what and why
     Forget(Forget),
@@ -57,22 +39,18 @@ pub struct Verify {
 pub struct Show {
     /// The directory of the trail
     directory: PathBuf,
-    /// Show the lines as they are
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    filter: Filter,
+    /// The lines of an answer, by its `wardround.request`
+    #[arg(long, value_name = "SHA256")]
+    request: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct Forget {
     /// The directory of the trail, which no other process writes meanwhile
     directory: PathBuf,
-    /// The lines whose texts to delete, by number
-    #[arg(value_name = "LINE", required_unless_present_any = ["from", "to", "actor", "event", "request"], conflicts_with = "Filter")]
+    /// The lines whose texts to delete, by number (`seq`)
+    #[arg(value_name = "LINE", required = true)]
     lines: Vec<u64>,
-    #[command(flatten)]
-    filter: Filter,
     /// The reason, which the trail keeps; write no name into it
     #[arg(long, value_name = "TEXT", default_value = "")]
     why: String,
@@ -115,16 +93,8 @@ impl Verify {
 impl Show {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        let Show { directory, json, filter } = self;
-        let lines = wanted(&directory, &filter.keyed(&directory)?)?;
-        if !json {
-            say(COLUMNS.map(|(name, _)| name.to_owned()))?;
-        }
-        for line in lines {
-            match json {
-                true => console::say(serde_json::json!(line).to_string())?,
-                false => say(cells(&line))?,
-            }
+        for line in Survey::lines(&self.directory, self.request.as_deref())? {
+            console::say(serde_json::json!(line).to_string())?;
         }
         Ok(())
     }
@@ -132,49 +102,13 @@ impl Show {
 
 impl Forget {
     fn run(self, given: Paths) -> Result<(), Failure> {
-        let Forget { directory, lines, filter, why } = self;
+        let Forget { directory, lines, why } = self;
         given.write_in(&directory).enter()?;
-        let filter = filter.keyed(&directory)?;
-        if lines.is_empty() {
-            wanted(&directory, &filter)?;
-        }
         let trail = Trail::open(&AuditOptions::new(&directory), "audit forget")?;
-        let forgotten = forget(&trail, &filter, &lines, &why);
+        let forgotten = forget(&trail, |line| lines.contains(&line.seq), &why);
         trail.finish()?;
         Ok(console::say(format!("{} deleted", count(forgotten?, "text")))?)
     }
-}
-
-/// The lines that a filter wants, one at least.
-fn wanted(directory: &Path, filter: &Filter) -> Result<Vec<Line>, Failure> {
-    let mut lines = Vec::new();
-    Survey::read(directory, &[], |line| lines.extend(filter.wants(line).then(|| line.clone())))?;
-    match lines.is_empty() {
-        false => Ok(lines),
-        true => Err(Failure::usage(
-            format!("no line of {} is wanted so", directory.display()),
-            "`wardround audit show DIR` shows all",
-        )),
-    }
-}
-
-fn cells(line: &Line) -> [String; COLUMNS.len()] {
-    COLUMNS.map(|(name, _)| {
-        let usage = || line.fields.get("usage").and_then(|usage| usage.get(name));
-        match (name, line.fields.get(name).or_else(usage)) {
-            ("seq", _) => line.seq.to_string(),
-            ("at_utc", _) => line.at_utc.clone(),
-            (_, None) => "-".to_owned(),
-            (_, Some(Value::String(text))) => console::plain(text),
-            (_, Some(other)) => console::plain(&other.to_string()),
-        }
-    })
-}
-
-/// Prints a row in columns as wide as their usual values.
-fn say(cells: [String; COLUMNS.len()]) -> std::io::Result<()> {
-    let row = cells.iter().zip(COLUMNS).map(|(cell, (_, width))| format!("{cell:width$}"));
-    console::say(Vec::from_iter(row).join("  ").trim_end())
 }
 
 /// The trail that a command writes, and what it keeps.

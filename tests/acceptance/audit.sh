@@ -44,7 +44,7 @@ for round in $(seq "$kills"); do
     kill -9 "$server" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
 done
-lines=$("$wardround" audit show audit --event request | grep -c '  done  ')
+lines=$("$wardround" audit show audit | grep '"event":"request"' | grep -c '"status":"done"')
 echo "$answered answers, $lines lines, $kills kills"
 [ "$lines" -ge "$answered" ]
 # A short run is killed before it tells a head.
@@ -107,7 +107,7 @@ else
 fi
 
 # Half of the texts forgotten.
-half=$("$wardround" audit show audit --event request | awk 'NR > 1 && NR % 2 {print $1}')
+half=$("$wardround" audit show audit | grep '"event":"request"' | awk -F '[:,]' 'NR % 2 {print $2}')
 # shellcheck disable=SC2086
 "$wardround" audit forget audit $half --why acceptance 2>>heads
 head=$(awk '/audit head/ {h = $NF} END {print h}' heads)

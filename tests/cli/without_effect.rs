@@ -51,14 +51,4 @@ fn names_of_what_is_not_there_are_refused() {
     let scratch = Scratch::new();
     scratch.wardround("corpus search none query --top-k 0").refused(2, &["--top-k"]);
     scratch.wardround("corpus search none query --rerank-top-k 0").refused(2, &["--rerank-top-k"]);
-    scratch.questions(1);
-    scratch.run_one("out", "--audit trail").succeeded();
-    scratch.wardround("audit show trail --event run").succeeded();
-    for verb in ["show trail --event runs", "forget trail --actor nobody.of.that.name"] {
-        scratch
-            .wardround(format!("audit {verb}"))
-            .refused(2, &["no line of trail is wanted so", "audit show DIR"]);
-    }
-    let lines = scratch.wardround("audit show trail").succeeded().stdout.clone();
-    assert!(!lines.contains("forget"), "{lines}");
 }

@@ -168,8 +168,7 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
     let folder = server.folder.path();
     let digest = whole["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(folder, &format!("audit show audit --request {digest}"));
-    assert_eq!((code, said.lines().count()), (Some(0), 5), "{said}");
-    assert!(said.starts_with("seq    at_utc "), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(0), 4), "{said}");
     let (code, said) = run(folder, "audit verify audit");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("4 kept, 0 deleted"), "{said}");
@@ -180,8 +179,8 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
     let folder = server.kill();
     let (code, said) = run(folder.path(), &forget);
     assert_eq!((code, said.contains("1 text deleted")), (Some(0), true), "{said}");
-    let (code, said) = run(folder.path(), "audit show audit --json --event request");
-    assert_eq!((code, said.lines().count()), (Some(0), 4), "{said}");
+    let (code, said) = run(folder.path(), "audit show audit");
+    assert_eq!((code, said.matches(r#""event":"request""#).count()), (Some(0), 4), "{said}");
     let (code, said) = run(folder.path(), "audit verify audit");
     assert_eq!((code, said.contains("3 kept, 1 deleted")), (Some(0), true), "{said}");
 }
@@ -192,8 +191,9 @@ fn the_line_of_a_case_is_found_by_its_response() {
     let answer = server.post("/v1/chat/completions", &asked()).json();
     let digest = answer["wardround"]["request"].as_str().unwrap();
     let (code, said) = run(server.folder.path(), &format!("audit show audit --request {digest}"));
-    assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
-    assert!(said.contains(" begun ") && said.contains(" request "), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
+    assert!(said.contains(r#""event":"begun""#), "{said}");
+    assert!(said.contains(r#""event":"request""#), "{said}");
 }
 
 #[test]
@@ -369,7 +369,6 @@ fn a_check_is_logged_as_a_servers_case_is() {
         (&case["system"], &case["status"], &case["seed"], &case["run"]),
         (&json!("medguards"), &json!("done"), &json!(42), &json!(1))
     );
-    assert_eq!(case["record"]["kind"], "note");
     assert!(case["usage"]["completion_tokens"].as_u64().unwrap() > 0);
     assert!(case["elapsed_ms"].is_u64() && case["item"].is_string());
     assert_eq!(case["fingerprint"], log[1]["systems"][0]["fingerprint"]);
@@ -380,10 +379,8 @@ fn a_check_is_logged_as_a_servers_case_is() {
     let statuses: Vec<&Value> = of(&log, "case").iter().map(|line| &line["status"]).collect();
     assert_eq!(statuses, [&json!("done"), &json!("failed")]);
     assert_eq!(log.last().unwrap()["event"], "stop");
-    for (format, first) in [(" --json", "{"), ("", "seq ")] {
-        let (code, said) = run(path, &format!("audit show audit{format}"));
-        assert!(code == Some(0) && said.starts_with(first), "{said}");
-    }
+    let (code, said) = run(path, "audit show audit");
+    assert!(code == Some(0) && said.starts_with("{\"seq\":1,"), "{said}");
     // A server with the same model, settings and prompts has the same fingerprint.
     let server = Server::start_in(
         folder,

@@ -29,9 +29,10 @@ fn texts_are_kept_as_they_were_sent_and_forgetting_them_keeps_the_chain() {
     let said = check(&options).map(drop).unwrap_err().to_string();
     assert!(said.contains("line 2: the text was changed"), "{said}");
     fs_err::write(&own, kept).unwrap();
-    let unknown = forget(&trail, &Filter::default(), &[3, 99], "").unwrap_err().to_string();
-    assert!(unknown.contains("line 99; nothing was deleted"), "{unknown}");
-    assert_eq!(forget(&trail, &Filter::default(), &[2, 3], "the patient asked").unwrap(), 2);
+    // Lines that are not there, and one without a text, are passed over.
+    assert_eq!(forget(&trail, |line| [1, 99].contains(&line.seq), "").unwrap(), 0);
+    let asked = |line: &Line| [1, 2, 3].contains(&line.seq);
+    assert_eq!(forget(&trail, asked, "the patient asked").unwrap(), 2);
     let said = fields(lines(&options).last().unwrap());
     assert_eq!(
         (&said["event"], &said["why"], &said["count"]),
@@ -42,34 +43,12 @@ fn texts_are_kept_as_they_were_sent_and_forgetting_them_keeps_the_chain() {
     let found = check(&options).unwrap();
     assert_eq!((found.kept, found.deleted, found.missing), (2, 2, 0));
     // Again is no error; one that goes without a line is missed.
-    assert_eq!(forget(&trail, &Filter::default(), &[3], "").unwrap(), 0);
+    assert_eq!(forget(&trail, |line| line.seq == 3, "").unwrap(), 0);
     fs_err::remove_file(&texts(&options)[0]).unwrap();
     assert_eq!(check(&options).unwrap().missing, 1);
-    let ward = Filter { actor: Some("ward".to_owned()), ..Filter::default() };
-    forget(&trail, &ward, &[], "").unwrap();
+    forget(&trail, |line| line.text("actor") == "ward", "").unwrap();
     assert_eq!((check(&options).unwrap().deleted, texts(&options).len()), (4, 0));
-    assert_eq!(forget(&trail, &Filter::older_than(0), &[], "").unwrap(), 0);
-}
-
-#[test]
-fn texts_of_a_name_that_several_have_are_deleted_by_identity() {
-    let scratch = tempfile::tempdir().unwrap();
-    let options = options(scratch.path(), AuditContent::Full);
-    let trail = open(&options);
-    for identity in ["key:1111", "key:2222", "key:2222"] {
-        trail.write(case(&trail, "a note").with("identity", identity)).unwrap();
-    }
-    let asked = |identity: Option<&str>| {
-        let identity = identity.map(str::to_owned);
-        let filter = Filter { actor: Some("ward".to_owned()), identity, ..Filter::default() };
-        forget(&trail, &filter, &[], "")
-    };
-    let error = asked(None).unwrap_err();
-    assert!(error.to_string().contains("several: key:1111, key:2222; nothing was"), "{error}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("--identity")));
-    assert_eq!(asked(Some("key:3333")).unwrap(), 0);
-    assert_eq!(asked(Some("key:1111")).unwrap(), 1);
-    assert_eq!(texts(&options).len(), 2);
+    assert_eq!(forget(&trail, |_| true, "").unwrap(), 0);
 }
 
 #[test]
@@ -91,7 +70,7 @@ fn a_start_deletes_what_a_killed_process_left_and_nothing_else() {
     assert!(!stray.exists() && folder.join("notes.txt").exists());
     assert_eq!(fields(lines(&options).last().unwrap())["cut_bytes"], 20);
     let copy = fs_err::read(&kept[0]).unwrap();
-    forget(&trail, &Filter::default(), &[2, 3], "").unwrap();
+    forget(&trail, |line| [2, 3].contains(&line.seq), "").unwrap();
     trail.finish().unwrap();
     fs_err::write(&kept[0], copy).unwrap();
     let said = check(&options).map(drop).unwrap_err().to_string();
@@ -140,7 +119,7 @@ fn names_that_lead_out_of_a_trail_are_names_of_no_text() {
             tell_the_last(&options, &forged);
             let _ = check(&options);
             if let Ok(trail) = Trail::open(&options, "test") {
-                let _ = forget(&trail, &Filter::older_than(0), &[], "");
+                let _ = forget(&trail, |_| true, "");
             }
             assert_eq!(fs_err::read_to_string(&outside).unwrap(), "{}", "{sum}");
         }

@@ -5,7 +5,6 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::analysis::notes::Finding;
-use crate::audit::case::without_text;
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::cli::audit::own;
 use crate::cli::exit::Failure;
@@ -90,10 +89,8 @@ impl Log {
         if let Ok(worked) = worked {
             let Worked { line, calls, searches, .. } = worked;
             let finding = line.note().map(|note| json!(Finding::of(note, calls, searches)));
-            event = event
-                .with("item", self.trail.sum(line.item()))
-                .with("usage", json!(worked.usage))
-                .with("record", without_text(line));
+            event =
+                event.with("item", self.trail.sum(line.item())).with("usage", json!(worked.usage));
             let (input, output) = (std::mem::take(&mut self.input), finding.unwrap_or_default());
             event = self.trail.ended(event, input, &output);
         }
