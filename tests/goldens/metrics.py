@@ -1,4 +1,4 @@
-"""Writes metrics.json: bootstraps, NetGain, McNemar's test, calibration and deviations as numpy, scipy and scikit-learn
+"""Writes metrics.json: bootstraps, NetGain, McNemar's test and deviations as numpy, scipy and scikit-learn
 have them, on small seeded runs.
 """
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy
 import scipy.stats
-from sklearn.metrics import brier_score_loss, cohen_kappa_score
+from sklearn.metrics import cohen_kappa_score
 
 from files import write_records
 
@@ -18,7 +18,7 @@ APART = 4 * (2 * 0.025 * 0.975 / RESAMPLES) ** 0.5 / scipy.stats.norm.pdf(scipy.
 
 
 def make(folder: Path) -> None:
-    records = [*bootstraps(), *net_gains(), *mcnemars(), *calibrations(), *deviations(), *kappas()]
+    records = [*bootstraps(), *net_gains(), *mcnemars(), *deviations(), *kappas()]
     write_records(folder / "metrics.json", {"tolerance": 1e-12}, "cases", records)
     print(f"metrics: {len(records)}")
 
@@ -129,38 +129,6 @@ def mcnemars() -> list[dict]:
     return [{"figure": "mcnemar", "only_left": b, "only_right": c, "p_value": float(p)} for (b, c), p in pairs]
 
 
-def calibrations() -> list[dict]:
-    generator = numpy.random.default_rng(3)
-    # The means of up to three weights, as MED-MAD's team confidences are: many lie on the edges of ten bins.
-    tenths = generator.choice([1, 3, 5, 7, 9], (200, 3))
-    supporters = generator.integers(1, 4, 200)
-    teams = numpy.array([row[:n].sum() / (10 * n) for row, n in zip(tenths, supporters, strict=True)])
-    plain = generator.random(300)
-    cases = [("team confidences", teams, 10), ("any numbers", plain, 15), ("ends", numpy.array([0, 0, 1, 1, 0.5]), 2)]
-    records = []
-    for name, confidences, bins in cases:
-        right = generator.random(len(confidences)) < confidences**1.5
-        place = numpy.digitize(confidences, numpy.arange(bins + 1) / bins, right=True).clip(min=1) - 1
-        counts = [int((place == at).sum()) for at in range(bins)]
-        means = [float(confidences[place == at].mean()) if n else None for at, n in enumerate(counts)]
-        shares = [float(right[place == at].mean()) if n else None for at, n in enumerate(counts)]
-        gaps = [n * abs(mean - share) for n, mean, share in zip(counts, means, shares, strict=True) if n]
-        records.append(
-            {
-                "figure": "calibration",
-                "case": name,
-                "confidences": confidences.tolist(),
-                "right": text(right[None])[0],
-                "n": counts,
-                "confidence": means,
-                "accuracy": shares,
-                "brier": float(brier_score_loss(right, confidences)),
-                "ece": sum(gaps) / len(confidences),
-            }
-        )
-    return records
-
-
 def deviations() -> list[dict]:
     """The ± of MED-MAD's Table 1: three runs, and two of them."""
     rows = [[0.58, 0.63], [0.76, 0.77], [0.57, 0.6, 0.62], [0.9, 0.91, 0.91], [0.85, 0.85, 0.85]]
@@ -184,7 +152,6 @@ def kappas() -> list[dict]:
                 "second": "".join(map(str, second)),
                 "identical": int((first == second).sum()),
                 "unweighted": float(cohen_kappa_score(first, second)),
-                "quadratic": float(cohen_kappa_score(first, second, weights="quadratic", labels=range(4))),
             }
         )
     return records

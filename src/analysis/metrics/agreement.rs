@@ -74,22 +74,10 @@ pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Option<f64> {
     mean(&pairs.map(|(left, right)| cosine(left, right)).collect_vec())
 }
 
-/// What a disagreement costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weights {
-    /// Every one the same.
-    None,
-    /// The square of the distance between the scores.
-    Quadratic,
-}
-
 /// From the scores of two raters on the same cases, in the same order: 1 where they always agree, 0 where they do as often
 /// as by chance. `None` where chance leaves no disagreement to beat: no case at all, or all scores of both the same.
-pub fn cohen_kappa(left: &[u8], right: &[u8], weights: Weights) -> Option<f64> {
-    let cost = |&one: &u8, &other: &u8| match weights {
-        Weights::None => u64::from(one != other),
-        Weights::Quadratic => u64::from(one.abs_diff(other)).pow(2),
-    };
+pub fn cohen_kappa(left: &[u8], right: &[u8]) -> Option<f64> {
+    let cost = |one: &u8, other: &u8| u64::from(one != other);
     let pairs = left.iter().zip(right);
     let observed: u64 = pairs.map(|(one, other)| cost(one, other)).sum();
     let all_pairs = left.iter().flat_map(|one| right.iter().map(move |other| cost(one, other)));
@@ -203,31 +191,16 @@ mod kappa_tests {
             runs.collect::<Vec<_>>().concat()
         };
         let (left, right) = (side(|row| row.0), side(|row| row.1));
-        for weights in [Weights::None, Weights::Quadratic] {
-            let found = cohen_kappa(&left, &right, weights).unwrap();
-            assert!((found - 0.4).abs() < 1e-15, "{weights:?}: {found}");
-        }
-    }
-
-    /// By hand: 2 of the 4 differ, by 1 and by 2; of all 16 pairs 12 do, and their squares sum to 32.
-    #[test]
-    fn a_far_disagreement_weighs_more() {
-        let (left, right) = ([0, 1, 2, 3], [0, 2, 2, 1]);
-        let unweighted = cohen_kappa(&left, &right, Weights::None).unwrap();
-        assert!((unweighted - (1.0 - 2.0 * 4.0 / 12.0)).abs() < 1e-15);
-        let quadratic = cohen_kappa(&left, &right, Weights::Quadratic).unwrap();
-        assert!((quadratic - (1.0 - 5.0 * 4.0 / 32.0)).abs() < 1e-15);
+        let found = cohen_kappa(&left, &right).unwrap();
+        assert!((found - 0.4).abs() < 1e-15, "{found}");
     }
 
     #[test]
     fn constant_scores_have_no_kappa_and_one_constant_rater_has_zero() {
-        for weights in [Weights::None, Weights::Quadratic] {
-            assert_eq!(cohen_kappa(&[], &[], weights), None);
-            assert_eq!(cohen_kappa(&[2, 2, 2], &[2, 2, 2], weights), None);
-            assert_eq!(cohen_kappa(&[2, 2, 2], &[1, 2, 3], weights), Some(0.0));
-            assert_eq!(cohen_kappa(&[1, 1], &[2, 2], weights), Some(0.0));
-            assert_eq!(cohen_kappa(&[0, 3, 1], &[0, 3, 1], weights), Some(1.0));
-        }
-        assert_eq!(cohen_kappa(&[0, 3], &[3, 0], Weights::Quadratic), Some(-1.0));
+        assert_eq!(cohen_kappa(&[], &[]), None);
+        assert_eq!(cohen_kappa(&[2, 2, 2], &[2, 2, 2]), None);
+        assert_eq!(cohen_kappa(&[2, 2, 2], &[1, 2, 3]), Some(0.0));
+        assert_eq!(cohen_kappa(&[1, 1], &[2, 2]), Some(0.0));
+        assert_eq!(cohen_kappa(&[0, 3, 1], &[0, 3, 1]), Some(1.0));
     }
 }

@@ -1,4 +1,4 @@
-//! A rater's file, as the page exports it: who rated which sheet, and a score and a comment for each entry.
+//! A rater's file, as the page exports it: who rated which sheet, and a score for each entry. Its comments are for people.
 
 use std::path::{Path, PathBuf};
 
@@ -21,16 +21,14 @@ struct RaterFile {
     entries: Vec<RaterEntry>,
 }
 
-#[derive(Clone, Default, Deserialize)]
-pub struct RaterEntry {
-    pub code: String,
+#[derive(Deserialize)]
+struct RaterEntry {
+    code: String,
     /// `None` where the entry was not rated.
-    pub score: Option<u8>,
-    #[serde(default)]
-    pub comment: String,
+    score: Option<u8>,
 }
 
-/// The raters' names in the order of their files, and what they said of each entry of the key.
+/// The raters' names in the order of their files, and their scores of each entry of the key.
 ///
 /// # Errors
 /// A file that is not one of the key's sheet, and the same rater twice.
@@ -39,10 +37,10 @@ pub fn read_all<'a>(
     paths: &[PathBuf],
 ) -> Result<(Vec<String>, Vec<Rated<'a>>), Failure> {
     let mut names: Vec<String> = Vec::new();
-    let unrated = |entry| Rated { entry, said: Vec::new() };
+    let unrated = |entry| Rated { entry, scores: Vec::new() };
     let mut rated: Vec<Rated<'_>> = key.entries.iter().map(unrated).collect();
     for path in paths {
-        let (name, entries) = read(key, path)?;
+        let (name, scores) = read(key, path)?;
         let is_same = |one: &String| one.to_lowercase() == name.to_lowercase();
         if let Some(first) = names.iter().position(is_same) {
             let (first, other) = (paths[first].display(), path.display());
@@ -52,17 +50,17 @@ pub fn read_all<'a>(
             ));
         }
         names.push(name);
-        rated.iter_mut().zip(entries).for_each(|(rated, entry)| rated.said.push(entry));
+        rated.iter_mut().zip(scores).for_each(|(rated, score)| rated.scores.push(score));
     }
     Ok((names, rated))
 }
 
-/// The rater's name, and what was said of each entry of the key.
+/// The rater's name, and the score of each entry of the key.
 ///
 /// # Errors
 /// A file that is none, or of another sheet, that does not say whose it is, or with an entry that the sheet lacks or that
 /// comes twice, or with a score out of range.
-fn read(key: &Key, path: &Path) -> Result<(String, Vec<RaterEntry>), Failure> {
+fn read(key: &Key, path: &Path) -> Result<(String, Vec<Option<u8>>), Failure> {
     let file: RaterFile = read_json(path, "rater's file")?;
     let path = path.display();
     if file.sheet != key.sheet {
@@ -82,20 +80,19 @@ fn read(key: &Key, path: &Path) -> Result<(String, Vec<RaterEntry>), Failure> {
     let refuse = |problem: String| {
         Err(Failure::usage(format!("{path}: {problem}"), "export the file again from the page"))
     };
-    let mut found: Vec<Option<RaterEntry>> = vec![None; key.entries.len()];
-    for entry in file.entries {
-        let code = entry.code.clone();
+    let mut found: Vec<Option<Option<u8>>> = vec![None; key.entries.len()];
+    for RaterEntry { code, score } in file.entries {
         let Some(place) = key.entries.iter().position(|one| one.code == code) else {
             return refuse(format!("the sheet has no entry {code}"));
         };
-        if let Some(score) = entry.score.filter(|score| *score > BEST) {
+        if let Some(score) = score.filter(|score| *score > BEST) {
             return refuse(format!("the score of entry {code} is {score}, not one of 0 to {BEST}"));
         }
-        if found[place].replace(entry).is_some() {
+        if found[place].replace(score).is_some() {
             return refuse(format!("entry {code} comes twice"));
         }
     }
-    Ok((name, found.into_iter().map(Option::unwrap_or_default).collect()))
+    Ok((name, found.into_iter().map(Option::flatten).collect()))
 }
 
 /// Reads a file of ours.

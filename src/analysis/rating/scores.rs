@@ -1,5 +1,4 @@
-//! The figures of ratings, and their tables: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6),
-//! entries that raters see differently.
+//! The figures of ratings, and their tables: mean opinion scores by run, agreement and kappa by pair of raters (MedGuards, A.3 and Table 6).
 
 use std::ops::Range;
 
@@ -7,33 +6,22 @@ use itertools::Itertools;
 
 use super::BEST;
 use super::key::{Key, KeyEntry, KeyRun};
-use super::rater::RaterEntry;
-use crate::analysis::metrics::agreement::{Weights, cohen_kappa};
+use crate::analysis::metrics::agreement::cohen_kappa;
 use crate::analysis::metrics::over_runs::{mean, share};
 use crate::analysis::table::{Cell, Table};
 
-/// Scores this far apart are told one by one.
-const FAR: u8 = 2;
 /// Digits of a mean, as Table 6 has them.
 const DIGITS: usize = 3;
 
-/// One entry, unblinded, and what each rater said of it.
+/// One entry, unblinded, and the score of each rater; `None` where it was not rated.
 pub struct Rated<'a> {
     pub entry: &'a KeyEntry,
-    pub said: Vec<RaterEntry>,
-}
-
-impl Rated<'_> {
-    /// Whether two raters differ by [`FAR`] or more.
-    fn is_disputed(&self) -> bool {
-        let ends = self.said.iter().filter_map(|said| said.score).minmax().into_option();
-        ends.is_some_and(|(least, most)| most - least >= FAR)
-    }
+    pub scores: Vec<Option<u8>>,
 }
 
 /// The scores that these raters gave to some entries; what was not rated is in no mean.
 fn given(entries: &[&Rated<'_>], raters: Range<usize>) -> Vec<f64> {
-    let of_rater = |rater: usize| entries.iter().filter_map(move |one| one.said[rater].score);
+    let of_rater = |rater: usize| entries.iter().filter_map(move |one| one.scores[rater]);
     raters.flat_map(of_rater).map(f64::from).collect()
 }
 
@@ -42,7 +30,6 @@ pub fn tables(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Vec<Table>
     let mut tables = vec![opinions(key, raters, entries)];
     if raters.len() > 1 {
         tables.push(agreement(raters, entries));
-        tables.push(disputed(key, raters, entries));
     }
     tables
 }
@@ -83,16 +70,16 @@ fn opinions(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Table {
 fn agreement(raters: &[String], entries: &[Rated<'_>]) -> Table {
     let pairs = (0..raters.len()).tuple_combinations();
     let both = |(one, two): (usize, usize)| -> (Vec<u8>, Vec<u8>) {
-        let scores = |rated: &Rated<'_>| rated.said[one].score.zip(rated.said[two].score);
+        let scores = |rated: &Rated<'_>| rated.scores[one].zip(rated.scores[two]);
         entries.iter().filter_map(scores).unzip()
     };
     let identical = |pair| {
         let (left, right) = both(pair);
         left.iter().zip(&right).filter(|(one, two)| one == two).count()
     };
-    let kappa = |pair, weights| {
+    let kappa = |pair| {
         let (left, right) = both(pair);
-        number(cohen_kappa(&left, &right, weights))
+        number(cohen_kappa(&left, &right))
     };
     Table::of("raters", "Agreement of raters", pairs)
         .text("raters", |(one, two)| format!("{} and {}", raters[one], raters[two]))
@@ -101,33 +88,12 @@ fn agreement(raters: &[String], entries: &[Rated<'_>]) -> Table {
         .number("agreement", |pair| {
             number(share(identical(pair), both(pair).0.len()))
         })
-        .number("Cohen's kappa, unweighted", |pair| kappa(pair, Weights::None))
-        .number("Cohen's kappa, quadratic weights", |pair| kappa(pair, Weights::Quadratic))
+        .number("Cohen's kappa", kappa)
         .note(
             "Over all entries of the sheet that both rated. Agreement is the share of identical scores; kappa takes off what chance would \
              give, and does not exist where both gave one and the same score throughout.",
         )
         .build()
-}
-
-/// A row an entry on which raters are far apart.
-fn disputed(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Table {
-    let disputed: Vec<&Rated<'_>> = entries.iter().filter(|one| one.is_disputed()).collect();
-    let title = format!("Entries on which raters differ by {FAR} or more");
-    let none = disputed.is_empty().then(|| "There is none.".to_owned());
-    let mut table = Table::of("disputed", title, disputed)
-        .text("item", |one| &one.entry.item)
-        .text("entry", |one| &one.entry.code)
-        .text("run", |one| &key.runs[one.entry.run].path)
-        .under("score");
-    for (place, rater) in raters.iter().enumerate() {
-        table = table.number(rater, |one| one.said[place].score.map(usize::from));
-    }
-    table = table.under("comment");
-    for (place, rater) in raters.iter().enumerate() {
-        table = table.text(rater, |one| one.said[place].comment.trim());
-    }
-    table.notes(none).build()
 }
 
 fn number(value: Option<f64>) -> Option<Cell> {
@@ -143,8 +109,7 @@ mod tests {
     static ENTRY: KeyEntry = KeyEntry { code: String::new(), item: String::new(), run: 0 };
 
     fn rated(scores: &[Option<u8>]) -> Rated<'static> {
-        let said = scores.iter().map(|score| RaterEntry { score: *score, ..RaterEntry::default() });
-        Rated { entry: &ENTRY, said: said.collect() }
+        Rated { entry: &ENTRY, scores: scores.to_vec() }
     }
 
     #[test]
@@ -178,7 +143,7 @@ mod tests {
             (&json!(80), &json!(46))
         );
         assert_eq!(rows[0]["agreement"], 0.575);
-        assert!(rows[0]["Cohen's kappa, unweighted"].as_f64().unwrap() < 0.575);
+        assert!(rows[0]["Cohen's kappa"].as_f64().unwrap() < 0.575);
     }
 
     #[test]
@@ -198,17 +163,8 @@ mod tests {
         let [ab, ac, bc] = ["A and B", "A and C", "B and C"].map(Value::from);
         assert_eq!(pairs, [(&ab, &json!(2)), (&ac, &json!(0)), (&bc, &json!(0))]);
         assert_eq!(rows[0]["agreement"], 1.0);
-        assert_eq!(rows[0]["Cohen's kappa, unweighted"], Value::Null);
+        assert_eq!(rows[0]["Cohen's kappa"], Value::Null);
         assert_eq!(rows[1]["agreement"], Value::Null);
-        assert_eq!(rows[1]["Cohen's kappa, quadratic weights"], Value::Null);
-    }
-
-    #[test]
-    fn two_apart_is_disputed() {
-        assert!(rated(&[Some(0), Some(2)]).is_disputed());
-        assert!(rated(&[Some(1), None, Some(3)]).is_disputed());
-        assert!(!rated(&[Some(1), Some(2)]).is_disputed());
-        assert!(!rated(&[Some(3), None]).is_disputed());
-        assert!(!rated(&[None, None]).is_disputed());
+        assert_eq!(rows[1]["Cohen's kappa"], Value::Null);
     }
 }
