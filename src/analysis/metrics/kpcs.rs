@@ -23,18 +23,6 @@ pub fn kpcs<S: AsRef<str>>(
     }
 }
 
-/// Eq. 9 as it is printed, without a gate: (1-α)M where the correction has no keyword, or none is asked for.
-pub fn kpcs_ungated<S: AsRef<str>>(
-    keywords: &[S],
-    correction: &str,
-    similarity: f64,
-    alpha: f64,
-) -> f64 {
-    let scored = kpcs(keywords, correction, similarity, alpha);
-    let found = keywords.iter().any(|keyword| correction.contains(keyword.as_ref()));
-    scored.filter(|_| found).unwrap_or((1.0 - alpha) * similarity)
-}
-
 /// As the authors' code has it: K(α + (1-α)M), K being 1 where the correction has `keywords`, one string, whole, else 0.
 /// Where the string is empty every correction has it.
 pub fn kpcs_gated(keywords: &str, correction: &str, similarity: f64, alpha: f64) -> f64 {
@@ -61,15 +49,6 @@ mod tests {
     fn a_correction_without_any_keyword_scores_zero() {
         assert_eq!(kpcs(&["Vancomycin"], CORRECTION, 0.9, 0.2), Some(0.0));
         assert_eq!(kpcs(&["oral"], "", 0.9, 0.2), Some(0.0));
-    }
-
-    #[test]
-    fn without_the_gate_the_similarity_counts_where_no_keyword_is() {
-        let ungated = |keywords: &[&str], alpha| kpcs_ungated(keywords, CORRECTION, 0.5, alpha);
-        assert_eq!(ungated(&["Vancomycin"], 0.2), 0.4);
-        assert_eq!(ungated(&[], 0.2), 0.4);
-        assert_eq!(ungated(&["Vancomycin"], 0.0), 0.5);
-        assert_eq!(Some(ungated(&["oral", "x"], 0.5)), kpcs(&["oral", "x"], CORRECTION, 0.5, 0.5));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::figures::{NoteFigures, Rows};
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
 use super::verdict::says_no_sentence;
 use crate::analysis::facts::Facts;
-use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated, kpcs_ungated};
+use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::{Labelled, Table};
@@ -45,8 +45,6 @@ pub struct Kpcs {
     pub alpha: f64,
     /// Eq. 9, and 0 where none of the keywords is there.
     pub eq9: Measured,
-    /// Eq. 9 as it is printed, without that zero.
-    pub ungated: Measured,
     /// The published code's: all keywords as one string, or 0.
     pub gated: Measured,
 }
@@ -124,7 +122,6 @@ impl<'a> Corrections<'a> {
             Measure::Aggregate => similarity(),
             // Where nothing is to be named, nothing was.
             Measure::Kpcs => Some(kpcs(&words(), correction?, similarity()?, alpha).unwrap_or(0.0)),
-            Measure::KpcsUngated => Some(kpcs_ungated(&words(), correction?, similarity()?, alpha)),
             Measure::KpcsGated => {
                 let words = words().join(" ");
                 Some(kpcs_gated(&words, correction?, similarity()?, alpha))
@@ -176,7 +173,6 @@ impl Correction {
             Some(Kpcs {
                 alpha: *alpha,
                 eq9: corrections.measured(Measure::Kpcs, *alpha)?,
-                ungated: corrections.measured(Measure::KpcsUngated, *alpha)?,
                 gated: corrections.measured(Measure::KpcsGated, *alpha)?,
             })
         });
@@ -220,7 +216,7 @@ pub(super) fn correction_table(entries: Rows<'_>) -> Option<Table> {
         .spread("subset", |line| line.found.and_then(|one| one.subset.as_ref()))
         .spread("composite", |line| line.found.map(|one| &one.composite))
         .text("remark", |line| line.remark)
-        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there; without the zero, it is Eq. 9 as printed. Gated, as in the published code: all keywords as one string, or nothing.")
+        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there. Gated, as in the published code: all keywords as one string, or nothing.")
         .notes(found.iter().map(|(.., counts)| counts.clone()))
         .unless_empty()
 }
@@ -267,7 +263,6 @@ fn lines(correction: &Correction) -> Vec<Line<'_>> {
     for kpcs in &correction.kpcs {
         let label = |form: &str| format!("KPCS, α = {}, {form}", kpcs.alpha);
         lines.push(line(&label("Eq. 9"), Some(&kpcs.eq9), ""));
-        lines.push(line(&label("without the zero"), Some(&kpcs.ungated), ""));
         lines.push(line(&label("gated"), Some(&kpcs.gated), ""));
     }
     if correction.kpcs.is_empty() {

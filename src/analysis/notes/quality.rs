@@ -38,8 +38,6 @@ pub enum Measure {
     Aggregate,
     /// Eq. 9: the share of the keywords; 0 where there is none of them.
     Kpcs,
-    /// Eq. 9 as it is printed, without that zero.
-    KpcsUngated,
     /// KPCS of the published code: all keywords as one string, or nothing.
     KpcsGated,
 }
