@@ -4,15 +4,12 @@ Shares no code with the program; the scripts beside it import it.
 """
 
 import json
-import re
 import sys
 import unicodedata
 
 KINDS = ("ok", "repaired", "fallback", "refused", "unread")
 # Under these keys a word or a letter is all that is asked for.
 LABELS = "answer option choice agree error label confidence role hierarchy expertise sentence_id name severity difficulty".split()
-# A sentence of a line, with its mark.
-SENTENCE = re.compile(r"""(?:[^\n.!?。！？]|[.!?]+[\"”')*_]*[^\s\"”')*_.!?。！？])+(?:[.!?]+(?:[\"”')*_]+$)?|[。！？])?""")
 # Unicode's White_Space: Python's own has four control characters more.
 BLANKS = "".join(filter(str.isspace, map(chr, range(sys.maxunicode)))).translate(dict.fromkeys(range(0x1C, 0x20)))
 # What Unicode 17's DerivedCoreProperties does not call Alphabetic among marks (Mn, Mc), and what it calls so among symbols.
@@ -32,40 +29,24 @@ LETTERS_IN_CIRCLES = "24B6-24E9 1F130-1F149 1F150-1F169 1F170-1F189"
 
 
 def parse_health(calls):
-    """The shares, those of `HOLLOW` only where there are any; None without calls."""
+    """The shares, `void` only where there is any; None without calls."""
     if not calls:
         return None
     health = {how: sum(call["parse"] == how for call in calls) / len(calls) for how in KINDS}
-    hollow = {name: sum(map(fits, calls)) / len(calls) for name, fits in HOLLOW.items()}
-    return health | {name: share for name, share in hollow.items() if share}
+    void = sum(map(is_void, calls)) / len(calls)
+    return health | ({"void": void} if void else {})
 
 
 def warnings(healths):
     """How many figures the warnings name: once for what could not be read or declined, once for what says nothing."""
     healths = [health for health in healths if health]
     poor = sum(health["unread"] + health["refused"] > 0.05 for health in healths)
-    return poor + sum(any(health.get(name, 0.0) > 0.1 for name in HOLLOW) for health in healths)
+    return poor + sum(health.get("void", 0.0) > 0.1 for health in healths)
 
 
 def is_void(call):
     texts = texts_of(call["text"])
     return 2 * sum(words(text) < 2 for text in texts) > len(texts)
-
-
-def is_looping(call):
-    texts = texts_of(call["text"]) or [call["text"].rstrip(BLANKS)]
-    return any(map(loops, [*texts, "\n".join(texts)]))
-
-
-def is_cut(call):
-    return call["finish_reason"] == "length" or any(map(breaks_off, texts_of(call["text"])))
-
-
-def is_contradictory(call):
-    return "contradiction" in call["record"]
-
-
-HOLLOW = {"void": is_void, "looping": is_looping, "cut": is_cut, "contradictory": is_contradictory}
 
 
 def texts_of(reply):
@@ -123,32 +104,3 @@ def is_alphabetic(character):
 def within(character, ranges):
     ends = (one.partition("-") for one in ranges.split())
     return any(int(first, 16) <= ord(character) <= int(last or first, 16) for first, _, last in ends)
-
-
-def loops(text):
-    """Whether it ends in something that repeats four times or more: on 60 bytes or more of its last 600, or by sentences of so many bytes, which
-    lines end too and whose numbers do not count; the last of them may be cut."""
-    said = [words_alone(one) for line in text.split("\n") for one in SENTENCE.findall(line)]
-    said = [one for one in said if one]
-    return repeats(text.encode()[-600:], lambda _: 1) or any(repeats(one, lambda unit: len(unit.encode())) for one in (said, said[:-1]))
-
-
-def words_alone(unit):
-    letters = [at for at, one in enumerate(unit) if is_alphabetic(one)]
-    return unit[letters[0] : letters[-1] + 1] if letters else ""
-
-
-def repeats(parts, size):
-    for period in range(1, len(parts) // 4 + 1):
-        count = period
-        while count < len(parts) and parts[-1 - count] == parts[-1 - count + period]:
-            count += 1
-        for length in range(4 * period, count + 1):
-            if sum(map(size, parts[len(parts) - length :])) >= 60:
-                return True
-    return False
-
-
-def breaks_off(text):
-    text = text.rstrip(BLANKS)
-    return len(text) > 80 and (is_alphabetic(text[-1]) or text[-1].isnumeric() or text[-1] == ",")

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::health::ParseHealth;
 use super::metrics::bootstrap::{Estimate, run_means, share};
-use super::metrics::calibration::{BINS, Calibration, calibration};
 use super::metrics::cost::Cost;
 use super::metrics::over_runs::{OverRuns, mean};
 use super::notes::{CorrectionScorer, NoteFigures};
@@ -22,7 +21,14 @@ use crate::experiment::versions;
 
 /// What stands as it was written, and `head` covers it, as it covers all: figures of earlier versions that nobody reads now, and sentences,
 /// which a version words its own way.
-const AS_WRITTEN: [&[&str]; 3] = [&["items_root"], &["notes", "search", "reviews"], &["warnings"]];
+const AS_WRITTEN: [&[&str]; 6] = [
+    &["items_root"],
+    &["notes", "search", "reviews"],
+    &["warnings"],
+    &["parse_health", "looping"],
+    &["parse_health", "cut"],
+    &["parse_health", "contradictory"],
+];
 /// The figure that is equal in equal runs ([`compare::digest`]). Earlier versions wrote none.
 pub const DIGEST: &str = "digest";
 /// Formats that versions before had and this one has not; what it does not compute of their runs stands as it was written.
@@ -99,8 +105,6 @@ pub struct RunFigures {
     pub parse_health: Option<ParseHealth>,
     pub n_runs: u32,
     pub n_errors: usize,
-    /// Of the team's confidence; `null` where no graded answer has one.
-    pub calibration: Option<Calibration>,
     pub cost: Option<Cost>,
 }
 
@@ -112,7 +116,6 @@ impl RunFigures {
             parse_health: ParseHealth::of(&outcomes.contents.calls.records),
             n_runs: outcomes.contents.plan.runs,
             n_errors: outcomes.n_errors(),
-            calibration: calibration(&outcomes.predictions(), BINS),
             cost: outcomes.cost(),
         }
     }

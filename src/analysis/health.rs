@@ -1,25 +1,25 @@
-//! How many of a system's replies could be parsed, and how: shown with every accuracy.
+//! How many of a system's replies could be parsed, and how, and how many say nothing: shown with every accuracy.
 
 use std::fmt;
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::metrics::over_runs::share;
-use super::substance::Substance;
 use super::table::TableBuilder;
 use crate::record::{CallLine, Parse};
 
 /// The share of replies that could not be read or declined to answer, above which figures come with a warning.
-pub const UNREAD_LIMIT: f64 = 0.05;
+const UNREAD_LIMIT: f64 = 0.05;
 /// The share of replies that say nothing, above which figures come with a warning.
-pub const HOLLOW_LIMIT: f64 = 0.1;
+const VOID_LIMIT: f64 = 0.1;
 /// The shares that [`ParseHealth`] shows, in their order.
 pub const SHARES: &str = "ok / repaired / fallback / refused / unread";
 /// What a column of them is called.
-pub const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
+const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
 /// What such a column shows.
-pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the shares of replies, read or not, whose texts have hardly a word (void), end in the same words again and again (looping), ran out of tokens or break off (cut), or contradict themselves (contradictory).";
+pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the share of replies, read or not, whose texts have hardly a word (void).";
 
 /// Shares of all calls, from 0 to 1. The first five sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,15 +29,9 @@ pub struct ParseHealth {
     pub fallback: f64,
     pub refused: f64,
     pub unread: f64,
-    /// Of all replies, however they were read: see `analysis::substance`.
+    /// Of all replies, however they were read: see [`is_void`].
     #[serde(default, skip_serializing_if = "is_none")]
     pub void: f64,
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub looping: f64,
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub cut: f64,
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub contradictory: f64,
 }
 
 fn is_none(share: &f64) -> bool {
@@ -47,28 +41,18 @@ fn is_none(share: &f64) -> bool {
 impl ParseHealth {
     /// `None` without calls.
     pub fn of<'a>(calls: impl IntoIterator<Item = &'a CallLine>) -> Option<ParseHealth> {
-        let calls: Vec<(Parse, Substance)> =
-            calls.into_iter().map(|call| (call.parse, Substance::of(call))).collect();
-        let of = |is: fn(&(Parse, Substance)) -> bool| {
+        let calls: Vec<&CallLine> = calls.into_iter().collect();
+        let of = |is: &dyn Fn(&CallLine) -> bool| {
             share(calls.iter().filter(|call| is(call)).count(), calls.len())
         };
         Some(ParseHealth {
-            ok: of(|call| call.0 == Parse::Ok)?,
-            repaired: of(|call| call.0 == Parse::Repaired)?,
-            fallback: of(|call| call.0 == Parse::Fallback)?,
-            refused: of(|call| call.0 == Parse::Refused)?,
-            unread: of(|call| call.0 == Parse::Unread)?,
-            void: of(|call| call.1.is_void)?,
-            looping: of(|call| call.1.is_looping)?,
-            cut: of(|call| call.1.is_cut)?,
-            contradictory: of(|call| call.1.is_contradictory)?,
+            ok: of(&|call| call.parse == Parse::Ok)?,
+            repaired: of(&|call| call.parse == Parse::Repaired)?,
+            fallback: of(&|call| call.parse == Parse::Fallback)?,
+            refused: of(&|call| call.parse == Parse::Refused)?,
+            unread: of(&|call| call.parse == Parse::Unread)?,
+            void: of(&|call| is_void(&call.text))?,
         })
-    }
-
-    /// What the replies are beside how they were read.
-    fn hollow(&self) -> [(&'static str, f64); 4] {
-        let ParseHealth { void, looping, cut, contradictory, .. } = *self;
-        [("void", void), ("looping", looping), ("cut", cut), ("contradictory", contradictory)]
     }
 
     /// The warnings for figures of `whom`.
@@ -77,40 +61,33 @@ impl ParseHealth {
     }
 }
 
-/// Those that are not 0, in percent.
-fn named(shares: &[(&str, f64)]) -> String {
-    let shares = shares.iter().filter(|(_, share)| *share > 0.0);
-    shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share)).join(", ")
-}
-
 /// The warnings for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read or declined to
-/// answer, and those of which more than [`HOLLOW_LIMIT`] say nothing.
+/// answer, and those of which more than [`VOID_LIMIT`] say nothing.
 pub fn warnings(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Vec<String> {
-    let of: Vec<(String, ParseHealth)> = of.into_iter().collect();
-    let unread = of.iter().filter(|(_, one)| one.unread + one.refused > UNREAD_LIMIT);
-    let unread = unread.map(|(whom, one)| {
-        let silent = [("refused", one.refused), ("unread", one.unread)];
-        format!("{whom} ({} %)", named(&silent))
-    });
-    let hollow = of.iter().filter(|(_, one)| one.hollow().iter().any(|(_, of)| *of > HOLLOW_LIMIT));
-    let hollow = hollow.map(|(whom, one)| format!("{whom} ({} %)", named(&one.hollow())));
-    let (unread, hollow): (Vec<String>, Vec<String>) = (unread.collect(), hollow.collect());
-    let mut warnings = Vec::new();
-    if !unread.is_empty() {
-        warnings.push(format!(
-            "Warning: of the replies of {} more than {:.0} % could not be read, or declined to answer. Such figures say how a model writes as much as what it knows.",
-            unread.join(", "),
-            100.0 * UNREAD_LIMIT
-        ));
+    let (mut unread, mut void) = (Vec::new(), Vec::new());
+    for (whom, health) in of {
+        let ParseHealth { refused, unread: not_read, void: says_nothing, .. } = health;
+        if not_read + refused > UNREAD_LIMIT {
+            let silent = [("refused", refused), ("unread", not_read)];
+            let silent = silent.iter().filter(|(_, share)| *share > 0.0);
+            let silent =
+                silent.map(|(name, share)| format!("{name} {:.1}", 100.0 * share)).join(", ");
+            unread.push(format!("{whom} ({silent} %)"));
+        }
+        if says_nothing > VOID_LIMIT {
+            void.push(format!("{whom} ({:.1} %)", 100.0 * says_nothing));
+        }
     }
-    if !hollow.is_empty() {
-        warnings.push(format!(
-            "Warning: of the replies of {} more than {:.0} % have hardly a word, loop, are cut or contradict themselves. What was read of them may be well-formed and mean nothing.",
-            hollow.join(", "),
-            100.0 * HOLLOW_LIMIT
-        ));
-    }
-    warnings
+    let told = |whom: Vec<String>, limit: f64, what: &str| {
+        (!whom.is_empty()).then(|| {
+            let (whom, limit) = (whom.join(", "), 100.0 * limit);
+            format!("Warning: of the replies of {whom} more than {limit:.0} % {what}")
+        })
+    };
+    let of_unread = "could not be read, or declined to answer. Such figures say how a model writes as much as what it knows.";
+    let of_void = "have hardly a word. What was read of them may be well-formed and mean nothing.";
+    let told = [told(unread, UNREAD_LIMIT, of_unread), told(void, VOID_LIMIT, of_void)];
+    told.into_iter().flatten().collect()
 }
 
 /// Percentages, in the order of [`SHARES`].
@@ -119,10 +96,7 @@ impl fmt::Display for ParseHealth {
         let shares = [self.ok, self.repaired, self.fallback, self.refused, self.unread];
         let shares = shares.map(|share| format!("{:.1}", 100.0 * share));
         f.write_str(&shares.join(" / "))?;
-        match named(&self.hollow()) {
-            none if none.is_empty() => Ok(()),
-            hollow => write!(f, " ({hollow})"),
-        }
+        if is_none(&self.void) { Ok(()) } else { write!(f, " (void {:.1})", 100.0 * self.void) }
     }
 }
 
@@ -133,11 +107,60 @@ impl<R: Copy> TableBuilder<R> {
     }
 }
 
+/// Whether a reply says nothing, well-formed or not: more than half of the texts in its record have fewer than two words. Of a reply in tags
+/// what it thinks is such a text.
+fn is_void(reply: &str) -> bool {
+    let record = serde_json::from_str::<Value>(without_fence(reply)).ok();
+    let mut texts = Vec::new();
+    match &record {
+        Some(record @ Value::Object(_)) => collect(record, &mut texts),
+        _ => {
+            let rest = reply.split_once("<think>").map(|(_, rest)| rest);
+            texts.extend(rest.and_then(|rest| rest.split_once("</think>")).map(|(text, _)| text));
+        }
+    }
+    2 * texts.iter().filter(|text| words(text) < 2).count() > texts.len()
+}
+
+fn without_fence(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    inner.map_or(text, |inner| inner.trim_end_matches('`').trim())
+}
+
+/// Keys under which a word or a letter is all that is asked for.
+fn is_label(key: &str) -> bool {
+    const LABELS: &str = "answer option choice agree error label confidence role hierarchy expertise sentence_id name severity difficulty";
+    let key = key.to_ascii_lowercase();
+    LABELS.split(' ').any(|label| key.contains(label))
+}
+
+/// The texts of a record, but for those under the keys of labels.
+fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(list) => list.iter().for_each(|one| collect(one, texts)),
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(key, value)| !(is_label(key) && value.is_string()));
+            fields.for_each(|(_, value)| collect(value, texts));
+        }
+        _ => {}
+    }
+}
+
+fn words(text: &str) -> usize {
+    let is_word = |word: &&str| word.chars().filter(|c| c.is_alphabetic()).nth(1).is_some();
+    match text.split_whitespace().filter(is_word).count() {
+        // Chinese is written without spaces.
+        1 if text.chars().filter(|c| *c as u32 >= 0x2E80).nth(3).is_some() => 2,
+        count => count,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::fixtures::call;
-    use crate::record::FinishReason;
 
     fn health(parses: &[Parse]) -> Option<ParseHealth> {
         let calls = parses.iter().map(|parse| {
@@ -164,16 +187,35 @@ mod tests {
         let calls = replies.map(|text| {
             let mut call = call("q1", 0, "sym");
             call.text = text.to_owned();
-            call.finish_reason = FinishReason::Stop;
             call
         });
         let health = ParseHealth::of(&calls).unwrap();
         assert!(health.to_string().ends_with(" (void 50.0)"), "{health}");
         let warning = health.warnings("a on b").concat();
-        assert!(warning.contains("of a on b (void 50.0 %) more than 10 %"), "{warning}");
+        assert!(warning.contains("of a on b (50.0 %) more than 10 %"), "{warning}");
         let written = serde_json::to_string(&health).unwrap();
-        assert!(!written.contains("looping"), "{written}");
         assert_eq!(serde_json::from_str::<ParseHealth>(&written).unwrap(), health);
+    }
+
+    #[test]
+    fn a_record_of_digits_and_marks_is_void() {
+        for void in [
+            r#"{"evidence": ["1", "", "..."], "answer": "B", "confidence": 0.9}"#,
+            r#"{"Thought": "7", "Answer": "B"}"#,
+            "<think>x</think>\nCORRECT",
+        ] {
+            assert!(is_void(void), "{void}");
+        }
+        for sound in [
+            r#"{"evidence": ["fever and cough", "", "a high white count"], "answer": "B"}"#,
+            r#"{"answer": "B"}"#,
+            "B",
+            "The answer is B.",
+            r#"{"Thought": "肺炎的可能性最大", "Answer": "B"}"#,
+            "<think>Warfarin is given.</think>\nCORRECT",
+        ] {
+            assert!(!is_void(sound), "{sound}");
+        }
     }
 
     #[test]

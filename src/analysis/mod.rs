@@ -1,6 +1,5 @@
 //! What finished runs say: figures, comparisons, ratings and the contents of tables.
 
-pub mod answers;
 pub mod comparison;
 pub mod conditions;
 pub mod facts;
@@ -13,7 +12,6 @@ pub mod outcomes;
 pub mod rating;
 pub mod risk;
 pub mod say;
-mod substance;
 pub mod table;
 
 pub use outcomes::{Outcomes, by_key};

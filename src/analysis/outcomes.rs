@@ -9,7 +9,6 @@ use itertools::Itertools;
 use super::facts::Facts;
 use super::metrics::agreement::Trajectories;
 use super::metrics::bootstrap::Units;
-use super::metrics::calibration::Prediction;
 use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
 use super::metrics::over_runs::OverRuns;
@@ -157,14 +156,6 @@ impl<'a> Outcomes<'a> {
         })
     }
 
-    /// Stated confidence of the team in its answer, or in its flag on a note, and whether that was right, over all runs.
-    pub fn predictions(&self) -> Vec<Prediction> {
-        let lines = self.graded.iter();
-        lines
-            .filter_map(|line| Some((line.stated_confidence()?, line.correct() == Some(true))))
-            .collect()
-    }
-
     /// Items times runs that errored, graded or not.
     pub fn n_errors(&self) -> usize {
         let lines = self.lines.iter().flatten().flatten();
@@ -175,9 +166,7 @@ impl<'a> Outcomes<'a> {
     pub fn cost(&self) -> Option<Cost> {
         let plan = &self.contents.plan;
         let items = plan.dataset.items.len() * plan.runs as usize;
-        let lines = self.lines.iter().flatten().flatten();
-        let right = lines.filter(|line| line.correct() == Some(true));
-        Cost::of(&self.contents.calls.records, items, right.count())
+        Cost::of(&self.contents.calls.records, items)
     }
 
     /// Whether the notes are MEDEC's, whose ROUGE is another than MedErrBench's.

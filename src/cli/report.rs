@@ -32,8 +32,8 @@ pub struct Report {
     /// Print tables in this format instead of writing the page
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
-    /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
-    /// localisation, types, correction, consensus, confidence, low-confidence, cost, calibration; of one that searches also search-effort,
+    /// Print only this table: accuracy, netgain, paired, budget, collapse, cases, cost; of a run on notes: detection, confusion,
+    /// localisation, types, correction, consensus, confidence, low-confidence, cost; of one that searches also search-effort,
     /// search-counts, search-sources
     #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,

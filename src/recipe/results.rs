@@ -19,7 +19,6 @@ use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::bootstrap::Estimate;
-use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::{self, Spread};
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
@@ -102,8 +101,6 @@ pub struct CellResult {
     pub calls: usize,
     pub completion_tokens: usize,
     pub cost: Option<Cost>,
-    /// Of the team's confidence.
-    pub calibration: Option<Calibration>,
     /// Of a cell on notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<NoteFigures>,
@@ -142,7 +139,6 @@ impl CellResult {
             calls: calls.len(),
             completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
             cost: figures.cost,
-            calibration: figures.calibration,
             notes: has_notes.then(of_notes),
             head: read_json::<Results>(&contents.path.join(results::FILE))?.head,
         })

@@ -1,4 +1,4 @@
-//! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
+//! The tables of a recipe: its cells beside the paper's figures, what the analyses found, and cost.
 
 use super::Recipe;
 use super::file::MethodEntry;
@@ -6,23 +6,21 @@ use super::paper::PrintedTable;
 use super::results::{CellResult, RecipeResults};
 use super::{analysis, budget, notes, paired};
 use crate::analysis::health::NOTE;
+use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::Spread;
-use crate::analysis::metrics::{calibration, cost};
 use crate::analysis::table::{Cell, Labelled, Table};
 
 /// Every table that has a row.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     let of_notes = notes::all(recipe, results);
     let mut tables = if of_notes.is_empty() { vec![accuracy(recipe, results)] } else { of_notes };
-    let calibrations = by_dataset(recipe, results, |cell| cell.calibration.as_ref());
-    let costs = by_dataset(recipe, results, |cell| cell.cost.as_ref());
+    let costs = costs(recipe, results);
     let found = [
         analysis::net_gain_table(recipe, results),
         paired::table(recipe, results),
         budget::table(recipe, results),
         analysis::collapse_table(recipe, results),
         analysis::case_table(recipe, results),
-        (!calibrations.is_empty()).then(|| calibration::table(&calibrations)),
         (!costs.is_empty()).then(|| cost::table(&costs)),
     ];
     tables.extend(found.into_iter().flatten());
@@ -56,12 +54,12 @@ fn as_printed(printed: &PrintedTable) -> Table {
     table.notes(printed.notes.iter().cloned()).build()
 }
 
-/// The tables that a recipe is run for: all but calibration and cost.
+/// The tables that a recipe is run for: all but cost.
 pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
     let stop = if recipe.title.ends_with(['?', '!']) { "" } else { "." };
     let mut text = format!("{}{stop} {}\n\n", recipe.title, recipe.text);
     for table in all(recipe, results) {
-        if !matches!(table.name, "calibration" | "cost") {
+        if table.name != "cost" {
             text += &(table.markdown() + "\n");
         }
     }
@@ -139,16 +137,12 @@ fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
         && others().all(|other| other.mean <= cell.mean)
 }
 
-/// What cells have of a thing, under the dataset's label with the method's.
-fn by_dataset<'a, T>(
-    recipe: &'a Recipe,
-    results: &'a RecipeResults,
-    of: impl Fn(&'a CellResult) -> Option<&'a T>,
-) -> Vec<Labelled<'a, T>> {
+/// What cells cost, under the dataset's label with the method's.
+fn costs<'a>(recipe: &Recipe, results: &'a RecipeResults) -> Vec<Labelled<'a, Cost>> {
     let labelled = |cell: &'a CellResult| {
         let (group, label) = (dataset(recipe, &cell.dataset), method(recipe, &cell.method));
         let (group, label) = (group.to_owned(), label.to_owned());
-        Some(Labelled { group, label, of: of(cell)?, health: cell.parse_health })
+        Some(Labelled { group, label, of: cell.cost.as_ref()?, health: cell.parse_health })
     };
     results.cells.iter().filter_map(labelled).collect()
 }

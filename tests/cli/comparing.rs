@@ -62,7 +62,6 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
         assert_eq!(row["cost"]["total"]["calls"].as_f64(), results["calls"].as_f64());
         let tokens = row["cost"]["total"]["completion_tokens"].as_f64();
         assert_eq!(tokens, results["tokens"]["completion"].as_f64());
-        assert_eq!(row["calibration"]["n"], answers);
     }
     let fields = pair["plan"].as_array().unwrap();
     assert_eq!(fields.len(), 1);

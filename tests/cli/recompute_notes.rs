@@ -191,8 +191,6 @@ against = "alone"
         let names: Vec<&str> =
             measures.iter().map(|one| one["measure"].as_str().unwrap()).collect();
         assert_eq!(names, ["rouge1", "rouge2", "rougeL", "rouge1_recall"]);
-        let accuracy = cell["mean"].as_f64().unwrap();
-        assert_eq!(cell["cost"]["n_correct"], (accuracy * 8.0).round() as u64);
     }
     agrees(&scratch.path("own"), "2 runs, 16 notes, ");
 }

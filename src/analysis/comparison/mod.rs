@@ -1,4 +1,4 @@
-//! Any runs over the same questions, side by side: accuracy, calibration, cost; and from the first to each other what
+//! Any runs over the same questions, side by side: accuracy, cost; and from the first to each other what
 //! flips, whether that is more than chance, and which fields of their plans differ.
 
 pub mod flips;
@@ -191,8 +191,7 @@ mod tests {
         assert_eq!((accuracy(a), accuracy(b)), (vec![0.5, 0.5], vec![0.5, 0.0]));
         assert_eq!((a.figures.n_errors, b.figures.n_errors), (0, 1));
         let cost = b.figures.cost.unwrap();
-        assert_eq!((cost.total.calls, cost.n_items, cost.n_correct), (6.0, 6, 1));
-        assert_eq!(b.figures.calibration.as_ref().unwrap().n, 3);
+        assert_eq!((cost.total.calls, cost.n_items), (6.0, 6));
 
         let pair = &comparison.pairs[0];
         let difference = pair.difference.unwrap();

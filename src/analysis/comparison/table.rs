@@ -58,8 +58,6 @@ impl Comparison {
             .text(format!("95 % over {}", self.kind), |row| Some(row.figures.interval?.ends(plain)))
             .replies(|row| row.figures.parse_health)
             .number("errored", |row| row.figures.n_errors)
-            .number("Brier", |row| Some(row.figures.calibration.as_ref()?.brier))
-            .number("ECE", |row| Some(row.figures.calibration.as_ref()?.ece))
             .note(health::NOTE)
             .build()
     }

@@ -4,7 +4,6 @@
 
 pub mod agreement;
 pub mod bootstrap;
-pub mod calibration;
 pub mod cost;
 pub mod kpcs;
 pub mod near_duplicates;

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::metrics::agreement::{agree, same_wrong};
+use crate::analysis::metrics::agreement::agree;
 use crate::analysis::notes::verdict;
 use crate::data::ItemKind;
-use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse, SettledBy, Stage};
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse};
 
 /// A property of a finished item that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -14,30 +14,20 @@ pub enum Flag {
     /// The answer, or whether there is an error, is wrong.
     Wrong,
     Right,
-    /// The final answer is not round 0's aggregate.
-    Changed,
+    /// Of the vote of round 0 and the final answer.
     RightToWrong,
     WrongToRight,
-    /// All first answers agree, and are wrong.
-    SameWrong,
     /// The answers of the last round in which several answered differ, or one is missing.
     Disagreement,
     /// What a call was asked for was taken from the words of its text.
     Fallback,
-    /// A call's record was read after its JSON was repaired.
-    Repaired,
-    /// The model declined in a call, and no answer was taken from its text.
-    Refused,
-    Tie,
     /// The note has an error, and was called correct.
     MissedError,
     /// The note is correct, and was said to have an error.
     FalseAlarm,
     /// The error was detected, and another sentence located, or none.
     WrongSentence,
-    /// A third agent settled a stage, by arbitration or by its vote.
-    Arbitrated,
-    /// What an agent was asked for could not be read from its text.
+    /// What an agent was asked for could not be read from its text, or the model declined.
     Unreadable,
     Error,
 }
@@ -55,6 +45,7 @@ pub struct Shown {
 /// Of the badge of a case's row a class of the page's style, which may be empty, and its words; none for what the row shows otherwise.
 pub type Badge = [&'static str; 2];
 
+const UNREADABLE: &[Parse] = &[Parse::Unread, Parse::Refused];
 const QUESTIONS: &[ItemKind] = &[ItemKind::Questions];
 const NOTES: &[ItemKind] = &[ItemKind::Notes];
 const BOTH: &[ItemKind] = &[ItemKind::Questions, ItemKind::Notes];
@@ -64,24 +55,18 @@ const fn shown(flag: Flag, kinds: &'static [ItemKind], label: &'static str, badg
 }
 
 /// Every flag, in the order in which pages list them.
-static FLAGS: [Shown; 17] = [
+static FLAGS: [Shown; 11] = [
     shown(Flag::Wrong, BOTH, "wrong", ["", ""]),
     shown(Flag::Right, BOTH, "right", ["", ""]),
-    shown(Flag::Changed, QUESTIONS, "changed after round 0", ["", ""]),
     shown(Flag::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
     shown(Flag::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
-    shown(Flag::SameWrong, QUESTIONS, "same wrong first answer", ["wrong", "same wrong"]),
     shown(Flag::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
     shown(Flag::Fallback, BOTH, "read from words", ["caution", "fallback"]),
-    shown(Flag::Repaired, QUESTIONS, "parse repaired", ["caution", "repaired"]),
     shown(Flag::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
     shown(Flag::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
     shown(Flag::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
-    shown(Flag::Arbitrated, NOTES, "arbitrated", ["", ""]),
-    shown(Flag::Unreadable, BOTH, "unreadable", ["caution", "unreadable"]),
-    shown(Flag::Refused, BOTH, "refused", ["caution", "refused"]),
+    shown(Flag::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
     shown(Flag::Error, BOTH, "failed", ["wrong", "failed"]),
-    shown(Flag::Tie, QUESTIONS, "ties", ["caution", "tie"]),
 ];
 
 impl Flag {
@@ -108,28 +93,20 @@ impl Flag {
         let right = !error && item.correct == Some(true);
         let wrong = item.gold.is_some() && !right;
         let first = item.rounds.first().filter(|_| !error);
-        let changed = first.is_some_and(|round| round.aggregate != item.letter());
-        let right_at_first =
-            first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref());
+        let at_first = first.map(|round| Some(&round.aggregate) == item.gold.as_ref());
         let last = item.rounds.iter().rfind(|round| round.answers.len() > 1);
-        let parsed = |parse| calls.iter().any(|call| call.parse == parse);
         choose(ItemKind::Questions, |flag| match flag {
             Flag::Wrong => wrong,
             Flag::Right => right,
-            Flag::Changed => changed,
-            Flag::RightToWrong => changed && right_at_first && wrong,
-            Flag::WrongToRight => changed && !right_at_first && right,
-            Flag::SameWrong => same_wrong_at_first(item),
+            Flag::RightToWrong => at_first == Some(true) && wrong,
+            Flag::WrongToRight => at_first == Some(false) && right,
             // Where nobody could be read, nobody disagrees.
             Flag::Disagreement => last.is_some_and(|round| {
                 round.answers.iter().any(|one| !one.is_empty()) && !agree(&round.answers)
             }),
-            Flag::Fallback => parsed(Parse::Fallback),
-            Flag::Unreadable => parsed(Parse::Unread),
-            Flag::Repaired => parsed(Parse::Repaired),
-            Flag::Refused => parsed(Parse::Refused),
+            Flag::Fallback => read(calls, &[Parse::Fallback]),
+            Flag::Unreadable => read(calls, UNREADABLE),
             Flag::Error => error,
-            Flag::Tie => item.tie,
             _ => false,
         })
     }
@@ -140,25 +117,16 @@ impl Flag {
         let has_error = gold.map(|gold| gold.flag);
         let said = note.flag.said().filter(|_| note.error.is_none());
         let found = has_error == Some(true) && said == Some(true);
-        let sources = [
-            note.detection.as_ref().map(|stage| stage.source),
-            note.localisation.as_ref().map(|stage| stage.source),
-        ];
-        let by_third =
-            |source: SettledBy| matches!(source, SettledBy::Arbitration | SettledBy::Vote);
-        let parsed = |parse| calls.iter().any(|call| call.parse == parse);
         choose(ItemKind::Notes, |flag| match flag {
             Flag::Wrong => gold.is_some() && !verdict.is_detected,
             Flag::Right => gold.is_some() && verdict.is_detected,
             Flag::MissedError => has_error == Some(true) && said == Some(false),
             Flag::FalseAlarm => has_error == Some(false) && said == Some(true),
             Flag::WrongSentence => found && !verdict.is_located,
-            Flag::Arbitrated => sources.into_iter().flatten().any(by_third),
-            Flag::Fallback => parsed(Parse::Fallback),
+            Flag::Fallback => read(calls, &[Parse::Fallback]),
             Flag::Unreadable => {
-                parsed(Parse::Unread) || !note.flag.is_read() && note.error.is_none()
+                read(calls, UNREADABLE) || !note.flag.is_read() && note.error.is_none()
             }
-            Flag::Refused => parsed(Parse::Refused),
             Flag::Error => note.error.is_some(),
             _ => false,
         })
@@ -169,18 +137,17 @@ fn choose(kind: ItemKind, is: impl Fn(&Flag) -> bool) -> Vec<Flag> {
     Flag::all(kind).map(|one| one.flag).filter(is).collect()
 }
 
-fn same_wrong_at_first(item: &AnswerLine) -> bool {
-    let mut rounds = item.rounds.iter();
-    let initial = rounds.find(|round| round.stage == Stage::Initial);
-    initial.zip(item.gold.as_ref()).is_some_and(|(round, gold)| same_wrong(&round.answers, gold))
+/// Whether a call was read in one of these ways.
+fn read(calls: &[&CallLine], ways: &[Parse]) -> bool {
+    calls.iter().any(|call| ways.contains(&call.parse))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::RoundLine;
+    use crate::record::Stage;
     use crate::report::tests::fixtures::{call, item, round};
-    use crate::report::tests::notes::{called, detected, gold, located, note};
+    use crate::report::tests::notes::{called, gold, note};
 
     fn flags(note: &NoteLine) -> Vec<Flag> {
         Flag::of_note(note, &[])
@@ -192,10 +159,10 @@ mod tests {
             let rounds = vec![round(0, ["A", "A", "B"]), round(1, ["B", "B", "B"])];
             Flag::of_answer(&item("x", gold, rounds, "B"), &[])
         };
-        assert_eq!(turned(Some("B")), [Flag::Right, Flag::Changed, Flag::WrongToRight]);
-        assert_eq!(turned(Some("A")), [Flag::Wrong, Flag::Changed, Flag::RightToWrong]);
-        assert_eq!(turned(Some("C")), [Flag::Wrong, Flag::Changed]);
-        assert_eq!(turned(None), [Flag::Changed]);
+        assert_eq!(turned(Some("B")), [Flag::Right, Flag::WrongToRight]);
+        assert_eq!(turned(Some("A")), [Flag::Wrong, Flag::RightToWrong]);
+        assert_eq!(turned(Some("C")), [Flag::Wrong]);
+        assert_eq!(turned(None), []);
     }
 
     #[test]
@@ -218,45 +185,26 @@ mod tests {
     }
 
     #[test]
-    fn a_repaired_call_and_a_tie_are_flagged() {
-        let mut tied = item("x", None, vec![round(0, ["A", "A", "A"])], "A");
-        tied.tie = true;
-        let mut repaired = call("x", "sym", 0);
-        repaired.parse = Parse::Repaired;
-        assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Repaired, Flag::Tie]);
-        repaired.parse = Parse::Fallback;
-        assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Fallback, Flag::Tie]);
-        repaired.parse = Parse::Unread;
-        assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Unreadable, Flag::Tie]);
-    }
-
-    #[test]
-    fn a_refused_call_is_flagged_whatever_the_item() {
-        let mut refused = call("x", "sym", 0);
-        refused.parse = Parse::Refused;
+    fn how_a_call_was_read_is_flagged_whatever_the_item() {
         let answered = item("x", None, vec![round(0, ["A", "A", "A"])], "A");
-        assert_eq!(Flag::of_answer(&answered, &[&refused]), [Flag::Refused]);
         let mut said = note("x");
         said.flag = Some(false).into();
-        assert_eq!(Flag::of_note(&said, &[&refused]), [Flag::Refused]);
-        let shown = |kind| Flag::all(kind).any(|one| one.label == "refused");
-        assert!(shown(ItemKind::Questions) && shown(ItemKind::Notes));
-        assert_eq!(Flag::Refused.badge().unwrap()[1], "refused");
+        let mut one = call("x", "sym", 0);
+        for (parse, flag) in [
+            (Parse::Fallback, Flag::Fallback),
+            (Parse::Refused, Flag::Unreadable),
+            (Parse::Unread, Flag::Unreadable),
+        ] {
+            one.parse = parse;
+            assert_eq!(Flag::of_answer(&answered, &[&one]), [flag]);
+            assert_eq!(Flag::of_note(&said, &[&one]), [flag]);
+        }
     }
 
     #[test]
     fn every_flag_of_an_item_is_shown_once() {
         let names: Vec<Flag> = FLAGS.iter().map(|one| one.flag).collect();
         assert!((1..names.len()).all(|place| !names[..place].contains(&names[place])));
-    }
-
-    #[test]
-    fn first_answers_are_wrong_alike_only_where_there_are_several() {
-        let flags =
-            |answers: Vec<RoundLine>| Flag::of_answer(&item("x", Some("B"), answers, "A"), &[]);
-        assert_eq!(flags(vec![round(0, ["A", "A", "A"])]), [Flag::Wrong, Flag::SameWrong]);
-        assert_eq!(flags(vec![round(0, ["A"])]), [Flag::Wrong]);
-        assert_eq!(flags(vec![round(0, ["", ""])]), [Flag::Wrong, Flag::Changed]);
     }
 
     #[test]
@@ -293,21 +241,6 @@ mod tests {
         assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
         found.sentence_id = None;
         assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
-    }
-
-    #[test]
-    fn a_third_agent_in_either_stage_arbitrates() {
-        let mut settled = note("x");
-        settled.flag = Some(true).into();
-        for (first, second, is_arbitrated) in [
-            (SettledBy::Agreement, SettledBy::Single, false),
-            (SettledBy::Arbitration, SettledBy::Agreement, true),
-            (SettledBy::Agreement, SettledBy::Vote, true),
-        ] {
-            settled.detection = Some(detected(first, &[Some(true), Some(true)]));
-            settled.localisation = Some(located(second, &[Some(1), Some(1)]));
-            assert_eq!(flags(&settled).contains(&Flag::Arbitrated), is_arbitrated);
-        }
     }
 
     #[test]

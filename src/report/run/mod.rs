@@ -16,7 +16,6 @@ use super::kit;
 use super::table::{Kind, Labelled, Table};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
-use crate::analysis::metrics::calibration::{self, BINS, Prediction, calibration};
 use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::risk::Risk;
 use crate::data::{Item, ItemKind};
@@ -67,7 +66,6 @@ pub(super) fn render_parts(
             title => &table.title,
             // Words in cells, or many columns, need the page's width.
             wide => table.columns.len() > 6 || table.columns[1..].iter().any(|one| one.kind == Kind::Text),
-            folded => matches!(table.name, "calibration" | "positions" | "pairs"),
             html => Value::from_safe_string(table.html()),
         }
     };
@@ -113,12 +111,6 @@ fn risk(contents: &Contents) -> Vec<String> {
         ));
     }
     said
-}
-
-/// How sure the team was, and how often it was right; `None` where no graded answer states it.
-fn confidence(predictions: &[Prediction], health: Option<ParseHealth>) -> Option<Table> {
-    let found = calibration(predictions, BINS)?;
-    Some(calibration::table(&[all_runs(&found, health)]))
 }
 
 /// The one row of a table of the run as a whole.

@@ -1,6 +1,6 @@
 //! What a run on notes came to: its figures, its tables, and how it was made.
 
-use super::{Results, confidence, read};
+use super::{Results, read};
 use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::Spread;
@@ -19,8 +19,7 @@ pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let health = ParseHealth::of(&contents.calls.records);
     let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
     let entry = Labelled { group: String::new(), label: String::new(), of: &figures, health };
-    let mut tables = tables(&[entry]);
-    tables.extend(confidence(&outcomes.predictions(), health));
+    let tables = tables(&[entry]);
     Results {
         headline,
         about: about + &read(health),

@@ -1,12 +1,10 @@
-//! What a run on questions came to: accuracy by run, calibration, cost.
+//! What a run on questions came to: accuracy by run, cost.
 
 use std::collections::BTreeSet;
 
-use super::{Results, all_runs, confidence, read};
-use crate::analysis::answers;
+use super::{Results, all_runs, read};
 use crate::analysis::facts::Facts;
 use crate::analysis::health::ParseHealth;
-use crate::analysis::metrics::calibration::Prediction;
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::experiment::contents::Contents;
@@ -85,20 +83,12 @@ pub fn results(contents: &Contents) -> Results {
             format!("accuracy, {}{}{first}", of_one.unwrap_or_default(), spread.in_words())
         }
     };
-    let predictions: Vec<Prediction> = all
-        .graded()
-        .iter()
-        .filter_map(|item| Some((item.stated_confidence()?, item.correct == Some(true))))
-        .collect();
     let health = ParseHealth::of(&contents.calls.records);
     let mut tables = vec![table(&runs, &all, overall)];
-    tables.extend(confidence(&predictions, health));
     let calls = all.calls.iter().copied();
-    if let Some(cost) = Cost::of(calls, all.items.len(), all.having(Flag::Right)) {
+    if let Some(cost) = Cost::of(calls, all.items.len()) {
         tables.push(cost::table(&[all_runs(&cost, health)]));
     }
-    tables.extend(answers::tables(&contents.plan, &all.items));
-    tables.extend(answers::positions(all.items.iter().copied()));
     let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
     Results {
         headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
@@ -123,7 +113,7 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .number("errors", |one| one.having(Flag::Error))
         .number("wrong → right", |one| one.having(Flag::WrongToRight))
         .number("right → wrong", |one| one.having(Flag::RightToWrong))
-        .number("ties", |one| one.having(Flag::Tie))
+        .number("ties", |one| one.items.iter().filter(|item| item.tie).count())
         .number("mean rounds", |one| one.mean_rounds())
         .note("An item that failed counts as wrong. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
         .notes(overall.map(|spread| format!("Over all runs: {spread}.")))

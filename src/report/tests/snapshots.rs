@@ -85,7 +85,7 @@ fn the_page_of_a_recipe() {
         "cells": [{
             "method": "debate", "dataset": "medqa", "system": "medmad", "accuracy": [0.5, 1.0], "mean": 0.75,
             "std": 0.35, "interval": null, "parse_health": null, "paper": [0.7, 0.1], "n_items": 1, "n_runs": 2,
-            "n_errors": 0, "calls": 3, "completion_tokens": 12, "cost": null, "calibration": null, "head": "0",
+            "n_errors": 0, "calls": 3, "completion_tokens": 12, "cost": null, "head": "0",
         }],
     }))
     .unwrap();
