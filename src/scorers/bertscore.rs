@@ -13,7 +13,7 @@ use super::check_heads;
 use super::deberta::{self, Deberta};
 use super::tokens::Tokens;
 use crate::encoder::EncoderError;
-use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
+use crate::encoder::folder::{CONFIG, Folder};
 use crate::text::strip;
 
 /// Pairs whose states are in memory at a time.
@@ -121,12 +121,7 @@ impl BertScore {
         let layers = &config["num_hidden_layers"];
         if layers.as_u64().is_none_or(|layers| layers < model.layer as u64) {
             let expected = format!("at least {}", model.layer);
-            return Err(folder.unsupported(
-                CONFIG,
-                "num_hidden_layers",
-                &layers.to_string(),
-                &expected,
-            ));
+            return Err(folder.unsupported("num_hidden_layers", &layers.to_string(), &expected));
         }
         let (encoder, positions) = match model.family {
             "deberta" => {
@@ -146,7 +141,7 @@ impl BertScore {
                 (encoder, config.max_position_embeddings)
             }
         };
-        let max_tokens = folder.max_tokens(&[TOKENIZER_LIMIT], positions)?;
+        let max_tokens = folder.max_tokens(positions)?;
         Ok(Self {
             encoder,
             tokens: Tokens::read(&folder, model.vocabulary, max_tokens)?,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::check_heads;
 use super::tokens::Tokens;
 use crate::encoder::EncoderError;
-use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
+use crate::encoder::folder::{CONFIG, Folder};
 
 const CARD: &str = "bleurt-20";
 
@@ -40,7 +40,7 @@ impl Bleurt {
         }
         let config: bert::Config =
             serde_json::from_value(config).map_err(|error| folder.unreadable(CONFIG, &error))?;
-        let max_tokens = folder.max_tokens(&[TOKENIZER_LIMIT], config.max_position_embeddings)?;
+        let max_tokens = folder.max_tokens(config.max_position_embeddings)?;
         let tokens = Tokens::of_pieces(&folder, config.vocab_size, max_tokens)?;
         // The head lies beside `bleurt.`, not below it.
         let load = |weights: VarBuilder| Model::load(weights.root(), &config, width);

@@ -149,10 +149,6 @@ impl Copy {
         }
     }
 
-    pub fn remove(&self, file: &str) {
-        fs::remove_file(self.path().join(file)).unwrap();
-    }
-
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -162,14 +158,12 @@ const TITLED: &str = r#"document = "TITLE: {title}\nTEXT: {text}""#;
 
 /// PubMedBERT's way: means, cut to the first numbers, titled documents.
 pub fn cut() -> Copy {
-    let copy = Copy::of(
+    Copy::of(
         "encoders/tiny-mean",
         &format!(
             "output = \"mean\"\nwidths = [4, 8]\nquery_tokens = 24\ndocument_tokens = 24\n{TITLED}"
         ),
-    );
-    copy.remove("modules.json");
-    copy
+    )
 }
 
 /// MedCPT's way: two models, pairs, first states.
@@ -179,7 +173,6 @@ pub fn medcpt() -> Copy {
         "output = \"cls\"\npair = true\nquery_folder = \"query\"\nquery_tokens = 12\ndocument_tokens = 24",
     );
     copy.add("encoders/tiny-mean", "query");
-    copy.remove("modules.json");
     copy
 }
 
@@ -190,11 +183,9 @@ pub fn cross() -> Copy {
 
 /// Queries and documents behind prompts.
 pub fn asking() -> Copy {
-    let copy = Copy::of(
+    Copy::of(
         "encoders/tiny-mean",
         "output = \"mean\"\nnormalised = true\nquery_tokens = 41\ndocument_tokens = 41\n\
          query = \"query: {query}\"\ndocument = \"passage: {text}\"",
-    );
-    copy.remove("modules.json");
-    copy
+    )
 }

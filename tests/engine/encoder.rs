@@ -120,7 +120,10 @@ fn tiny_encoders_equal_sentence_transformers() {
 #[ignore = "needs WARDROUND_MINILM, a folder of all-MiniLM-L6-v2"]
 fn with_weights_all_minilm_l6_v2_equals_sentence_transformers() {
     let directory = std::env::var_os("WARDROUND_MINILM").expect("WARDROUND_MINILM");
-    golden("all-MiniLM-L6-v2").check(Path::new(&directory));
+    let copy = copy_of(Path::new(&directory));
+    let own = "output = \"mean\"\nnormalised = true\nquery_tokens = 256\ndocument_tokens = 256\n";
+    fs::write(copy.path().join("encoder.toml"), own).unwrap();
+    golden("all-MiniLM-L6-v2").check(copy.path());
 }
 
 #[test]
@@ -140,29 +143,17 @@ fn no_bit_depends_on_the_texts_beside() {
     assert_eq!(encoder.embed(&[]).unwrap(), Vec::<Vec<f32>>::new());
 }
 
-#[test]
-fn without_a_limit_the_tokenizers_and_the_positions_count() {
-    let copy = copy("tiny-mean");
-    let open = || common::open_encoder(copy.path()).unwrap().max_tokens();
-    fs::remove_file(copy.path().join("sentence_bert_config.json")).unwrap();
-    edit(copy.path(), "tokenizer_config.json", "41", "30");
-    assert_eq!(open(), 30);
-    edit(copy.path(), "tokenizer_config.json", "30", "1e30");
-    assert_eq!(open(), 41);
-    fs::remove_file(copy.path().join("tokenizer_config.json")).unwrap();
-    assert_eq!(open(), 41);
+fn copy(name: &str) -> tempfile::TempDir {
+    copy_of(&folder().join(name))
 }
 
-fn copy(name: &str) -> tempfile::TempDir {
+/// The files of a folder in another one.
+fn copy_of(folder: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    fs::create_dir(copy.path().join("1_Pooling")).unwrap();
-    for directory in ["", "1_Pooling"] {
-        for entry in fs::read_dir(folder().join(name).join(directory)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_file() {
-                let to = copy.path().join(directory);
-                fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-            }
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
         }
     }
     copy
@@ -183,15 +174,10 @@ fn refusal(directory: &Path) -> EncoderError {
 fn what_is_missing_is_named() {
     for (encoder, file, named) in [
         ("tiny-mean", "config.json", "config.json is missing"),
-        (
-            "tiny-mean",
-            "modules.json",
-            "neither modules.json nor encoder.toml with `output`, `query_tokens`",
-        ),
+        ("tiny-mean", "encoder.toml", "encoder.toml is missing"),
         ("tiny-mean", "tokenizer.json", "tokenizer.json is missing"),
         ("tiny-mean", "model.safetensors", "has no weights"),
         ("tiny-cls", "pytorch_model.bin", "has no weights"),
-        ("tiny-cls", "1_Pooling/config.json", "config.json is missing"),
     ] {
         let copy = copy(encoder);
         fs::remove_file(copy.path().join(file)).unwrap();
@@ -212,35 +198,7 @@ fn what_would_be_computed_otherwise_is_refused() {
         ("tiny-mean", "config.json", "\"bert\"", "\"mpnet\"", "`model_type` is `mpnet`"),
         ("tiny-mean", "config.json", "\"gelu\"", "\"gelu_new\"", "gelu_new"),
         ("tiny-mean", "config.json", "absolute", "relative_key", "relative_key"),
-        (
-            "tiny-mean",
-            "modules.json",
-            "Normalize",
-            "LayerNorm",
-            "`Transformer, Pooling, LayerNorm`",
-        ),
-        ("tiny-mean", "sentence_bert_config.json", "false", "true", "`do_lower_case` is `true`"),
-        (
-            "tiny-mean",
-            "1_Pooling/config.json",
-            "\"pooling_mode_max_tokens\": false",
-            "\"pooling_mode_max_tokens\": true",
-            "pooling_mode_mean_tokens, pooling_mode_max_tokens",
-        ),
-        (
-            "tiny-cls",
-            "1_Pooling/config.json",
-            "{",
-            "{\"include_prompt\": false,",
-            "`include_prompt` is `false`",
-        ),
-        (
-            "tiny-cls",
-            "1_Pooling/config.json",
-            "cls",
-            "weightedmean",
-            "`pooling_mode` is `weightedmean`",
-        ),
+        ("tiny-cls", "encoder.toml", "cls", "weightedmean", "unknown variant `weightedmean`"),
     ] {
         let copy = copy(encoder);
         edit(copy.path(), file, old, new);
@@ -254,7 +212,7 @@ fn what_would_be_computed_otherwise_is_refused() {
 fn damaged_files_are_named() {
     for (encoder, file) in [
         ("tiny-mean", "config.json"),
-        ("tiny-mean", "modules.json"),
+        ("tiny-mean", "encoder.toml"),
         ("tiny-mean", "tokenizer.json"),
         ("tiny-mean", "model.safetensors"),
         ("tiny-cls", "pytorch_model.bin"),

@@ -215,12 +215,10 @@ TOKENIZER_CONFIG = {
 STEPS = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
 
 
-def write_folder(folder: Path, model: BertModel, tokenizer: Tokenizer, steps: list[dict], pooling: dict) -> None:
-    (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+def write_folder(folder: Path, model: BertModel, tokenizer: Tokenizer, table: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", config_of(model))
-    write_json(folder / "modules.json", steps)
-    write_json(folder / "1_Pooling" / "config.json", pooling)
-    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 24, "do_lower_case": False})
+    (folder / "encoder.toml").write_text(f"{table}query_tokens = 24\ndocument_tokens = 24\n", encoding="utf-8")
     write_json(folder / "tokenizer_config.json", TOKENIZER_CONFIG)
     (folder / "tokenizer.json").write_text(tokenizer.to_str(), encoding="utf-8")
 
@@ -233,7 +231,11 @@ def flags(pooling: str) -> dict:
 
 def write_reference(folder: Path, model: BertModel, tokenizer: Tokenizer, pooling: str) -> None:
     steps = dict(list(STEPS.items())[: 3 if pooling == "mean" else 2])
-    write_folder(folder, model, tokenizer, modules(steps, "sentence_transformers.models"), flags(pooling))
+    write_folder(folder, model, tokenizer, "")
+    (folder / "1_Pooling").mkdir()
+    write_json(folder / "modules.json", modules(steps, "sentence_transformers.models"))
+    write_json(folder / "1_Pooling" / "config.json", flags(pooling))
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 24, "do_lower_case": False})
     write_tensors(folder / "model.safetensors", model.state_dict())
 
 
@@ -241,17 +243,14 @@ def write_mean(folder: Path, model: BertModel, tokenizer: Tokenizer) -> None:
     """As all-MiniLM-L6-v2: safetensors, means of length 1, and a tokenizer that pads to 16 and cuts at 16."""
     tokenizer.enable_truncation(16)
     tokenizer.enable_padding(length=16)
-    write_folder(folder, model, tokenizer, modules(STEPS, "sentence_transformers.models"), flags("mean"))
+    write_folder(folder, model, tokenizer, 'output = "mean"\nnormalised = true\n')
     write_tensors(folder / "model.safetensors", model.state_dict())
 
 
 def write_cls(folder: Path, model: BertModel, tokenizer: Tokenizer) -> None:
-    """As older PyTorch files and newer folders have it: a pickle, `bert.` before every name, gamma and beta; the
-    first state, as it is, asked for in the words of sentence-transformers 6.
-    """
+    """As older PyTorch files have it: a pickle, `bert.` before every name, gamma and beta; the first state, as it is."""
     tokenizer.no_truncation()
-    steps = modules({"Transformer": "", "Pooling": "1_Pooling"}, "sentence_transformers.sentence_transformer.modules")
-    write_folder(folder, model, tokenizer, steps, {"embedding_dimension": 16, "pooling_mode": "cls"})
+    write_folder(folder, model, tokenizer, 'output = "cls"\n')
     older = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
     state = {}
     for name, weight in model.state_dict().items():

@@ -60,7 +60,9 @@ def noise(model: torch.nn.Module, seed: int) -> None:
 
 def cut_vectors(folder: Path) -> dict[str, torch.Tensor]:
     """The first 8 of 16 numbers, at length 1, of titled documents and of plain queries."""
+    # Without modules.json it takes means, and cuts at the tokenizer's limit.
     encoder = SentenceTransformer(str(folder), device="cpu", truncate_dim=8)
+    encoder.max_seq_length = LIMIT
     encode = lambda texts: encoder.encode(texts, convert_to_tensor=True, normalize_embeddings=True)
     return {
         "cut.documents": encode([titled(*document) for document in DOCUMENTS]),
@@ -87,7 +89,7 @@ def medcpt(words: list[str]) -> dict[str, torch.Tensor]:
 
 
 def cross_encoder(folder: Path, words: list[str]) -> dict[str, torch.Tensor]:
-    """Logits of a classifier over pairs, as MedCPT's cross-encoder lies in its folder: without modules.json."""
+    """Logits of a classifier over pairs, as MedCPT's cross-encoder lies in its folder: no other file."""
     folder.mkdir(exist_ok=True)
     config = BertConfig(
         vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,

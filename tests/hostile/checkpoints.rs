@@ -149,7 +149,7 @@ fn folder_withstands(from: &Path, files: &[&'static str], open: impl Fn(&Path)) 
 #[test]
 fn encoders() {
     for (name, weights) in [("tiny-mean", "model.safetensors"), ("tiny-cls", "pytorch_model.bin")] {
-        let files = ["config.json", "modules.json", "sentence_bert_config.json", weights];
+        let files = ["config.json", "encoder.toml", weights];
         folder_withstands(&goldens().join("encoders").join(name), &files, |folder| {
             if let Ok(encoder) = crate::common::open_encoder(folder) {
                 let _ = encoder.embed(&["One.", "Two of them."]);
@@ -158,7 +158,7 @@ fn encoders() {
     }
 }
 
-/// What retrieval takes beside sentence-transformers' folders.
+/// What retrieval takes, with prompts and widths.
 #[test]
 fn encoders_and_rerankers_with_a_table_of_their_own() {
     let device = Device::Cpu(Cpu::new(2).unwrap());

@@ -1,6 +1,18 @@
-//! What turns texts into vectors or pairs into scores, beside the weights: a card's `[encoder]` table.
+//! What turns texts into vectors or pairs into scores, beside the weights: a card's `[encoder]` table, or `encoder.toml` beside the weights.
+
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+use super::EncoderError;
+use super::bert::bert_config;
+use super::folder::Folder;
+use crate::outside;
+
+/// The user's own `[encoder]` table.
+const OWN: &str = "encoder.toml";
+/// No text is longer, whatever a damaged file says.
+const MOST_TOKENS: usize = 1 << 17;
 
 /// How a model's states become what is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +55,6 @@ pub struct KnownModel {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderCard {
-    /// What states become.
     pub output: EncoderOutput,
     /// Whether vectors are brought to length 1.
     #[serde(default)]
@@ -61,7 +72,6 @@ pub struct EncoderCard {
     pub query_folder: Option<String>,
     /// Tokens at which texts are cut, special tokens included.
     pub query_tokens: usize,
-    /// The same of documents.
     pub document_tokens: usize,
     /// Widths that vectors may be cut to, where the model was trained for that.
     #[serde(default)]
@@ -74,4 +84,109 @@ fn query() -> String {
 
 fn text() -> String {
     "{text}".to_owned()
+}
+
+impl EncoderCard {
+    /// Whether a card or the folder says how a model becomes vectors or scores.
+    pub(super) fn is_said(path: &Path, known: Option<KnownModel>) -> bool {
+        known.is_some_and(|known| known.encoder.is_some()) || path.join(OWN).is_file()
+    }
+
+    /// # Errors
+    /// A folder that does not say how its model is used; a table with an unknown field.
+    pub(super) fn read(folder: &Folder, known: Option<KnownModel>) -> Result<Self, EncoderError> {
+        if let Some(card) = known.and_then(|known| known.encoder) {
+            return Ok(card.clone());
+        }
+        if !folder.has(OWN) {
+            // Of another kind of model no table says how it is used.
+            bert_config(folder)?;
+            let problem = "is missing: it says how the model is used, by `output`, `query_tokens`, `document_tokens`, and where they \
+                           are not the plain text `query` and `document`";
+            return Err(folder.wrong(OWN, problem));
+        }
+        let text = outside::text(folder.file(OWN)?)?;
+        let card: EncoderCard = outside::toml(&text).map_err(|error| {
+            folder.wrong(OWN, format!("does not say how an encoder is used: {}", error.message()))
+        })?;
+        match card.query_tokens.min(card.document_tokens) {
+            0..3 => Err(folder.wrong(
+                OWN,
+                "leaves no room for text: `query_tokens` and `document_tokens` are 3 at least",
+            )),
+            _ => Ok(card),
+        }
+    }
+
+    /// An error where a reranker was named for an encoder, or the other way round.
+    pub(super) fn expect_score(&self, folder: &Folder, is_score: bool) -> Result<(), EncoderError> {
+        let (is, is_not) = match (self.output.is_score(), is_score) {
+            (true, true) | (false, false) => return Ok(()),
+            (false, true) => ("an encoder", "a reranker"),
+            (true, false) => ("a reranker", "an encoder"),
+        };
+        let problem = format!("is {is} (output `{}`), not {is_not}", self.output.name());
+        Err(folder.wrong("", problem))
+    }
+
+    /// The numbers of a vector that is cut to `dims` of `width`.
+    pub(super) fn dims(
+        &self,
+        folder: &Folder,
+        dims: Option<usize>,
+        width: usize,
+    ) -> Result<usize, EncoderError> {
+        let Some(dims) = dims.filter(|dims| *dims != width) else { return Ok(width) };
+        let mut widths: Vec<usize> = self.widths.iter().copied().filter(|w| *w < width).collect();
+        if widths.contains(&dims) {
+            return Ok(dims);
+        }
+        widths.push(width);
+        let known = widths.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        Err(EncoderError::Width { path: folder.path().to_owned(), dims, known })
+    }
+
+    /// What is read of a document.
+    pub(super) fn document_text(&self, title: &str, text: &str) -> String {
+        fill(&self.document, &[("title", title), ("text", text)])
+    }
+
+    /// What is read of a query.
+    pub(super) fn query_text(&self, query: &str) -> String {
+        fill(&self.query, &[("query", query)])
+    }
+}
+
+/// Where texts of at most `limit` tokens are cut, with room for `positions`.
+pub(super) fn cut_at(limit: usize, asked: Option<usize>, positions: usize) -> usize {
+    limit.min(asked.unwrap_or(limit)).min(positions).min(MOST_TOKENS)
+}
+
+/// `template` with each `{name}` replaced; what is put in is not searched.
+fn fill(template: &str, parts: &[(&str, &str)]) -> String {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some((before, behind)) = rest.split_once('{') {
+        filled += before;
+        let named = parts
+            .iter()
+            .find_map(|(name, value)| Some((value, behind.strip_prefix(name)?.strip_prefix('}')?)));
+        let (value, after) = named.unwrap_or((&"{", behind));
+        filled += value;
+        rest = after;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_is_not_searched() {
+        let parts = [("title", "{text}"), ("text", "{title} {x}")];
+        assert_eq!(fill("T: {title}\nX: {text}", &parts), "T: {text}\nX: {title} {x}");
+        assert_eq!(fill("{other} {title", &parts), "{other} {title");
+        assert_eq!(fill("{", &parts), "{");
+    }
 }

@@ -24,8 +24,7 @@ faults! {
             Some(card) => format!(
                 "run `wardround models fetch {card} --to DIR` on a machine with a network, copy DIR here and name it"
             ),
-            None => "name a card of `wardround models ls`, or a complete copy, subfolders included, of an encoder's repository \
-                     such as sentence-transformers/all-MiniLM-L6-v2".to_owned(),
+            None => "name a card of `wardround models ls`, or a complete copy of an encoder's repository, with encoder.toml in it".to_owned(),
         };
         /// The message names the path.
         #[error(transparent)]

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::message;
-use super::{EncoderError, older_pickle};
+use super::{EncoderError, EncoderOptions, older_pickle};
 use crate::ceiling::{Ceiling, Source};
 use crate::outside;
 use crate::tokenizer::Library;
@@ -18,8 +18,6 @@ use crate::tokenizer::Library;
 pub const CONFIG: &str = "config.json";
 /// Text to token ids.
 pub const TOKENIZER: &str = "tokenizer.json";
-/// A file and its field that say where texts are cut.
-pub const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_length");
 /// The first that is there is read.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
 
@@ -40,16 +38,16 @@ impl Folder {
         }
     }
 
-    /// A folder below, as a file of this one names it; this one itself where the name is empty.
+    pub(super) fn of(options: &EncoderOptions) -> Result<Self, EncoderError> {
+        Self::open(&options.directory, options.known.map(|known| known.name))
+    }
+
+    /// A folder below, as a file of this one names it.
     ///
     /// # Errors
     /// A name that leads out.
     pub(super) fn subfolder(&self, name: &str) -> Result<Self, EncoderError> {
-        let path = match name.is_empty() {
-            true => self.path.clone(),
-            false => outside::below(&self.path, name)?,
-        };
-        Ok(Self { path, card: self.card })
+        Ok(Self { path: outside::below(&self.path, name)?, card: self.card })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -113,37 +111,24 @@ impl Folder {
         let (found, expected) = (&config[field], expected.into());
         match *found == expected {
             true => Ok(()),
-            false => Err(self.unsupported(CONFIG, field, &spelt(found), &spelt(&expected))),
+            false => Err(self.unsupported(field, &spelt(found), &spelt(&expected))),
         }
     }
 
-    /// The error for a field with a value that the model's code does not know.
-    pub fn unsupported(
-        &self,
-        name: &str,
-        field: &str,
-        found: &str,
-        expected: &str,
-    ) -> EncoderError {
-        let problem = format!("is not supported: `{field}` is `{found}`, not {expected}");
-        self.wrong(name, problem)
+    /// The error for a field of config.json with a value that the model's code does not know.
+    pub fn unsupported(&self, field: &str, found: &str, expected: &str) -> EncoderError {
+        self.wrong(CONFIG, format!("is not supported: `{field}` is `{found}`, not {expected}"))
     }
 
-    /// Where texts are cut, special tokens included: the first limit that a file gives, and never more than there are
-    /// positions.
-    pub fn max_tokens(
-        &self,
-        limits: &[(&str, &str)],
-        positions: usize,
-    ) -> Result<usize, EncoderError> {
-        for (name, field) in limits.iter().filter(|(name, _)| self.has(name)) {
-            let config: Value = self.json(name)?;
-            // A tokenizer without a limit says 1e30, which is no integer.
-            if let Some(limit) = config[field].as_u64() {
-                return Ok(positions.min(limit as usize));
-            }
+    /// Where texts are cut, special tokens included: where the tokenizer says, and never beyond the positions.
+    pub fn max_tokens(&self, positions: usize) -> Result<usize, EncoderError> {
+        const CONFIG: &str = "tokenizer_config.json";
+        if !self.has(CONFIG) {
+            return Ok(positions);
         }
-        Ok(positions)
+        // A tokenizer without a limit says 1e30, which is no integer.
+        let limit = self.json::<Value>(CONFIG)?["model_max_length"].as_u64();
+        Ok(limit.map_or(positions, |limit| positions.min(limit as usize)))
     }
 
     /// tokenizer.json.

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::card::EncoderOutput;
+use super::card::{EncoderCard, EncoderOutput};
 use super::folder::{Folder, TOKENIZER};
-use super::form::Form;
 use super::{EncoderError, EncoderOptions};
 use crate::digest::{digest_files, sha256_file, weights_digest};
 use crate::ops::{Quantisation, StoredType};
@@ -55,33 +54,33 @@ impl EncoderIdentity {
     /// # Errors
     /// A file that cannot be read.
     pub(super) fn of(
-        form: &Form,
+        (folder, card): (&Folder, &EncoderCard),
         options: &EncoderOptions,
         [dims, width]: [usize; 2],
         [query_tokens, document_tokens]: [usize; 2],
         queries: Option<&Folder>,
     ) -> Result<Self, EncoderError> {
         let folder_name = || {
-            let path = std::path::absolute(form.folder.path()).unwrap_or_default();
+            let path = std::path::absolute(folder.path()).unwrap_or_default();
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         };
         let (precision, quantisation) = (options.precision(), options.quantisation);
         Ok(Self {
             name: options.known.map_or_else(folder_name, |known| known.name.to_owned()),
-            output: form.card.output,
-            normalised: form.card.normalised || dims < width,
+            output: card.output,
+            normalised: card.normalised || dims < width,
             dims,
-            query: form.card.query.clone(),
-            document: form.card.document.clone(),
-            pair: form.card.pair,
+            query: card.query.clone(),
+            document: card.document.clone(),
+            pair: card.pair,
             query_tokens,
             document_tokens,
             dtype: precision.stored,
             quantisation,
             largest_scale: (quantisation == Quantisation::Q4K).then_some(u8::MAX),
             device_kind: options.device.kind([precision]),
-            weights_sha256: weights_sha256(&form.folder)?,
-            tokenizer_sha256: sha256_file(&form.folder.file(TOKENIZER)?)?,
+            weights_sha256: weights_sha256(folder)?,
+            tokenizer_sha256: sha256_file(&folder.file(TOKENIZER)?)?,
             query_weights_sha256: queries.map(weights_sha256).transpose()?,
         })
     }

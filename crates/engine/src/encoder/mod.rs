@@ -1,16 +1,14 @@
 //! Text to vectors and pairs to scores: encoders and rerankers from local folders, on our own operations.
 //!
-//! How a model is used stands in its card, in the folder's `encoder.toml`, or in sentence-transformers' modules.json.
+//! How a model is used stands in its card or in the folder's `encoder.toml`.
 //! Texts share a step without padding, and no vector depends on the texts beside it.
 
 mod bert;
 mod card;
 mod error;
 pub mod folder;
-mod form;
 mod identity;
 mod memory;
-mod modules;
 mod older_pickle;
 mod options;
 mod reranker;
@@ -32,7 +30,6 @@ pub use vector::cut_to;
 
 use bert::{Network, bert_config, load};
 use folder::{CONFIG, Folder};
-use form::{Form, document_text, query_text};
 use tokens::Tokens;
 use vector::pool;
 
@@ -46,10 +43,11 @@ pub fn output_of(
     directory: &Path,
     known: Option<KnownModel>,
 ) -> Result<Option<EncoderOutput>, EncoderError> {
-    match Form::is_said(directory, known) {
-        false => Ok(None),
-        true => Ok(Some(Form::read(directory, known)?.card.output)),
+    if !EncoderCard::is_said(directory, known) {
+        return Ok(None);
     }
+    let folder = Folder::open(directory, known.map(|known| known.name))?;
+    Ok(Some(EncoderCard::read(&folder, known)?.output))
 }
 
 /// An encoder.
@@ -72,22 +70,22 @@ struct Reader {
 impl Encoder {
     /// Loads config.json, tokenizer.json and model.safetensors or pytorch_model.bin.
     pub fn open(options: &EncoderOptions) -> Result<Encoder, EncoderError> {
-        let form = Form::read(&options.directory, options.known)?;
-        form.expect_score(false)?;
-        let config = bert_config(&form.folder)?;
+        let folder = Folder::of(options)?;
+        let card = EncoderCard::read(&folder, options.known)?;
+        card.expect_score(&folder, false)?;
+        let config = bert_config(&folder)?;
         let state_width = config.hidden_size;
-        let dims = form.dims(options.dims, state_width)?;
+        let dims = card.dims(&folder, options.dims, state_width)?;
         let tokens = |folder: &Folder, config: &BertConfig, limit: usize| {
             let tokens = Tokens::read(folder, config, limit, options)?;
             tokens.expect_special(folder).map(|()| tokens)
         };
-        let EncoderCard { query_tokens, document_tokens, .. } = form.card;
+        let EncoderCard { query_tokens, document_tokens, .. } = card;
         let documents = Reader {
-            tokens: tokens(&form.folder, &config, document_tokens)?,
-            network: load(&form.folder, config.clone(), options)?,
+            tokens: tokens(&folder, &config, document_tokens)?,
+            network: load(&folder, config.clone(), options)?,
         };
-        let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
-        let other = other.transpose()?;
+        let other = card.query_folder.as_ref().map(|name| folder.subfolder(name)).transpose()?;
         let queries = match &other {
             Some(folder) => {
                 let config = bert_config(folder)?;
@@ -101,13 +99,14 @@ impl Encoder {
             }
             None => Reader {
                 network: documents.network.clone(),
-                tokens: tokens(&form.folder, &config, query_tokens)?,
+                tokens: tokens(&folder, &config, query_tokens)?,
             },
         };
         let limits = [queries.tokens.max_tokens(), documents.tokens.max_tokens()];
         let dims = [dims, state_width];
-        let identity = EncoderIdentity::of(&form, options, dims, limits, other.as_ref())?;
-        Ok(Encoder { documents, queries, state_width, card: form.card, identity })
+        let identity =
+            EncoderIdentity::of((&folder, &card), options, dims, limits, other.as_ref())?;
+        Ok(Encoder { documents, queries, state_width, card, identity })
     }
 
     /// What its vectors depend on.
@@ -187,12 +186,12 @@ impl Encoder {
         let tokens = &self.documents.tokens;
         match self.card.pair {
             true => tokens.pair(document.title, document.text),
-            false => tokens.text(&document_text(&self.card, document.title, document.text)),
+            false => tokens.text(&self.card.document_text(document.title, document.text)),
         }
     }
 
     fn of_query(&self, query: &str) -> Result<Sequence, EncoderError> {
-        self.queries.tokens.text(&query_text(&self.card, query))
+        self.queries.tokens.text(&self.card.query_text(query))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::bert::{Classifier, Network, bert_config, load};
-use super::card::{EncoderCard, EncoderOutput};
-use super::form::{Form, document_text, query_text};
+use super::card::{EncoderCard, EncoderOutput, cut_at};
+use super::folder::Folder;
 use super::tokens::{Sequence, Tokens};
 use super::vector::pool;
 use super::{EncoderError, EncoderIdentity, EncoderOptions, Pair, expect_finite};
@@ -23,23 +23,24 @@ impl Reranker {
     /// # Errors
     /// A file that is missing or damaged; weights that do not fit the config; a folder of an encoder.
     pub fn open(options: &EncoderOptions) -> Result<Reranker, EncoderError> {
-        let form = Form::read(&options.directory, options.known)?;
-        form.expect_score(true)?;
-        let folder = &form.folder;
-        let config = bert_config(folder)?;
-        let tokens = Tokens::read(folder, &config, form.card.document_tokens, options)?;
+        let folder = Folder::of(options)?;
+        let card = EncoderCard::read(&folder, options.known)?;
+        card.expect_score(&folder, true)?;
+        let config = bert_config(&folder)?;
+        let tokens = Tokens::read(&folder, &config, card.document_tokens, options)?;
         let width = config.hidden_size;
-        let classifier = Classifier::read(folder, width)?;
-        let network = load(folder, config, options)?;
-        Ok(Reranker { network, classifier, width, tokens, card: form.card })
+        let classifier = Classifier::read(&folder, width)?;
+        let network = load(&folder, config, options)?;
+        Ok(Reranker { network, classifier, width, tokens, card })
     }
 
     /// What the scores of a reranker depend on that is opened so. Its files are summed, which opening does without.
     pub fn identity(options: &EncoderOptions) -> Result<EncoderIdentity, EncoderError> {
-        let form = Form::read(&options.directory, options.known)?;
-        let positions = bert_config(&form.folder)?.max_position_embeddings;
-        let limit = Form::cut_at(form.card.document_tokens, options.max_tokens, positions);
-        EncoderIdentity::of(&form, options, [1, 1], [limit, limit], None)
+        let folder = Folder::of(options)?;
+        let card = EncoderCard::read(&folder, options.known)?;
+        let positions = bert_config(&folder)?.max_position_embeddings;
+        let limit = cut_at(card.document_tokens, options.max_tokens, positions);
+        EncoderIdentity::of((&folder, &card), options, [1, 1], [limit, limit], None)
     }
 
     /// Of each pair a logit: higher is better.
@@ -68,8 +69,8 @@ impl Reranker {
     /// # Errors
     /// A text that cannot be tokenised.
     pub fn sequence(&self, pair: &Pair<'_>) -> Result<Sequence, EncoderError> {
-        let query = query_text(&self.card, pair.query);
-        let document = document_text(&self.card, pair.title, pair.text);
+        let query = self.card.query_text(pair.query);
+        let document = self.card.document_text(pair.title, pair.text);
         self.tokens.pair(&query, &document)
     }
 }

@@ -2,8 +2,8 @@
 
 use tokenizers::{Encoding, PostProcessor, TruncationDirection};
 
+use super::card::cut_at;
 use super::folder::{Folder, TOKENIZER};
-use super::form::Form;
 use super::{EncoderError, EncoderOptions};
 use crate::model::BertConfig;
 use crate::tokenizer::Library;
@@ -51,7 +51,7 @@ impl Tokens {
     ) -> Result<Self, EncoderError> {
         let tokenizer = folder.tokenizer()?;
         folder.check_vocabulary(TOKENIZER, &tokenizer, model.vocab_size)?;
-        let max_tokens = Form::cut_at(limit, options.max_tokens, model.max_position_embeddings);
+        let max_tokens = cut_at(limit, options.max_tokens, model.max_position_embeddings);
         Ok(Self { tokenizer: Library::new(tokenizer), max_tokens })
     }
 
