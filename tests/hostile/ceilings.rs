@@ -38,7 +38,6 @@ const TEMPLATES: &[&str] = &[
     "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(60) %}{% set ns.s = ns.s.replace('x', 'xxxxxxxx') %}{% endfor %}",
     "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(60) %}{% set ns.s = ns.s | replace('x', 'xxxxxxxx') %}{% endfor %}",
     "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(60) %}{% set ns.s = [ns.s, ns.s, ns.s] | join(ns.s) %}{% endfor %}",
-    "{% set ns = namespace(s='\"\"\"\"') %}{% for i in range(60) %}{% set ns.s = ns.s | tojson %}{% endfor %}",
     "{% set ns = namespace(s=['xxxxxxxx']) %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
     "{{ '%999999999999d' | format(1) }}",
     "{{ 'x' * 999999999999 }}",

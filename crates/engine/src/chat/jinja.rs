@@ -1,15 +1,12 @@
 //! Templates compiled and rendered as transformers does it, within bounds.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind};
 use minijinja_contrib::pycompat::unknown_method_callback;
-use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use crate::ceiling::{Ceiling, CeilingError, Source};
 
@@ -106,7 +103,7 @@ fn refuse(problem: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, problem.into())
 }
 
-/// A template as published ones expect to be read: with Python's methods, block lines that leave no blanks, plain JSON.
+/// A template as published ones expect to be read: with Python's methods, and block lines that leave no blanks.
 fn environment(text: String) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(MOST_STEPS_BY_BYTES / text.len().max(2 << 10) as u64));
@@ -123,11 +120,8 @@ fn environment(text: String) -> Result<Environment<'static>, Error> {
             true => Err(refuse(format!("strftime_now: only dates are pinned, not `{date}`"))),
         }
     });
-    environment.add_filter("tojson", to_json);
-    environment.add_filter(EACH, |value: Value| match value.is_none() {
-        false => Ok(value),
-        true => Err(refuse("`none` is no list to run through")),
-    });
+    // Templates write tools with it, of which none are given; this library's own escapes what HTML would read.
+    environment.remove_filter("tojson");
     environment.add_test("sequence", |value: &Value| {
         use ValueKind as Kind;
         matches!(value.kind(), Kind::String | Kind::Seq | Kind::Map | Kind::Undefined)
@@ -136,47 +130,6 @@ fn environment(text: String) -> Result<Environment<'static>, Error> {
     environment.add_template_owned(NAME, text)?;
     Ok(environment)
 }
-
-/// `json.dumps` as transformers calls it, all on a line or indented. Jinja's own filter escapes what HTML would read.
-fn to_json(value: &Value, named: Kwargs) -> Result<String, Error> {
-    let is_ascii: Option<bool> = named.get("ensure_ascii")?;
-    let indent: Option<usize> = named.get("indent")?;
-    named.assert_all_used()?;
-    let mut text = Vec::new();
-    let written = match indent {
-        _ if is_ascii == Some(true) => return Err(refuse("tojson keeps what is not ASCII here")),
-        _ if value.is_undefined() => return Err(refuse("what is undefined is no JSON")),
-        None => value.serialize(&mut Serializer::with_formatter(&mut text, Line)),
-        Some(0..=16) => {
-            let indent = " ".repeat(indent.unwrap_or_default());
-            let form = PrettyFormatter::with_indent(indent.as_bytes());
-            value.serialize(&mut Serializer::with_formatter(&mut text, form))
-        }
-        Some(17..) => return Err(refuse("tojson indents by 16 at most")),
-    };
-    written.map_err(|error| refuse(format!("tojson: {error}")))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// A blank behind what separates.
-struct Line;
-
-impl Formatter for Line {
-    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        to.write_all(if first { b"" } else { b", " })
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        self.begin_array_value(to, first)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        to.write_all(b": ")
-    }
-}
-
-/// The filter that [`prepare`] puts behind the name of a list that a loop runs through: Python stops at `none`.
-const EACH: &str = "each_of_a_list";
 
 /// The text for the compiler. Line breaks are as Jinja makes them; it keeps the one behind `{% raw %}`, of all tags' alone. `{% generation %}`,
 /// by which training finds what a model wrote, becomes a scope.
@@ -195,7 +148,6 @@ fn prepare(source: &str) -> String {
             _ if is_text || is_raw && word != "endraw" => part.to_owned(),
             ("generation", _) => part.replacen("generation", "with", 1),
             ("endgeneration", _) => part.replacen("endgeneration", "endwith", 1),
-            ("for", Some((tag, rest))) => format!("{}%}}{rest}", of_a_list(tag)),
             ("raw", Some((tag, rest))) if rest.starts_with('\n') => format!("{tag}%}}\n{rest}"),
             _ => part.to_owned(),
         };
@@ -203,15 +155,4 @@ fn prepare(source: &str) -> String {
         text.extend(["{%", &part]);
     }
     text
-}
-
-/// A loop through what has a name, with [`EACH`] behind that.
-fn of_a_list(tag: &str) -> String {
-    let head = tag.trim_end_matches(['-', '+']).trim_end();
-    let head = head.split_once(" if ").map_or(head, |(head, _)| head);
-    let list = head.rsplit_once(" in ").map_or("", |(_, list)| list);
-    match !list.is_empty() && list.chars().all(|c| c.is_alphanumeric() || c == '_') {
-        true => format!("{head}|{EACH} {}", &tag[head.len()..]),
-        false => tag.to_owned(),
-    }
 }
