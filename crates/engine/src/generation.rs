@@ -29,35 +29,11 @@ pub struct Generation {
 /// The default `top_k` of transformers' `GenerationConfig`, for files without one, such as Llama 3.2's. vLLM has it off then.
 const DEFAULT_TOP_K: u32 = 50;
 
-/// What else acts on a completion in transformers, each with the number at which it does not.
-const NOT_KNOWN: [(&str, f64); 26] = [
-    ("bad_words_ids", 0.0),
-    ("begin_suppress_tokens", 0.0),
-    ("constraints", 0.0),
-    ("diversity_penalty", 0.0),
-    ("dola_layers", 0.0),
-    ("encoder_no_repeat_ngram_size", 0.0),
-    ("encoder_repetition_penalty", 1.0),
-    ("epsilon_cutoff", 0.0),
-    ("eta_cutoff", 0.0),
-    ("exponential_decay_length_penalty", 0.0),
-    ("force_words_ids", 0.0),
-    ("forced_bos_token_id", -1.0),
-    ("forced_eos_token_id", -1.0),
-    ("guidance_scale", 1.0),
-    ("min_length", 0.0),
-    ("min_new_tokens", 0.0),
-    ("no_repeat_ngram_size", 0.0),
-    ("num_beams", 1.0),
-    ("penalty_alpha", 0.0),
-    ("sequence_bias", 0.0),
-    ("stop_strings", 0.0),
-    ("suppress_tokens", 0.0),
-    ("token_healing", 0.0),
-    ("top_h", 1.0),
-    ("typical_p", 1.0),
-    ("watermarking_config", 0.0),
-];
+/// What else acts on a completion in transformers, where it is set to something.
+const NOT_KNOWN: &str = "bad_words_ids begin_suppress_tokens constraints diversity_penalty dola_layers encoder_no_repeat_ngram_size \
+    encoder_repetition_penalty epsilon_cutoff eta_cutoff exponential_decay_length_penalty force_words_ids forced_bos_token_id \
+    forced_eos_token_id guidance_scale min_length min_new_tokens no_repeat_ngram_size num_beams penalty_alpha sequence_bias \
+    stop_strings suppress_tokens token_healing top_h typical_p watermarking_config";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -78,18 +54,19 @@ struct Raw {
 impl Raw {
     /// The fields that are set to something that acts in transformers and not here.
     fn not_known(&self) -> Vec<&'static str> {
-        let acts = |value: &Value, neutral: f64| match value {
+        let acts = |name: &str, value: &Value| match value {
             Value::Null => false,
             Value::Bool(is_on) => *is_on,
-            Value::Number(number) => number.as_f64() != Some(neutral),
+            // One of 0 and 1 does nothing, but is a token as any other.
+            Value::Number(number) => {
+                name.ends_with("_token_id") || ![Some(0.0), Some(1.0)].contains(&number.as_f64())
+            }
             Value::String(text) => !text.is_empty(),
             Value::Array(list) => !list.is_empty(),
             Value::Object(fields) => !fields.is_empty(),
         };
-        let is_set = |(name, neutral): &&(&str, f64)| {
-            self.others.get(*name).is_some_and(|value| acts(value, *neutral))
-        };
-        NOT_KNOWN.iter().filter(is_set).map(|(name, _)| *name).collect()
+        let is_set = |name: &&str| self.others.get(*name).is_some_and(|value| acts(name, value));
+        NOT_KNOWN.split(' ').filter(is_set).collect()
     }
 }
 
