@@ -6,7 +6,8 @@ mod error;
 pub mod memory;
 pub mod recorder;
 pub mod remote;
-pub mod request;
+mod request;
+pub mod request_digest;
 pub mod responder;
 pub mod sampling;
 #[cfg(test)]

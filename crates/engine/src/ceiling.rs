@@ -15,7 +15,6 @@ use crate::fault::faults;
 /// What a piece of work may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Ceiling {
-    /// What is done.
     pub what: &'static str,
     /// That its thread has allocated and not freed.
     pub bytes: usize,
@@ -62,7 +61,6 @@ pub fn held() -> usize {
 faults! {
     /// Why work was not done.
     #[derive(Clone, Debug, PartialEq, Eq, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum CeilingError {
         #[error("{what} would need more than {} MB of memory, and was stopped", bytes.div_ceil(1_000_000))]
         Memory { what: &'static str, bytes: usize } => Artefact;

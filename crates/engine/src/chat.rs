@@ -21,7 +21,6 @@ use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 mod files;
 mod jinja;
 
-/// A compiled chat template.
 #[derive(Debug)]
 pub struct ChatTemplate {
     compiled: Compiled,
@@ -30,16 +29,13 @@ pub struct ChatTemplate {
     path: PathBuf,
     /// As it was read.
     pub source: String,
-    /// Over the template's text.
     pub sha256: String,
 }
 
-/// One message of a chat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Such as `system`, `user`, `assistant`.
     pub role: String,
-    /// Its text.
     pub content: String,
 }
 
@@ -48,17 +44,14 @@ pub struct Message {
 pub struct Prompt {
     /// As the template writes it, control tokens by name.
     pub text: String,
-    /// Its token ids.
     pub tokens: Vec<u32>,
 }
 
-/// The tags of a thinking section.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
 
 faults! {
     /// Why there is no prompt of these messages.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum ChatError {
         #[error(
             "no chat template in {directory}: neither chat_template.jinja, chat_template.json nor tokenizer_config.json has one"
@@ -81,7 +74,6 @@ faults! {
 }
 
 impl Message {
-    /// What somebody of this role says.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
         Message { role: role.into(), content: content.into() }
     }

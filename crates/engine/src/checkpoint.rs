@@ -30,9 +30,7 @@ pub const INDEX: &str = "model.safetensors.index.json";
 /// The paths of a checkpoint's files, all inside its directory.
 #[derive(Clone, Debug, Default)]
 pub struct CheckpointFiles {
-    /// [`CONFIG`].
     pub config: PathBuf,
-    /// [`GENERATION_CONFIG`].
     pub generation_config: Option<PathBuf>,
     /// A directory that is not from the hub may lack it: logits from token ids need no tokenizer.
     pub tokenizer: Option<PathBuf>,
@@ -45,7 +43,6 @@ pub struct CheckpointFiles {
 faults! {
     /// Why a directory holds no checkpoint.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum FilesError {
         #[error("the checkpoint in {} lacks {file}", directory.display())]
         Incomplete { directory: PathBuf, file: String } => Artefact,
@@ -94,17 +91,14 @@ impl CheckpointFiles {
     }
 }
 
-/// The path of a file, if it is there.
 fn optional(directory: &Path, name: &str) -> Option<PathBuf> {
     Some(directory.join(name)).filter(|path| path.is_file())
 }
 
-/// The path of a file that has to be there.
 pub fn required(directory: &Path, name: &str) -> Result<PathBuf, FilesError> {
     optional(directory, name).ok_or_else(|| incomplete(directory, name))
 }
 
-/// The error for a file that is not there.
 pub fn incomplete(directory: &Path, file: &str) -> FilesError {
     FilesError::Incomplete { directory: directory.to_owned(), file: file.to_owned() }
 }

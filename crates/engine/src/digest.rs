@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The sum of some bytes.
 pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -31,26 +30,21 @@ pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A file's SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDigest {
     /// Relative to the checkpoint.
     pub name: String,
-    /// 64 lower-case hexadecimal digits.
     pub sha256: String,
 }
 
-/// A SHA-256 that is being computed.
 #[derive(Clone, Default)]
 pub struct Sum(Sha256);
 
 impl Sum {
-    /// Takes in some bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// 64 lower-case hexadecimal digits.
     pub fn finish(self) -> String {
         hex(&self.0.finalize())
     }

@@ -52,7 +52,6 @@ struct Raw {
 }
 
 impl Raw {
-    /// The fields that are set to something that acts in transformers and not here.
     fn not_known(&self) -> Vec<&'static str> {
         let acts = |name: &str, value: &Value| match value {
             Value::Null => false,

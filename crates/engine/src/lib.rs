@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-#![warn(missing_docs)]
 
 pub mod ceiling; // what bytes from outside may take of memory and time, where the program keeps to it
 pub mod chat; // messages, and a model's chat template

@@ -12,11 +12,9 @@ use crate::model::{Config, Decoder, WantedPrecision, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::tokenizer::Tokenizer;
 
-/// A model that runs.
 pub struct LocalModel {
     /// Takes token ids, gives text.
     pub engine: Engine,
-    /// Text to token ids.
     pub tokenizer: Arc<Tokenizer>,
     /// Messages to the text that the model was trained to see.
     pub chat: ChatTemplate,
@@ -88,17 +86,12 @@ impl LocalModel {
 pub struct Start<'a> {
     /// Of the engine's thread.
     pub name: &'a str,
-    /// `config.json`.
     pub config: &'a Config,
-    /// Its safetensors files.
     pub weights: &'a [PathBuf],
-    /// How weights and cache are kept.
     pub precision: Precision,
-    /// Of its grammars and texts.
     pub tokenizer: &'a Arc<Tokenizer>,
     /// Whose `eos_ids` end a grammar's text.
     pub generation: &'a Generation,
-    /// Sizes, which change no completion.
     pub options: EngineOptions,
 }
 

@@ -29,7 +29,6 @@ pub fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Begins at `seed`.
     pub fn new(seed: u64) -> SplitMix64 {
         SplitMix64(seed)
     }

@@ -60,7 +60,6 @@ impl Added {
     }
 }
 
-/// What a token stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// These bytes of text; not always whole characters.
@@ -77,7 +76,6 @@ const MOST_TOKENS: u32 = 1 << 24;
 faults! {
     /// Why a tokenizer cannot be read, or a text has no tokens.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum TokenizerError {
         #[error("cannot read {path}: {problem}")]
         Load { path: PathBuf, problem: String } => Artefact;
@@ -93,7 +91,6 @@ faults! {
 }
 
 impl Tokenizer {
-    /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
         let named = path.to_owned();
         match Library::read(path, move |inner| Ok(Tokenizer::of(inner, &named))) {
@@ -240,7 +237,6 @@ impl Tokenizer {
         }
     }
 
-    /// The bytes of text of one token.
     pub fn bytes(&self, token: u32) -> &[u8] {
         match self.pieces.get(token as usize) {
             Some(Piece::Text(bytes)) => bytes,

@@ -10,7 +10,7 @@ use super::events::Answering;
 use super::logprobs;
 use super::reply::{self, Choice, Own, Reply};
 use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop};
-use crate::panel::request::digest;
+use crate::panel::request_digest::digest;
 use crate::record::{FinishReason, Usage};
 use crate::serve::app::App;
 use crate::serve::error::{ApiError, too_long};

@@ -70,7 +70,6 @@ fn find_tokens(config: &Value, older: &Value) -> Vec<(String, String)> {
     known.chain(own).collect()
 }
 
-/// A JSON file, or `None` where there is none.
 fn read_json(path: &Path) -> Result<Option<Value>, ChatError> {
     if !path.is_file() {
         return Ok(None);

@@ -26,7 +26,6 @@ const RENDERING: Ceiling =
 const COMPILING: Ceiling =
     Ceiling { what: "compiling the template", stack: 256 << 20, ..RENDERING };
 
-/// The name of the one template.
 const NAME: &str = "chat";
 
 /// A template, compiled; compiled and rendered under a ceiling, and refused once it was stopped there.

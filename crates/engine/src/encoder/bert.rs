@@ -132,7 +132,6 @@ pub(super) fn bert_config(folder: &Folder) -> Result<BertConfig, EncoderError> {
 pub(super) struct Classifier {
     /// `[hidden][hidden]`, then tanh.
     pooler: Linear,
-    /// `[1][hidden]`.
     logit: Linear,
 }
 

@@ -146,12 +146,10 @@ impl EncoderCard {
         Err(EncoderError::Width { path: folder.path().to_owned(), dims, known })
     }
 
-    /// What is read of a document.
     pub(super) fn document_text(&self, title: &str, text: &str) -> String {
         fill(&self.document, &[("title", title), ("text", text)])
     }
 
-    /// What is read of a query.
     pub(super) fn query_text(&self, query: &str) -> String {
         fill(&self.query, &[("query", query)])
     }

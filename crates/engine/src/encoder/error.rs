@@ -11,7 +11,6 @@ use crate::ops::OpsError;
 faults! {
     /// Why texts have no vectors or scores.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum EncoderError {
         /// A file or folder that is missing, damaged, or of another model; the problem reads on from the path.
         #[error("{}{} {problem}", prefix(*card), path.display())]

@@ -14,9 +14,7 @@ use crate::ceiling::{Ceiling, Source};
 use crate::outside;
 use crate::tokenizer::Library;
 
-/// What a model is: its kind and sizes.
 pub const CONFIG: &str = "config.json";
-/// Text to token ids.
 pub const TOKENIZER: &str = "tokenizer.json";
 /// The first that is there is read.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
@@ -61,7 +59,6 @@ impl Folder {
         })
     }
 
-    /// Whether a file is there.
     pub fn has(&self, name: &str) -> bool {
         self.path.join(name).is_file()
     }
@@ -78,12 +75,10 @@ impl Folder {
         }
     }
 
-    /// The error for a tokenizer's file.
     pub fn bad_tokenizer(&self, name: &str, problem: &str) -> EncoderError {
         self.wrong(name, format!("is not a tokenizer of this model: {problem}"))
     }
 
-    /// The path of a file that is there.
     pub fn file(&self, name: &str) -> Result<PathBuf, EncoderError> {
         match self.has(name) {
             true => Ok(self.path.join(name)),
@@ -91,7 +86,6 @@ impl Folder {
         }
     }
 
-    /// A JSON file as a `T`.
     pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, EncoderError> {
         outside::json(&self.file(name)?)?.map_err(|error| self.unreadable(name, &error))
     }
@@ -131,7 +125,6 @@ impl Folder {
         Ok(limit.map_or(positions, |limit| positions.min(limit as usize)))
     }
 
-    /// tokenizer.json.
     pub fn tokenizer(&self) -> Result<tokenizers::Tokenizer, EncoderError> {
         let read = Library::read(&self.file(TOKENIZER)?, Ok);
         read.map_err(|problem| self.bad_tokenizer(TOKENIZER, &problem))

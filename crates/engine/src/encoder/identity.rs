@@ -13,25 +13,15 @@ use crate::ops::{Quantisation, StoredType};
 pub struct EncoderIdentity {
     /// The card's name, or the folder's.
     pub name: String,
-    /// How states become a vector or a score.
     pub output: EncoderOutput,
-    /// Whether vectors have length 1.
     pub normalised: bool,
-    /// Numbers of a vector.
     pub dims: usize,
-    /// What is read of a query; `{query}` stands for it.
     pub query: String,
-    /// What is read of a document; `{title}` and `{text}` stand for its parts.
     pub document: String,
-    /// Whether title and text are read as a pair.
     pub pair: bool,
-    /// Tokens at which queries are cut, special tokens included.
     pub query_tokens: usize,
-    /// The same of documents.
     pub document_tokens: usize,
-    /// How weights are kept.
     pub dtype: StoredType,
-    /// How matrices were rounded when they were loaded.
     pub quantisation: Quantisation,
     /// Of q4_k: the largest number of a block's scale. Older versions had 63, and their vectors are not those of today.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +30,6 @@ pub struct EncoderIdentity {
     pub device_kind: String,
     /// One sum of all weights: [`weights_digest`].
     pub weights_sha256: String,
-    /// Of `tokenizer.json`.
     pub tokenizer_sha256: String,
     /// Of the model that reads queries, where it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,6 @@ pub fn output_of(
     Ok(Some(EncoderCard::read(&folder, known)?.output))
 }
 
-/// An encoder.
 pub struct Encoder {
     documents: Reader,
     /// What reads queries: another model, or the same one with another limit.
@@ -114,7 +113,6 @@ impl Encoder {
         &self.identity
     }
 
-    /// Numbers in a vector.
     pub fn width(&self) -> usize {
         self.identity.dims
     }

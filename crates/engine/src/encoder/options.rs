@@ -6,10 +6,8 @@ use super::card::KnownModel;
 use crate::model::WantedType;
 use crate::ops::{Device, Precision, Quantisation, StoredType};
 
-/// How a model is opened.
 #[derive(Clone, Debug)]
 pub struct EncoderOptions {
-    /// The folder of the checkpoint.
     pub directory: PathBuf,
     /// A model that is known by name: its card says how it is used where the folder does not.
     pub known: Option<KnownModel>,
@@ -19,9 +17,7 @@ pub struct EncoderOptions {
     pub max_tokens: Option<usize>,
     /// f32 unless asked for otherwise, as BERT is published.
     pub dtype: WantedType,
-    /// How matrices are rounded when they are loaded.
     pub quantisation: Quantisation,
-    /// What it runs on.
     pub device: Device,
 }
 
@@ -51,29 +47,22 @@ impl EncoderOptions {
 /// Which side of a search a text is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What is found.
     Document,
-    /// What is asked.
     Query,
 }
 
 /// What is retrieved; the title may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {
-    /// May be empty.
     pub title: &'a str,
-    /// The document's text.
     pub text: &'a str,
 }
 
 /// What a reranker scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<'a> {
-    /// What is asked.
     pub query: &'a str,
-    /// May be empty.
     pub title: &'a str,
-    /// The document's text.
     pub text: &'a str,
 }
 
@@ -82,6 +71,5 @@ pub struct Pair<'a> {
 pub struct Embedded {
     /// `[texts][width]`.
     pub vectors: Vec<Vec<f32>>,
-    /// `[texts]`.
     pub cut: Vec<bool>,
 }

@@ -13,7 +13,6 @@ use super::{EncoderError, EncoderIdentity, EncoderOptions, Pair, expect_finite};
 pub struct Reranker {
     network: Arc<dyn Network>,
     classifier: Classifier,
-    /// Numbers of a state.
     width: usize,
     tokens: Tokens,
     card: EncoderCard,

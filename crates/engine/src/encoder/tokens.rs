@@ -14,7 +14,6 @@ pub struct Sequence {
     pub(super) tokens: Vec<u32>,
     /// 0 or 1: which text of a pair each token is of.
     pub(super) segments: Vec<u32>,
-    /// Tokens beyond the limit.
     pub(super) left_out: usize,
 }
 
@@ -24,7 +23,6 @@ impl Sequence {
         &self.tokens
     }
 
-    /// Of each token 0 or 1: which text of a pair it is of.
     pub fn segments(&self) -> &[u32] {
         &self.segments
     }
@@ -83,7 +81,6 @@ impl Tokens {
         self.finish(first.len() + second.len(), left_out, one, Some(two))
     }
 
-    /// The tokens of the text alone.
     fn encode(&self, text: &str) -> Result<Encoding, EncoderError> {
         self.tokenizer.encode_alone(text).map_err(|problem| failed(text.len(), problem))
     }

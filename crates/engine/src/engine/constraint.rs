@@ -22,7 +22,6 @@ use crate::tokenizer::{Piece, Tokenizer};
 /// What a text must match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Grammar {
-    /// Any JSON object.
     JsonObject,
     /// A JSON schema, as JSON text.
     JsonSchema(String),
@@ -42,10 +41,8 @@ impl Grammar {
     }
 }
 
-/// What a completion must look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// What the text must match.
     pub grammar: Grammar,
     /// A token that must have come before the grammar holds: the end of a `<think>` section.
     pub after: Option<u32>,
@@ -85,7 +82,6 @@ pub struct Compiler {
     kept: KeptGrammars,
 }
 
-/// A grammar compiled for one model.
 #[derive(Clone)]
 pub struct CompiledGrammar {
     /// Behind `dictated`.
@@ -328,7 +324,6 @@ impl State {
         is_over(&self.matcher)
     }
 
-    /// Why the grammar failed, if it did.
     pub fn problem(&self) -> Option<String> {
         let slow = || self.effort.is_beyond().then(|| TOO_SLOW.to_owned());
         self.matcher.get_error().map(|problem| in_short(&problem)).or_else(slow)

@@ -24,7 +24,6 @@ pub struct Core<B: Backend> {
     ops: B,
     /// One bit for each row of the embedding table: whether a token has this id. The other rows are padding.
     present: Arc<[u32]>,
-    /// The model's name, for errors.
     name: String,
     costs: CostModel,
     stats: EngineStats,
@@ -32,7 +31,6 @@ pub struct Core<B: Backend> {
     idle_since: Option<Instant>,
 }
 
-/// What an engine's thread is sent.
 pub enum Message {
     Sequence(Box<Sequence>),
     /// To be told how the engine stands.
@@ -101,20 +99,16 @@ impl<B: Backend> Core<B> {
         }
     }
 
-    fn snapshot(&self) -> EngineSnapshot {
-        let Scheduler { running, pool, .. } = &self.scheduler;
-        EngineSnapshot {
-            running: running.len(),
-            waiting: self.scheduler.waiting(),
-            pages_in_use: pool.in_use(),
-            pending_prompt_tokens: self.scheduler.pending_prompt_tokens(),
-            stats: self.stats(),
+    /// Queues a sequence. A grammar that holds from the start forces its first tokens before anything is computed.
+    fn add(&mut self, mut sequence: Sequence) {
+        if sequence.ended.is_none() {
+            sequence.ended = force(&mut sequence, &self.tokenizer);
+            self.stats.forced_tokens += sequence.usage.forced_tokens as u64;
         }
-    }
-
-    /// What was counted so far.
-    pub fn stats(&self) -> EngineStats {
-        EngineStats { counts: self.scheduler.counts, ..self.stats.clone() }
+        match sequence.done() {
+            Some(reason) => sequence.finish(reason),
+            None => self.scheduler.add(sequence),
+        }
     }
 
     /// Schedule, forward, sample, append.
@@ -159,16 +153,25 @@ impl<B: Backend> Core<B> {
         }
     }
 
-    /// Queues a sequence. A grammar that holds from the start forces its first tokens before anything is computed.
-    fn add(&mut self, mut sequence: Sequence) {
-        if sequence.ended.is_none() {
-            sequence.ended = force(&mut sequence, &self.tokenizer);
-            self.stats.forced_tokens += sequence.usage.forced_tokens as u64;
+    /// Computes the grammars' masks in parallel and samples; each sequence's result depends on it alone.
+    fn sample(&mut self, heads: &[Head]) -> Result<Vec<(Head, Draw)>, OpsError> {
+        let mut is_ready = vec![false; self.scheduler.running.len()];
+        for head in heads {
+            is_ready[head.sequence] = true;
         }
-        match sequence.done() {
-            Some(reason) => sequence.finish(reason),
-            None => self.scheduler.add(sequence),
+        let present = &self.present;
+        let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
+        let requests: Vec<Option<SamplingRequest>> = self
+            .ops
+            .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
+        // Neither heads nor their rows come in the order of their sequences.
+        let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
+        for head in heads {
+            ordered[head.row].clone_from(&requests[head.sequence]);
         }
+        let mut drawn = self.runner.draw(&ordered)?;
+        let take = |head: &Head| (*head, Draw::from(std::mem::take(&mut drawn[head.row])));
+        Ok(heads.iter().map(take).collect())
     }
 
     /// Gives sequences the log-probabilities of tokens that were known before their rows were computed.
@@ -193,27 +196,6 @@ impl<B: Backend> Core<B> {
             }
         }
         Ok(())
-    }
-
-    /// Computes the grammars' masks in parallel and samples; each sequence's result depends on it alone.
-    fn sample(&mut self, heads: &[Head]) -> Result<Vec<(Head, Draw)>, OpsError> {
-        let mut is_ready = vec![false; self.scheduler.running.len()];
-        for head in heads {
-            is_ready[head.sequence] = true;
-        }
-        let present = &self.present;
-        let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
-        let requests: Vec<Option<SamplingRequest>> = self
-            .ops
-            .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
-        // Neither heads nor their rows come in the order of their sequences.
-        let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
-        for head in heads {
-            ordered[head.row].clone_from(&requests[head.sequence]);
-        }
-        let mut drawn = self.runner.draw(&ordered)?;
-        let take = |head: &Head| (*head, Draw::from(std::mem::take(&mut drawn[head.row])));
-        Ok(heads.iter().map(take).collect())
     }
 
     /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the
@@ -279,6 +261,21 @@ impl<B: Backend> Core<B> {
                 self.scheduler.remove(index).finish(reason);
             }
         }
+    }
+
+    fn snapshot(&self) -> EngineSnapshot {
+        let Scheduler { running, pool, .. } = &self.scheduler;
+        EngineSnapshot {
+            running: running.len(),
+            waiting: self.scheduler.waiting(),
+            pages_in_use: pool.in_use(),
+            pending_prompt_tokens: self.scheduler.pending_prompt_tokens(),
+            stats: self.stats(),
+        }
+    }
+
+    pub fn stats(&self) -> EngineStats {
+        EngineStats { counts: self.scheduler.counts, ..self.stats.clone() }
     }
 }
 

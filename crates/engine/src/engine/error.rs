@@ -11,7 +11,6 @@ use crate::ops::OpsError;
 faults! {
     /// Why a request has no completion.
     #[derive(Clone, Debug, Error, PartialEq)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum EngineError {
         #[error("the prompt is empty")]
         EmptyPrompt => Usage;
@@ -49,7 +48,6 @@ faults! {
     }
 }
 
-/// Characters of a panic's text that are kept.
 const PANIC_CHARS: usize = 300;
 
 impl EngineError {

@@ -22,7 +22,6 @@ pub enum Event {
     /// with a piece of the text before it or after it. All pieces together hold exactly the `text`, `tokens` and `logprobs` of
     /// the completion. The last one, right before `Done`, has no text where only such tokens are left.
     Piece {
-        /// May be empty.
         text: String,
         /// The tokens that end in it.
         tokens: Vec<u32>,
@@ -73,7 +72,6 @@ impl Events {
         self.silence();
     }
 
-    /// Nothing is sent any more.
     pub fn silence(&mut self) {
         self.on_event = None;
     }
@@ -138,7 +136,6 @@ impl Ticket {
         None
     }
 
-    /// Waits for the completion.
     pub fn wait(self) -> Result<Completion, EngineError> {
         self.wait_with(|_| {})
     }

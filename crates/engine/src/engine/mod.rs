@@ -13,6 +13,7 @@ mod effort;
 mod error;
 mod events;
 mod kept_grammars;
+mod options;
 mod prefix;
 mod request;
 mod rotation;
@@ -26,7 +27,6 @@ mod stats;
 mod text;
 mod usage;
 
-use std::ops::RangeInclusive;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -35,10 +35,10 @@ pub use self::constraint::{CompiledGrammar, Constraint, Grammar};
 pub use self::core::OnSnapshot;
 pub use self::error::EngineError;
 pub use self::events::{Event, OnEvent, RequestHandle, Ticket};
-pub use self::request::{Completion, Request, Sampling, Stop, Timings, TokenLogprobs};
+pub use self::options::EngineOptions;
+pub use self::request::{Completion, PENALTIES, Request, Sampling, Stop, Timings, TokenLogprobs};
 pub use self::rotation::Rotation;
-pub use self::scheduler::Counts;
-pub use self::stats::{EngineSnapshot, EngineStats, Work};
+pub use self::stats::{Counts, EngineSnapshot, EngineStats, Work};
 pub use self::usage::{FinishReason, Usage};
 
 use self::constraint::Compiler;
@@ -47,44 +47,8 @@ use self::error::failure_of;
 use self::events::Events;
 use self::sequence::Sequence;
 use crate::model::Decoder;
-use crate::ops::{Backend, PAGE, StepLimits};
+use crate::ops::Backend;
 use crate::tokenizer::Tokenizer;
-
-/// Repetition penalties with which a logit stays a number.
-pub const PENALTIES: RangeInclusive<f32> = 0.01..=100.0;
-
-/// Sizes of an engine. None of them changes a completion.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineOptions {
-    /// Pages of the KV cache, of [`PAGE`] tokens each.
-    pub pages: usize,
-    /// Sequences a step, at most.
-    pub max_batch: usize,
-    /// Rows of prompts a step, at most.
-    pub prefill_rows: usize,
-    /// Tokens that a sequence may hold.
-    pub context: usize,
-    /// Tokens that a sequence may draft a step, at most.
-    pub draft: usize,
-    /// Rows of known tokens, of prompts or dictated by grammars, that may give log-probabilities a step. 0: requests that
-    /// ask for any are refused. See [`crate::ops::Machine::known_logit_rows`].
-    pub known_logit_rows: usize,
-    /// Whether the memory of the pages is taken at the start, instead of as each is first used.
-    pub pages_at_start: bool,
-}
-
-impl EngineOptions {
-    /// A step's rows are chunks of prompts, and of each decoding sequence the sampled, the forced and the drafted
-    /// tokens; logits come from each sequence's last token and its draft, and from known tokens.
-    pub fn step_limits(&self) -> StepLimits {
-        StepLimits {
-            rows: self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS,
-            logit_rows: self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1))
-                + self.known_logit_rows,
-            positions: self.context,
-        }
-    }
-}
 
 /// A running engine. Dropping it ends its thread once the requests at hand are done.
 pub struct Engine {
@@ -164,7 +128,7 @@ impl Engine {
         mut request: Request,
         on_event: OnEvent,
     ) -> Result<RequestHandle, EngineError> {
-        self.check(&request)?;
+        request.check(&self.options, self.vocabulary)?;
         // What a completion is said to be may be a lie: no token of it that the model lacks is computed.
         let known = |id: &&u32| (**id as usize) < self.vocabulary;
         request.expected.truncate(request.expected.iter().take_while(known).count());
@@ -183,7 +147,6 @@ impl Engine {
         self.send(Message::Snapshot(on_snapshot))
     }
 
-    /// Why the engine's thread ended, if it did.
     pub fn failure(&self) -> Option<EngineError> {
         self.failure.get().cloned()
     }
@@ -206,41 +169,6 @@ impl Engine {
             Some(Ok(ended)) => ended,
             Some(Err(panic)) => Err(EngineError::died(panic.as_ref())),
             None => Err(failure_of(&self.failure)),
-        }
-    }
-
-    fn check(&self, request: &Request) -> Result<(), EngineError> {
-        let (prompt, max_tokens) = (request.tokens.len(), request.max_tokens);
-        if prompt == 0 {
-            return Err(EngineError::EmptyPrompt);
-        }
-        if max_tokens == 0 && request.prompt_logprobs.is_none() {
-            return Err(EngineError::NothingToGenerate);
-        }
-        let scores_known = request.prompt_logprobs.is_some() || request.forced_logprobs;
-        if scores_known && self.options.known_logit_rows == 0 {
-            return Err(EngineError::NoKnownLogprobs);
-        }
-        if prompt + max_tokens > self.options.context {
-            return Err(EngineError::TooLong { prompt, max_tokens, context: self.options.context });
-        }
-        let needed = (prompt + max_tokens).div_ceil(PAGE);
-        if needed > self.options.pages {
-            return Err(EngineError::PoolTooSmall {
-                prompt,
-                max_tokens,
-                needed,
-                pages: self.options.pages,
-            });
-        }
-        if let Some(penalty) = request.sampling.penalty().filter(|one| !PENALTIES.contains(one)) {
-            return Err(EngineError::Penalty { penalty });
-        }
-        let biased = request.logit_bias.iter().map(|(id, _)| *id);
-        let mut named = request.tokens.iter().copied().chain(biased);
-        match named.find(|id| *id as usize >= self.vocabulary) {
-            Some(id) => Err(EngineError::UnknownToken { id, vocabulary: self.vocabulary }),
-            None => Ok(()),
         }
     }
 }

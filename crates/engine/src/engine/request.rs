@@ -1,23 +1,24 @@
 //! What is asked of an engine, and what comes back.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::constraint::Constraint;
 use super::usage::{FinishReason, Usage};
+use super::{EngineError, EngineOptions};
+use crate::ops::PAGE;
 pub use crate::ops::sampling::{Sampling, TokenLogprobs};
 
-/// One completion to make.
+/// Repetition penalties with which a logit stays a number.
+pub const PENALTIES: RangeInclusive<f32> = 0.01..=100.0;
+
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The prompt.
     pub tokens: Vec<u32>,
-    /// How tokens are drawn.
     pub sampling: Sampling,
     /// With a token's position, all that its draw depends on.
     pub seed: u64,
-    /// What the completion must look like.
     pub constraint: Option<Constraint>,
-    /// What ends it.
     pub stop: Stop,
     /// 0 only together with `prompt_logprobs`.
     pub max_tokens: usize,
@@ -43,12 +44,53 @@ pub struct Request {
     pub pieces: bool,
 }
 
+impl Request {
+    /// Refuses what can never run.
+    pub(super) fn check(
+        &self,
+        options: &EngineOptions,
+        vocabulary: usize,
+    ) -> Result<(), EngineError> {
+        let (prompt, max_tokens) = (self.tokens.len(), self.max_tokens);
+        if prompt == 0 {
+            return Err(EngineError::EmptyPrompt);
+        }
+        if max_tokens == 0 && self.prompt_logprobs.is_none() {
+            return Err(EngineError::NothingToGenerate);
+        }
+        let scores_known = self.prompt_logprobs.is_some() || self.forced_logprobs;
+        if scores_known && options.known_logit_rows == 0 {
+            return Err(EngineError::NoKnownLogprobs);
+        }
+        if prompt + max_tokens > options.context {
+            return Err(EngineError::TooLong { prompt, max_tokens, context: options.context });
+        }
+        let needed = (prompt + max_tokens).div_ceil(PAGE);
+        if needed > options.pages {
+            return Err(EngineError::PoolTooSmall {
+                prompt,
+                max_tokens,
+                needed,
+                pages: options.pages,
+            });
+        }
+        if let Some(penalty) = self.sampling.penalty().filter(|one| !PENALTIES.contains(one)) {
+            return Err(EngineError::Penalty { penalty });
+        }
+        let biased = self.logit_bias.iter().map(|(id, _)| *id);
+        let mut named = self.tokens.iter().copied().chain(biased);
+        match named.find(|id| *id as usize >= vocabulary) {
+            Some(id) => Err(EngineError::UnknownToken { id, vocabulary }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What ends a completion, beside its length. A stop is no part of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     /// Tokens that end it anywhere.
     pub ids: Vec<u32>,
-    /// Texts that end it.
     pub strings: Vec<String>,
     /// The token after which strings begin to count, as a grammar's `after`: a model thinks before it answers.
     /// `None`: from the start.
@@ -62,9 +104,7 @@ pub struct Completion {
     pub tokens: Vec<u32>,
     /// Without control tokens; bytes that are no UTF-8 become U+FFFD.
     pub text: String,
-    /// Why it ended.
     pub finish_reason: FinishReason,
-    /// Tokens that it took.
     pub usage: Usage,
     /// Why the grammar could not go on, where the finish reason is `Constraint`.
     pub problem: Option<String>,
@@ -74,7 +114,6 @@ pub struct Completion {
     pub prompt_logprobs: Vec<Option<TokenLogprobs>>,
     /// How often it was preempted; this has no effect on the tokens.
     pub preemptions: usize,
-    /// Time that it took.
     pub timings: Timings,
 }
 

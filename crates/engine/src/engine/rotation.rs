@@ -55,17 +55,14 @@ impl<T> Rotation<T> {
         self.callers.retain(|(_, own)| !own.is_empty());
     }
 
-    /// All that waits.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.callers.iter().flat_map(|(_, own)| own)
     }
 
-    /// How many wait.
     pub fn len(&self) -> usize {
         self.callers.iter().map(|(_, own)| own.len()).sum()
     }
 
-    /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.callers.is_empty()
     }

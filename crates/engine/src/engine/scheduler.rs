@@ -3,6 +3,7 @@
 use super::block_pool::BlockPool;
 use super::rotation::Rotation;
 use super::sequence::Sequence;
+use super::stats::Counts;
 use super::{EngineOptions, draft};
 use crate::ops::PAGE;
 
@@ -17,21 +18,6 @@ pub struct Scheduler {
     pub pool: BlockPool,
     pub counts: Counts,
     options: EngineOptions,
-}
-
-/// What a scheduler counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Sequences that joined the batch.
-    pub admitted: u64,
-    /// The tokens of their prompts.
-    pub prompt_tokens: u64,
-    /// The prompt tokens that were found in the prefix index.
-    pub cached_tokens: u64,
-    /// How often a sequence made room for older ones.
-    pub preemptions: u64,
-    /// Sequences that nobody waited for any more.
-    pub cancelled: u64,
 }
 
 /// Rows of one running sequence in a step: its next `rows` tokens, those of its draft among them.
@@ -75,36 +61,6 @@ impl Scheduler {
                 Err(OutOfPages) => self.preempt(self.running.len() - 1),
             }
         }
-    }
-
-    /// Takes a finished sequence out and gives its pages back.
-    pub fn remove(&mut self, index: usize) -> Sequence {
-        let mut sequence = self.running.remove(index);
-        self.pool.release(&mut sequence.pages);
-        sequence
-    }
-
-    /// Drops cancelled sequences.
-    pub fn drop_cancelled(&mut self) {
-        let waited = self.waiting.len();
-        self.waiting.retain(|sequence| !sequence.events.is_cancelled());
-        self.counts.cancelled += (waited - self.waiting.len()) as u64;
-        for index in (0..self.running.len()).rev() {
-            if self.running[index].events.is_cancelled() {
-                self.remove(index);
-                self.counts.cancelled += 1;
-            }
-        }
-    }
-
-    pub fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Tokens of prompts, here or waiting, that are still to be computed.
-    pub fn pending_prompt_tokens(&self) -> usize {
-        let all = self.waiting.iter().chain(&self.running);
-        all.map(|sequence| sequence.prompt_tokens().saturating_sub(sequence.computed)).sum()
     }
 
     /// Moves waiting sequences to the running ones while there is room: first of callers of whom none runs, then in rotation. Where the batch
@@ -238,6 +194,35 @@ impl Scheduler {
             let entry = self.pool.index.insert(parent, tokens, page);
             sequence.chain.push(entry);
         }
+    }
+
+    /// Takes a finished sequence out and gives its pages back.
+    pub fn remove(&mut self, index: usize) -> Sequence {
+        let mut sequence = self.running.remove(index);
+        self.pool.release(&mut sequence.pages);
+        sequence
+    }
+
+    pub fn drop_cancelled(&mut self) {
+        let waited = self.waiting.len();
+        self.waiting.retain(|sequence| !sequence.events.is_cancelled());
+        self.counts.cancelled += (waited - self.waiting.len()) as u64;
+        for index in (0..self.running.len()).rev() {
+            if self.running[index].events.is_cancelled() {
+                self.remove(index);
+                self.counts.cancelled += 1;
+            }
+        }
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Tokens of prompts, here or waiting, that are still to be computed.
+    pub fn pending_prompt_tokens(&self) -> usize {
+        let all = self.waiting.iter().chain(&self.running);
+        all.map(|sequence| sequence.prompt_tokens().saturating_sub(sequence.computed)).sum()
     }
 }
 

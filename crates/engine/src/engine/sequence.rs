@@ -21,7 +21,6 @@ pub struct Sequence {
     pub clock: Clock,
     pub scores: Scores,
     pub request: Request,
-    /// Prompt and completion.
     pub tokens: Vec<u32>,
     /// Draft tokens, verified in the current step; empty between steps.
     pub draft: Vec<u32>,
@@ -148,7 +147,6 @@ impl Sequence {
         self.usage.prompt_tokens
     }
 
-    /// The tokens of the completion.
     pub fn said(&self) -> &[u32] {
         &self.tokens[self.prompt_tokens()..]
     }

@@ -2,30 +2,40 @@
 
 use std::time::Duration;
 
-use super::scheduler::{Counts, DECODE_ROWS, ScheduledRows, Scheduler};
+use super::scheduler::{DECODE_ROWS, ScheduledRows, Scheduler};
 use crate::model::{Cost, CostModel};
 
 #[derive(Clone, Debug, Default)]
-/// What was counted since the start.
 pub struct EngineStats {
     /// Steps of decoding sequences alone.
     pub decode: Work,
     /// Steps with a chunk of a prompt in them.
     pub prefill: Work,
-    /// Of the scheduler.
     pub counts: Counts,
     /// Tokens of completions that were sampled, and those that grammars dictated.
     pub sampled_tokens: u64,
-    /// Tokens that grammars dictated.
     pub forced_tokens: u64,
-    /// Pages of the pool.
     pub pages: usize,
     /// Pages that sequences held at once, at most.
     pub pages_peak: usize,
     /// Tokens that sequences drafted, and of them those that were then drawn or dictated.
     pub drafted_tokens: u64,
-    /// Drafted tokens that were drawn or dictated.
     pub accepted_tokens: u64,
+}
+
+/// What a scheduler counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sequences that joined the batch.
+    pub admitted: u64,
+    /// The tokens of their prompts.
+    pub prompt_tokens: u64,
+    /// The prompt tokens that were found in the prefix index.
+    pub cached_tokens: u64,
+    /// How often a sequence made room for older ones.
+    pub preemptions: u64,
+    /// Sequences that nobody waited for any more.
+    pub cancelled: u64,
 }
 
 /// How an engine stands between two steps.
@@ -33,22 +43,18 @@ pub struct EngineStats {
 pub struct EngineSnapshot {
     /// Sequences in the running batch, and those that wait for it.
     pub running: usize,
-    /// Sequences that wait for it.
     pub waiting: usize,
     /// Pages that sequences hold, of `stats.pages`.
     pub pages_in_use: usize,
     /// Tokens of the prompts of both that are still to be computed.
     pub pending_prompt_tokens: usize,
-    /// What was counted since the engine started.
     pub stats: EngineStats,
 }
 
 /// Steps of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
-    /// How many there were.
     pub steps: u64,
-    /// Their rows, summed.
     pub rows: u64,
     /// Their arithmetic and traffic, summed.
     pub cost: Cost,

@@ -20,13 +20,11 @@ pub struct Part {
 }
 
 impl Text {
-    /// Appends a token's bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
     }
 
-    /// Bytes so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// The token counts of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens of the prompt.
     pub prompt_tokens: usize,
     /// Tokens of the prompt that were found in the prefix cache.
     pub cached_tokens: usize,
@@ -26,7 +25,6 @@ impl Usage {
         }
     }
 
-    /// Tokens of prompt and completion.
     pub fn total(self) -> usize {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }

@@ -12,9 +12,7 @@ use crate::ops::{
 pub struct BertConfig {
     /// Rows of the token table.
     pub vocab_size: usize,
-    /// Numbers of a state.
     pub hidden_size: usize,
-    /// Layers.
     pub num_hidden_layers: usize,
     /// Heads of a layer, each with as many keys and values.
     pub num_attention_heads: usize,
@@ -41,10 +39,8 @@ fn epsilon() -> f32 {
 /// Reads a tensor by its published name: row-major, of this shape.
 pub type Read<'a, E> = dyn Fn(&str, &[usize]) -> Result<Vec<f32>, E> + 'a;
 
-/// An encoder's weights.
 #[derive(Debug)]
 pub struct Bert<B: EncoderBackend> {
-    /// Its description.
     pub config: BertConfig,
     tables: TextTables<B>,
     norm: LayerNorm<B::Vector>,

@@ -15,17 +15,13 @@ use crate::outside;
 /// A decoder, described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Which of them it is.
     pub family: Family,
-    /// Numbers of a state.
     pub hidden_size: usize,
     /// Numbers between the products of a feed-forward layer.
     pub intermediate_size: usize,
-    /// Heads of queries.
     pub heads: usize,
     /// Heads of keys and values; each serves `heads / kv_heads` of queries.
     pub kv_heads: usize,
-    /// Numbers of a head.
     pub head_dim: usize,
     /// Rows of the embedding table; a tokenizer may know fewer.
     pub vocab_size: usize,
@@ -33,11 +29,8 @@ pub struct Config {
     pub max_position_embeddings: usize,
     /// What is added to a mean of squares.
     pub rms_norm_eps: f32,
-    /// Of the gate.
     pub activation: Activation,
-    /// What attention scores are multiplied by.
     pub attention_scale: f32,
-    /// Whether the head is the embedding table.
     pub tied_embeddings: bool,
     /// Of each layer, how many positions a row sees, its own included; `None`: all before it.
     pub windows: Vec<Option<usize>>,
@@ -54,29 +47,24 @@ pub struct Config {
 pub struct RopeConfig {
     /// Frequency `i` is `theta^(-2i / head_dim)`.
     pub theta: f64,
-    /// How they are stretched.
     pub scaling: RopeScaling,
 }
 
 /// How frequencies are stretched for contexts that are longer than those of the training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RopeScaling {
-    /// Not at all.
     None,
     /// Each is divided by the factor.
     Linear {
-        /// How much longer the contexts are.
         factor: f64,
     },
     /// As Llama 3.1 does: long waves are divided by the factor, short ones stay, those between are mixed.
     Llama3 {
-        /// What long waves are divided by.
         factor: f64,
         /// Waves longer than `original_positions / low_frequency` are long.
         low_frequency: f64,
         /// Waves shorter than `original_positions / high_frequency` are short.
         high_frequency: f64,
-        /// Positions of the training.
         original_positions: f64,
     },
 }
@@ -84,7 +72,6 @@ pub enum RopeScaling {
 faults! {
     /// Why a `config.json` describes no model that runs here.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum ConfigError {
         #[error("cannot read {path}: {source}")]
         Read { path: PathBuf, source: std::io::Error } => Artefact;
@@ -103,14 +90,11 @@ faults! {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a token id is a whole number from 0, or there is a list of such")]
 pub enum Ids {
-    /// One.
     One(u32),
-    /// Several, or none.
     Many(Vec<u32>),
 }
 
 impl Ids {
-    /// All of them.
     pub fn to_vec(&self) -> Vec<u32> {
         match self {
             Ids::One(id) => vec![*id],
@@ -136,7 +120,6 @@ impl Config {
         published::resolve(value, path)
     }
 
-    /// How many layers there are.
     pub fn layer_count(&self) -> usize {
         self.windows.len()
     }

@@ -21,7 +21,6 @@ impl AddAssign for Cost {
     }
 }
 
-/// What the steps of one model cost.
 #[derive(Clone, Debug)]
 pub struct CostModel {
     /// Numbers, and their bytes, in the layers and in the head.

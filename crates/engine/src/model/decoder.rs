@@ -2,16 +2,14 @@
 
 use super::config::Config;
 use crate::ops::{
-    AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
-    PageShape, Precision, Rows, StepLimits,
+    AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Numbers, OpsError, PageShape,
+    Precision, Rows, StepLimits,
 };
 
 /// A decoder's weights. `None` marks what a family does not have.
 #[derive(Debug)]
 pub struct Decoder<B: Backend> {
-    /// Its description.
     pub config: Config,
-    /// How its numbers are kept.
     pub precision: Precision,
     /// `[vocabulary, hidden]`; also the head where that is tied.
     pub(super) embedding: B::Matrix,
@@ -48,45 +46,62 @@ pub(super) struct LayerWeights<B: Backend> {
 #[derive(Debug)]
 pub struct Scratch<B: Backend> {
     pub(super) stage: B::Stage,
-    activations: Activations<B::Buffer>,
+    activations: Activations<B>,
     /// `[logit rows, vocabulary]`.
     logits: B::Buffer,
 }
 
-/// The activations of a step: their buffers, or of each the numbers a row and how they are kept.
+/// The activations of a step.
 #[derive(Debug)]
-struct Activations<T> {
+struct Activations<B: Backend> {
     /// `[rows, hidden]`.
-    residual: T,
-    normed: T,
-    branch: T,
+    residual: B::Buffer,
+    normed: B::Buffer,
+    branch: B::Buffer,
     /// `[rows, (heads + 2 · kv_heads) · head_dim]`.
-    qkv: T,
+    qkv: B::Buffer,
     /// `[rows, heads · head_dim]`.
-    queries: T,
-    attended: T,
+    queries: B::Buffer,
+    attended: B::Buffer,
     /// `[rows, 2 · intermediate]`, and `[rows, intermediate]`.
-    gate_up: T,
-    gated: T,
+    gate_up: B::Buffer,
+    gated: B::Buffer,
+}
+
+/// Of each activation, in that order, the numbers a row and how they are kept.
+pub(super) fn widths(config: &Config) -> [(usize, Numbers); 8] {
+    let Config { hidden_size: hidden, intermediate_size: inner, heads, head_dim, .. } = *config;
+    [
+        (hidden, Numbers::Wide),
+        (hidden, Numbers::Narrow),
+        (hidden, Numbers::Wide),
+        ((heads + 2 * config.kv_heads) * head_dim, Numbers::Wide),
+        // Tensor cores take heads of whole multiples of 32.
+        (heads * head_dim.next_multiple_of(32), Numbers::Narrow),
+        (heads * head_dim, Numbers::Narrow),
+        (2 * inner, Numbers::Ungated),
+        (inner, Numbers::Narrow),
+    ]
 }
 
 impl<B: Backend> Scratch<B> {
     /// # Errors
     /// When the machine has no memory for it.
     pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
-        let widths = Activations::of(config);
-        let room = |(width, numbers)| ops.buffer(limits.rows, width, numbers);
+        let stage = ops.stage(config.page_shape(), config.heads, limits)?;
+        let [residual, normed, branch, qkv, queries, attended, gate_up, gated] =
+            widths(config).map(|(width, numbers)| ops.buffer(limits.rows, width, numbers));
         Ok(Scratch {
-            stage: ops.stage(config.page_shape(), config.heads, limits)?,
+            stage,
             activations: Activations {
-                residual: room(widths.residual)?,
-                normed: room(widths.normed)?,
-                branch: room(widths.branch)?,
-                qkv: room(widths.qkv)?,
-                queries: room(widths.queries)?,
-                attended: room(widths.attended)?,
-                gate_up: room(widths.gate_up)?,
-                gated: room(widths.gated)?,
+                residual: residual?,
+                normed: normed?,
+                branch: branch?,
+                qkv: qkv?,
+                queries: queries?,
+                attended: attended?,
+                gate_up: gate_up?,
+                gated: gated?,
             },
             logits: ops.buffer(limits.logit_rows, config.vocab_size, Numbers::Wide)?,
         })
@@ -96,48 +111,6 @@ impl<B: Backend> Scratch<B> {
     pub fn logits(&mut self) -> (&mut B::Buffer, &mut B::Stage) {
         (&mut self.logits, &mut self.stage)
     }
-}
-
-impl Activations<(usize, Numbers)> {
-    fn of(config: &Config) -> Activations<(usize, Numbers)> {
-        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
-        let (heads, head_dim) = (config.heads, config.head_dim);
-        Activations {
-            residual: (hidden, Numbers::Wide),
-            normed: (hidden, Numbers::Narrow),
-            branch: (hidden, Numbers::Wide),
-            qkv: ((heads + 2 * config.kv_heads) * head_dim, Numbers::Wide),
-            // Tensor cores take heads of whole multiples of 32.
-            queries: (heads * head_dim.next_multiple_of(32), Numbers::Narrow),
-            attended: (heads * head_dim, Numbers::Narrow),
-            gate_up: (2 * inner, Numbers::Ungated),
-            gated: (inner, Numbers::Narrow),
-        }
-    }
-
-    fn all(&self) -> [(usize, Numbers); 8] {
-        [
-            self.residual,
-            self.normed,
-            self.branch,
-            self.qkv,
-            self.queries,
-            self.attended,
-            self.gate_up,
-            self.gated,
-        ]
-    }
-}
-
-/// Bytes of the scratch of a decoder on `machine`.
-pub(super) fn scratch_bytes(config: &Config, machine: Machine, limits: StepLimits) -> usize {
-    let bytes = |(width, numbers)| machine.buffer_bytes(limits.rows, width, numbers);
-    let activations: usize = Activations::of(config).all().map(bytes).iter().sum();
-    let logits = machine.buffer_bytes(limits.logit_rows, config.vocab_size, Numbers::Wide);
-    let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
-    // Cosines and sines of both ropes.
-    let ropes = 2 * 2 * size_of::<f32>() * limits.positions * config.head_dim / 2;
-    activations + logits + stage + ropes
 }
 
 impl Config {
@@ -184,7 +157,7 @@ impl<B: Backend> Decoder<B> {
         index: usize,
         step: B::Step<'_>,
         pages: &mut B::Pages,
-        activations: &mut Activations<B::Buffer>,
+        activations: &mut Activations<B>,
     ) {
         let Activations { residual, normed, branch, qkv, queries, attended, gate_up, gated } =
             activations;

@@ -2,7 +2,7 @@
 
 use super::bert::BertConfig;
 use super::config::Config;
-use super::decoder::scratch_bytes;
+use super::decoder::widths;
 use crate::ops::{Machine, Numbers, PAGE, Precision, StepLimits, StoredType};
 use crate::outside;
 
@@ -26,10 +26,17 @@ impl Footprint {
         pages: usize,
         limits: StepLimits,
     ) -> Footprint {
+        let StepLimits { rows, logit_rows, positions } = limits;
+        let bytes = |(width, numbers)| machine.buffer_bytes(rows, width, numbers);
+        let activations: usize = widths(config).map(bytes).iter().sum();
+        let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
+        let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
+        // Cosines and sines of both.
+        let ropes = 2 * 2 * size_of::<f32>() * positions * config.head_dim / 2;
         Footprint {
             weights: config.weight_bytes(precision),
             kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
-            scratch: scratch_bytes(config, machine, limits),
+            scratch: activations + logits + stage + ropes,
         }
     }
 
@@ -63,7 +70,6 @@ impl Footprint {
         }
     }
 
-    /// All together.
     pub fn total(&self) -> usize {
         self.weights + self.kv + self.scratch
     }
@@ -99,7 +105,6 @@ impl Config {
         tables * self.vocab_size * self.hidden_size
     }
 
-    /// Bytes of the matrices.
     pub fn weight_bytes(&self, precision: Precision) -> usize {
         self.layer_bytes(precision) + precision.of_tables().size_bytes(self.table_parameters())
     }

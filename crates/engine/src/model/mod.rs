@@ -32,7 +32,6 @@ use crate::ops::{OpsError, Quantisation, StoredType};
 faults! {
     /// Why a model cannot be loaded.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum ModelError {
         #[error(transparent)]
         Config(error: #[from] ConfigError) => Artefact;
@@ -50,9 +49,7 @@ faults! {
 /// How weights are to be kept, as it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WantedPrecision {
-    /// Of weights.
     pub dtype: WantedType,
-    /// Of matrices.
     pub quantisation: Quantisation,
     /// Of keys and values. Left open it is bf16, as published models were made, but where the CPU has weights of f32.
     pub kv: WantedType,
@@ -62,9 +59,7 @@ pub struct WantedPrecision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WantedType {
     #[default]
-    /// As suits.
     Auto,
-    /// This one.
     Exactly(StoredType),
 }
 

@@ -17,7 +17,6 @@ const HEADS: [&str; 2] = ["lm_head.weight", "language_model.lm_head.weight"];
 
 const OWN_HEAD: &str = "config.json ties the head to the embedding, and lm_head.weight differs from it: the files' own head is used";
 
-/// How many tensors a warning names.
 const NAMED: usize = 4;
 
 impl<B: Backend> Decoder<B> {
@@ -151,7 +150,6 @@ struct Loader<'a, B> {
     checkpoint: &'a Checkpoint,
     prefix: &'static str,
     precision: Precision,
-    /// The names that were asked for.
     used: RefCell<BTreeSet<String>>,
 }
 

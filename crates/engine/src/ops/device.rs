@@ -4,14 +4,10 @@ use std::fmt;
 
 use super::{Cpu, Cuda, Limits, Machine, Metal, OpsError, Precision};
 
-/// One thing that computes.
 #[derive(Clone, Debug)]
 pub enum Device {
-    /// This machine's threads.
     Cpu(Cpu),
-    /// A GPU of NVIDIA.
     Cuda(Cuda),
-    /// A GPU of Apple.
     Metal(Metal),
 }
 
@@ -66,7 +62,6 @@ impl Device {
         Ok(())
     }
 
-    /// What it is one of.
     pub fn machine(&self) -> Machine {
         match self {
             Device::Cpu(_) => Machine::Cpu,
@@ -127,7 +122,6 @@ impl Device {
     }
 }
 
-/// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Cpu,

@@ -28,7 +28,6 @@ pub const MARKER: &str = "synthetic.json";
 faults! {
     /// Why no checkpoint was written.
     #[derive(Debug, Error)]
-    #[allow(missing_docs, reason = "what each means is its message")]
     pub enum SynthError {
         #[error("{path} exists and is not an empty directory")]
         Exists { path: PathBuf } => Usage, "choose a new directory";
@@ -49,12 +48,9 @@ faults! {
     }
 }
 
-/// What to make.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
-    /// Its architecture.
     pub family: Family,
-    /// Its sizes.
     pub shape: Shape,
     /// Of its weights, which are a function of it.
     pub seed: u64,

@@ -7,7 +7,6 @@ use tokenizers::{AddedToken, Tokenizer as Inner};
 const MARKUP: &str = "a b bbox blockquote body caption code div em footer h1 h2 h3 h4 h5 h6 html i iframe img li s span strong sub \
                       sup table tbody td tfoot th thead tr u ul";
 
-/// The control tokens of a vocabulary.
 #[derive(Debug)]
 pub(super) struct Controls {
     automaton: AhoCorasick,

@@ -32,7 +32,6 @@ const MOST_GROWTH: u64 = 1 << 10;
 /// What is no longer than this, as long as it may become, can neither take much memory nor be worth a thread.
 const SHORT: u64 = 1 << 10;
 
-/// A tokenizer of the library.
 #[derive(Clone, Debug)]
 pub struct Library {
     inner: Arc<Inner>,

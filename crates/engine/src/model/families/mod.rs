@@ -7,10 +7,8 @@ mod qwen3;
 
 use serde_json::Value;
 
-/// The decoder families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[allow(missing_docs, reason = "names; a command line would show a text beside them")]
 pub enum Family {
     Gemma3,
     Llama,
@@ -18,7 +16,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// All of them.
     pub const ALL: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
     /// What makes it another family than the others.
@@ -39,7 +36,6 @@ impl Family {
 /// What differs between families.
 pub(crate) struct Traits {
     pub name: &'static str,
-    /// `architectures` of `config.json`.
     pub architectures: &'static [&'static str],
     /// `model_type` of a `config.json` that names no architecture.
     pub model_types: &'static [&'static str],
@@ -75,7 +71,6 @@ pub(crate) struct Defaults {
 
 /// Which layers see a window alone, where `layer_types` does not say.
 pub(crate) enum Windows {
-    /// None.
     Never,
     /// Those from `max_window_layers` on, if `use_sliding_window` asks for it; from so many on where the first is left out.
     From(usize),
