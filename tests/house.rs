@@ -122,8 +122,8 @@ const CAPS: &[(&str, usize)] = &[
     ("data", 2485),
     ("corpus", 2420),
     ("audit", 865),
-    ("model", 2060),
-    ("encoder", 1685),
+    ("model", 2005),
+    ("encoder", 1465),
     ("selftest", 270),
     // 105 more: how quoted passages are logged, which stood in the engine's chat.
     ("record", 1255),
@@ -138,7 +138,7 @@ const CAPS: &[(&str, usize)] = &[
     ("sandbox", 450),
     ("text", 780),
     // 10 more, and 10 of generation: what ends a turn is read off all three places that say it, not off the first.
-    ("chat", 565),
+    ("chat", 495),
     // 10 more: what a file adds around a text is found or refused. The encoders' own way around its padding went.
     ("tokenizer", 690),
     ("synth", 385),
