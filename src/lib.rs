@@ -35,7 +35,6 @@ pub mod analysis; // reads finished runs: metrics, figures, comparison, ratings
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
 pub mod bench; // what a model, an encoder and a panel do on this machine
-pub mod build_info; // which program this is
 #[cfg(feature = "airgap")]
 pub mod bundle; // models, data and program as one signed folder
 pub mod calls; // completions under the sum of what determines them: none is computed twice

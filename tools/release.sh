@@ -6,7 +6,7 @@
 # OUT is new and gets source/, target/ and the binary as wardround. COMMIT names another commit than HEAD. One codegen unit, the time of the
 # commit, no path of this machine. Where cargo-auditable is installed (cargo install --locked cargo-auditable@0.7.7) the binary carries the
 # list of its crates; without it the bytes are others, and that is said. Needs the crates in cargo's cache or a network; CARGO_NET_OFFLINE=true
-# forbids the latter. The compiler decides the bytes too: `wardround doctor --json` names it. Of a build with the feature `cuda` nothing is
+# forbids the latter. The compiler decides the bytes too: `wardround doctor` names it. Of a build with the feature `cuda` nothing is
 # promised yet.
 set -euo pipefail
 

@@ -1,26 +1,28 @@
 //! `doctor`: shows what this machine and this build can do, for a bug report or before a long run.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
-use serde_json::json;
 
-use super::models::state;
 use super::options::HubFlags;
 use super::sandboxed::Paths;
-use crate::build_info::BuildInfo;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::Card;
 use crate::model::available_memory;
 use crate::ops::{Cpu, Cuda, Metal};
 use crate::panel::memory::gibibytes;
 
+/// The features that a build may have, and whether this one has them.
+const FEATURES: [(&str, bool); 7] = [
+    ("airgap", cfg!(feature = "airgap")),
+    ("cuda", cfg!(feature = "cuda")),
+    ("cuda-emulated", cfg!(feature = "cuda-emulated")),
+    ("hub", cfg!(feature = "hub")),
+    ("metal", cfg!(feature = "metal")),
+    ("remote", cfg!(feature = "remote")),
+    ("serve", cfg!(feature = "serve")),
+];
+
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -28,21 +30,18 @@ pub struct Doctor {
 impl Doctor {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let options = self.hub.options(true)?;
-        let build = BuildInfo::own();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let fetching = if cfg!(feature = "hub") { "can fetch models" } else { "no HTTP stack" };
-        let changed = if build.dirty { ", changed" } else { "" };
-        let commit = build.commit.as_deref().unwrap_or("not stated");
-        let epoch =
-            build.source_date_epoch.map_or("not stated".to_owned(), |epoch| epoch.to_string());
+        let features = FEATURES.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name);
+        // What the build was told, where it was told.
+        let told = |value: Option<&str>| value.unwrap_or("not stated").to_owned();
         let mut rows = vec![
-            ("version", format!("{} ({fetching})", build.version)),
-            ("commit", format!("{commit}{changed}")),
-            ("rustc", build.rustc.clone()),
-            ("target", build.target.clone()),
-            ("profile", build.profile.clone()),
-            ("features", build.features.join(", ")),
-            ("epoch", epoch),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("commit", told(option_env!("WARDROUND_COMMIT"))),
+            ("rustc", env!("WARDROUND_RUSTC").to_owned()),
+            ("target", env!("WARDROUND_TARGET").to_owned()),
+            ("profile", env!("WARDROUND_PROFILE").to_owned()),
+            ("features", features.collect::<Vec<_>>().join(", ")),
+            ("epoch", told(option_env!("SOURCE_DATE_EPOCH"))),
             ("device", format!("cpu: {}, {threads} threads", Cpu::new(threads)?.describe())),
         ];
         let gpus = [Cuda::describe_all(), Metal::describe_all()].concat();
@@ -56,23 +55,10 @@ impl Doctor {
         };
         rows.push(("network", connections));
         rows.push(("cache", options.cache()?.display().to_string()));
-        let here = options.local();
-        rows.extend(
-            Card::all()
-                .iter()
-                .map(|card| ("model", format!("{}: {}", card.name, state(card, &here)))),
-        );
         // Last, for it stays.
         let held = given.enter()?.unwrap_or_else(|| "off".to_owned());
         rows.push(("sandbox", held.trim_start_matches("sandbox: ").to_owned()));
-        if !self.json {
-            let mut lines = rows.into_iter().map(|(name, text)| format!("{name:10} {text}"));
-            return Ok(lines.try_for_each(console::say)?);
-        }
-        let mut told: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (name, text) in rows {
-            told.entry(name).or_default().push(text);
-        }
-        Ok(console::say(json!({ "build": build, "here": told }).to_string())?)
+        let mut lines = rows.into_iter().map(|(name, text)| format!("{name:10} {text}"));
+        Ok(lines.try_for_each(console::say)?)
     }
 }

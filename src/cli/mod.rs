@@ -139,7 +139,7 @@ enum Verb {
     Generate(generate::Generate),
     /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),
-    /// Show this build, and the devices, memory and models available here
+    /// Show this build, and the devices and memory available here
     Doctor(doctor::Doctor),
     /// Check each model's files, and that its answers are equal in every batch
     Selftest(Box<selftest::Selftest>),

@@ -93,7 +93,7 @@ impl Models {
 }
 
 /// The directory of a card's files, or what is missing.
-pub fn state(card: &Card, options: &HubOptions) -> String {
+fn state(card: &Card, options: &HubOptions) -> String {
     match hub::resolve(&card.name, options) {
         Ok(checkpoint) => checkpoint.directory.display().to_string(),
         Err(HubError::NotCached { missing, .. }) => format!("not here: {missing}"),

@@ -150,13 +150,8 @@ fn a_model_is_made_listed_and_verified() {
 #[test]
 fn a_version_says_how_it_was_built() {
     let scratch = Scratch::new();
-    let told = scratch.wardround("doctor --json --offline");
-    let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-    assert_eq!(told["build"]["version"], env!("CARGO_PKG_VERSION"));
-    assert!(told["build"]["rustc"].as_str().unwrap().starts_with("rustc 1."), "{told}");
-    assert!(told["here"]["device"][0].as_str().unwrap().starts_with("cpu: "), "{told}");
     let text = scratch.wardround("doctor --offline").stdout;
-    for field in ["commit", "target", "profile", "features", "epoch"] {
+    for field in ["rustc      rustc 1.", "commit", "target", "profile", "features", "epoch"] {
         assert!(text.contains(field), "{text}");
     }
     assert!(scratch.wardround("--version").stdout.starts_with("wardround 0.1.0"));
@@ -173,7 +168,6 @@ fn a_doctor_says_what_there_is() {
         "memory     ",
         "network    none: --offline forbids connections",
         &cache,
-        "model      qwen3-4b: not here: ",
     ] {
         assert!(told.succeeded().stdout.contains(part), "no {part:?} in {told:#?}");
     }
