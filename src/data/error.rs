@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::{Format, ItemKind};
+use super::ItemKind;
 use crate::diagnosis::Failure;
 use crate::fault::faults;
 
@@ -16,7 +16,7 @@ pub(super) const MEND: &str =
 pub(super) const MEND_HEADER: &str =
     "remove or rename the column, and separate columns by commas, not semicolons";
 pub(super) const MEND_CSV: &str = "columns are separated by commas, not semicolons; a cell with a comma, a quote or a line break in it stands in quotes, its own quotes doubled";
-pub(super) const MEND_JSON: &str = "medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all, medec and mederrbench files CSV; a CSV file's name ends in .csv";
+pub(super) const MEND_JSON: &str = "medqa, mmlu-pro, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all, medec and mederrbench files CSV; a CSV file's name ends in .csv";
 
 /// A position in a file: a line number, or the name of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,8 +87,6 @@ faults! {
             => Usage, format!("an id of this dataset is `{example}`");
         #[error("no item is chosen")]
         NoneChosen => Usage;
-        #[error("unknown format `{0}`")]
-        UnknownFormat(name: String) => Usage, format!("the formats are {}", Format::names());
     }
 }
 

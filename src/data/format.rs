@@ -1,15 +1,14 @@
 //! The formats of files of questions and notes, and the reader of each.
 
 use std::fmt;
-use std::str::FromStr;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
 use super::{
-    DataError, Draft, ItemKind, mcq, medec, mederrbench, medmcqa, medqa, medxpertqa, mmlu_pro,
-    notes, pubmedqa,
+    DataError, Draft, ItemKind, mcq, medec, mederrbench, medqa, medxpertqa, mmlu_pro, notes,
+    pubmedqa,
 };
 
 /// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
@@ -22,16 +21,12 @@ pub enum Format {
     Pubmedqa,
     /// MMLU-Pro as JSON Lines; its professional medicine questions
     MmluPro,
-    /// MedMCQA as JSON Lines, of its authors or from the Hugging Face hub
-    Medmcqa,
     /// MedXpertQA's texts, with ten options
     Medxpertqa,
     /// Your own questions, as JSON Lines or CSV
     Mcq,
     /// MEDEC's CSV; of it the notes of MEDEC-MS
     Medec,
-    /// MEDEC's CSV with the notes of MEDEC-UW, only for those who signed their data use agreement
-    MedecUw,
     /// MedErrBench's CSV, in English, Chinese or Arabic
     Mederrbench,
     /// Your own notes, as a folder of .txt files, JSON Lines or CSV
@@ -48,11 +43,9 @@ impl Format {
             Format::Medqa => ("medqa", Questions, medqa::read),
             Format::Pubmedqa => ("pubmedqa", Questions, pubmedqa::read),
             Format::MmluPro => ("mmlu-pro", Questions, mmlu_pro::read),
-            Format::Medmcqa => ("medmcqa", Questions, medmcqa::read),
             Format::Medxpertqa => ("medxpertqa", Questions, medxpertqa::read),
             Format::Mcq => ("mcq", Questions, mcq::read),
             Format::Medec => ("medec", Notes, medec::read),
-            Format::MedecUw => ("medec-uw", Notes, medec::read_with_uw),
             Format::Mederrbench => ("mederrbench", Notes, mederrbench::read),
             Format::Notes => ("notes", Notes, notes::read),
         }
@@ -60,17 +53,6 @@ impl Format {
 
     pub fn name(self) -> &'static str {
         self.row().0
-    }
-
-    /// The names of all formats.
-    pub(super) fn names() -> String {
-        let names: Vec<&str> = Format::value_variants().iter().map(|one| one.name()).collect();
-        names.join(", ")
-    }
-
-    /// Whether the notes are MEDEC's, whose figures and near-duplicates are computed in its own way.
-    pub fn is_medec(self) -> bool {
-        matches!(self, Format::Medec | Format::MedecUw)
     }
 
     /// What is read beside a file of this format, where it is there.
@@ -94,29 +76,16 @@ impl fmt::Display for Format {
     }
 }
 
-impl FromStr for Format {
-    type Err = DataError;
-
-    fn from_str(name: &str) -> Result<Self, DataError> {
-        <Format as ValueEnum>::from_str(name, false)
-            .map_err(|_| DataError::UnknownFormat(name.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::Diagnosis;
 
     #[test]
     fn a_format_has_one_name_everywhere() {
         for &format in Format::value_variants() {
-            assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+            assert_eq!(format.to_string(), format.name());
             assert_eq!(format.to_possible_value().unwrap().get_name(), format.name());
             assert_eq!(serde_json::to_value(format).unwrap(), format.name());
         }
-        let error = "csv".parse::<Format>().unwrap_err();
-        assert_eq!(error.to_string(), "unknown format `csv`");
-        assert!(error.hint().unwrap().contains("mmlu-pro"));
     }
 }

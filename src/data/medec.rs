@@ -1,10 +1,10 @@
-//! MEDEC: clinical notes with at most one error each, as CSV. Only MEDEC-MS is loaded, unless the format is `medec-uw`.
+//! MEDEC: clinical notes with at most one error each, as CSV. Only MEDEC-MS is loaded.
 //!
 //! Columns are found by name: `Text ID`, `Text`, `Sentences`, `Error Flag`, `Error Sentence ID`, `Error Sentence`,
 //! `Corrected Sentence`, and `Error Type` if there is one; others, such as the shared task's index, are ignored.
 //! `Sentences` numbers its lines from 0. Rows without an id are left out and counted: the published test set has them
 //! where MEDEC-UW was. MEDEC-UW itself is under a data-use agreement: a row whose id does not begin with `ms-` is not
-//! loaded, and counted. Who signed the agreement names the format `medec-uw`, which takes ids with `uw-` too.
+//! loaded, and counted.
 //!
 //! A row of flag 1 names one of its sentences and corrects it. The dataset is
 //! named after its ids, such as `medec-ms-test`.
@@ -32,40 +32,21 @@ const ID: &str = "Text ID";
 const PAPER_NOTES: usize = 925;
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    read_subsets(source, &["ms-"])
-}
-
-/// With the notes of MEDEC-UW.
-pub(super) fn read_with_uw(source: &Source) -> Result<Draft, DataError> {
-    read_subsets(source, &["ms-", "uw-"])
-}
-
-/// The notes whose ids begin with one of these.
-fn read_subsets(source: &Source, subsets: &[&str]) -> Result<Draft, DataError> {
     let (mut rows, total, mut notices) = rows(source)?;
     let identified = rows.rows.len();
     rows.rows.retain(|row| {
         let id = row.get(ID).and_then(Value::as_str);
-        id.is_none_or(|id| subsets.iter().any(|subset| id.trim_start().starts_with(subset)))
+        id.is_none_or(|id| id.trim_start().starts_with("ms-"))
     });
     notices.extend(notice(
-        &format!(
-            "rows whose id does not begin with {}, not loaded (MEDEC-UW is under a data-use agreement)",
-            subsets.join(" or ")
-        ),
+        "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement)",
         identified - rows.rows.len(),
         total,
     ));
     let notes = rows.numbered(|row, _| note(row))?;
     let read = notes.len();
-    let of_uw = notes.iter().filter(|(_, note)| note.id.starts_with("uw-")).count();
-    notices.extend(notice(
-        "notes of MEDEC-UW, loaded: what is written of this run holds their texts and is under their data-use agreement",
-        of_uw,
-        read,
-    ));
     let split = split(&notes);
-    if read > 0 && of_uw == 0 {
+    if read > 0 {
         notices.push(match split.as_deref() {
             Some("ms-test") => {
                 format!("MEDEC-MS, {read} of the paper's {PAPER_NOTES} notes: its figures are not comparable")
@@ -184,12 +165,8 @@ mod tests {
     const RIGHT: &str = "ms-test-1,A.,0 A.,0,NA,-1,NA,NA,NA\n";
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
-        parse_as(text, Format::Medec)
-    }
-
-    fn parse_as(text: &str, format: Format) -> Result<Dataset, DataError> {
         let source = Source::new(Path::new("MEDEC.csv"), text.as_bytes().to_vec())?;
-        read(source, format)
+        read(source, Format::Medec)
     }
 
     /// What is wrong with a file whose second row this is.
@@ -248,26 +225,6 @@ mod tests {
         assert!(!format!("{dataset:?}").contains("secret"));
         let none = parse(&format!("{HEADER}{secret}")).unwrap_err().to_string();
         assert!(none.starts_with("MEDEC.csv: no notes; rows whose id"), "{none}");
-    }
-
-    #[test]
-    fn who_names_the_format_of_medec_uw_is_given_its_notes_too_and_is_told_so() {
-        let others = RIGHT.replace("ms-test-1", "uw-test-1") + &RIGHT.replace("ms-test-1", "x-1");
-        let dataset = parse_as(&format!("{HEADER}{RIGHT}{others}"), Format::MedecUw).unwrap();
-        let ids: Vec<&str> = dataset.notes().iter().map(|note| note.id.as_str()).collect();
-        assert_eq!((ids, &*dataset.name), (vec!["ms-test-1", "uw-test-1"], "medec"));
-        assert_eq!(
-            dataset.notices,
-            [
-                "rows whose id does not begin with ms- or uw-, not loaded (MEDEC-UW is under a data-use agreement): 1 of 3",
-                "notes of MEDEC-UW, loaded: what is written of this run holds their texts and is under their data-use agreement: 1 of 2",
-            ]
-        );
-        let without = parse_as(&format!("{HEADER}{RIGHT}"), Format::MedecUw).unwrap();
-        assert_eq!(
-            without.notices,
-            ["MEDEC-MS, 1 of the paper's 925 notes: its figures are not comparable"]
-        );
     }
 
     #[test]

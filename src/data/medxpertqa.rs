@@ -2,7 +2,7 @@
 //!
 //! A line has `id`, `question`, `options` (`{"A": …}`) and `label`, a letter; other fields (`medical_task`, `body_system`, `question_type`)
 //! are ignored. The question ends with its options once more, behind `Answer Choices:`: they are taken off, for every system shows
-//! options in its own way. Rows with `images` are those of MedXpertQA MM.
+//! options in its own way.
 
 use super::row::Row;
 use super::source::Source;
@@ -17,6 +17,9 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 }
 
 fn question(row: &Row) -> Result<Question, DataError> {
+    if row.get("images").is_some() {
+        return Err(row.wrong("images", "is of MedXpertQA MM, and its texts are read"));
+    }
     let options = row.options("options")?;
     let whole = row.text("question")?;
     Ok(Question {
@@ -27,21 +30,8 @@ fn question(row: &Row) -> Result<Question, DataError> {
             .to_owned(),
         gold: Some(row.letter("label", &options)?),
         options,
-        image: image(row)?,
+        ..Question::default()
     })
-}
-
-/// Of MedXpertQA MM: a question is asked with one image at most.
-fn image(row: &Row) -> Result<Option<String>, DataError> {
-    if row.get("images").is_none() {
-        return Ok(None);
-    }
-    match &row.texts("images")?[..] {
-        [name] => Ok(Some(name.clone())),
-        several => {
-            Err(row.wrong("images", format!("holds {} images, and one is shown", several.len())))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -69,13 +59,11 @@ mod tests {
     }
 
     #[test]
-    fn a_row_with_images_says_so() {
-        let line = LINE.replace("\"label\"", "\"images\": [\"MM-1-a.jpeg\"], \"label\"");
-        assert_eq!(parse(&line).unwrap().questions()[0].image.as_deref(), Some("MM-1-a.jpeg"));
-        let several = line.replace("[\"MM-1-a.jpeg\"]", "[\"a.jpeg\", \"b.jpeg\"]");
-        let problem = parse(&several).unwrap_err().to_string();
-        assert!(problem.ends_with("field `images` holds 2 images, and one is shown"), "{problem}");
-        let problem = parse(&LINE.replace("\"B\", \"medical", "\"C\", \"medical")).unwrap_err();
-        assert!(problem.to_string().contains("field `label` is not one of A, B"), "{problem}");
+    fn a_row_with_images_and_a_label_that_is_no_option_are_refused() {
+        let problem = |line: String| parse(&line).unwrap_err().to_string();
+        let images = LINE.replace("\"label\"", "\"images\": [\"MM-1-a.jpeg\"], \"label\"");
+        assert!(problem(images).contains("field `images` is of MedXpertQA MM"));
+        let label = LINE.replace("\"B\", \"medical", "\"C\", \"medical");
+        assert!(problem(label).contains("field `label` is not one of A, B"));
     }
 }

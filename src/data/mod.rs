@@ -2,7 +2,6 @@
 //!
 //! [`load`] reads all items of a file, [`subset::Subset`] selects those that run.
 
-mod agreement;
 mod cross_reference;
 mod error;
 mod format;
@@ -13,7 +12,6 @@ mod linear;
 mod mcq;
 mod medec;
 mod mederrbench;
-mod medmcqa;
 mod medqa;
 mod medxpertqa;
 mod mmlu_pro;
@@ -30,7 +28,6 @@ pub mod subset;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-pub use agreement::is_restricted;
 pub use error::{DataError, Place, Position};
 pub use format::Format;
 pub use item::{Choice, Item, ItemKind, Note, Question};

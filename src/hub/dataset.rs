@@ -87,8 +87,6 @@ pub struct DatasetFile {
 pub enum Conversion {
     /// MMLU-Pro's Parquet file to JSON Lines, its professional medicine questions alone.
     MmluPro,
-    /// A Parquet file to JSON Lines, a row a line.
-    JsonLines,
     /// MedGuards' merged CSV of MEDEC to the clinicians' keywords of its MEDEC-MS notes, as `--keywords` takes them.
     Keywords,
 }

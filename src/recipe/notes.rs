@@ -11,6 +11,7 @@ use super::{NoteColumn, Recipe};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{self, KeywordFile, Measure, Measured};
 use crate::analysis::table::{Cell, Labelled, Table};
+use crate::data::Format;
 
 /// Every table that has a row; none where the recipe is on questions.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
@@ -78,7 +79,7 @@ fn correction<'a>(
 ) -> Option<&'a Measured> {
     let correction = cell.notes.as_ref()?.correction.as_ref()?;
     let mut datasets = recipe.dataset.iter();
-    let is_medec = datasets.any(|one| one.name == cell.dataset && one.format.is_medec());
+    let is_medec = datasets.any(|one| one.name == cell.dataset && one.format == Format::Medec);
     match measure_of(column, is_medec)? {
         Measure::Kpcs => {
             let of_alpha = correction.kpcs.iter().find(|one| one.alpha == ALPHA);

@@ -23,7 +23,7 @@ fn a_line_that_is_no_json() {
     let content = format!("{GOOD}\n{{\"question\": \"cut\n");
     let parts = [
         "x.jsonl:2: EOF while parsing a string, at column ",
-        "hint: medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one",
+        "hint: medqa, mmlu-pro, medxpertqa, mcq and notes files hold one",
     ];
     refused("x.jsonl", content.as_bytes(), "mcq", &parts);
 }
@@ -86,7 +86,7 @@ fn text_that_is_not_utf8() {
 
 #[test]
 fn the_wrong_format_for_a_file() {
-    let formats = "hint: medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all";
+    let formats = "hint: medqa, mmlu-pro, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all";
     let two = format!("{GOOD}\n{GOOD}\n");
     refused("x.jsonl", two.as_bytes(), "pubmedqa", &["x.jsonl:2: trailing characters", formats]);
     let pretty = b"{\n  \"1\": {}\n}\n";
@@ -110,7 +110,7 @@ fn the_wrong_format_for_a_file() {
         "x.jsonl",
         GOOD.as_bytes(),
         "medbullets",
-        &["'medbullets'", "medqa, pubmedqa, mmlu-pro, medmcqa, medxpertqa, mcq"],
+        &["'medbullets'", "medqa, pubmedqa, mmlu-pro, medxpertqa, mcq"],
     );
 }
 

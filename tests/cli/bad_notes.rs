@@ -34,7 +34,7 @@ fn a_system_that_answers_questions_refuses_notes_before_it_reads_them() {
                 2,
                 &[
                     &format!("medmad answers questions, and {format} holds notes"),
-                    "hint: medmad takes medqa, pubmedqa, mmlu-pro, medmcqa, medxpertqa, mcq",
+                    "hint: medmad takes medqa, pubmedqa, mmlu-pro, medxpertqa, mcq",
                 ],
             );
     }
@@ -111,7 +111,7 @@ fn lines_that_are_no_notes() {
     let cut = "{\"text\": \"A.\"}\n{\"text\": \"cut\n";
     let parts = [
         "x.jsonl:2: EOF while parsing a string",
-        "hint: medqa, mmlu-pro, medmcqa, medxpertqa, mcq and notes",
+        "hint: medqa, mmlu-pro, medxpertqa, mcq and notes",
     ];
     refused("x.jsonl", cut, "notes", &parts);
     let misspelt = r#"{"txt": "A."}"#;

@@ -57,12 +57,6 @@ fn mmlu_pro() {
 }
 
 #[test]
-fn medmcqa() {
-    let row = r#"{"id": "e9", "question": "Which?", "opa": "One", "opb": "Two", "opc": "Three", "opd": "Four", "cop": 4, "choice_type": "single", "exp": null, "subject_name": "Anatomy", "topic_name": null}"#;
-    file_withstands("dev.json", Format::Medmcqa, &[row]);
-}
-
-#[test]
 fn medxpertqa() {
     let row = r#"{"id": "Text-1", "question": "Which?\nAnswer Choices: (A) One (B) Two", "options": {"A": "One", "B": "Two"}, "label": "B", "medical_task": "Diagnosis", "body_system": "Other", "question_type": "Reasoning"}"#;
     file_withstands("text.jsonl", Format::Medxpertqa, &[row]);

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use csv::ReaderBuilder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use serde_json::Value;
 
 use crate::hub::dataset::Conversion;
 use crate::outside;
@@ -31,21 +30,20 @@ pub struct Converted {
 /// In words: the file is not what the conversion is for.
 pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String> {
     match conversion {
-        Conversion::MmluPro => json_lines(path, |row| row["src"] == SUBJECT),
-        Conversion::JsonLines => json_lines(path, |_| true),
+        Conversion::MmluPro => mmlu_pro(path),
         Conversion::Keywords => keywords(path),
     }
 }
 
-/// Rows of a Parquet file of flat columns and lists, as JSON Lines; those that are wanted.
-fn json_lines(path: &Path, is_wanted: fn(&Value) -> bool) -> Result<Converted, String> {
+/// The rows of the one subject, as JSON Lines.
+fn mmlu_pro(path: &Path) -> Result<Converted, String> {
     let file = outside::open(path).map_err(|error| error.to_string())?;
     let reader = SerializedFileReader::new(file.into_file()).map_err(|error| error.to_string())?;
     let (mut text, mut rows) = (String::new(), 0);
     for row in reader.get_row_iter(None).map_err(|error| error.to_string())? {
         let row = row.map_err(|error| error.to_string())?.to_json_value();
         rows += 1;
-        if is_wanted(&row) {
+        if row["src"] == SUBJECT {
             text += &format!("{row}\n");
         }
     }

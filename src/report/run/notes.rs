@@ -5,7 +5,6 @@ use crate::analysis::Outcomes;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::{CorrectionScorer, NoteFigures, missing_weights, tables};
-use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{Language, NoteLine};
@@ -83,8 +82,8 @@ fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
 fn beside(plan: &Plan) -> String {
     let n = plan.dataset.items.len();
     let is_test = plan.dataset.items.iter().all(|item| item.starts_with("ms-test"));
-    match plan.dataset.format.parse() {
-        Ok(Format::Medec) if is_test => {
+    match plan.dataset.format.as_str() {
+        "medec" if is_test => {
             let part = match n {
                 MS_NOTES => String::new(),
                 _ => format!("; this run takes {n} of them"),
@@ -93,13 +92,10 @@ fn beside(plan: &Plan) -> String {
                 "The notes are MEDEC's: MS, {MS_NOTES} of the paper's {PAPER_NOTES} notes: not comparable{part}. MedGuards' published figures are over MS and UW together, by larger models."
             )
         }
-        Ok(Format::Medec) => {
+        "medec" => {
             "The notes are MEDEC's: MS, and not the paper's test notes: not comparable.".to_owned()
         }
-        Ok(Format::MedecUw) => format!(
-            "The notes are MEDEC's, {n} of them, with those of MEDEC-UW, which are under a data-use agreement: pass this page on only as that allows. MedGuards' published figures are over {PAPER_NOTES} test notes of MS and UW, by larger models."
-        ),
-        Ok(Format::Mederrbench) => format!(
+        "mederrbench" => format!(
             "The notes are MedErrBench's, {n} of them, on which MedGuards reports English, Arabic and Chinese by larger models (Table 3)."
         ),
         _ => format!("The notes are your own, {n} of them; no paper reports on them."),
@@ -125,8 +121,6 @@ mod tests {
         );
         plan.dataset.items = vec!["ms-val-1".into()];
         assert!(beside(&plan).contains("not the paper's test notes: not comparable"));
-        plan.dataset.format = "medec-uw".into();
-        assert!(beside(&plan).contains("under a data-use agreement: pass this page on only"));
         plan.dataset.format = "notes".into();
         assert!(beside(&plan).contains("your own"));
     }
