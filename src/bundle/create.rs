@@ -14,7 +14,6 @@ use rayon::prelude::*;
 use super::{Bundle, CONTENTS, Part, SIGNATURE, SUMS, sums};
 use crate::corpus::store::manifest::{Local, MANIFEST, ManifestFile};
 use crate::corpus::verify::verify as verify_corpus;
-use crate::data::is_restricted;
 use crate::diagnosis::Failure;
 use crate::digest::{sha256, sha256_file};
 use crate::hub::{self, DatasetCard, HubOptions, Licence, PROVENANCE, Provenance, Record, Status};
@@ -241,12 +240,6 @@ impl Contents {
         let mut datasets = BTreeMap::new();
         for (_, source) in self.files.iter().filter(|(name, _)| name.starts_with("data/")) {
             let Source::File(path) = source else { continue };
-            if is_restricted(path)? {
-                return Err(Failure::usage(
-                    format!("{}: the agreement on MEDEC-UW keeps it here", path.display()),
-                    "take out its rows: the recipient asks its owners for it",
-                ));
-            }
             datasets.extend(dataset_of(path)?.map(|card| (&card.name, card)));
         }
         for card in datasets.into_values() {

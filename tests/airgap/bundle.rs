@@ -445,13 +445,6 @@ fn what_is_not_what_it_should_be_goes_into_no_bundle() {
 fn what_may_not_be_handed_on_goes_into_no_bundle() {
     let scratch = Scratch::new();
     let mut request = scratch.request("bundle");
-    for (name, text) in [
-        ("innocent.csv", "Text ID,Text\nms-test-1,a\nuw-test-7,b\n"),
-        ("notes.txt", "id UW-train-3: a note"),
-    ] {
-        request.data = vec![scratch.write(name, text)];
-        scratch.refused(&request, 2, "MEDEC-UW");
-    }
     let text = "{\"ms-test-1\": [\"fever\"]}\n";
     scratch.write("data/medec/medguards_keywords.json", text);
     let sum = sha256(text);
