@@ -146,13 +146,37 @@ impl Reply {
         collapse(&steps).or_else(|| collapse(support?))
     }
 
-    /// All fields, for a page that shows whatever there is.
-    pub fn as_value(&self) -> &Value {
-        &self.0
+    /// A letter, or what stands in its place; empty where there is none.
+    pub fn answer(&self) -> &str {
+        self.text_of("answer")
+    }
+
+    /// Every field in words, for a page that shows whatever there is.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, String)> {
+        let fields = self.0.as_object().into_iter().flatten();
+        fields.map(|(name, value)| (name.as_str(), in_words(value)))
     }
 
     fn text_of(&self, name: &str) -> &str {
         self.0[name].as_str().unwrap_or_default()
+    }
+}
+
+/// Texts of a list on one line, other entries a line each, an object's fields one after another.
+fn in_words(value: &Value) -> String {
+    let joined = |entries: &[Value], between: &str| {
+        entries.iter().map(in_words).collect::<Vec<_>>().join(between)
+    };
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(entries) if entries.iter().all(Value::is_string) => joined(entries, ", "),
+        Value::Array(entries) => joined(entries, "\n"),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", in_words(value)));
+            fields.collect::<Vec<_>>().join("; ")
+        }
+        other => other.to_string(),
     }
 }
 
@@ -166,6 +190,16 @@ mod tests {
         fn index(&self, name: &str) -> &Value {
             &self.0[name]
         }
+    }
+
+    #[test]
+    fn lists_and_objects_are_told_in_words() {
+        let experts = json!([{"role": "Cardiologist", "knows": ["hearts", "vessels"]}, {"role": "GP", "lead": true}]);
+        let reply = Reply::of(json!({"experts": experts, "text": "x", "nothing": null}));
+        let told: Vec<(&str, String)> = reply.fields().collect();
+        let experts = "role: Cardiologist; knows: hearts, vessels\nrole: GP; lead: true";
+        let expected = [("experts", experts), ("text", "x"), ("nothing", "")];
+        assert_eq!(told, expected.map(|(name, text)| (name, text.to_owned())));
     }
 
     #[test]
@@ -214,6 +248,6 @@ mod tests {
         reply.set_apart("agree");
         reply.set_apart("missing");
         let expected = json!({"text": "", "fields": [], "assumed": {"agree": true}});
-        assert_eq!(reply.as_value().to_string(), expected.to_string());
+        assert_eq!(reply.0.to_string(), expected.to_string());
     }
 }

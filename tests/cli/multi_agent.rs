@@ -1,6 +1,5 @@
 //! The multi-agent baselines as a user runs them, on tiny models.
 
-use serde_json::Value;
 use wardround::experiment::contents::Contents;
 use wardround::systems::SystemConfig;
 
@@ -41,7 +40,7 @@ fn every_baseline_runs_verifies_and_replays() {
             assert_eq!(calls.count(), item.calls as usize);
         }
         for call in &contents.calls.records {
-            assert!(call.record.as_value().is_object(), "{call:?}");
+            assert!(call.record.fields().next().is_some(), "{call:?}");
             assert!(call.sampling.constrained, "{call:?}");
         }
     }
@@ -61,11 +60,7 @@ fn every_baseline_takes_free_text_to_an_end() {
             .finished();
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.items.records.len(), 2);
-        let answer = |call: &Value| call["answer"].as_str().map(str::len);
-        let calls = contents.calls.records.iter();
-        assert!(
-            calls.map(|call| answer(call.record.as_value())).all(|length| length.unwrap_or(0) <= 1)
-        );
+        assert!(contents.calls.records.iter().all(|call| call.record.answer().len() <= 1));
     }
 }
 

@@ -312,12 +312,12 @@ fn with_python_every_protocols_outcomes_are_recomputed_and_a_changed_vote_is_fou
         }
         // A vote, and what was read of it, that the outcome is not made of.
         let mut contents = sound.clone();
-        let is_vote = |record: &Reply| record.as_value()["answer"] == "B";
+        let is_vote = |record: &Reply| record.answer() == "B";
         let vote = contents.calls.records.iter_mut().find(|call| is_vote(&call.record)).unwrap();
         vote.text = vote.text.replace(r#"answer":"B""#, r#"answer":"D""#);
         differs(&contents, "record.answer: found 'B', recomputed 'D'");
         let vote = contents.calls.records.iter_mut().find(|call| is_vote(&call.record)).unwrap();
-        let mut record = vote.record.as_value().clone();
+        let mut record = serde_json::to_value(&vote.record).unwrap();
         record["answer"] = json!("D");
         vote.record = Reply::of(record);
         differs(&contents, "item q");

@@ -1,44 +1,22 @@
-//! One call as a card: what the agent said, the parts of its record in a fixed order, and the text that it was read from.
-
-use std::borrow::Cow;
+//! One call as a card: what the agent said, the parts of its record, and the text that it was read from.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value as Shown};
+use minijinja::value::{Serde, Value};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Correctness;
 use super::prompts::user_message;
-use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION};
+use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION, Reply};
+use crate::systems::medmad::record::{DebateMoves, Record, StructuredReasoning};
 
 /// The highest fit score (MED-MAD, C.2).
 const BEST_FIT: f64 = 5.0;
-
-/// The known fields of a record with their titles and looks. Other fields follow under their own names.
-const SECTIONS: [(&str, &str, Look); 16] = [
-    ("/cot", "Reasoning", Look::Numbered),
-    ("/thought", "Reasoning", Look::Text),
-    ("/option_analysis", "Options", Look::Fits),
-    ("/structured_reasoning/question_focus", "Question focus", Look::Text),
-    ("/structured_reasoning/key_clues", "Key clues", Look::List),
-    ("/structured_reasoning/elimination", "Eliminated", Look::List),
-    ("/structured_reasoning/final_support", "Support", Look::Text),
-    ("/counterfactual_check/if_chose_other", "If another were chosen", Look::Text),
-    ("/counterfactual_check/confidence_after_check", "Confidence after this check", Look::Text),
-    ("/debate_moves/main_point", "Main point", Look::Text),
-    ("/debate_moves/challenge", "Challenges", Look::List),
-    ("/debate_moves/accept", "Accepts", Look::List),
-    ("/debate_moves/risk_check", "Risk", Look::Text),
-    ("/result", "Sentence", Look::Text),
-    ("/correction", "Correction", Look::Text),
-    ("/assumed", "Not read; the run went on with", Look::Text),
-];
 
 /// Fields that are shown in the head of a card, as words or badges.
 const IN_HEAD: [&str; 7] =
     ["answer", "confidence", "flag", "sentence_id", "notes", CONTRADICTION, NOT_AN_OPTION];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Look {
     Text,
@@ -63,36 +41,36 @@ pub struct Said<'a> {
     /// The agent's answer in the round before, where it was another.
     pub before: Option<&'a str>,
     /// The record's own answer, where normalisation made another of it.
-    pub as_written: Option<Cow<'a, str>>,
+    pub as_written: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
-struct Section<'a> {
-    title: Cow<'a, str>,
+struct Section {
+    title: String,
     look: Look,
-    lines: Vec<Line<'a>>,
+    lines: Vec<Line>,
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Line<'a> {
-    name: Cow<'a, str>,
-    text: Cow<'a, str>,
-    score: Cow<'a, str>,
+struct Line {
+    name: String,
+    text: String,
+    score: String,
     percent: u32,
-    pros: Cow<'a, str>,
-    cons: Cow<'a, str>,
+    pros: String,
+    cons: String,
 }
 
 /// The call as the template of cards takes it; `prompt` is the number of its prompt in the appendix. An agent who `is_arbiter`, and so was
 /// given others' words, is shown with what it was asked.
-pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -> Shown {
+pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -> Value {
     context! {
         agent => &call.agent,
         backbone => &call.backbone,
         // Whether it says two things that differ.
         contradicts => call.record.is_contradiction(),
         said => Serde(said),
-        sections => Serde(sections(call.record.as_value())),
+        sections => Serde(sections(&call.record)),
         shown => user_message(call).filter(|_| is_arbiter),
         purpose => &call.purpose,
         sample => call.sample,
@@ -126,161 +104,117 @@ fn unread(call: &CallLine) -> &'static str {
     }
 }
 
-fn sections(record: &Value) -> Vec<Section<'_>> {
-    let known = SECTIONS.iter().filter_map(|(path, title, look)| {
-        Some(section((*title).into(), *look, record.pointer(path)?))
+/// MED-MAD's record by its parts; of any other each field that says something.
+fn sections(reply: &Reply) -> Vec<Section> {
+    let mut sections = match reply.read() {
+        Some(record) => debated(record),
+        None => {
+            let fields = reply.fields().filter(|(name, _)| !IN_HEAD.contains(name));
+            fields.map(|(name, text)| Section::of(title(name), Look::Text, vec![text])).collect()
+        }
+    };
+    sections.retain(|section| !section.lines.is_empty());
+    sections
+}
+
+/// What a field is called.
+fn title(name: &str) -> &str {
+    match name {
+        "thought" => "Reasoning",
+        "result" => "Sentence",
+        "correction" => "Correction",
+        "assumed" => "Not read; the run went on with",
+        own => own,
+    }
+}
+
+fn debated(record: Record) -> Vec<Section> {
+    let StructuredReasoning { question_focus, key_clues, elimination, final_support } =
+        record.structured_reasoning;
+    let DebateMoves { main_point, challenge, accept, risk_check } = record.debate_moves;
+    let check = record.counterfactual_check.unwrap_or_default();
+    let after_check = check.confidence_after_check.map(|share| share.to_string());
+    let fits = record.option_analysis.into_iter().map(|one| Line {
+        name: one.option,
+        score: one.fit_score.map_or(String::new(), |score| score.to_string()),
+        percent: (one.fit_score.unwrap_or(0.0) / BEST_FIT * 100.0).clamp(0.0, 100.0) as u32,
+        pros: one.pros,
+        cons: one.cons,
+        ..Line::default()
     });
-    let is_known = |name: &str| {
-        let mut paths = SECTIONS.iter().map(|(path, ..)| path.split('/').nth(1));
-        IN_HEAD.contains(&name) || paths.any(|first| first == Some(name))
-    };
-    let fields = record.as_object().into_iter().flatten();
-    let others = fields
-        .filter(|(name, _)| !is_known(name))
-        .map(|(name, value)| section(name.into(), Look::Text, value));
-    let sections = known.chain(others);
-    sections.filter(|section| !section.lines.is_empty()).collect()
+    // An option that was ruled out stands before its reason.
+    let eliminated = elimination.into_iter().map(|one| Line {
+        name: one.dx_or_option,
+        text: one.why_not,
+        ..Line::default()
+    });
+    vec![
+        Section::of("Reasoning", Look::Numbered, record.cot),
+        Section { title: "Options".to_owned(), look: Look::Fits, lines: fits.collect() },
+        Section::of("Question focus", Look::Text, vec![question_focus]),
+        Section::of("Key clues", Look::List, key_clues),
+        Section { title: "Eliminated".to_owned(), look: Look::List, lines: eliminated.collect() },
+        Section::of("Support", Look::Text, vec![final_support]),
+        Section::of("If another were chosen", Look::Text, vec![check.if_chose_other]),
+        Section::of("Confidence after this check", Look::Text, after_check.into_iter().collect()),
+        Section::of("Main point", Look::Text, vec![main_point]),
+        Section::of("Challenges", Look::List, challenge),
+        Section::of("Accepts", Look::List, accept),
+        Section::of("Risk", Look::Text, vec![risk_check]),
+    ]
 }
 
-fn section<'a>(title: Cow<'a, str>, look: Look, value: &'a Value) -> Section<'a> {
-    let lines: Vec<Line> = match look {
-        Look::Text => vec![Line { text: told(value), ..Line::default() }],
-        Look::List | Look::Numbered => entries(value).iter().map(line).collect(),
-        Look::Fits => entries(value).iter().map(fit).collect(),
-    };
-    let says = |line: &Line| look == Look::Fits || !line.text.trim().is_empty();
-    Section { title, look, lines: lines.into_iter().filter(says).collect() }
-}
-
-/// An entry of a list; an option that was ruled out stands before its reason.
-fn line(entry: &Value) -> Line<'_> {
-    match entry.get("dx_or_option") {
-        Some(_) => Line {
-            name: text(entry, "dx_or_option"),
-            text: text(entry, "why_not"),
-            ..Line::default()
-        },
-        None => Line { text: plain(entry), ..Line::default() },
-    }
-}
-
-fn fit(entry: &Value) -> Line<'_> {
-    let score = text(entry, "fit_score");
-    let share = score.trim().parse::<f64>().unwrap_or(0.0) / BEST_FIT;
-    Line {
-        name: text(entry, "option"),
-        text: Cow::Borrowed(""),
-        percent: (share.clamp(0.0, 1.0) * 100.0) as u32,
-        score,
-        pros: text(entry, "pros"),
-        cons: text(entry, "cons"),
-    }
-}
-
-// A model's record is read leniently: any shape is readable, what is missing is empty.
-
-/// A field's text; a number or a structure as compact JSON, a missing field or `null` as nothing.
-pub fn text<'a>(record: &'a Value, field: &str) -> Cow<'a, str> {
-    record.get(field).map(plain).unwrap_or_default()
-}
-
-/// A list's entries; a lone value counts as a list of one.
-pub fn entries(value: &Value) -> &[Value] {
-    match value {
-        Value::Null => &[],
-        Value::Array(entries) => entries,
-        lone => std::slice::from_ref(lone),
-    }
-}
-
-/// Any value as one text.
-pub fn plain(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::Null => Cow::Borrowed(""),
-        Value::String(text) => Cow::Borrowed(text),
-        other => Cow::Owned(other.to_string()),
-    }
-}
-
-/// Any value as text for a reader: one line per entry of a list, an object's fields one after another.
-pub fn told(value: &Value) -> Cow<'_, str> {
-    let told_entries = |entries: &[Value], between: &str| {
-        let entries: Vec<_> = entries.iter().map(told).collect();
-        entries.join(between)
-    };
-    match value {
-        Value::Array(entries) if entries.iter().any(|entry| !entry.is_string()) => {
-            told_entries(entries, "\n").into()
-        }
-        Value::Array(entries) => told_entries(entries, ", ").into(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", told(value)));
-            fields.collect::<Vec<_>>().join("; ").into()
-        }
-        other => plain(other),
+impl Section {
+    /// Of texts, but for blank ones.
+    fn of(title: &str, look: Look, texts: Vec<String>) -> Section {
+        let texts = texts.into_iter().filter(|text| !text.trim().is_empty());
+        let lines = texts.map(|text| Line { text, ..Line::default() }).collect();
+        Section { title: title.to_owned(), look, lines }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value as Json, json};
+
+    fn record(score: Json) -> Json {
+        json!({
+            "cot": ["fever", " "], "answer": "A", "confidence": 0.5,
+            "option_analysis": [{"option": "A", "pros": "", "cons": "", "fit_score": score}],
+            "structured_reasoning": {
+                "question_focus": "", "key_clues": [], "final_support": "",
+                "elimination": [{"dx_or_option": "B", "why_not": "no fever"}],
+            },
+            "debate_moves": {"main_point": "", "challenge": [], "accept": [], "risk_check": ""},
+        })
+    }
 
     #[test]
-    fn a_minimal_record_is_empty_and_a_foreign_one_is_listed() {
-        assert!(sections(&json!({"answer": "A", "confidence": 0})).is_empty());
-        assert!(sections(&json!({"answer": "A", "cot": [], "debate_moves": {}})).is_empty());
-        assert!(sections(&Value::Null).is_empty());
-        let foreign = json!({"answer": "A", "explanation": "because"});
-        assert_eq!(sections(&foreign)[0].title, "explanation");
+    fn a_debates_record_is_shown_by_its_parts_and_an_option_before_why_it_was_ruled_out() {
+        let shown = sections(&Reply::of(record(json!(4))));
+        let titles: Vec<&str> = shown.iter().map(|one| one.title.as_str()).collect();
+        assert_eq!(titles, ["Reasoning", "Options", "Eliminated"]);
+        assert_eq!(shown[0].lines.len(), 1);
+        let ruled_out = &shown[2].lines[0];
+        assert_eq!((&*ruled_out.name, &*ruled_out.text), ("B", "no fever"));
     }
 
     #[test]
     fn scores_of_any_kind_become_bars_within_bounds() {
-        let percent = |score: Value| fit(&json!({"option": "A", "fit_score": score})).percent;
-        assert_eq!(percent(json!(4)), 80);
-        assert_eq!(percent(json!("3")), 60);
-        assert_eq!(percent(json!(99)), 100);
-        assert_eq!(percent(json!(-1)), 0);
-        assert_eq!(percent(json!("high")), 0);
-        assert_eq!(percent(json!("NaN")), 0);
+        for (score, percent) in [(json!(4), 80), (json!(99), 100), (json!(-1), 0), (Json::Null, 0)]
+        {
+            assert_eq!(sections(&Reply::of(record(score)))[1].lines[0].percent, percent);
+        }
     }
 
     #[test]
-    fn an_option_stands_before_why_it_was_ruled_out() {
-        let record = json!({"structured_reasoning": {"elimination": [{"dx_or_option": "A", "why_not": "no fever"}, "B"]}});
-        let lines = &sections(&record)[0].lines;
-        assert_eq!((&*lines[0].name, &*lines[0].text), ("A", "no fever"));
-        assert_eq!((&*lines[1].name, &*lines[1].text), ("", "B"));
-    }
-}
-
-#[cfg(test)]
-mod read_tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn reads_any_shape() {
-        let record = json!({"a": "x", "b": 4, "c": null, "d": ["p", 2, "", null], "e": {"k": [1]}});
-        assert_eq!(text(&record, "a"), "x");
-        assert_eq!(text(&record, "b"), "4");
-        assert_eq!(text(&record, "c"), "");
-        assert_eq!(text(&record, "missing"), "");
-        assert_eq!(text(&record, "e"), r#"{"k":[1]}"#);
-        assert_eq!(entries(&record["d"]).len(), 4);
-        assert_eq!(entries(&record["a"]), [json!("x")]);
-        assert!(entries(&record["c"]).is_empty());
-    }
-
-    #[test]
-    fn tells_lists_and_objects_in_words() {
-        let experts = json!([{"role": "Cardiologist", "knows": ["hearts", "vessels"]}, {"role": "GP", "lead": true}]);
-        assert_eq!(
-            told(&experts),
-            "role: Cardiologist; knows: hearts, vessels\nrole: GP; lead: true"
-        );
-        assert_eq!(told(&json!("x")), "x");
-        assert_eq!(told(&json!(null)), "");
+    fn of_another_record_what_says_something_is_listed() {
+        for nothing in [json!({"answer": "A", "confidence": 0}), json!({"cot": []}), Json::Null] {
+            assert!(sections(&Reply::of(nothing)).is_empty());
+        }
+        let foreign = json!({"answer": "A", "explanation": "because", "thought": "so"});
+        let shown = sections(&Reply::of(foreign));
+        assert_eq!((&*shown[0].title, &*shown[1].title), ("explanation", "Reasoning"));
     }
 }

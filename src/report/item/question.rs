@@ -1,15 +1,16 @@
 //! A question's own part of its case: letters against gold, round by round; and the answers of a round as a step: each card, who changed, and
 //! the vote.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::card::{Said, card, text};
+use super::card::{Said, card};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
 use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::data::Item;
 use crate::record::{AnswerLine, CallLine, Parse, RoundLine, Stage};
 use crate::report::escape::plural;
+use crate::systems::medmad::record::Note;
 use crate::systems::vote::WHOLE;
 
 pub fn found(item: &AnswerLine) -> Mark {
@@ -70,6 +71,13 @@ fn trail(item: &AnswerLine) -> Vec<Leg<'_>> {
     (0..item.rounds.len()).map(leg).collect()
 }
 
+/// What MED-MAD's parser found irregular; nothing in other systems' records.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Remarks {
+    notes: Vec<Note>,
+}
+
 /// What an option got in a vote.
 #[derive(Serialize)]
 pub struct Vote<'a> {
@@ -127,22 +135,21 @@ impl<'a> Answers<'a> {
 
     /// What an agent said: by the round's record where that counts the call, else by the call itself.
     fn said(&self, call: &'a CallLine, counted: Option<(&'a RoundLine, usize)>) -> Said<'a> {
-        let record = call.record.as_value();
         // One that could not be read counts as 0 and was not stated.
-        let notes = text(record, "notes");
+        let Remarks { notes } = call.record.read();
         let is_zero = call.record.confidence() == Some(0.0);
-        let is_unread = call.parse == Parse::Unread || notes.contains("answer_from_text");
-        let is_stated = !(notes.contains("confidence_not_numeric") || is_zero && is_unread);
+        let is_unread = call.parse == Parse::Unread || notes.contains(&Note::AnswerFromText);
+        let is_stated = !(notes.contains(&Note::ConfidenceNotNumeric) || is_zero && is_unread);
         let counts = |values: fn(&RoundLine) -> &Vec<f64>| {
             let (record, place) = counted?;
             values(record).get(place).map(f64::to_string)
         };
-        let confidence = counts(|record| &record.confidences);
-        let stated = || confidence.unwrap_or_else(|| text(record, "confidence").into_owned());
-        let confidence = if is_stated { stated() } else { "not stated".to_owned() };
-        let written = text(record, "answer");
+        let stated = call.record.confidence().map(|share| share.to_string());
+        let stated = counts(|record| &record.confidences).or(stated).unwrap_or_default();
+        let confidence = if is_stated { stated } else { "not stated".to_owned() };
+        let written = call.record.answer();
         let answer = counted.and_then(|(record, place)| record.answers.get(place).cloned());
-        let answer = answer.unwrap_or_else(|| written.clone().into_owned());
+        let answer = answer.unwrap_or_else(|| written.to_owned());
         let before = counted.and_then(|(record, place)| before(self.last, record, place));
         let known = self.options.iter().any(|(letter, _)| *letter == answer);
         Said {

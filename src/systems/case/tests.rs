@@ -6,7 +6,7 @@ use crate::systems::{SystemConfig, Task, base_llm, medreflex};
 fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
     let config = SystemConfig::parse("medmad", pairs).unwrap();
     let (line, calls) = answer(&config, &question(5), Script::new(move |_, _| text.to_owned()));
-    (line.answer, calls[0].parse, calls[0].record.as_value().clone())
+    (line.answer, calls[0].parse, serde_json::to_value(&calls[0].record).unwrap())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! An agent's record of one round (App. C.2), parsed leniently from whatever JSON the model wrote.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::settings::{AnswerReading, RecordForm, Settings};
@@ -14,7 +14,7 @@ use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{number, text};
 
 /// One agent's record. Texts are kept as written; missing fields are empty.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub cot: Vec<String>,
     /// One letter A–J, possibly beyond the item's options; empty where none was found.
@@ -28,11 +28,11 @@ pub struct Record {
     pub counterfactual_check: Option<CounterfactualCheck>,
     pub debate_moves: DebateMoves,
     /// Irregularities that parsing found.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptionAnalysis {
     /// The option's letter; where the text does not begin with one, the text as written.
     pub option: String,
@@ -42,7 +42,7 @@ pub struct OptionAnalysis {
     pub fit_score: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StructuredReasoning {
     pub question_focus: String,
     pub key_clues: Vec<String>,
@@ -50,20 +50,20 @@ pub struct StructuredReasoning {
     pub final_support: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Elimination {
     pub dx_or_option: String,
     pub why_not: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterfactualCheck {
     pub if_chose_other: String,
     /// Logged, never used in a vote (App. B.4).
     pub confidence_after_check: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DebateMoves {
     pub main_point: String,
     pub challenge: Vec<String>,
@@ -72,7 +72,7 @@ pub struct DebateMoves {
 }
 
 /// An irregularity of a record, and how it was handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
     /// `confidence` is missing or not a number; it counts as 0.
