@@ -109,7 +109,7 @@ const CAPS: &[(&str, usize)] = &[
     // 10 more: the hosts that computed a run are kept, as its versions were.
     ("experiment", 4620),
     // 790 less: charts, which drew once more what a table beside them says.
-    ("report", 2420),
+    ("report", 2375),
     ("bundle", 630),
     // 10 more: a file of a dataset that is not there is told with what brings it.
     ("hub", 2880),
@@ -125,7 +125,7 @@ const CAPS: &[(&str, usize)] = &[
     ("encoder", 1465),
     ("selftest", 270),
     // 105 more: how quoted passages are logged, which stood in the engine's chat.
-    ("record", 1255),
+    ("record", 1195),
     ("scorers", 925),
     ("bench", 670),
     ("candle", 640),

@@ -139,7 +139,7 @@ fn pay(line: &AnswerLine, budget: usize, costs: &Costs<'_>) -> Paid {
         *sample += 1;
         samples += 1;
     }
-    let answers: Vec<&str> = round.answers[..samples].iter().map(String::as_str).collect();
+    let answers: Vec<&str> = round.answers.iter().take(samples).map(String::as_str).collect();
     let parts = |weight: &f64| (weight * f64::from(WHOLE)).round() as u32;
     let mut weights: Vec<u32> = round.weights.iter().take(samples).map(parts).collect();
     weights.resize(samples, WHOLE);

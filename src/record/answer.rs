@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Stage, even};
+use super::Stage;
 
 /// The answers of one round and their vote. Every vector but `labels` has one entry for each of `agents`, or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,6 @@ pub struct AnswerLine {
     /// Of a question without options, which earlier versions asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    #[serde(deserialize_with = "even::all")]
     pub rounds: Vec<RoundLine>,
     /// Of such a question: the agents' answers, which the letters of its rounds stand for from A on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

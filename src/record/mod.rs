@@ -2,8 +2,6 @@
 
 mod answer;
 mod call;
-mod completion;
-mod even;
 mod flag;
 mod item;
 mod language;
@@ -15,8 +13,7 @@ mod search;
 mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
-pub use call::{CallKey, CallLine, Parse, Stage};
-pub use completion::{AnsweredBy, SamplingLine};
+pub use call::{AnsweredBy, CallKey, CallLine, Parse, SamplingLine, Stage};
 pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;

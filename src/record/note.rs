@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Flag, Language, Trajectory, even};
+use super::{Flag, Language, Trajectory};
 
 /// A clinical note and the system's result on it (MedGuards, Algorithm 1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,10 +30,8 @@ pub struct NoteLine {
     /// The confidence of the agent that corrected last, from 0 to 1.
     pub confidence: Option<f64>,
     /// `null` if the item errored before this stage.
-    #[serde(default, deserialize_with = "even::one")]
     pub detection: Option<DetectionLine>,
     /// `null` if there was nothing to locate.
-    #[serde(default, deserialize_with = "even::one")]
     pub localisation: Option<LocalisationLine>,
     /// Only of systems that search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
