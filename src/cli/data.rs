@@ -40,9 +40,6 @@ pub struct Fetch {
     /// Directory to write to; existing files with the right checksum are kept
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
-    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
-    endpoint: Option<String>,
     #[command(flatten)]
     progress: QuietFlag,
     #[command(flatten)]
@@ -78,7 +75,7 @@ impl Fetch {
         // One publisher that cannot be reached keeps back no other's files.
         let mut failed: Option<Failure> = None;
         for card in &cards {
-            match hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), &options) {
+            match hub::fetch_dataset(card, &self.to, &options) {
                 Ok(paths) => {
                     for path in paths {
                         console::say(path.display().to_string())?;
@@ -138,7 +135,7 @@ impl Verify {
             ));
         }
         let checks = hub::verify_datasets(&self.directory)?;
-        for file in DatasetCard::all().iter().flat_map(DatasetCard::files) {
+        for file in DatasetCard::all().iter().flat_map(|card| &card.files) {
             let path = self.directory.join(&file.path);
             // A file that is no longer as it was is told below.
             if let Some(format) = file.format.filter(|_| path.is_file())

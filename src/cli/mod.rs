@@ -207,7 +207,6 @@ Environment variables:
   WARDROUND_DEVICE              device (--device)
   WARDROUND_THREADS             number of CPU threads (--threads)
   WARDROUND_QUIET               print no progress (--quiet)
-  WARDROUND_DATA_ENDPOINT       mirror that `data fetch` downloads from (--endpoint)
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SANDBOX             whether the process is restricted (--sandbox)
@@ -222,7 +221,6 @@ Environment variables:
   HF_HUB_OFFLINE                open no network connection, as --offline
   HF_TOKEN, HF_TOKEN_PATH       token for the hub
   HF_ENDPOINT                   mirror of the hub
-  HF_HUB_DOWNLOAD_TIMEOUT, HF_HUB_ETAG_TIMEOUT
   NO_COLOR                      no colours";
 
 fn after_help() -> String {

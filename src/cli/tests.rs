@@ -110,7 +110,6 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
         ("audit-keep", "WARDROUND_AUDIT_KEEP"),
         ("device", "WARDROUND_DEVICE"),
         ("encoder", "WARDROUND_ENCODER"),
-        ("endpoint", "WARDROUND_DATA_ENDPOINT"),
         ("keys", "WARDROUND_KEYS"),
         ("models", "WARDROUND_SYNTH_MODELS"),
         ("offline", "WARDROUND_OFFLINE"),

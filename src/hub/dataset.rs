@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::cache::is_commit;
 use super::{HubError, Licence};
 use crate::data::Format;
 use crate::outside;
@@ -37,36 +36,15 @@ pub struct DatasetCard {
     /// Whether the licence lets copies be handed on.
     #[serde(default)]
     pub redistribute: bool,
-    pub sources: Vec<DatasetSource>,
-}
-
-/// Files of one repository at one commit.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatasetSource {
-    pub host: Host,
-    /// `owner/name`.
-    pub repository: String,
-    /// The commit.
-    pub revision: String,
     pub files: Vec<DatasetFile>,
-}
-
-/// Where repositories of datasets are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Host {
-    Github,
-    /// The Hugging Face hub.
-    Hub,
 }
 
 /// One published file and the file that comes of it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetFile {
-    /// In the repository.
-    pub source: String,
+    /// The address, at one commit.
+    pub url: String,
     /// In the directory that datasets are fetched into, where recipes look for it.
     pub path: String,
     /// By which its questions or notes are read; absent of a file that has none.
@@ -75,8 +53,6 @@ pub struct DatasetFile {
     pub size_bytes: Option<u64>,
     /// Of the published file, 64 hexadecimal digits, where it is known.
     pub sha256: Option<String>,
-    /// Records of the published file; of a card in a file always given where the sum is not.
-    pub rows: Option<u64>,
     /// What is made of the published file, which is not kept; without it the file is kept as it is.
     pub convert: Option<Conversion>,
 }
@@ -105,7 +81,7 @@ impl DatasetCard {
     /// What brings a file that is not there, where it is one of a dataset.
     pub fn remedy(path: &Path) -> Option<String> {
         Self::all().iter().find_map(|card| {
-            let file = card.files().find(|file| path.ends_with(&file.path))?;
+            let file = card.files.iter().find(|file| path.ends_with(&file.path))?;
             let root = path.ancestors().nth(Path::new(&file.path).iter().count())?;
             let here = std::env::current_dir().unwrap_or_default();
             let root = Path::new(".").join(root.strip_prefix(here).unwrap_or(root));
@@ -128,35 +104,20 @@ impl DatasetCard {
     }
 
     /// # Errors
-    /// What is no card, or contradicts itself; `path` says where it stands.
+    /// What is no card, or leads out of the directory; `path` says where it stands.
     pub fn parse(text: &str, path: &Path) -> Result<Self, HubError> {
         let malformed = |reason: String| HubError::Malformed { path: path.to_owned(), reason };
         let card: Self =
             outside::toml(text).map_err(|error| malformed(error.message().to_owned()))?;
-        for source in &card.sources {
-            if !is_commit(&source.revision) {
-                return Err(malformed(format!("`{}` is not a commit", source.revision)));
-            }
-            for DatasetFile { path, sha256, rows, .. } in &source.files {
-                if !outside::is_below(path) {
-                    return Err(malformed(format!("{path} leads out of the directory")));
-                }
-                if sha256.is_none() && rows.is_none() {
-                    let problem = format!("{path}: give `sha256`, or `rows` where it is not known");
-                    return Err(malformed(problem));
-                }
-            }
+        match card.files.iter().find(|file| !outside::is_below(&file.path)) {
+            Some(file) => Err(malformed(format!("{} leads out of the directory", file.path))),
+            None => Ok(card),
         }
-        Ok(card)
-    }
-
-    pub fn files(&self) -> impl Iterator<Item = &DatasetFile> {
-        self.sources.iter().flat_map(|source| &source.files)
     }
 
     /// All published files together; `None` where the size of one is not known.
     pub fn size_bytes(&self) -> Option<u64> {
-        self.files().map(|file| file.size_bytes).sum()
+        self.files.iter().map(|file| file.size_bytes).sum()
     }
 }
 
@@ -164,17 +125,6 @@ impl DatasetCard {
 pub fn matches(pattern: &str, name: &str) -> bool {
     let pattern = regex::escape(pattern).replace(r"\*", ".*");
     Regex::new(&format!("(?s)^{pattern}$")).is_ok_and(|pattern| pattern.is_match(name))
-}
-
-impl DatasetSource {
-    /// The address of one of its files, below that of its host or of a mirror that serves both hosts.
-    pub fn url(&self, root: &str, file: &DatasetFile) -> String {
-        let Self { host, repository, revision, .. } = self;
-        match host {
-            Host::Hub => format!("{root}/datasets/{repository}/resolve/{revision}/{}", file.source),
-            Host::Github => format!("{root}/{repository}/{revision}/{}", file.source),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -200,7 +150,7 @@ mod tests {
             assert_eq!(*name, format!("{}.toml", card.name));
             assert!(DatasetCard::find(&card.name).is_some());
             assert!(card.licence.url.starts_with("https://"), "{name}");
-            for file in card.files() {
+            for file in &card.files {
                 assert!(paths.insert(file.path.clone()), "{}", file.path);
             }
         }
@@ -211,7 +161,7 @@ mod tests {
     fn files_lie_where_recipes_look_for_them() {
         let paths: BTreeSet<String> = DatasetCard::all()
             .iter()
-            .flat_map(|card| card.files().map(|file| file.path.clone()))
+            .flat_map(|card| card.files.iter().map(|file| file.path.clone()))
             .collect();
         let recipes = fs_err::read_dir("recipes").unwrap();
         let recipes = recipes.map(|entry| entry.unwrap().path());
@@ -229,17 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn a_card_says_what_its_files_are_held_against() {
+    fn a_card_puts_no_file_out_of_the_directory() {
         let (_, text) = DATASETS.iter().find(|(name, _)| *name == "medqa.toml").unwrap();
-        let sum = DatasetCard::find("medqa").unwrap().sources[0].files[0].sha256.clone().unwrap();
-        let refused = |from: &str, to: &str| {
-            let text = text.replacen(from, to, 1);
-            DatasetCard::parse(&text, Path::new("own.toml")).unwrap_err().to_string()
-        };
-        let sum = format!("sha256 = \"{sum}\"\n");
-        assert!(refused(&sum, "").contains("give `sha256`, or `rows`"));
-        assert!(refused("path = \"medqa/", "path = \"../").contains("leads out"));
-        assert!(refused("revision = \"", "revision = \"v").contains("is not a commit"));
+        let text = text.replacen("path = \"medqa/", "path = \"../", 1);
+        let error = DatasetCard::parse(&text, Path::new("own.toml")).unwrap_err().to_string();
+        assert!(error.contains("leads out"), "{error}");
     }
 
     #[test]
@@ -248,7 +192,7 @@ mod tests {
         let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
         let mut checked = 0;
         for card in DatasetCard::all() {
-            for file in card.files() {
+            for file in &card.files {
                 let path = data.join(&file.path);
                 if file.convert.is_none() && path.is_file() {
                     let sum = crate::hub::sha256_file(&path).unwrap();

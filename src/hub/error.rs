@@ -4,11 +4,12 @@ use std::io;
 use std::path::PathBuf;
 
 use super::proxy::ProxyError;
-use super::{Authority, Card, DatasetCard, Kind};
+use super::{Card, DatasetCard, Kind};
 use crate::checkpoint::FilesError;
 use crate::fault::faults;
 
-const AGAIN: &str = "run the same command again: it continues the download; a mirror is named by HF_ENDPOINT, of datasets by --endpoint";
+const AGAIN: &str =
+    "run the same command again: it continues the download; HF_ENDPOINT names a mirror of the hub";
 
 faults! {
     /// Why a checkpoint cannot be found, fetched or used.
@@ -24,8 +25,8 @@ faults! {
             "a revision of a model of the hub is written org/name@revision";
         #[error("there is no directory for the hub's cache: no home directory is known")]
         NoCache => Usage, "set HF_HUB_CACHE or HF_HOME";
-        #[error("{name} is `{value}`, not {expected}")]
-        BadVariable { name: &'static str, value: String, expected: &'static str } => Usage;
+        #[error("{name} is {problem}")]
+        BadVariable { name: &'static str, problem: String } => Usage;
         #[error(transparent)]
         Files(error: #[from] FilesError) => error.blame(), error.hint();
         /// A provenance.
@@ -66,18 +67,13 @@ faults! {
         #[error("{url} answered with HTTP {status}")]
         Status { url: String, status: u16 } => Artefact,
             match status {
-                404 => "a mirror (--endpoint, HF_ENDPOINT) must have the same paths",
+                404 => "a mirror (HF_ENDPOINT) must have the same paths",
                 _ => AGAIN,
             };
         #[error("{url} cannot be reached: {reason}")]
         Unreachable { url: String, reason: String } => Artefact, AGAIN;
         #[error("{url} sent an unexpected answer: {reason}")]
         BadAnswer { url: String, reason: String } => Artefact;
-        #[error(
-            "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
-        )]
-        WrongSum { file: String, expected: String, actual: String, authority: Authority } => Artefact,
-            "fetch it again; if that fails too, do not trust the source";
         #[error("{file} {problem}; nothing of it is kept")]
         Changed { file: String, problem: String } => Artefact,
             "fetch it again; if that fails too, do not trust the source";

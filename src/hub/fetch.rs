@@ -50,8 +50,7 @@ pub fn fetch_repository(
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
     options.allow_fetch("models", &repository.spelling())?;
-    let (login, model) = (options.login.as_ref(), Some(repository.clone()));
-    let client = Client::new(options, options.token()?, login, model);
+    let client = Client::new(options, options.token()?, Some(repository.clone()));
     let Repository { id, revision, .. } = repository;
     let (root, escaped) = (&options.endpoint, revision.replace('/', "%2F"));
     let url = format!("{root}/api/models/{id}/revision/{escaped}");
@@ -225,8 +224,8 @@ impl Known<'_> {
             let Some(expected) = known.map(str::to_owned) else { continue };
             let actual = sum_like(&expected, path, sha256)?;
             if actual != expected {
-                let file = self.name.to_owned();
-                return Err(HubError::WrongSum { file, expected, actual, authority });
+                let problem = format!("has the sum {actual}, but {authority} says {expected}");
+                return Err(HubError::Changed { file: self.name.to_owned(), problem });
             }
         }
         Ok(())

@@ -19,7 +19,6 @@ pub fn fetch_repository(
 pub fn fetch_dataset(
     card: &DatasetCard,
     _to: &Path,
-    _mirror: Option<&str>,
     _options: &HubOptions,
 ) -> Result<Vec<PathBuf>, HubError> {
     let (name, reason) = (card.name.clone(), OfflineReason::Build);

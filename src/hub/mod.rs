@@ -29,7 +29,7 @@ use crate::outside;
 pub use cache::CachedRepository;
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
-pub use dataset::{Conversion, DatasetCard, DatasetFile, DatasetSource, Host, matches};
+pub use dataset::{Conversion, DatasetCard, DatasetFile, matches};
 pub use error::{HubError, OfflineReason};
 pub use fetch::fetch_dataset;
 pub use options::{HubOptions, Token};

@@ -11,10 +11,11 @@ use super::proxy::Proxies;
 use super::{HubError, OfflineReason, fetch};
 use crate::{outside, variable};
 
-const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
+pub(super) const HUB: &str = "https://huggingface.co";
 /// Any of them forbids connections.
 const OFFLINE: [&str; 3] = ["WARDROUND_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"];
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a silent server is waited for.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the variables and the command say.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +26,9 @@ pub struct HubOptions {
     pub quiet: bool,
     /// Where cached repositories lie; `None` without any of the variables and without a home directory.
     pub cache: Option<PathBuf>,
-    /// The hub's address, without a slash at the end, name and password.
+    /// The hub's address, without a slash at the end.
     pub endpoint: String,
-    pub login: Option<Token>,
-    pub metadata_timeout: Duration,
-    pub download_timeout: Duration,
+    pub timeout: Duration,
     pub proxies: Proxies,
     /// That of `HF_TOKEN`.
     pub token: Option<Token>,
@@ -57,7 +56,7 @@ impl HubOptions {
     /// Reads the process's variables.
     ///
     /// # Errors
-    /// [`HubError::BadVariable`] for a timeout that is not a number of seconds, or a switch that is neither on nor off.
+    /// [`HubError::BadVariable`] for a switch that is neither on nor off, or an address with a password.
     pub fn capture() -> Result<Self, HubError> {
         Self::from_lookup(|name| env::var_os(name))
     }
@@ -69,56 +68,36 @@ impl HubOptions {
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HubError> {
         let raw = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let text = |name: &str| raw(name).map(|value| value.to_string_lossy().trim().to_owned());
-        let bad = |name, expected| HubError::BadVariable {
-            name,
-            value: text(name).unwrap_or_default(),
-            expected,
-        };
-        // As huggingface_hub expands them; a variable that is not set stays as it is written.
-        let path = |name: &'static str| {
-            let Some(value) = raw(name) else { return Ok(None) };
-            let set = |name: &str| raw(name)?.into_string().ok();
-            let expand = |value: &str| {
-                shellexpand::full_with_context_no_errors(value, || set("HOME"), &set).into_owned()
-            };
-            // The home of another user is not looked up.
-            let path = value.to_str().map(expand).filter(|path| !path.starts_with('~'));
-            let expected = "a path in UTF-8 that begins with ~/, / or a variable's value";
-            path.map(|path| Some(PathBuf::from(path))).ok_or_else(|| bad(name, expected))
-        };
-        let seconds = |name: &'static str| {
-            let Some(value) = text(name) else { return Ok(DEFAULT_TIMEOUT) };
-            let value =
-                value.parse().ok().and_then(|value| Duration::try_from_secs_f64(value).ok());
-            let value = value.filter(|duration| !duration.is_zero());
-            value.ok_or_else(|| bad(name, "a number of seconds"))
-        };
+        let path = |name: &str| raw(name).map(PathBuf::from);
         let mut offline = None;
         for name in OFFLINE {
-            let forbids = variable::boolean(&text(name).unwrap_or_default());
-            let forbids = forbids.ok_or_else(|| bad(name, variable::WORDS))?;
+            let value = text(name).unwrap_or_default();
+            let bad = || HubError::BadVariable {
+                name,
+                problem: format!("`{value}`, not {}", variable::WORDS),
+            };
+            let forbids = variable::boolean(&value).ok_or_else(bad)?;
             offline = offline.or(forbids.then_some(OfflineReason::Variable(name)));
         }
-        let of_home = || Some(PathBuf::from(raw("HOME")?).join(".cache/huggingface"));
-        let huggingface = path("HF_HOME")?
-            .or(path("XDG_CACHE_HOME")?.map(|cache| cache.join("huggingface")))
-            .or_else(of_home);
+        let of_home = || Some(path("HOME")?.join(".cache"));
+        let huggingface = path("HF_HOME")
+            .or_else(|| Some(path("XDG_CACHE_HOME").or_else(of_home)?.join("huggingface")));
         let below = |name| huggingface.as_ref().map(|folder| folder.join(name));
-        let (endpoint, login) =
-            without_login(text("HF_ENDPOINT").as_deref().unwrap_or(DEFAULT_ENDPOINT));
+        let endpoint = text("HF_ENDPOINT").unwrap_or_else(|| HUB.to_owned());
+        // Errors show the address.
+        if endpoint.contains('@') {
+            let problem = "an address with a name or password; HF_TOKEN says who asks".to_owned();
+            return Err(HubError::BadVariable { name: "HF_ENDPOINT", problem });
+        }
         Ok(Self {
             offline,
             quiet: false,
-            cache: path("HF_HUB_CACHE")?
-                .or(path("HUGGINGFACE_HUB_CACHE")?)
-                .or_else(|| below("hub")),
-            endpoint,
-            login,
-            metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
-            download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
+            cache: path("HF_HUB_CACHE").or_else(|| below("hub")),
+            endpoint: endpoint.trim_end_matches('/').to_owned(),
+            timeout: TIMEOUT,
             proxies: Proxies::from_lookup(&lookup),
             token: text("HF_TOKEN").map(Token),
-            token_path: path("HF_TOKEN_PATH")?.or_else(|| below("token")),
+            token_path: path("HF_TOKEN_PATH").or_else(|| below("token")),
         })
     }
 
@@ -162,19 +141,6 @@ impl HubOptions {
     }
 }
 
-/// A server's address without a slash at the end, and apart from it the name and password in it: what an error may show, and what not.
-pub fn without_login(address: &str) -> (String, Option<Token>) {
-    let address = address.trim_end_matches('/');
-    let start = address.find("://").map_or(0, |at| at + 3);
-    // A password may be spelled with what else ends a host.
-    match address[start..].rsplit_once('@') {
-        Some((login, place)) => {
-            (format!("{}{place}", &address[..start]), Some(Token(login.to_owned())))
-        }
-        None => (address.to_owned(), None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,41 +164,17 @@ mod tests {
 
     #[test]
     fn the_cache_is_named_by_the_first_variable_that_is_set() {
-        let all = [
-            ("HF_HUB_CACHE", "/a"),
-            ("HUGGINGFACE_HUB_CACHE", "/b"),
-            ("HF_HOME", "/c"),
-            ("XDG_CACHE_HOME", "/d"),
-            ("HOME", "/e"),
-        ];
-        let expected = ["/a", "/b", "/c/hub", "/d/huggingface/hub", "/e/.cache/huggingface/hub"];
+        let all =
+            [("HF_HUB_CACHE", "/a"), ("HF_HOME", "/c"), ("XDG_CACHE_HOME", "/d"), ("HOME", "/e")];
+        let expected = ["/a", "/c/hub", "/d/huggingface/hub", "/e/.cache/huggingface/hub"];
         for (skip, path) in expected.iter().enumerate() {
             assert_eq!(cache(&all[skip..]), Some(PathBuf::from(path)));
         }
         assert_eq!(cache(&[]), None);
         assert_eq!(
-            cache(&[("HF_HUB_CACHE", ""), ("HF_HOME", "~/hf"), ("HOME", "/e")]),
-            Some(PathBuf::from("/e/hf/hub"))
+            cache(&[("HF_HUB_CACHE", ""), ("HF_HOME", "/hf"), ("HOME", "/e")]),
+            Some(PathBuf::from("/hf/hub"))
         );
-    }
-
-    #[test]
-    fn paths_expand_as_huggingface_hub_expands_them() {
-        let hub = |value: &str| {
-            cache(&[("HF_HOME", value), ("HOME", "/home/ward"), ("DISK", "/mnt/d"), ("A_1", "a")])
-        };
-        for (value, path) in [
-            ("$HOME/hf", "/home/ward/hf/hub"),
-            ("${DISK}/hf", "/mnt/d/hf/hub"),
-            ("~/hf/${A_1}b$A_1", "/home/ward/hf/aba/hub"),
-            ("~", "/home/ward/hub"),
-            ("/a~/$UNSET/${DISK", "/a~/$UNSET/${DISK/hub"),
-            ("/a$/=,é", "/a$/=,é/hub"),
-        ] {
-            assert_eq!(hub(value), Some(PathBuf::from(path)), "{value}");
-        }
-        let error = try_options(&[("HF_HOME", "~other/hf"), ("HOME", "/h")]).unwrap_err();
-        assert!(error.to_string().starts_with("HF_HOME is `~other/hf`, not a path"), "{error}");
     }
 
     #[test]
@@ -267,30 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn the_name_and_password_of_a_mirror_are_in_no_address() {
-        for (value, address, login) in [
-            ("https://nurse:secret@mirror:8443/hf/", "https://mirror:8443/hf", "nurse:secret"),
-            ("http://nurse:se/cr@t@mirror", "http://mirror", "nurse:se/cr@t"),
-            ("nurse:secret@mirror", "mirror", "nurse:secret"),
-        ] {
-            let mirror = options(&[("HF_ENDPOINT", value)]);
-            assert_eq!(
-                (mirror.endpoint.as_str(), mirror.login.as_ref().unwrap().secret()),
-                (address, login)
-            );
-            assert!(!format!("{mirror:?}").contains("secret"));
-        }
-        assert_eq!(options(&[]).login, None);
-    }
-
-    #[test]
-    fn a_timeout_must_be_a_number_of_seconds() {
-        let half = options(&[("HF_HUB_ETAG_TIMEOUT", "0.5"), ("HF_ENDPOINT", "http://mirror/")]);
-        assert_eq!(half.metadata_timeout, Duration::from_millis(500));
-        assert_eq!(half.endpoint, "http://mirror");
-        for value in ["soon", "0", "-1", "inf"] {
-            let error = try_options(&[("HF_HUB_DOWNLOAD_TIMEOUT", value)]).unwrap_err();
-            assert!(error.to_string().contains("HF_HUB_DOWNLOAD_TIMEOUT"), "{error}");
-        }
+    fn a_mirror_is_named_without_a_password() {
+        assert_eq!(options(&[("HF_ENDPOINT", "http://mirror/")]).endpoint, "http://mirror");
+        assert_eq!(options(&[]).endpoint, HUB);
+        let error = try_options(&[("HF_ENDPOINT", "https://nurse:secret@mirror:8443/hf/")]);
+        let said = error.unwrap_err().to_string();
+        assert!(said.contains("HF_TOKEN says who asks") && !said.contains("secret"), "{said}");
     }
 }

@@ -48,16 +48,12 @@ pub struct Record {
     pub files: BTreeMap<String, FetchedFile>,
 }
 
-/// A file as it was fetched.
+/// A file as it was fetched. Earlier versions wrote more of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct FetchedFile {
     /// The card's name.
     pub dataset: String,
-    pub repository: String,
-    /// The commit.
-    pub revision: String,
-    /// In the repository.
+    /// The address.
     pub source: String,
     /// Of the published file.
     pub source_sha256: String,

@@ -22,7 +22,6 @@ use wardround::model::Family;
 use crate::binary::{Outcome, Scratch, size};
 use crate::determinism::wait_until;
 
-const COMMIT: &str = "89abcdef0123456789abcdef0123456789abcdef";
 /// Bytes of a file after which the host falls silent, where it does.
 const SILENT_AFTER: usize = 50_000;
 
@@ -96,23 +95,30 @@ fn answer(
     let _ = stream.write_all(body);
 }
 
-fn fetch(scratch: &Scratch, host: &Host, names: &str) -> Outcome {
-    scratch.wardround(format!("data fetch {names} --to fetched --endpoint {}", host.address))
+fn fetch(scratch: &Scratch, names: &str) -> Outcome {
+    scratch.wardround(format!("data fetch {names} --to fetched"))
 }
 
-/// A card of one file, which the host has at the address that comes with it.
-fn card(scratch: &Scratch, name: &str, path: &str, bytes: &[u8], more: &str) -> String {
+/// A card of one file, which the host has by the card's name; gives the file's address.
+fn card(
+    scratch: &Scratch,
+    host: &Host,
+    name: &str,
+    path: &str,
+    bytes: &[u8],
+    more: &str,
+) -> String {
+    let url = format!("{}/own/{name}", host.address);
     let text = format!(
         "name = \"{name}\"\ntitle = \"t\"\nrecords = \"r\"\ncitation = \"c\"\n\
          licence = {{ name = \"MIT\", url = \"https://example.org\" }}\n\
-         [[sources]]\nhost = \"github\"\nrepository = \"own/{name}\"\nrevision = \"{COMMIT}\"\n\
-         [[sources.files]]\nsource = \"file\"\npath = \"{path}\"\n{more}\
+         [[files]]\nurl = \"{url}\"\npath = \"{path}\"\n{more}\
          size_bytes = {}\nsha256 = \"{}\"\n",
         bytes.len(),
         sha256(bytes)
     );
     scratch.write(&format!("{name}.toml"), text);
-    format!("own/{name}/{COMMIT}/file")
+    url
 }
 
 #[test]
@@ -121,19 +127,16 @@ fn a_fetch_is_killed_and_taken_up_and_what_it_leaves_is_verified() {
     let large: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
     let goldens = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/datasets");
     let parquet = std::fs::read(goldens.join("mmlu_pro.parquet")).unwrap();
-    let files = vec![
-        (card(&scratch, "large", "a/large.bin", &large, ""), large.clone()),
-        (
-            card(&scratch, "letters", "b/letters.jsonl", &parquet, "convert = \"mmlu-pro\"\n"),
-            parquet,
-        ),
-    ];
-    let host = Host::serve(files);
+    let files = [("own/large", &large), ("own/letters", &parquet)];
+    let host = Host::serve(files.map(|(name, bytes)| (name.to_owned(), bytes.clone())).to_vec());
+    let url = card(&scratch, &host, "large", "a/large.bin", &large, "");
+    card(&scratch, &host, "letters", "b/letters.jsonl", &parquet, "convert = \"mmlu-pro\"\n");
     host.is_silent.store(true, Ordering::Relaxed);
     let names = "large.toml letters.toml";
-    let command = format!("data fetch {names} --to fetched --endpoint {}", host.address);
+    let command = format!("data fetch {names} --to fetched");
     let mut child = scratch.command(&command).spawn().unwrap();
-    let part = scratch.path(&format!("fetched/a/large.bin.{COMMIT}.incomplete"));
+    let part = format!("fetched/a/large.bin.{}.incomplete", &sha256(url.as_bytes())[..16]);
+    let part = scratch.path(&part);
     wait_until(&mut child, || part.exists() && size(&part) == SILENT_AFTER as u64);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -141,9 +144,9 @@ fn a_fetch_is_killed_and_taken_up_and_what_it_leaves_is_verified() {
 
     host.is_silent.store(false, Ordering::Relaxed);
     host.requests();
-    let told = fetch(&scratch, &host, names);
+    let told = fetch(&scratch, names);
     assert!(told.succeeded().stderr.contains("large: licence MIT"), "{told:#?}");
-    assert_eq!(host.requests()[0], format!("own/large/{COMMIT}/file {SILENT_AFTER}"));
+    assert_eq!(host.requests()[0], format!("own/large {SILENT_AFTER}"));
     assert_eq!(std::fs::read(scratch.path("fetched/a/large.bin")).unwrap(), large);
     assert!(!part.exists());
     let verified = scratch.wardround("data verify fetched");
@@ -162,11 +165,11 @@ fn a_fetch_is_killed_and_taken_up_and_what_it_leaves_is_verified() {
 #[test]
 fn a_changed_byte_is_refused_and_nothing_stays() {
     let scratch = Scratch::new();
-    let address = card(&scratch, "small", "small.txt", b"as published", "");
-    let host = Host::serve(vec![(address, b"as punished!".to_vec())]);
+    let host = Host::serve(vec![("own/small".to_owned(), b"as punished!".to_vec())]);
+    card(&scratch, &host, "small", "small.txt", b"as published", "");
     let sums = [sha256(b"as published"), sha256(b"as punished!")];
     let parts = ["small.txt from http://127.0.0.1:", &sums[0], &sums[1], "hint: fetch it again"];
-    fetch(&scratch, &host, "small.toml").refused(3, &parts);
+    fetch(&scratch, "small.toml").refused(3, &parts);
     assert_eq!(std::fs::read_dir(scratch.path("fetched")).map_or(0, Iterator::count), 0);
 }
 
@@ -290,50 +293,48 @@ fn with_data_the_published_datasets_are_fetched_and_a_recipe_reads_them() {
     let published = |path: &str| scratch.path("data").join(path);
     let rows = lines(&published("mmlu_pro/professional_medicine.jsonl"));
     let parquet = parquet_of(&rows);
-    let mut files = Vec::new();
-    let sources = DatasetCard::all().iter().flat_map(|card| &card.sources);
-    for (source, file) in
-        sources.flat_map(|source| source.files.iter().map(move |file| (source, file)))
-    {
-        let address = source.url("", file);
-        let bytes = match file.convert {
+    let mut files = vec![("own/mmlu".to_owned(), parquet.clone())];
+    for file in DatasetCard::all().iter().flat_map(|card| &card.files) {
+        let bytes = match (file.convert, &file.sha256) {
             // What is not among the data at hand.
-            None if file.source.ends_with(".json") && file.rows.is_some() => {
-                let rows = vec!["{}"; usize::try_from(file.rows.unwrap()).unwrap()];
-                format!("[{}]", rows.join(",")).into_bytes()
-            }
-            None if file.source.ends_with(".jsonl") && file.rows.is_some() => {
-                "{}\n".repeat(usize::try_from(file.rows.unwrap()).unwrap()).into_bytes()
-            }
-            None if file.rows.is_some() => {
-                let row = "ms-train-0,text,0 text,0,NA,-1,NA,NA,NA\n";
-                let header = "Text ID,Text,Sentences,Error Flag,Error Type,Error Sentence ID,Error Sentence,Corrected Sentence,Corrected Text\n";
-                let rows = row.repeat(usize::try_from(file.rows.unwrap()).unwrap());
-                format!("{header}{rows}").into_bytes()
-            }
-            None => std::fs::read(published(&file.path)).unwrap(),
-            Some(Conversion::Keywords) => {
+            (None, None) => b"other\n".to_vec(),
+            (None, Some(_)) => std::fs::read(published(&file.path)).unwrap(),
+            (Some(Conversion::Keywords), _) => {
                 let notes = "medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv";
-                merged(&published(notes), file.rows.unwrap())
+                merged(&published(notes), 925)
             }
             // The sum is that of the true file, and this one is not it.
-            Some(Conversion::MmluPro) => {
+            (Some(Conversion::MmluPro), _) => {
                 vec![0; usize::try_from(file.size_bytes.unwrap()).unwrap()]
             }
         };
-        files.push((address.trim_start_matches('/').to_owned(), bytes));
+        let (_, address) = file.url.strip_prefix("https://").unwrap().split_once('/').unwrap();
+        files.push((address.to_owned(), bytes));
     }
     let path = "mmlu_pro/professional_medicine.jsonl";
-    files.push((card(&scratch, "mmlu", path, &parquet, "convert = \"mmlu-pro\"\n"), parquet));
     let host = Host::serve(files);
-    let told = fetch(&scratch, &host, "all");
+    card(&scratch, &host, "mmlu", path, &parquet, "convert = \"mmlu-pro\"\n");
+    // The program's own cards, with this host for theirs.
+    let mut names = String::new();
+    for entry in std::fs::read_dir("datasets").unwrap() {
+        let entry = entry.unwrap();
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        let hosts = ["https://raw.githubusercontent.com", "https://huggingface.co"];
+        let named = |text: String, host_of: &&str| {
+            text.replace(&format!("url = \"{host_of}"), &format!("url = \"{}", host.address))
+        };
+        let name = format!("of-{}", entry.file_name().to_string_lossy());
+        scratch.write(&name, hosts.iter().fold(text, named));
+        names = format!("{names} {name}");
+    }
+    let told = fetch(&scratch, &names);
     told.refused(3, &["professional_medicine.jsonl from http", "its card says 0e24a191921c"]);
     assert!(told.stderr.contains("rows of MEDEC-UW, refused"), "{told:#?}");
-    fetch(&scratch, &host, "pubmedqa mmlu.toml").succeeded();
+    fetch(&scratch, "of-pubmedqa.toml mmlu.toml").succeeded();
 
     let fetched = |path: &str| -> PathBuf { scratch.path("fetched").join(path) };
-    for file in DatasetCard::all().iter().flat_map(DatasetCard::files) {
-        if file.convert.is_none() && file.rows.is_none() {
+    for file in DatasetCard::all().iter().flat_map(|card| &card.files) {
+        if file.convert.is_none() && file.sha256.is_some() {
             let (left, right) = (fetched(&file.path), published(&file.path));
             assert_eq!(std::fs::read(left).unwrap(), std::fs::read(right).unwrap());
         }

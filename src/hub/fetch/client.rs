@@ -1,9 +1,7 @@
-//! Requests for a file's header, its bytes from an offset on, or a repository's listing. Errors name addresses without name and password.
+//! Requests for a file's header, its bytes from an offset on, or a repository's listing.
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::typestate::WithoutBody;
@@ -23,7 +21,7 @@ pub struct Client {
     proxies: Proxies,
     /// The header that says to this host who asks.
     authorization: Option<Token>,
-    metadata_timeout: Duration,
+    timeout: Duration,
     /// The pause after the first attempt that brings nothing.
     pub pause: Duration,
     /// The model whose files are asked for; of a dataset none.
@@ -58,44 +56,35 @@ impl Listing {
 }
 
 impl Client {
-    /// A client that waits as long as the options say, and says who asks by the token, else by name and password.
+    /// A client that waits as long as the options say, and says by the token who asks.
     #[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
-    pub fn new(
-        options: &HubOptions,
-        token: Option<Token>,
-        login: Option<&Token>,
-        model: Option<Repository>,
-    ) -> Self {
+    pub fn new(options: &HubOptions, token: Option<Token>, model: Option<Repository>) -> Self {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             // Each request says which way it goes, and follows its redirects itself: another host may be asked another way.
             .proxy(None)
             .max_redirects(0)
             .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(options.metadata_timeout))
-            .timeout_connect(Some(options.metadata_timeout))
-            .timeout_recv_response(Some(options.metadata_timeout.max(options.download_timeout)))
-            .timeout_per_read(Some(options.download_timeout))
+            .timeout_resolve(Some(options.timeout))
+            .timeout_connect(Some(options.timeout))
+            .timeout_recv_response(Some(options.timeout))
+            .timeout_per_read(Some(options.timeout))
             .build()
             .new_agent();
-        let bearer = token.map(|token| format!("Bearer {}", token.secret()));
-        let basic = login.map(|login| {
-            let (name, password) = login.secret().split_once(':').unwrap_or((login.secret(), ""));
-            format!("Basic {}", BASE64_STANDARD.encode(format!("{name}:{password}")))
-        });
+        let bearer = token.map(|token| Token(format!("Bearer {}", token.secret())));
         Self {
             agent,
             proxies: options.proxies.clone(),
-            authorization: bearer.or(basic).map(Token),
-            metadata_timeout: options.metadata_timeout,
-            pause: options.download_timeout / 10,
+            authorization: bearer,
+            timeout: options.timeout,
+            pause: options.timeout / 30,
             model,
         }
     }
 
     /// Resolves the revision of `what` and lists its files.
     pub fn list(&self, url: &str, what: &str) -> Result<Listing, HubError> {
-        let mut response = self.ask(url, Some(0), Some(self.metadata_timeout))?;
+        let mut response = self.ask(url, Some(0), Some(self.timeout))?;
         self.accept(url, what, &response)?;
         // Unpacked, which ureq's own limit does not see.
         let text = outside::within(response.body_mut().as_reader(), LONGEST_LISTING_BYTES)
@@ -111,7 +100,7 @@ impl Client {
 
     /// Asks for the etag and size of `what`.
     pub fn inspect(&self, url: String, what: &str) -> Result<RemoteFile, HubError> {
-        let response = self.ask(&url, None, Some(self.metadata_timeout))?;
+        let response = self.ask(&url, None, Some(self.timeout))?;
         if !response.status().is_redirection() {
             self.accept(&url, what, &response)?;
         }
@@ -232,14 +221,9 @@ fn redirect(url: &str, response: &Response<Body>) -> Option<String> {
     let location = text(response, "location")?;
     let uri: Uri = url.parse().ok().filter(|_| response.status().is_redirection())?;
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
-    Some(match location {
-        _ if location.contains("://") => location.to_owned(),
-        _ if location.starts_with("//") => format!("{scheme}:{location}"),
-        _ if location.starts_with('/') => format!("{scheme}://{authority}{location}"),
-        _ => {
-            let folder = uri.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-            format!("{scheme}://{authority}{folder}/{location}")
-        }
+    Some(match location.starts_with('/') {
+        true => format!("{scheme}://{authority}{location}"),
+        false => location.to_owned(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use csv::ReaderBuilder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use crate::console;
 use crate::hub::dataset::Conversion;
 use crate::outside;
 use crate::text::split_keywords;
@@ -15,20 +16,11 @@ const SUBJECT: &str = "ori_mmlu-professional_medicine";
 /// The ids of MEDEC-MS begin so; other notes of MEDEC are under a data-use agreement.
 const FREE_NOTES: &str = "ms-";
 
-/// What came of a published file.
-pub struct Converted {
-    pub text: String,
-    /// Of the published file.
-    pub rows: u64,
-    /// What was left out, in words.
-    pub notice: Option<String>,
-}
-
-/// Converts the published file `path`.
+/// What comes of the published file `path`.
 ///
 /// # Errors
 /// In words: the file is not what the conversion is for.
-pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String> {
+pub fn convert(conversion: Conversion, path: &Path) -> Result<String, String> {
     match conversion {
         Conversion::MmluPro => mmlu_pro(path),
         Conversion::Keywords => keywords(path),
@@ -36,22 +28,21 @@ pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String>
 }
 
 /// The rows of the one subject, as JSON Lines.
-fn mmlu_pro(path: &Path) -> Result<Converted, String> {
+fn mmlu_pro(path: &Path) -> Result<String, String> {
     let file = outside::open(path).map_err(|error| error.to_string())?;
     let reader = SerializedFileReader::new(file.into_file()).map_err(|error| error.to_string())?;
-    let (mut text, mut rows) = (String::new(), 0);
+    let mut text = String::new();
     for row in reader.get_row_iter(None).map_err(|error| error.to_string())? {
         let row = row.map_err(|error| error.to_string())?.to_json_value();
-        rows += 1;
         if row["src"] == SUBJECT {
             text += &format!("{row}\n");
         }
     }
-    Ok(Converted { text, rows, notice: None })
+    Ok(text)
 }
 
 /// The keywords of each wrong note of MEDEC-MS, by its id, as JSON.
-fn keywords(path: &Path) -> Result<Converted, String> {
+fn keywords(path: &Path) -> Result<String, String> {
     let failed = |error: csv::Error| error.to_string();
     let mut reader = ReaderBuilder::new().from_path(path).map_err(failed)?;
     let header = reader.headers().map_err(failed)?.clone();
@@ -61,10 +52,9 @@ fn keywords(path: &Path) -> Result<Converted, String> {
         place.ok_or_else(|| format!("it has no column `{name}`"))
     };
     let (id, words) = (column("Text ID")?, column("Important Words")?);
-    let (mut keywords, mut rows, mut refused) = (BTreeMap::new(), 0, 0);
+    let (mut keywords, mut refused) = (BTreeMap::new(), 0);
     for record in reader.records() {
         let record = record.map_err(failed)?;
-        rows += 1;
         let cell = |place: usize| record.get(place).unwrap_or_default().trim();
         if !cell(id).starts_with(FREE_NOTES) {
             refused += 1;
@@ -77,9 +67,10 @@ fn keywords(path: &Path) -> Result<Converted, String> {
             keywords.insert(cell(id).to_owned(), named);
         }
     }
-    let notice = (refused > 0).then(|| {
-        format!("rows of MEDEC-UW, refused (they are under a data-use agreement): {refused}")
-    });
+    if refused > 0 {
+        let agreement = "rows of MEDEC-UW, refused (they are under a data-use agreement)";
+        console::note(format!("note: {agreement}: {refused}"));
+    }
     let text = serde_json::to_string_pretty(&keywords).map_err(|error| error.to_string())?;
-    Ok(Converted { text: text + "\n", rows, notice })
+    Ok(text + "\n")
 }

@@ -222,28 +222,6 @@ fn the_token_goes_to_the_hub_and_not_to_its_store() {
 }
 
 #[test]
-fn the_password_of_a_mirror_reaches_it_and_no_error() {
-    let hub = with("tokenizer.json", Fault::Deny(500, ""));
-    let place = hub.url().strip_prefix("http://").unwrap().to_owned();
-    let cache = tempfile::tempdir().unwrap();
-    for place in [&*place, "127.0.0.1:1", "127.0.0.1:port"] {
-        let options = HubOptions::from_lookup(|name| match name {
-            "HF_HUB_CACHE" => Some(cache.path().into()),
-            "HF_ENDPOINT" => Some(format!("http://nurse:secret@{place}/").into()),
-            _ => None,
-        });
-        let options = HubOptions { quiet: true, ..options.unwrap() };
-        let error = fetch(REPOSITORY, None, &options).unwrap_err();
-        let said = format!("{error} {error:?} {:?} {options:?}", error.hint());
-        assert!(said.contains(place) && !said.contains("secret"), "{said}");
-    }
-    let basic = Some("Basic bnVyc2U6c2VjcmV0");
-    let requests = hub.requests();
-    assert!(requests.iter().all(|request| request.header("authorization") == basic));
-    assert!(requests.iter().any(|request| request.path.ends_with("tokenizer.json")));
-}
-
-#[test]
 fn a_folder_can_be_verified_where_there_is_no_hub() {
     let hub = serve(tiny());
     let folder = tempfile::tempdir().unwrap();

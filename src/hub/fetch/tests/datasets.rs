@@ -13,7 +13,6 @@ use crate::hub::{
     verify_datasets,
 };
 
-const REVISION: &str = "89abcdef0123456789abcdef0123456789abcdef";
 const QUESTIONS: &str = "medqa/questions.jsonl";
 const LETTERS: &str = "mmlu_pro/questions.jsonl";
 const KEYWORDS: &str = "medec/keywords.json";
@@ -38,8 +37,8 @@ fn merged() -> Vec<u8> {
         .to_vec()
 }
 
-/// A card of one file of each kind.
-fn card() -> DatasetCard {
+/// A card of one file of each kind, at this host.
+fn card(host: &str) -> DatasetCard {
     let (questions, parquet) = (questions(), golden("mmlu_pro.parquet"));
     let text = format!(
         r#"
@@ -48,43 +47,27 @@ title = "Three files"
 records = "few"
 citation = "none"
 licence = {{ name = "MIT", url = "https://example.org" }}
-[[sources]]
-host = "github"
-repository = "owner/notes"
-revision = "{REVISION}"
 files = [
-    {{ source = "a b/q.jsonl", path = "{QUESTIONS}", size_bytes = {}, sha256 = "{}" }},
-    {{ source = "k.csv", path = "{KEYWORDS}", rows = 5, convert = "keywords" }},
+    {{ url = "{host}/a/q.jsonl", path = "{QUESTIONS}", size_bytes = {}, sha256 = "{}" }},
+    {{ url = "{host}/k.csv", path = "{KEYWORDS}", convert = "keywords" }},
+    {{ url = "{host}/t.parquet", path = "{LETTERS}", size_bytes = {}, sha256 = "{}", convert = "mmlu-pro" }},
 ]
-[[sources]]
-host = "hub"
-repository = "org/letters"
-revision = "{REVISION}"
-files = [{{ source = "data/t.parquet", path = "{LETTERS}", size_bytes = {}, sha256 = "{}", rows = 6, convert = "mmlu-pro" }}]
 "#,
         questions.len(),
         sha256(&questions),
         parquet.len(),
         sha256(&parquet)
     );
-    let text = text.replace("a b/", "a/");
     DatasetCard::parse(&text, Path::new("small.toml")).unwrap()
-}
-
-fn named(path: String) -> &'static str {
-    Box::leak(path.into_boxed_str())
 }
 
 fn host(faults: Vec<(&'static str, Fault)>) -> FakeHttp {
     serve(Repository {
         id: "none",
         files: vec![
-            (named(format!("owner/notes/{REVISION}/a/q.jsonl")), questions()),
-            (named(format!("owner/notes/{REVISION}/k.csv")), merged()),
-            (
-                named(format!("datasets/org/letters/resolve/{REVISION}/data/t.parquet")),
-                golden("mmlu_pro.parquet"),
-            ),
+            ("a/q.jsonl", questions()),
+            ("k.csv", merged()),
+            ("t.parquet", golden("mmlu_pro.parquet")),
         ],
         faults,
     })
@@ -107,8 +90,12 @@ impl Fetched {
         self.folder.path().join("data")
     }
 
+    fn card(&self) -> DatasetCard {
+        card(&self.hub.url())
+    }
+
     fn fetch(&self, card: &DatasetCard) -> Result<Vec<PathBuf>, HubError> {
-        fetch_dataset(card, &self.to(), Some(&self.hub.url()), &self.options)
+        fetch_dataset(card, &self.to(), &self.options)
     }
 
     fn status(&self, name: &str) -> Status {
@@ -120,7 +107,7 @@ impl Fetched {
 #[test]
 fn files_are_fetched_converted_and_kept() {
     let fetched = Fetched::from(Vec::new());
-    let card = card();
+    let card = fetched.card();
     let paths = fetched.fetch(&card).unwrap();
     assert_eq!(paths, [QUESTIONS, KEYWORDS, LETTERS].map(|name| fetched.to().join(name)));
     assert_eq!(fs_err::read(&paths[0]).unwrap(), questions());
@@ -148,7 +135,7 @@ fn files_are_fetched_converted_and_kept() {
 #[test]
 fn rows_under_an_agreement_are_nowhere_on_the_disk() {
     let fetched = Fetched::from(vec![("k.csv", Fault::DieOnce(60))]);
-    fetched.fetch(&card()).unwrap();
+    fetched.fetch(&fetched.card()).unwrap();
     let folder = fs_err::read_dir(fetched.to().join("medec")).unwrap();
     for path in folder.map(|entry| entry.unwrap().path()) {
         let text = fs_err::read_to_string(&path).unwrap();
@@ -156,8 +143,8 @@ fn rows_under_an_agreement_are_nowhere_on_the_disk() {
     }
     let gone = Fetched::from(vec![("k.csv", Fault::Stall(100))]);
     let mut options = gone.options.clone();
-    options.download_timeout = std::time::Duration::from_millis(50);
-    let error = fetch_dataset(&card(), &gone.to(), Some(&gone.hub.url()), &options);
+    options.timeout = std::time::Duration::from_millis(50);
+    let error = fetch_dataset(&gone.card(), &gone.to(), &options);
     assert!(matches!(error, Err(HubError::Unreachable { .. })));
     assert_eq!(fs_err::read_dir(gone.to().join("medec")).unwrap().count(), 0);
 }
@@ -165,7 +152,7 @@ fn rows_under_an_agreement_are_nowhere_on_the_disk() {
 #[test]
 fn a_download_that_broke_off_goes_on() {
     let fetched = Fetched::from(vec![("q.jsonl", Fault::DieOnce(1234))]);
-    fetched.fetch(&card()).unwrap();
+    fetched.fetch(&fetched.card()).unwrap();
     let requests = fetched.hub.requests();
     let ranges: Vec<_> = requests.iter().filter_map(|request| request.header("range")).collect();
     assert_eq!(ranges, ["bytes=1234-"]);
@@ -173,23 +160,10 @@ fn a_download_that_broke_off_goes_on() {
 }
 
 #[test]
-fn another_number_of_rows_is_refused() {
-    for (source, file, path) in [(0, 1, KEYWORDS), (1, 0, LETTERS)] {
-        let fetched = Fetched::from(Vec::new());
-        let mut card = card();
-        card.sources[source].files[file].rows = Some(7);
-        let error = fetched.fetch(&card).unwrap_err();
-        assert!(error.to_string().contains("rows, but its card says 7"), "{error}");
-        assert!(!fetched.to().join(path).exists());
-        assert_eq!(leftovers(fetched.folder.path(), ".incomplete"), 0);
-    }
-}
-
-#[test]
 fn a_file_that_is_no_parquet_is_refused() {
     let fetched = Fetched::from(Vec::new());
-    let mut card = card();
-    card.sources[0].files[0].convert = Some(Conversion::MmluPro);
+    let mut card = fetched.card();
+    card.files[0].convert = Some(Conversion::MmluPro);
     let error = fetched.fetch(&card).unwrap_err().to_string();
     assert!(error.contains("cannot be converted: "), "{error}");
 }
@@ -197,7 +171,7 @@ fn a_file_that_is_no_parquet_is_refused() {
 #[test]
 fn verify_names_what_is_missing_and_what_was_changed() {
     let fetched = Fetched::from(Vec::new());
-    fetched.fetch(&card()).unwrap();
+    fetched.fetch(&fetched.card()).unwrap();
     let mut bytes = questions();
     bytes[100] ^= 1;
     fs_err::write(fetched.to().join(QUESTIONS), bytes).unwrap();
@@ -215,20 +189,20 @@ fn verify_names_what_is_missing_and_what_was_changed() {
 fn nothing_is_asked_of_anybody_offline() {
     let mut fetched = Fetched::from(Vec::new());
     fetched.options.offline = Some(OfflineReason::Flag);
-    let error = fetched.fetch(&card()).unwrap_err();
+    let error = fetched.fetch(&fetched.card()).unwrap_err();
     assert_eq!(error.to_string(), "small cannot be fetched: --offline forbids connections");
     assert!(error.hint().unwrap().contains("data fetch small --to DIR"));
     assert_eq!(fetched.hub.requests(), []);
 }
 
 #[test]
-fn a_mirror_that_lacks_a_file_is_told_so() {
+fn a_file_that_a_host_lacks_is_named_by_its_address() {
     let fetched = Fetched::from(Vec::new());
-    let mut card = card();
-    card.sources[0].files[0].source = "gone.jsonl".to_owned();
+    let mut card = fetched.card();
+    card.files[0].url = format!("{}/gone.jsonl", fetched.hub.url());
     let error = fetched.fetch(&card).unwrap_err();
     assert!(error.to_string().ends_with("/gone.jsonl answered with HTTP 404"), "{error}");
-    assert!(error.hint().unwrap().contains("--endpoint"));
+    assert!(error.hint().unwrap().contains("HF_ENDPOINT"));
 }
 
 #[test]
@@ -236,10 +210,9 @@ fn parquet_is_read_as_pyarrow_wrote_it() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/datasets/mmlu_pro.parquet");
     let converted = convert(Conversion::MmluPro, &path).unwrap();
-    assert_eq!(converted.rows, 6);
     let values = |text: &str| -> Vec<serde_json::Value> {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let expected = golden("mmlu_pro.jsonl");
-    assert_eq!(values(&converted.text), values(str::from_utf8(&expected).unwrap()));
+    assert_eq!(values(&converted), values(str::from_utf8(&expected).unwrap()));
 }
