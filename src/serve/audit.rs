@@ -13,7 +13,7 @@ use super::app::Keys;
 use super::body::Reserved;
 use super::error::{ApiError, Code};
 use super::guard::Caller;
-use super::models::Served;
+use super::models::{Kind, Served};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::diagnosis::Failure;
 use crate::digest::hex;
@@ -85,14 +85,12 @@ impl Audit {
 
     /// Tells of the models and systems.
     pub fn served(&self, served: &Served) {
-        let model = |id: &str, fingerprint: &str| json!({"id": id, "fingerprint": fingerprint});
-        let models = served.models.iter().map(|one| model(&one.id, &one.fingerprint));
-        let encoders = served.encoders.iter().map(|one| model(&one.id, &one.fingerprint));
-        let systems = served.systems.iter().map(|one| model(&one.id, &one.fingerprint));
-        let event = Event::new("config")
-            .with("models", models.chain(encoders).collect::<Vec<_>>())
-            .with("systems", systems.collect::<Vec<_>>());
-        self.note(event);
+        let of = |is_system: bool| -> Value {
+            let own =
+                served.entries().filter(|one| (one.wardround.kind == Kind::System) == is_system);
+            own.map(|one| json!({"id": one.id, "fingerprint": one.wardround.fingerprint})).collect()
+        };
+        self.note(Event::new("config").with("models", of(false)).with("systems", of(true)));
     }
 
     /// Tells of the names of the current keys.

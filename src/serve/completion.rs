@@ -10,37 +10,28 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::Sent;
-use super::case::{self, SystemAnswer};
-use super::error::{ApiError, Code};
+use super::case;
+use super::error::ApiError;
 use super::guard::Caller;
 use super::models::refuse_length;
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, Prompt};
 use super::request::fields::request;
-use super::response::answer::{Answer, Wanted};
+use super::response::answer::Wanted;
 use super::response::choice::ThinkEnd;
-use super::response::events::respond;
+use super::response::events::{Answering, respond};
 use crate::panel::PanelError;
-
-/// What a chat is answered by, and how it is streamed.
-enum Chat {
-    Model(Box<(Answer, Option<bool>)>),
-    System(Box<(SystemAnswer, Option<bool>)>),
-}
 
 pub async fn chat(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
     let begin = |app: &App, body: &[u8], caller: Option<&Caller>| {
         let (request, served) = (ChatRequest::read(body)?, app.served()?);
-        let system = request.model.as_deref().and_then(|name| served.system(name)).cloned();
-        Ok(match system {
-            Some(system) => Chat::System(Box::new(case::begin(app, request, system, caller)?)),
-            None => Chat::Model(Box::new(begin_chat(app, request, caller)?)),
-        })
+        match request.model.as_deref().and_then(|name| served.system(name)) {
+            Some(system) => case::begin(app, request, system.clone(), caller),
+            None => begin_chat(app, request, caller),
+        }
     };
-    match sent.read(&app, begin).await? {
-        (Chat::System(answer), received) => respond(&app, *answer, received).await,
-        (Chat::Model(answer), received) => respond(&app, *answer, received).await,
-    }
+    let (answer, received) = sent.read(&app, begin).await?;
+    respond(&app, answer, received).await
 }
 
 pub async fn complete(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
@@ -52,7 +43,7 @@ fn begin_chat(
     app: &App,
     request: ChatRequest,
     caller: Option<&Caller>,
-) -> Result<(Answer, Option<bool>), ApiError> {
+) -> Result<Box<dyn Answering>, ApiError> {
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let bytes = request.texts.iter().map(|message| message.content.len()).sum();
     refuse_length(bytes, model.context, "messages")?;
@@ -75,7 +66,7 @@ fn begin_chat(
         think_end,
         logprobs,
         prompt_logprobs: None,
-        ignored: request.unknown.into_iter().chain(request.inside).collect(),
+        ignored: request.unknown,
     };
     wanted.begin(app, caller)
 }
@@ -84,7 +75,7 @@ fn begin_completion(
     app: &App,
     body: &[u8],
     caller: Option<&Caller>,
-) -> Result<(Answer, Option<bool>), ApiError> {
+) -> Result<Box<dyn Answering>, ApiError> {
     let mut request = CompletionRequest::read(body)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
     let tokenizer = &model.backbone.description.tokenizer;
@@ -134,13 +125,6 @@ struct TokenizeRequest {
     add_special_tokens: Option<bool>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DetokenizeRequest {
-    model: Option<String>,
-    tokens: Vec<u32>,
-}
-
 pub async fn tokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {
     Ok(sent.read(&app, tokenized).await?.0)
 }
@@ -154,27 +138,6 @@ fn tokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, 
     let tokens = tokenizer.encode_with(&asked.prompt, adds).map_err(PanelError::from)?;
     let (count, most) = (tokens.len(), model.context);
     Ok(Json(json!({"count": count, "max_model_len": most, "tokens": tokens})))
-}
-
-pub async fn detokenize(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {
-    Ok(sent.read(&app, detokenized).await?.0)
-}
-
-fn detokenized(app: &App, body: &[u8], _: Option<&Caller>) -> Result<Json<Value>, ApiError> {
-    let DetokenizeRequest { model, tokens } = request(body)?;
-    let model = app.served()?.find(model.as_deref())?;
-    if tokens.len() > model.context {
-        let (given, most) = (tokens.len(), model.context);
-        let message = format!("tokens has {given} tokens, and the model takes {most}");
-        return Err(ApiError::of(Code::CONTEXT_LENGTH_EXCEEDED, "tokens", message));
-    }
-    let vocabulary = model.backbone.description.config.vocab_size;
-    if let Some(id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
-        let message = format!("tokens has {id}; the model's tokens end at {}", vocabulary - 1);
-        return Err(ApiError::invalid("tokens", message));
-    }
-    let prompt = model.backbone.description.tokenizer.decode_shown(&tokens);
-    Ok(Json(json!({"prompt": prompt})))
 }
 
 /// Of the only model: whoever asks names none.

@@ -13,14 +13,15 @@ use super::app::App;
 use super::audit::{About, Pending, Received};
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
-use super::models::{Kind, LONGEST_TOKEN, ModelEntry, name_of};
+use super::models::{Entry, Kind, LONGEST_TOKEN};
 use super::queue::{Place, Pool};
 use super::request::fields::listed;
 use super::response::events::cut;
 use crate::diagnosis::Failure;
 use crate::digest::{Sum, sha256};
 use crate::encoder::{
-    Encoder, EncoderError, EncoderIdentity, EncoderOptions, Reranker, Sequence, Side, output_of,
+    Encoder, EncoderError, EncoderIdentity, EncoderOptions, Pair, Reranker, Sequence, Side,
+    output_of,
 };
 
 /// The most texts of a request, and the most tokens: OpenAI's limits.
@@ -30,47 +31,32 @@ pub const MOST_TOKENS: usize = 300_000;
 const MOST_BYTES: usize = MOST_TOKENS * LONGEST_TOKEN;
 
 /// What turns texts into numbers.
-pub enum Reader {
+enum Reader {
     Encoder(Box<Encoder>),
     Reranker(Box<Reranker>),
 }
 
 /// A loaded encoder or reranker.
 pub struct ServedEncoder {
-    pub id: String,
-    pub reader: Arc<Reader>,
-    /// Models with equal fingerprints answer equal requests with equal bytes.
-    pub fingerprint: String,
-    /// In the list of models.
-    pub entry: ModelEntry,
+    pub entry: Entry,
+    reader: Arc<Reader>,
     /// The most tokens that are computed in one go, but for a longer text.
     step_tokens: usize,
     pool: Arc<Pool>,
 }
 
 impl Reader {
-    pub fn kind(&self) -> Kind {
+    fn sequence(&self, asked: &Texts, text: &str) -> Result<Sequence, EncoderError> {
         match self {
-            Reader::Encoder(_) => Kind::Encoder,
-            Reader::Reranker(_) => Kind::Reranker,
+            Reader::Encoder(encoder) => encoder.sequence(asked.side, text),
+            Reader::Reranker(reranker) => {
+                reranker.sequence(&Pair { query: asked.query, title: "", text })
+            }
         }
     }
 
-    /// The most tokens of a document, special ones included.
-    pub fn max_tokens(&self) -> usize {
-        match self {
-            Reader::Encoder(encoder) => encoder.max_tokens(),
-            Reader::Reranker(reranker) => reranker.max_tokens(),
-        }
-    }
-
-    /// The numbers of each text, of which the first has this place in its field.
-    fn compute(
-        &self,
-        side: Side,
-        texts: &[Sequence],
-        (field, first): (&str, usize),
-    ) -> Result<Vec<Vec<f32>>, ApiError> {
+    /// The numbers of each text.
+    fn compute(&self, side: Side, texts: &[Sequence]) -> Result<Vec<Vec<f32>>, ApiError> {
         let computed = match self {
             Reader::Encoder(encoder) => encoder.embed_sequences(side, texts),
             Reader::Reranker(reranker) => {
@@ -78,14 +64,7 @@ impl Reader {
                 scores.map(|scores| scores.into_iter().map(|score| vec![score]).collect())
             }
         };
-        computed.map_err(|error| match error {
-            EncoderError::NotFinite { place, .. } => {
-                let place = format!("{field}[{}]", first + place - 1);
-                let problem = "the model computed numbers that are not finite (NaN or infinity) of";
-                ApiError::of(Code::INTERNAL, &place, format!("{problem} {place}"))
-            }
-            other => ApiError::new(Code::INTERNAL, other.to_string()),
-        })
+        computed.map_err(|error| ApiError::new(Code::INTERNAL, error.to_string()))
     }
 }
 
@@ -95,64 +74,64 @@ impl ServedEncoder {
     /// # Errors
     /// A file that is missing or damaged; a machine without room.
     pub fn open(
-        id: String,
+        id: &str,
         options: &EncoderOptions,
         is_synthetic: bool,
         notice: Option<&str>,
     ) -> Result<ServedEncoder, Failure> {
         let output = output_of(&options.directory, options.known)?;
-        let (reader, mut identity) = match output.is_some_and(|output| output.is_score()) {
-            true => {
-                (Reader::Reranker(Box::new(Reranker::open(options)?)), Reranker::identity(options)?)
-            }
-            false => {
-                let encoder = Encoder::open(options)?;
-                let identity = encoder.identity().clone();
-                (Reader::Encoder(Box::new(encoder)), identity)
-            }
+        let (kind, reader, identity) = if output.is_some_and(|output| output.is_score()) {
+            let reranker = Reader::Reranker(Box::new(Reranker::open(options)?));
+            (Kind::Reranker, reranker, Reranker::identity(options)?)
+        } else {
+            let encoder = Encoder::open(options)?;
+            let identity = encoder.identity().clone();
+            (Kind::Encoder, Reader::Encoder(Box::new(encoder)), identity)
         };
-        let name = std::mem::take(&mut identity.name);
-        let sum = sha256(format!("{} {}", json!(identity), env!("CARGO_PKG_VERSION")));
-        let fingerprint = format!("wr_{}", &sum[..16]);
-        let mut own = json!(EncoderIdentity { name, ..identity });
-        own["kind"] = json!(reader.kind());
-        own["fingerprint"] = fingerprint.as_str().into();
-        own["synthetic"] = is_synthetic.into();
-        own["notice"] = notice.into();
-        let root = name_of(&options.directory);
+        let mut more = json!(identity);
+        more["notice"] = notice.into();
+        // What it is called changes no number.
+        let unnamed = EncoderIdentity { name: String::new(), ..identity };
+        let sum = sha256(format!("{} {}", json!(unnamed), env!("CARGO_PKG_VERSION")));
+        let own = (kind, format!("wr_{}", &sum[..16]));
+        let most = match &reader {
+            Reader::Encoder(encoder) => encoder.max_tokens(),
+            Reader::Reranker(reranker) => reranker.max_tokens(),
+        };
         Ok(ServedEncoder {
-            entry: ModelEntry::new(&id, root, Some(reader.max_tokens()), own),
-            id,
+            entry: Entry::new(id, own, Some(most), is_synthetic, more),
             reader: Arc::new(reader),
-            fingerprint,
             step_tokens: options.device.machine().prefill_rows(),
             pool: Pool::start("encoder", 1, || {})?,
         })
+    }
+
+    /// How many numbers a text becomes.
+    pub fn width(&self) -> usize {
+        match &*self.reader {
+            Reader::Encoder(encoder) => encoder.width(),
+            Reader::Reranker(_) => 1,
+        }
     }
 }
 
 /// The texts of a request.
 pub struct Texts<'a> {
-    /// Of no meaning for a reranker.
-    pub side: Side,
     /// The field that they come in.
     pub field: &'static str,
     pub texts: Vec<&'a str>,
-    /// Bytes of what is read beside each of them.
-    pub beside: usize,
-    /// Whether those that are too long are cut.
-    pub truncates: bool,
+    /// Of no meaning for a reranker.
+    pub side: Side,
+    /// What a reranker reads beside each of them.
+    pub query: &'a str,
 }
 
 /// The texts as the model reads them, with their place in the queue.
 pub struct Encoding {
     model: Arc<ServedEncoder>,
     side: Side,
-    field: &'static str,
     texts: Vec<Sequence>,
     tokens: usize,
-    /// The places of texts that were cut.
-    cut: Vec<usize>,
     /// The request's digest.
     request: String,
     _place: Place,
@@ -173,7 +152,7 @@ struct OfTexts<T> {
 }
 
 impl Encoding {
-    /// Tokenises texts, each by `read`, and takes a place in the queue.
+    /// Tokenises texts, and takes a place in the queue.
     ///
     /// # Errors
     /// A text that is empty, cannot be read, or is too long; more than a request may have; a full queue.
@@ -182,54 +161,37 @@ impl Encoding {
         caller: Option<&Caller>,
         model: &Arc<ServedEncoder>,
         asked: &Texts,
-        read: impl Fn(&str) -> Result<Sequence, EncoderError>,
     ) -> Result<Encoding, ApiError> {
-        let Texts { side, field, ref texts, beside, truncates } = *asked;
+        let Texts { field, ref texts, side, query } = *asked;
         let too_many = || {
             let most =
                 format!("1 to {MOST_TEXTS} texts of {MOST_TOKENS} tokens or {MOST_BYTES} bytes");
-            Err(ApiError::invalid(field, format!("{field} is not {most}; send fewer at a time")))
+            ApiError::invalid(field, format!("{field} is not {most}; send fewer at a time"))
         };
-        if !(1..=MOST_TEXTS).contains(&texts.len()) {
-            return too_many();
+        let bytes: usize = texts.iter().map(|text| text.len() + query.len()).sum();
+        if !(1..=MOST_TEXTS).contains(&texts.len()) || bytes > MOST_BYTES {
+            return Err(too_many());
         }
-        let limit = model.reader.max_tokens();
-        let (mut sequences, mut cut) = (Vec::with_capacity(texts.len()), Vec::new());
-        let (mut bytes, mut tokens, mut sum) = (0, 0, Sum::default());
-        sum.update(format!("{} {side:?}", model.fingerprint).as_bytes());
+        let (mut sequences, mut tokens, mut sum) = (Vec::new(), 0, Sum::default());
+        sum.update(format!("{} {side:?}", model.entry.wardround.fingerprint).as_bytes());
         for (index, text) in texts.iter().enumerate() {
             let place = format!("{field}[{index}]");
-            let too_long = |has: String, limit: usize| {
-                let reads = format!("{} reads {limit} tokens", model.id);
-                let message = format!("{place} has {has}; {reads}: send it in parts");
-                Err(ApiError::of(Code::CONTEXT_LENGTH_EXCEEDED, &place, message))
-            };
-            let own = text.len() + beside;
             if text.trim().is_empty() {
                 return Err(ApiError::invalid(&place, format!("{place} is empty")));
             }
-            // Before it is tokenised, which takes time.
-            if own > limit.saturating_mul(LONGEST_TOKEN).max(64 << 10) {
-                return too_long(format!("{own} bytes"), limit);
-            }
-            bytes += own;
-            if bytes > MOST_BYTES {
-                return too_many();
-            }
-            let sequence = read(text).map_err(|error| match error {
+            let sequence = model.reader.sequence(asked, text).map_err(|error| match error {
                 EncoderError::Text { .. } => ApiError::invalid(&place, format!("{place}: {error}")),
                 other => ApiError::new(Code::INTERNAL, other.to_string()),
             })?;
-            let kept = sequence.tokens().len();
-            if sequence.left_out() > 0 {
-                if !truncates {
-                    return too_long(format!("{} tokens", kept + sequence.left_out()), kept);
-                }
-                cut.push(index);
+            let (kept, beyond) = (sequence.tokens().len(), sequence.left_out());
+            if beyond > 0 {
+                let (has, reads) = (kept + beyond, format!("{} reads {kept}", model.entry.id));
+                let message = format!("{place} has {has} tokens; {reads}: send it in parts");
+                return Err(ApiError::of(Code::CONTEXT_LENGTH_EXCEEDED, &place, message));
             }
             tokens += kept;
             if tokens > MOST_TOKENS {
-                return too_many();
+                return Err(too_many());
             }
             sum.update(format!("{:?}{:?}", sequence.tokens(), sequence.segments()).as_bytes());
             sequences.push(sequence);
@@ -237,10 +199,8 @@ impl Encoding {
         Ok(Encoding {
             model: model.clone(),
             side,
-            field,
             texts: sequences,
             tokens,
-            cut,
             request: sum.finish(),
             _place: app.queue()?.enter(1, tokens, caller)?,
             caller: turn(caller),
@@ -253,8 +213,8 @@ impl Encoding {
     /// Numbers that are not finite; a server that is cut off; a trail that cannot be written.
     pub async fn told(&self, app: &App, received: Received) -> Result<Vec<Vec<f32>>, ApiError> {
         let about = || About {
-            model: self.model.id.clone(),
-            fingerprint: self.model.fingerprint.clone(),
+            model: self.model.entry.id.clone(),
+            fingerprint: self.model.entry.wardround.fingerprint.clone(),
             request: self.request.clone(),
             usage: self.used(),
             ..About::default()
@@ -280,14 +240,13 @@ impl Encoding {
                 step.push(next);
             }
             let (reader, side) = (self.model.reader.clone(), self.side);
-            let place = (self.field, computed.len());
-            let work = move || reader.compute(side, &step, place);
+            let work = move || reader.compute(side, &step);
             tokio::select! {
                 numbers = self.model.pool.run(self.caller, work) => computed.extend(numbers?),
                 () = cut(app) => return Err(ApiError::draining()),
             }
         }
-        app.metrics.ended(&self.model.id, "stop", self.tokens, began.elapsed());
+        app.metrics.ended(&self.model.entry.id, "stop", self.tokens, began.elapsed());
         Ok(computed)
     }
 
@@ -300,10 +259,10 @@ impl Encoding {
         Json(OfTexts {
             object: "list",
             own,
-            model: self.model.id.clone(),
+            model: self.model.entry.id.clone(),
             usage: self.used(),
-            system_fingerprint: self.model.fingerprint.clone(),
-            wardround: json!({"request": request, "truncated": self.cut, "ignored": ignored}),
+            system_fingerprint: self.model.entry.wardround.fingerprint.clone(),
+            wardround: json!({"request": request, "ignored": ignored}),
         })
         .into_response()
     }

@@ -24,8 +24,6 @@ impl Code {
     pub const CONTEXT_LENGTH_EXCEEDED: Code = Code { status: 400, name: "context_length_exceeded" };
     pub const INVALID_SCHEMA: Code = Code { status: 400, name: "invalid_schema" };
     pub const SCHEMA_TOO_COMPLEX: Code = Code { status: 400, name: "schema_too_complex" };
-    pub const IMAGE_UNSUPPORTED: Code = Code { status: 400, name: "image_unsupported" };
-    pub const STREAM_OPTIONS: Code = Code { status: 400, name: "stream_options" };
     pub const INVALID_API_KEY: Code = Code { status: 401, name: "invalid_api_key" };
     pub const HOST_NOT_ALLOWED: Code = Code { status: 403, name: "host_not_allowed" };
     pub const ORIGIN_NOT_ALLOWED: Code = Code { status: 403, name: "origin_not_allowed" };

@@ -186,7 +186,7 @@ pub async fn live() -> Json<Value> {
 pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let mut engines = Vec::new();
     for model in app.loaded().iter().flat_map(|served| &served.models) {
-        engines.extend(snapshot(model).await.map(|now| (&*model.id, now)));
+        engines.extend(snapshot(model).await.map(|now| (&*model.entry.id, now)));
     }
     let text = app.metrics.text(&engines);
     let text = text.map_err(|error| ApiError::new(Code::INTERNAL, error.to_string()))?;

@@ -18,7 +18,6 @@ use crate::engine::EngineError;
 use crate::experiment::case::Seated;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
-use crate::sandbox;
 
 /// Bytes that a token of a text has at most, on average: three or four are usual, and of rows of spaces some more.
 pub const LONGEST_TOKEN: usize = 16;
@@ -33,6 +32,48 @@ pub enum Kind {
     Reranker,
 }
 
+/// What the list of models says of what answers by a name.
+#[derive(Clone, Serialize)]
+pub struct Entry {
+    pub id: String,
+    object: &'static str,
+    /// When it was loaded.
+    created: u64,
+    owned_by: &'static str,
+    max_model_len: Option<usize>,
+    pub wardround: Described,
+}
+
+#[derive(Clone, Serialize)]
+pub struct Described {
+    pub kind: Kind,
+    /// Of equal fingerprints equal requests get equal bytes.
+    pub fingerprint: String,
+    synthetic: bool,
+    #[serde(flatten)]
+    more: Value,
+}
+
+impl Entry {
+    pub fn new(
+        id: &str,
+        (kind, fingerprint): (Kind, String),
+        max_model_len: Option<usize>,
+        synthetic: bool,
+        more: Value,
+    ) -> Entry {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Entry {
+            id: id.to_owned(),
+            object: "model",
+            created: since.as_secs(),
+            owned_by: "wardround",
+            max_model_len,
+            wardround: Described { kind, fingerprint, synthetic, more },
+        }
+    }
+}
+
 /// The served models and systems.
 #[derive(Default)]
 pub struct Served {
@@ -42,15 +83,12 @@ pub struct Served {
 }
 
 pub struct ServedModel {
-    pub id: String,
+    pub entry: Entry,
     pub backbone: Arc<Backbone>,
-    /// Models with equal fingerprints answer equal requests with equal bytes.
-    pub fingerprint: String,
     /// The most tokens of a prompt and its completion together.
     pub context: usize,
     /// Tokens of its KV cache.
     kv_tokens: usize,
-    entry: ModelEntry,
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
@@ -68,33 +106,20 @@ impl ServedModel {
         pages: usize,
     ) -> ServedModel {
         let description = &backbone.description;
-        let fingerprint = description.fingerprint(&backbone.identity);
         let context = description.context.min(pages * PAGE);
-        let sampling = &description.generation.sampling;
-        let checkpoint = &description.checkpoint;
-        let own = json!({
-            "kind": "model",
+        let more = json!({
             "family": description.config.family.name(),
             "weights_sha256": description.weights_sha256,
             "dtype": description.precision.stored.to_string(),
             "quantisation": description.precision.quantisation.to_string(),
             "kv_dtype": description.precision.kv.to_string(),
             "device_kind": device_kind,
-            "sampling": {
-                "temperature": sampling.temperature,
-                "top_k": sampling.top_k,
-                "top_p": sampling.top_p,
-                "min_p": sampling.min_p,
-                "repetition_penalty": sampling.repetition_penalty,
-            },
-            "fingerprint": fingerprint,
-            "synthetic": description.is_synthetic,
             // What its licence requires wherever the model is used.
-            "notice": checkpoint.card.and_then(|card| card.licence.shown.as_deref()),
+            "notice": description.checkpoint.card.and_then(|card| card.licence.shown.as_deref()),
         });
-        let root = checkpoint.repository.clone().or_else(|| name_of(&checkpoint.directory));
-        let entry = ModelEntry::new(&id, root, Some(context), own);
-        ServedModel { id, backbone, fingerprint, context, kv_tokens: pages * PAGE, entry }
+        let own = (Kind::Model, description.fingerprint(&backbone.identity));
+        let entry = Entry::new(&id, own, Some(context), description.is_synthetic, more);
+        ServedModel { entry, backbone, context, kv_tokens: pages * PAGE }
     }
 
     /// Whether thinking is enabled by default.
@@ -105,38 +130,32 @@ impl ServedModel {
 }
 
 pub struct ServedSystem {
-    pub id: String,
+    pub entry: Entry,
     pub seated: Seated,
     /// The smallest context of its models, in tokens.
     context: Option<usize>,
-    /// Systems with equal fingerprints answer equal requests with equal bytes.
-    pub fingerprint: String,
-    pub is_synthetic: bool,
-    entry: ModelEntry,
 }
 
 impl ServedSystem {
     /// `models` are the names of each seat's model in the API, which `served` has.
     pub fn new(seated: Seated, models: Vec<String>, served: &[Arc<ServedModel>]) -> ServedSystem {
-        let named = |name: &String| served.iter().find(|model| model.id == *name);
+        let named = |name: &String| served.iter().find(|model| model.entry.id == *name);
         let own = || models.iter().filter_map(named);
-        let fingerprints: Vec<&str> = own().map(|model| model.fingerprint.as_str()).collect();
+        let fingerprints: Vec<&str> =
+            own().map(|model| model.entry.wardround.fingerprint.as_str()).collect();
         let context = own().map(|model| model.context).min();
         let is_synthetic = seated.seats.iter().all(|seat| seat.backbone.description.is_synthetic);
-        let (id, fingerprint) = (seated.config.entry.name, seated.fingerprint(&fingerprints));
         let seats = seated.seats.iter().zip(&models);
         let seats = seats.map(|(seat, model)| json!({"agent": seat.plan.agent, "model": model}));
-        let own = json!({
-            "kind": "system",
+        let more = json!({
             "takes": seated.config.entry.takes.to_string(),
             "seats": seats.collect::<Value>(),
             "settings": seated.config.table,
             "prompts_sha256": seated.prompts_sha256,
-            "fingerprint": fingerprint,
-            "synthetic": is_synthetic,
         });
-        let entry = ModelEntry::new(id, Some(id.to_owned()), context, own);
-        ServedSystem { id: id.to_owned(), seated, context, fingerprint, is_synthetic, entry }
+        let kind = (Kind::System, seated.fingerprint(&fingerprints));
+        let entry = Entry::new(seated.config.entry.name, kind, context, is_synthetic, more);
+        ServedSystem { entry, seated, context }
     }
 
     /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.
@@ -149,56 +168,17 @@ impl ServedSystem {
     }
 }
 
-/// The name of a model's directory.
-pub fn name_of(directory: &std::path::Path) -> Option<String> {
-    directory.file_name().map(|name| name.to_string_lossy().into_owned())
-}
-
-/// What the list of models says of a model, a system, an encoder or a reranker.
-#[derive(Clone, Serialize)]
-pub struct ModelEntry {
-    id: String,
-    object: &'static str,
-    /// When it was loaded.
-    created: u64,
-    owned_by: &'static str,
-    root: Option<String>,
-    max_model_len: Option<usize>,
-    wardround: Value,
-}
-
-impl ModelEntry {
-    pub fn new(
-        id: &str,
-        root: Option<String>,
-        max_model_len: Option<usize>,
-        wardround: Value,
-    ) -> ModelEntry {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        ModelEntry {
-            id: id.to_owned(),
-            object: "model",
-            created: since.as_secs(),
-            owned_by: "wardround",
-            root,
-            max_model_len,
-            wardround,
-        }
-    }
-}
-
-/// All that answers, and what held of the server's sandbox.
+/// All that answers.
 pub async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
-    let entries: Vec<&ModelEntry> = app.served()?.entries().collect();
-    let wardround = json!({"sandbox": sandbox::held()});
-    Ok(Json(json!({"object": "list", "data": entries, "wardround": wardround})))
+    let entries: Vec<&Entry> = app.served()?.entries().collect();
+    Ok(Json(json!({"object": "list", "data": entries})))
 }
 
 /// One of them.
 pub async fn one(
     State(app): State<Arc<App>>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Json<ModelEntry>, ApiError> {
+) -> Result<Json<Entry>, ApiError> {
     let refused = |error| ApiError::new(Code::INVALID_VALUE, format!("the address: {error}"));
     let Path(id) = path.map_err(refused)?;
     let served = app.served()?;
@@ -207,7 +187,7 @@ pub async fn one(
 }
 
 impl Served {
-    fn entries(&self) -> impl Iterator<Item = &ModelEntry> {
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         let models = self.models.iter().map(|model| &model.entry);
         let systems = self.systems.iter().map(|system| &system.entry);
         models.chain(systems).chain(self.encoders.iter().map(|encoder| &encoder.entry))
@@ -215,23 +195,22 @@ impl Served {
 
     /// The model of this name; without a name the only model.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
-        self.pick(Kind::Model, self.models.iter().map(|model| (&*model.id, model)), name)
+        self.pick(Kind::Model, self.models.iter().map(|model| (&model.entry, model)), name)
     }
 
     /// The encoder or the reranker of this name; without a name the only one.
     pub fn encoder(&self, kind: Kind, name: Option<&str>) -> Result<&Arc<ServedEncoder>, ApiError> {
-        let own = self.encoders.iter().filter(|one| one.reader.kind() == kind);
-        self.pick(kind, own.map(|one| (&*one.id, one)), name)
+        self.pick(kind, self.encoders.iter().map(|one| (&one.entry, one)), name)
     }
 
     pub fn system(&self, name: &str) -> Option<&Arc<ServedSystem>> {
-        self.systems.iter().find(|system| system.id == name)
+        self.systems.iter().find(|system| system.entry.id == name)
     }
 
     /// Of the systems that take notes the one of this name; without a name the only one.
     pub fn note_system(&self, name: Option<&str>) -> Result<&Arc<ServedSystem>, ApiError> {
         let fitting = self.systems.iter().filter(|system| system.takes() == ItemKind::Notes);
-        let found = self.pick(Kind::System, fitting.map(|system| (&*system.id, system)), name);
+        let found = self.pick(Kind::System, fitting.map(|system| (&system.entry, system)), name);
         found.map_err(|error| error.at("system"))
     }
 
@@ -239,27 +218,25 @@ impl Served {
     fn pick<'a, T>(
         &self,
         kind: Kind,
-        own: impl Iterator<Item = (&'a str, T)>,
+        all: impl Iterator<Item = (&'a Entry, T)>,
         name: Option<&str>,
     ) -> Result<T, ApiError> {
-        let mut own: Vec<(&str, T)> = own.collect();
-        let found = match name {
-            None if own.len() == 1 => own.pop(),
-            None => None,
-            Some(name) => own.into_iter().find(|(id, _)| *id == name),
+        let is_meant = |entry: &Entry| {
+            entry.wardround.kind == kind && name.is_none_or(|name| entry.id == name)
         };
-        found.map(|(_, one)| one).ok_or_else(|| self.missing(kind, name))
+        let mut fitting = all.filter(|(entry, _)| is_meant(entry)).map(|(_, one)| one);
+        match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(self.missing(kind, name)),
+        }
     }
 
     /// The error for a request whose model is not there, or of another kind; it says what there is.
     pub fn missing(&self, wanted: Kind, name: Option<&str>) -> ApiError {
-        let names = self.entries().map(|entry| {
-            let kind = entry.wardround["kind"].as_str().unwrap_or_default();
-            format!("{} ({kind})", entry.id)
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
-        let wanted = json!(wanted);
-        let wanted = wanted.as_str().unwrap_or_default();
+        let word = |kind: Kind| format!("{kind:?}").to_lowercase();
+        let one = |entry: &Entry| format!("{} ({})", entry.id, word(entry.wardround.kind));
+        let names = self.entries().map(one).collect::<Vec<_>>().join(", ");
+        let wanted = word(wanted);
         let problem = match name {
             Some(name) => format!("there is no {wanted} {}", quoted(name)),
             None => format!("the request must name the {wanted} that is meant"),

@@ -32,7 +32,6 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v2/rerank", post(texts::rerank))
         .route("/v1/check", post(case::check))
         .route("/tokenize", post(completion::tokenize))
-        .route("/detokenize", post(completion::detokenize))
         .route("/tokenizer_info", get(completion::info))
         .fallback(unknown_url)
         .method_not_allowed_fallback(wrong_method)

@@ -7,21 +7,21 @@ use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::{Sent, reserve};
-use super::encoders::{Encoding, Reader, Texts, bytes_of};
+use super::encoders::{Encoding, Texts, bytes_of};
 use super::error::ApiError;
 use super::guard::Caller;
 use super::models::Kind;
-use super::request::fields::{Fields, request, unknown, within};
+use super::request::fields::{Fields, request, within};
 use super::response::reply::new_id;
-use crate::encoder::{Pair, Side, between_0_and_1};
+use crate::encoder::{Side, between_0_and_1};
 
-/// What a number takes until it is sent: itself, and its digits.
-const NUMBER_BYTES: usize = 4 + 21;
+/// What a number takes until it is sent: itself, twice, and its digits.
+const NUMBER_BYTES: usize = 4 + 8 + 21;
 
 #[derive(Debug, Deserialize)]
 pub struct EmbeddingRequest {
@@ -33,9 +33,6 @@ pub struct EmbeddingRequest {
     dimensions: Option<usize>,
     #[serde(default)]
     encoding_format: EncodingFormat,
-    /// Whether texts that are too long are cut.
-    #[serde(default)]
-    truncate: bool,
     #[serde(flatten)]
     rest: Fields,
 }
@@ -50,14 +47,12 @@ enum Inputs {
     List(Vec<String>),
 }
 
-/// Which side of a search the texts are on, as the clients of several services write it.
+/// Which side of a search the texts are on.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum InputType {
     #[default]
-    #[serde(alias = "passage", alias = "search_document")]
     Document,
-    #[serde(alias = "search_query")]
     Query,
 }
 
@@ -71,33 +66,22 @@ enum EncodingFormat {
 
 #[derive(Serialize)]
 struct Embeddings {
-    data: Vec<Entry>,
+    data: Vec<Embedding>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct Embedding {
     object: &'static str,
     index: usize,
     embedding: Vector,
 }
 
-struct Vector {
-    numbers: Vec<f32>,
-    format: EncodingFormat,
-}
-
-impl Serialize for Vector {
-    /// Each number with all its digits, so that whoever reads it in eight bytes and rounds to four has the same one.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.format {
-            EncodingFormat::Float => {
-                serializer.collect_seq(self.numbers.iter().copied().map(f64::from))
-            }
-            EncodingFormat::Base64 => {
-                serializer.serialize_str(&STANDARD.encode(bytes_of(&self.numbers)))
-            }
-        }
-    }
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Vector {
+    /// With all digits, so that whoever reads a number in eight bytes and rounds to four has the same one.
+    Float(Vec<f64>),
+    Base64(String),
 }
 
 pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
@@ -107,8 +91,13 @@ pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, 
     let caller = encoding.caller;
     let write = move || {
         let data = vectors.into_iter().enumerate().map(|(index, numbers)| {
-            let embedding = Vector { numbers, format: request.encoding_format };
-            Entry { object: "embedding", index, embedding }
+            let embedding = match request.encoding_format {
+                EncodingFormat::Float => {
+                    Vector::Float(numbers.into_iter().map(f64::from).collect())
+                }
+                EncodingFormat::Base64 => Vector::Base64(STANDARD.encode(bytes_of(&numbers))),
+            };
+            Embedding { object: "embedding", index, embedding }
         });
         let ignored: Vec<String> = request.rest.keys().cloned().collect();
         let response = encoding.respond(Embeddings { data: data.collect() }, &ignored);
@@ -126,58 +115,33 @@ fn begin_embedding(
 ) -> Result<(Encoding, EmbeddingRequest, usize), ApiError> {
     let request: EmbeddingRequest = request(body)?;
     let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
-    let Reader::Encoder(encoder) = &*model.reader else { return Err(ApiError::failed()) };
-    let width = encoder.width();
+    let width = model.width();
     if request.dimensions.is_some_and(|wanted| wanted != width) {
-        let message = format!("{} makes vectors of {width} numbers", model.id);
+        let message = format!("{} makes vectors of {width} numbers", model.entry.id);
         return Err(ApiError::invalid("dimensions", message));
     }
     let side = match request.input_type {
         InputType::Document => Side::Document,
         InputType::Query => Side::Query,
     };
-    let texts = match &request.input {
+    let texts: Vec<&str> = match &request.input {
         Inputs::Text(text) => vec![text.as_str()],
         Inputs::List(texts) => texts.iter().map(String::as_str).collect(),
     };
     let bytes = texts.len() * width * NUMBER_BYTES;
-    let asked = Texts { side, field: "input", texts, beside: 0, truncates: request.truncate };
-    let read = |text: &str| encoder.sequence(side, text);
-    Ok((Encoding::read(app, caller, model, &asked, read)?, request, bytes))
+    let asked = Texts { field: "input", texts, side, query: "" };
+    Ok((Encoding::read(app, caller, model, &asked)?, request, bytes))
 }
 
 #[derive(Debug, Deserialize)]
 pub struct RerankRequest {
     model: Option<String>,
     query: String,
-    documents: Vec<Document>,
+    documents: Vec<String>,
     /// The best ones that are wanted; all where it is not said.
     top_n: Option<usize>,
-    return_documents: Option<bool>,
-    /// Whether pairs that are too long are cut.
-    #[serde(default)]
-    truncate: bool,
     #[serde(flatten)]
     rest: Fields,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "is of another type; expected a string, or an object with `text`")]
-enum Document {
-    Text(String),
-    Object {
-        text: String,
-        #[serde(flatten)]
-        rest: Fields,
-    },
-}
-
-impl Document {
-    fn text(&self) -> &str {
-        match self {
-            Document::Text(text) | Document::Object { text, .. } => text,
-        }
-    }
 }
 
 impl RerankRequest {
@@ -189,34 +153,17 @@ impl RerankRequest {
         within("top_n", request.top_n.map(|wanted| wanted as f64), 1.0..=f64::from(u32::MAX))?;
         Ok(request)
     }
-
-    /// Unknown fields.
-    fn ignored(&self) -> Vec<String> {
-        let numbered = self.documents.iter().enumerate();
-        let inside = numbered.flat_map(|(index, document)| match document {
-            Document::Text(_) => Vec::new(),
-            Document::Object { rest, .. } => {
-                unknown(&format!("documents[{index}]"), rest).collect()
-            }
-        });
-        self.rest.keys().cloned().chain(inside).collect()
-    }
 }
 
 pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let ((encoding, request), mut received) = sent.read(&app, begin_ranking).await?;
-    let _reserved = received.reserved.take();
+    let ((encoding, request), received) = sent.read(&app, begin_ranking).await?;
     let ranked = ranked(&encoding.told(&app, received).await?);
     let wanted = ranked.into_iter().take(request.top_n.unwrap_or(usize::MAX));
-    let results = wanted.map(|(index, score)| {
-        let mut result = json!({"index": index, "relevance_score": f64::from(score)});
-        if request.return_documents != Some(false) {
-            result["document"] = json!({"text": request.documents[index].text()});
-        }
-        result
-    });
-    let own = json!({"id": new_id("rerank"), "results": results.collect::<Value>()});
-    Ok(encoding.respond(own, &request.ignored()))
+    let results = wanted
+        .map(|(index, score)| json!({"index": index, "relevance_score": f64::from(score)}))
+        .collect::<Value>();
+    let ignored: Vec<String> = request.rest.keys().cloned().collect();
+    Ok(encoding.respond(json!({"id": new_id("rerank"), "results": results}), &ignored))
 }
 
 /// Reads a request, and takes its place in the queue.
@@ -227,13 +174,9 @@ fn begin_ranking(
 ) -> Result<(Encoding, RerankRequest), ApiError> {
     let request = RerankRequest::read(body)?;
     let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
-    let Reader::Reranker(reranker) = &*model.reader else { return Err(ApiError::failed()) };
-    let query = request.query.as_str();
-    let texts = request.documents.iter().map(Document::text).collect();
-    let (beside, truncates) = (query.len(), request.truncate);
-    let asked = Texts { side: Side::Document, field: "documents", texts, beside, truncates };
-    let read = |text: &str| reranker.sequence(&Pair { query, title: "", text });
-    Ok((Encoding::read(app, caller, model, &asked, read)?, request))
+    let texts = request.documents.iter().map(String::as_str).collect();
+    let asked = Texts { field: "documents", texts, side: Side::Document, query: &request.query };
+    Ok((Encoding::read(app, caller, model, &asked)?, request))
 }
 
 /// The places of documents and their scores from 0 to 1, the best first, of equal ones the first. The order is that of the model's own numbers,
@@ -259,7 +202,7 @@ mod tests {
             "model": "m", "encoding_format": "base64", "dimensions": 8, "user": "u", "input_type": "query", "zeta": 1
         }));
         let asked = asked.unwrap();
-        assert!(asked.encoding_format == EncodingFormat::Base64 && !asked.truncate);
+        assert_eq!(asked.encoding_format, EncodingFormat::Base64);
         assert!(matches!(asked.input_type, InputType::Query));
         assert_eq!(asked.dimensions, Some(8));
         assert_eq!(asked.rest.keys().collect::<Vec<_>>(), ["user", "zeta"]);
@@ -268,31 +211,28 @@ mod tests {
             ("input_type", json!("clustering")),
             ("dimensions", json!(-1)),
             ("dimensions", json!("8")),
-            ("truncate", json!("END")),
         ] {
             assert_eq!(embedding(json!({name: value})).unwrap_err().param.as_deref(), Some(name));
         }
     }
 
     fn ranking(change: Value) -> Result<RerankRequest, ApiError> {
-        let mut body = json!({"query": "a", "documents": ["b", {"text": "c", "title": "d"}]});
+        let mut body = json!({"query": "a", "documents": ["b", "c"]});
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         RerankRequest::read(body.to_string().as_bytes())
     }
 
     #[test]
-    fn documents_are_texts_or_objects_with_one() {
+    fn documents_are_texts() {
         let asked = ranking(json!({"top_n": 1, "zeta": 2})).unwrap();
-        let texts: Vec<&str> = asked.documents.iter().map(Document::text).collect();
-        assert_eq!(texts, ["b", "c"]);
-        assert_eq!((asked.return_documents, asked.top_n), (None, Some(1)));
-        assert_eq!(asked.ignored(), ["zeta", "documents[1].title"]);
+        assert_eq!((asked.documents, asked.top_n), (vec!["b".to_owned(), "c".to_owned()], Some(1)));
+        assert_eq!(asked.rest.keys().collect::<Vec<_>>(), ["zeta"]);
         for (change, param) in [
             (json!({"query": " "}), "query"),
             (json!({"query": null}), "query"),
             (json!({"documents": "b"}), "documents"),
             (json!({"documents": ["b", 3]}), "documents[1]"),
-            (json!({"documents": [{"title": "b"}]}), "documents[0]"),
+            (json!({"documents": [{"text": "b"}]}), "documents[0]"),
             (json!({"top_n": 0}), "top_n"),
         ] {
             assert_eq!(ranking(change).unwrap_err().param.as_deref(), Some(param));

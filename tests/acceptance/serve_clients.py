@@ -132,10 +132,10 @@ def with_rerank(url, model):
     order = [result.index for result in ranked.results]
     scores = [result.relevance_score for result in ranked.results]
     assert sorted(order) == [0, 1, 2, 3] and scores == sorted(scores, reverse=True) and order.index(0) < order.index(3)
-    body = {**ask, "documents": [{"text": text} for text in documents], "top_n": 2, "return_documents": True}
+    body = {**ask, "top_n": 2}
     reply = requests.post(f"{url}/v1/rerank", json=body, headers={"Authorization": "Bearer none"}, timeout=60).json()
     assert [(result["index"], result["relevance_score"]) for result in reply["results"]] == list(zip(order, scores))[:2]
-    assert reply["results"][0]["document"]["text"] == documents[order[0]] and reply["usage"]["total_tokens"] > 0
+    assert reply["usage"]["total_tokens"] > 0
     print(f"rerank {model}: cohere {cohere.__version__} and Jina's request, {reply['usage']['total_tokens']} tokens")
 
 

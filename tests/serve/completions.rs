@@ -174,7 +174,7 @@ fn grammars_hold_and_those_that_cannot_be_followed_are_said() {
 }
 
 #[test]
-fn tokens_go_there_and_back() {
+fn tokens_are_counted_with_and_without_special_ones() {
     let server = Server::one(Family::Gemma3, "");
     let text = "The heart; a β blocker\n";
     let with = server.post("/tokenize", &json!({"prompt": text})).json();
@@ -183,8 +183,6 @@ fn tokens_go_there_and_back() {
     let (with_count, count) = (with["count"].as_u64().unwrap(), without["count"].as_u64().unwrap());
     assert!(with_count == count || with_count == count + 1);
     assert_eq!(with["tokens"].as_array().unwrap().len() as u64, with_count);
-    let back = server.post("/detokenize", &json!({"tokens": without["tokens"]})).json();
-    assert_eq!(back["prompt"], text);
     let info = server.get("/tokenizer_info").json();
     assert!(info["chat_template"].as_str().unwrap().len() > 10);
     assert!(info.get("pad_token").is_some());

@@ -128,7 +128,7 @@ fn what_a_system_cannot_honour_is_refused_and_what_it_ignores_is_listed() {
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]});
     let answer = server.post("/v1/chat/completions", &body);
     let answer = answer.json();
-    let ignored = json!(["messages[0]", "temperature", "user", "zeta"]);
+    let ignored = json!(["messages[0]", "temperature", "user", "zeta", "response_format"]);
     assert_eq!(answer["wardround"]["ignored"], ignored);
     assert_eq!(answer["wardround"]["record"]["run"], 1);
     // What has no effect changes nothing.

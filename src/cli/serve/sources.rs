@@ -91,7 +91,7 @@ impl NamedFolder {
         let is_synthetic = self.directory.join(synth::MARKER).is_file();
         let card = Card::of_directory(&self.directory)?;
         let notice = card.and_then(|card| card.licence.shown.as_deref());
-        ServedEncoder::open(self.name.clone(), &self.options(device)?, is_synthetic, notice)
+        ServedEncoder::open(&self.name, &self.options(device)?, is_synthetic, notice)
     }
 }
 
@@ -184,7 +184,7 @@ impl Sources {
         });
         let models: Vec<Arc<ServedModel>> = loaded.collect();
         let backbone = |name: &str| {
-            let model = models.iter().find(|model| model.id == name)?;
+            let model = models.iter().find(|model| model.entry.id == name)?;
             Some(model.backbone.clone())
         };
         let systems = specs.iter().map(|spec| {

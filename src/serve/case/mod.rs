@@ -12,12 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use axum::Json;
 use axum::extract::State;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::app::App;
+use super::audit::About;
 use super::body::Sent;
 use super::error::{ApiError, Code};
 use super::guard::{Caller, turn};
@@ -26,7 +29,7 @@ use super::queue::Place;
 use super::request::chat::ChatRequest;
 use super::request::fields::{listed, request};
 use super::response::events::{Answering, Work};
-use super::response::reply::{Choice, Own, Reply, Usage};
+use super::response::reply::{Choice, Reply, usage};
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, Worked};
@@ -43,14 +46,14 @@ struct Ask {
     seed: u64,
     /// The field that has its text.
     param: &'static str,
-    is_stream: bool,
+    stream: Option<bool>,
 }
 
 impl Ask {
     /// The digest of everything that determines the bytes of the response.
     fn digest(&self) -> String {
         let Ask { system, item, seed, .. } = self;
-        sha256(json!([system.fingerprint, item, seed, 1]).to_string())
+        sha256(json!([system.entry.wardround.fingerprint, item, seed, 1]).to_string())
     }
 }
 
@@ -95,7 +98,7 @@ fn work(ask: &Ask, options: CaseOptions, events: &UnboundedSender<CaseEvent>, ru
 }
 
 /// A case as it is worked on. Dropping it stops the work. Whoever does not read keeps a place in the queue until then.
-pub struct SystemAnswer {
+struct SystemAnswer {
     ask: Arc<Ask>,
     head: Reply,
     ignored: Vec<String>,
@@ -115,7 +118,7 @@ pub fn begin(
     chat: ChatRequest,
     system: Arc<ServedSystem>,
     caller: Option<&Caller>,
-) -> Result<(SystemAnswer, Option<bool>), ApiError> {
+) -> Result<Box<dyn Answering>, ApiError> {
     let decoding = &chat.decoding;
     let format = decoding.format.as_ref().map(|format| format.field);
     let logprobs = chat.logprobs().map(|_| "logprobs");
@@ -124,7 +127,7 @@ pub fn begin(
     }
     let earlier = (0..chat.texts.len() - 1).map(|index| format!("messages[{index}]"));
     let without = chat.given.into_iter().filter(|name| !HONOURED.contains(&name.as_str()));
-    let ignored: Vec<String> = earlier.chain(without).chain(chat.inside).collect();
+    let ignored: Vec<String> = earlier.chain(without).collect();
     let last = chat.texts.last().filter(|message| message.role == "user");
     let last = last.ok_or_else(|| {
         let message = "the last message is not the user's; a system is asked by it";
@@ -133,9 +136,8 @@ pub fn begin(
     system.refuse_length(&last.content, "messages")?;
     let item = question::item(system.takes(), &last.content)?;
     let (seed, stream) = (app.seed(decoding.seed())?, decoding.streaming());
-    let ask = Ask { system, item, seed, param: "messages", is_stream: stream.is_some() };
-    let answering = SystemAnswer::begin(app, ask, &ignored, caller)?;
-    Ok((answering, stream))
+    let ask = Ask { system, item, seed, param: "messages", stream };
+    SystemAnswer::begin(app, ask, &ignored, caller)
 }
 
 /// Unknown fields are mistakes at an endpoint of our own.
@@ -152,17 +154,20 @@ pub async fn check(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value
     let (answering, received) = sent.read(&app, begin_check).await?;
     let mut work = Work::begin(&app, answering, received).await?;
     work.finish().await?;
-    let (Reply { usage, wardround, .. }, mut value, _) = work.answering.outcome();
-    let system = &work.answering.ask.system;
-    value["wardround"] = json!(wardround);
-    value["wardround"]["system"] = json!(system.id);
-    value["wardround"]["system_fingerprint"] = json!(system.fingerprint);
-    value["wardround"]["synthetic"] = json!(system.is_synthetic);
-    value["wardround"]["usage"] = json!(usage);
+    let (About { model, fingerprint, output: mut value, usage, .. }, own) =
+        work.answering.outcome();
+    value["wardround"] = own;
+    value["wardround"]["system"] = model.into();
+    value["wardround"]["system_fingerprint"] = fingerprint.into();
+    value["wardround"]["usage"] = usage;
     Ok(Json(value))
 }
 
-fn begin_check(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<SystemAnswer, ApiError> {
+fn begin_check(
+    app: &App,
+    body: &[u8],
+    caller: Option<&Caller>,
+) -> Result<Box<dyn Answering>, ApiError> {
     let CheckRequest { text, system, seed, language } = request(body)?;
     let language = language.map(|name| name.parse::<Language>()).transpose().map_err(|_| {
         ApiError::invalid("language", format!("language is not one of {}", Language::names()))
@@ -171,7 +176,7 @@ fn begin_check(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<System
     system.refuse_length(&text, "text")?;
     let item = question::note(&text, language, "text")?;
     let seed = app.seed(seed.map(|seed| seed as u64))?;
-    let ask = Ask { system, item, seed, param: "text", is_stream: false };
+    let ask = Ask { system, item, seed, param: "text", stream: None };
     SystemAnswer::begin(app, ask, &[], caller)
 }
 
@@ -185,11 +190,11 @@ impl SystemAnswer {
         ask: Ask,
         ignored: &[String],
         caller: Option<&Caller>,
-    ) -> Result<SystemAnswer, ApiError> {
+    ) -> Result<Box<dyn Answering>, ApiError> {
         let place = app.queue()?.enter(1, 0, caller)?;
         let (sender, events) = unbounded_channel();
         let answering = SystemAnswer {
-            head: Reply::new(true, &ask.system.id, &ask.system.fingerprint),
+            head: Reply::new(true, &ask.system.entry),
             ignored: listed(ignored),
             events,
             stop: Arc::default(),
@@ -201,7 +206,7 @@ impl SystemAnswer {
         let options = CaseOptions { seed: ask.seed, run: 1, salt: caller.map(Caller::salt), stop };
         let running = app.metrics.cases.clone();
         app.cases.add(turn(caller), move || work(&ask, options, &sender, &running));
-        Ok(answering)
+        Ok(Box::new(answering))
     }
 }
 
@@ -212,49 +217,62 @@ impl Drop for SystemAnswer {
 }
 
 impl Answering for SystemAnswer {
-    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let event = self.events.recv().await.ok_or_else(ApiError::failed)?;
-        let is_stream = self.ask.is_stream;
-        let kind = self.ask.system.takes();
-        let choice = match event {
-            CaseEvent::Ended(outcome) => {
-                let worked = &*self.worked.insert(outcome?);
-                let content = words::content(&self.ask.item, worked);
-                // The lines of a stream came as calls finished, those of a whole stand in the order of the calls' keys.
-                let before = (!is_stream).then(|| words::reasoning(kind, worked));
-                let all = Choice::of_chat(0, is_stream, content, before.unwrap_or_default());
-                Choice { finish_reason: Some("stop"), ..all }
-            }
-            _ if !is_stream => return Ok(Vec::new()),
-            CaseEvent::Begun => Choice::begun(0),
-            CaseEvent::Call(call) => {
-                Choice::of_chat(0, true, String::new(), words::line(kind, &call))
-            }
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Choice>, ApiError>> {
+        let next = async {
+            let event = self.events.recv().await.ok_or_else(ApiError::failed)?;
+            let is_stream = self.ask.stream.is_some();
+            let kind = self.ask.system.takes();
+            let choice = match event {
+                CaseEvent::Ended(outcome) => {
+                    let worked = &*self.worked.insert(outcome?);
+                    let content = words::content(&self.ask.item, worked);
+                    // The lines of a stream came as calls finished, those of a whole stand in the order of the calls' keys.
+                    let before = (!is_stream).then(|| words::reasoning(kind, worked));
+                    let all = Choice::of_chat(0, is_stream, content, before.unwrap_or_default());
+                    Choice { finish_reason: Some("stop"), ..all }
+                }
+                _ if !is_stream => return Ok(Vec::new()),
+                CaseEvent::Begun => Choice::begun(0),
+                CaseEvent::Call(call) => {
+                    Choice::of_chat(0, true, String::new(), words::line(kind, &call))
+                }
+            };
+            Ok(vec![choice])
         };
-        Ok(vec![choice])
+        next.boxed()
     }
 
     fn is_done(&self) -> bool {
         self.worked.is_some()
     }
 
+    fn stream(&self) -> Option<bool> {
+        self.ask.stream
+    }
+
     fn head(&self) -> &Reply {
         &self.head
     }
 
-    fn outcome(&self) -> (Reply, Value, Value) {
-        let worked = self.worked.as_ref();
-        let used = worked.map(|worked| worked.usage).unwrap_or_default();
-        let own = Own {
-            seed: self.ask.seed as i64,
-            request: self.ask.digest(),
-            ignored: self.ignored.clone(),
-            item: Some(self.ask.item.id().to_owned()),
-            record: worked.map(|worked| words::record(&worked.line)),
+    fn outcome(&self) -> (About, Value) {
+        let (worked, request) = (self.worked.as_ref(), self.ask.digest());
+        let own = json!({
+            "seed": self.ask.seed as i64,
+            "request": request,
+            "ignored": self.ignored,
+            "item": self.ask.item.id(),
+            "record": worked.map(|worked| words::record(&worked.line)),
+        });
+        let output = worked.map(|worked| words::outcome(&self.ask.item, worked));
+        let about = About {
+            model: self.head.model.clone(),
+            fingerprint: self.head.system_fingerprint.clone(),
+            seed: Some(self.ask.seed),
+            request,
+            output: output.unwrap_or_default(),
+            usage: usage(worked.map(|worked| worked.usage).unwrap_or_default(), 0),
+            finish: Value::Null,
         };
-        let usage = Some(Usage::of(used, 0));
-        let reply = Reply { usage, wardround: Some(own), ..self.head.clone() };
-        let outcome = worked.map(|worked| words::outcome(&self.ask.item, worked));
-        (reply, outcome.unwrap_or_default(), Value::Null)
+        (about, own)
     }
 }

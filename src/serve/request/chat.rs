@@ -1,11 +1,12 @@
 //! Chat completion requests.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::decoding::{Decoding, MOST_LOGPROBS};
-use super::fields::{Fields, TextOrList, agreed, asks_for_nothing, parse, take, unknown, within};
+use super::fields::{Fields, asks_for_nothing, parse, take, within};
 use crate::chat::Message;
-use crate::serve::error::{ApiError, Code};
+use crate::serve::error::ApiError;
 
 #[derive(Debug, Deserialize)]
 pub struct ChatRequest {
@@ -15,10 +16,7 @@ pub struct ChatRequest {
     logprobs: bool,
     top_logprobs: Option<usize>,
     enable_thinking: Option<bool>,
-    #[serde(default)]
-    chat_template_kwargs: TemplateArguments,
-    /// Only `none` has an effect.
-    reasoning_effort: Option<String>,
+    chat_template_kwargs: Option<TemplateArguments>,
     #[serde(flatten)]
     rest: Fields,
     /// Whether the model is to think, if the request says so.
@@ -35,40 +33,27 @@ pub struct ChatRequest {
     /// Fields that have no effect on a model.
     #[serde(skip)]
     pub unknown: Vec<String>,
-    /// Of inner objects those that nobody knows.
-    #[serde(skip)]
-    pub inside: Vec<String>,
 }
 
 impl ChatRequest {
     pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let mut fields = parse(body)?;
-        // That flag asks for something where it is false.
-        let given = fields
-            .iter()
-            .filter(|(name, value)| !asks_for_nothing(value) || *name == "enable_thinking");
+        let given = fields.iter().filter(|(_, value)| !asks_for_nothing(value));
         let given = given.map(|(name, _)| name.clone()).collect();
-        let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
-        let mut inside = Vec::new();
-        let sent = std::mem::take(&mut request.messages);
-        request.texts = messages(sent, &mut inside)?;
-        request.decoding = Decoding::take(&mut fields, &mut inside)?;
-        within("top_logprobs", request.top_logprobs.map(|top| top as f64), 0.0..=MOST_LOGPROBS)?;
-        if request.top_logprobs.is_some_and(|top| top > 0) && !request.logprobs {
-            let message = "top_logprobs is given without logprobs: true";
-            return Err(ApiError::invalid("top_logprobs", message));
+        // Other efforts have no effect.
+        let is_without = fields.get("reasoning_effort").is_some_and(|effort| effort == "none");
+        if is_without {
+            fields.shift_remove("reasoning_effort");
         }
-        let TemplateArguments { enable_thinking, rest } = &request.chat_template_kwargs;
-        inside.extend(unknown("chat_template_kwargs", rest));
-        let thinks_not = request.reasoning_effort.as_ref().map(|effort| effort == "none");
-        request.thinks = agreed([
-            ("chat_template_kwargs.enable_thinking", *enable_thinking),
-            ("enable_thinking", request.enable_thinking),
-            ("reasoning_effort", (thinks_not == Some(true)).then_some(false)),
-        ])?;
-        let effort = (thinks_not == Some(false)).then(|| "reasoning_effort".to_owned());
-        request.unknown = fields.into_iter().map(|(name, _)| name).chain(effort).collect();
-        Ok(ChatRequest { given, inside, ..request })
+        let mut request = take(&mut fields, |own: &mut ChatRequest| &mut own.rest)?;
+        request.texts = messages(std::mem::take(&mut request.messages))?;
+        request.decoding = Decoding::take(&mut fields)?;
+        within("top_logprobs", request.top_logprobs.map(|top| top as f64), 0.0..=MOST_LOGPROBS)?;
+        let template = request.chat_template_kwargs.as_ref();
+        let thinks = template.and_then(|template| template.enable_thinking);
+        request.thinks = thinks.or(request.enable_thinking).or(is_without.then_some(false));
+        request.unknown = fields.into_iter().map(|(name, _)| name).collect();
+        Ok(ChatRequest { given, ..request })
     }
 
     /// The number of top log-probabilities for each token; `None` for no log-probabilities.
@@ -77,21 +62,19 @@ impl ChatRequest {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// What else would change the prompt is refused.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct TemplateArguments {
     enable_thinking: Option<bool>,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 /// A message of a chat.
 #[derive(Debug, Deserialize)]
 struct SentMessage {
     role: Role,
-    content: Option<TextOrList<Part>>,
-    #[serde(flatten)]
-    rest: Fields,
+    content: Option<Content>,
+    tool_calls: Option<Value>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -105,75 +88,60 @@ enum Role {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "is of another type; expected a string, or an array of parts with `text`: the models here read text alone"
+)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Debug, Deserialize)]
 struct Part {
     #[serde(rename = "type")]
-    kind: PartKind,
-    text: Option<String>,
-    #[serde(flatten)]
-    rest: Fields,
+    _kind: TextKind,
+    text: String,
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum PartKind {
-    #[serde(alias = "input_text", alias = "output_text")]
+enum TextKind {
     Text,
-    #[serde(other)]
-    Other,
+    InputText,
+    OutputText,
 }
 
-/// The messages as models read them; `ignored` gets their unknown fields, each once.
+/// The messages as models read them; the texts of parts are joined with newlines.
 ///
 /// # Errors
-/// No messages; one without content; what is no text.
-fn messages(list: Vec<SentMessage>, ignored: &mut Vec<String>) -> Result<Vec<Message>, ApiError> {
+/// No messages; one without content; calls of tools.
+fn messages(list: Vec<SentMessage>) -> Result<Vec<Message>, ApiError> {
     if list.is_empty() {
         return Err(ApiError::invalid("messages", "messages is empty; at least one is needed"));
     }
-    let mut read = Vec::with_capacity(list.len());
-    for (index, SentMessage { role, content, rest }) in list.into_iter().enumerate() {
-        let place = format!("messages[{index}].content");
-        if rest.get("tool_calls").is_some_and(|calls| !calls.is_null() && !asks_for_nothing(calls))
-        {
-            return Err(ApiError::unsupported(&format!("messages[{index}].tool_calls")));
-        }
-        let content = match content {
-            Some(TextOrList::Text(text)) => text,
-            Some(TextOrList::List(parts)) => text_of_parts(&place, parts, ignored)?,
-            None if role == Role::Assistant => String::new(),
-            None => return Err(ApiError::missing(&place)),
-        };
-        ignored.extend(unknown("messages[]", &rest));
-        let role = match role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-        };
-        read.push(Message::new(role, content));
-    }
-    ignored.sort();
-    ignored.dedup();
-    Ok(read)
-}
-
-/// The texts of the parts, joined with newlines.
-fn text_of_parts(
-    place: &str,
-    parts: Vec<Part>,
-    ignored: &mut Vec<String>,
-) -> Result<String, ApiError> {
-    let mut texts = Vec::with_capacity(parts.len());
-    for (index, Part { kind, text, rest }) in parts.into_iter().enumerate() {
-        let param = format!("{place}[{index}]");
-        if kind == PartKind::Other {
-            let message = format!("{param}: the models here read text alone");
-            return Err(ApiError::of(Code::IMAGE_UNSUPPORTED, &param, message));
-        }
-        texts.push(text.ok_or_else(|| ApiError::missing(&format!("{param}.text")))?);
-        ignored.extend(unknown("messages[].content[]", &rest));
-    }
-    Ok(texts.join("\n"))
+    let read =
+        list.into_iter().enumerate().map(|(index, SentMessage { role, content, tool_calls })| {
+            if tool_calls.is_some_and(|calls| !asks_for_nothing(&calls)) {
+                return Err(ApiError::unsupported(&format!("messages[{index}].tool_calls")));
+            }
+            let content = match content {
+                Some(Content::Text(text)) => text,
+                Some(Content::Parts(parts)) => {
+                    parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n")
+                }
+                None if role == Role::Assistant => String::new(),
+                None => return Err(ApiError::missing(&format!("messages[{index}].content"))),
+            };
+            let role = match role {
+                Role::System => "system",
+                Role::User => "user",
+                Role::Assistant => "assistant",
+                Role::Tool => "tool",
+            };
+            Ok(Message::new(role, content))
+        });
+    read.collect()
 }
 
 #[cfg(test)]
@@ -219,8 +187,8 @@ mod tests {
                 "unsupported_parameter",
                 "messages[0].tool_calls",
             ),
-            (user(json!([{"type": "image_url"}])), "image_unsupported", "messages[0].content[0]"),
-            (user(json!([{"type": "text"}])), "missing_parameter", "messages[0].content[0].text"),
+            (user(json!([{"type": "image_url"}])), "invalid_type", "messages[0].content"),
+            (user(json!([{"type": "text"}])), "invalid_type", "messages[0].content"),
         ];
         for (body, code, param) in cases {
             let error = chat(body.clone()).unwrap_err();
@@ -238,20 +206,18 @@ mod tests {
         assert_eq!(with(json!({})).unwrap().thinks, None);
         assert_eq!(with(json!({"enable_thinking": true})).unwrap().thinks, Some(true));
         assert_eq!(with(json!({"reasoning_effort": "none"})).unwrap().thinks, Some(false));
-        let inner = with(
-            json!({"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": false, "tone": 1}, "zeta": 1}),
-        );
-        let inner = inner.unwrap();
+        // What is closest to the template counts.
+        let inner = json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false},
+            "reasoning_effort": "low", "zeta": 1});
+        let inner = with(inner).unwrap();
         assert_eq!(inner.thinks, Some(false));
-        assert_eq!(inner.unknown, ["zeta"]);
-        assert_eq!(inner.inside, ["chat_template_kwargs.tone"]);
-        for two in [
-            json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false}}),
-            json!({"chat_template_kwargs": {"enable_thinking": true}, "reasoning_effort": "none"}),
-        ] {
-            assert!(with(two).unwrap_err().message.contains("contradict"));
-        }
-        assert!(with(json!({"top_logprobs": 3})).is_err());
+        assert_eq!(inner.unknown, ["reasoning_effort", "zeta"]);
+        let other = with(json!({"chat_template_kwargs": {"tone": 1}})).unwrap_err();
+        assert_eq!(
+            (other.code.name, other.param.as_deref()),
+            ("unsupported_parameter", Some("tone"))
+        );
+        assert_eq!(with(json!({"top_logprobs": 3})).unwrap().logprobs(), None);
         assert_eq!(with(json!({"logprobs": true})).unwrap().logprobs(), Some(0));
     }
 }

@@ -51,15 +51,11 @@ impl CompletionRequest {
     pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         let mut fields = parse(body)?;
         let mut request = take(&mut fields, |own: &mut CompletionRequest| &mut own.rest)?;
-        let mut inside = Vec::new();
-        request.decoding = Decoding::take(&mut fields, &mut inside)?;
+        request.decoding = Decoding::take(&mut fields)?;
         within("logprobs", request.logprobs.map(|top| top as f64), 0.0..=MOST_LOGPROBS)?;
         // OpenAI's default.
-        if *request.decoding.max_tokens.get_or_insert(16) == 0 && !request.echo {
-            let message = "max_tokens is 0 without echo: nothing is asked for";
-            return Err(ApiError::invalid("max_tokens", message));
-        }
-        request.ignored = fields.into_iter().map(|(name, _)| name).chain(inside).collect();
+        request.decoding.max_tokens.get_or_insert(16);
+        request.ignored = fields.into_iter().map(|(name, _)| name).collect();
         Ok(request)
     }
 
@@ -115,9 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_may_be_generated_only_where_something_else_is_asked_for() {
-        assert!(read(json!({"prompt": "a", "max_tokens": 0})).is_err());
-        read(json!({"prompt": "a", "max_tokens": 0, "echo": true})).unwrap();
+    fn sixteen_tokens_are_generated_where_nothing_is_said() {
         assert_eq!(read(json!({"prompt": "a"})).unwrap().decoding.max_tokens, Some(16));
     }
 }

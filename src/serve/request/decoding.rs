@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, TextOrList, agreed, asks_for_nothing, take, unknown, within};
+use super::fields::{Fields, asks_for_nothing, take, within};
 use super::format::{self, Format, Guide, ResponseFormat};
 use crate::engine::Sampling;
-use crate::serve::error::{ApiError, Code};
+use crate::serve::error::ApiError;
 
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
@@ -35,10 +34,10 @@ pub struct Decoding {
     seed: Option<i64>,
     /// The number of completions of each prompt.
     n: Option<usize>,
-    stop: Option<TextOrList<String>>,
+    stop: Option<Stops>,
     pub ignore_eos: bool,
+    #[serde(alias = "max_completion_tokens")]
     pub max_tokens: Option<usize>,
-    max_completion_tokens: Option<usize>,
     stream: bool,
     stream_options: Option<Streaming>,
     response_format: Option<ResponseFormat>,
@@ -50,30 +49,31 @@ pub struct Decoding {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "is of another type; expected a string, or an array of strings")]
+enum Stops {
+    One(String),
+    Several(Vec<String>),
+}
+
+#[derive(Clone, Debug, Deserialize)]
 struct Streaming {
     include_usage: Option<bool>,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 impl Decoding {
-    /// Takes its fields; `ignored` gets those that are passed over.
+    /// Takes its fields.
     ///
     /// # Errors
     /// What is known and not supported; values that no model can be asked for.
-    pub fn take(fields: &mut Fields, ignored: &mut Vec<String>) -> Result<Decoding, ApiError> {
+    pub fn take(fields: &mut Fields) -> Result<Decoding, ApiError> {
         let mut own = take(fields, |own: &mut Decoding| &mut own.rest)?;
-        own.format =
-            format::only(own.response_format.take(), own.structured_outputs.take(), ignored)?;
-        refuse_unsupported(fields)?;
-        own.max_tokens = agreed([
-            ("max_completion_tokens", own.max_completion_tokens),
-            ("max_tokens", own.max_tokens),
-        ])?;
-        own.check()?;
-        if let Some(options) = &own.stream_options {
-            ignored.extend(unknown("stream_options", &options.rest));
+        own.format = format::only(own.response_format.take(), own.structured_outputs.take())?;
+        for name in UNSUPPORTED.split_whitespace() {
+            if fields.shift_remove(name).is_some_and(|value| !asks_for_nothing(&value)) {
+                return Err(ApiError::unsupported(name));
+            }
         }
+        own.check()?;
         Ok(own)
     }
 
@@ -100,10 +100,6 @@ impl Decoding {
             );
             return Err(ApiError::invalid("stop", message));
         }
-        if self.stream_options.is_some() && !self.stream {
-            let message = "stream_options is given without stream: true";
-            return Err(ApiError::of(Code::STREAM_OPTIONS, "stream_options", message));
-        }
         Ok(())
     }
 
@@ -125,8 +121,8 @@ impl Decoding {
     pub fn stops(&self) -> &[String] {
         match &self.stop {
             None => &[],
-            Some(TextOrList::Text(text)) => std::slice::from_ref(text),
-            Some(TextOrList::List(list)) => list,
+            Some(Stops::One(text)) => std::slice::from_ref(text),
+            Some(Stops::Several(list)) => list,
         }
     }
 
@@ -160,61 +156,35 @@ impl Decoding {
     }
 }
 
-/// Refuses parameters that are not supported, unless their value asks for nothing. Tools that are not to be called, which another server would
-/// show to the model, are left as what nobody knows is.
-fn refuse_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
-    let calls_none = fields.get("tool_choice").is_some_and(|choice| choice == "none");
-    for name in UNSUPPORTED.split(' ') {
-        let Some(value) = fields.shift_remove(name) else { continue };
-        let asks = match name {
-            "add_generation_prompt" => value != true,
-            "tool_choice" => value != "none" && value != "auto",
-            "modalities" => value != json!(["text"]),
-            _ => !asks_for_nothing(&value),
-        };
-        match name {
-            "tools" if asks && calls_none => drop(fields.insert(name.to_owned(), value)),
-            _ if asks => return Err(ApiError::unsupported(name)),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 /// 53 bits, which every JSON parser preserves.
 pub const SEED_BITS: u64 = (1 << 53) - 1;
 
-/// What is known and not supported. What a text looks like is said by `response_format` or `structured_outputs`.
+/// What is known and not supported, and is refused unless its value asks for nothing. What a text looks like is said by `response_format` or
+/// `structured_outputs`.
 const UNSUPPORTED: &str = "tools tool_choice functions function_call audio suffix best_of use_beam_search length_penalty \
-    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors modalities grammar json_schema \
+    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors grammar json_schema \
     guided_json guided_regex guided_choice guided_grammar guided_json_object min_tokens stop_token_ids prompt_logprobs return_token_ids \
-    return_tokens_as_token_ids cache_salt continue_final_message add_generation_prompt";
+    return_tokens_as_token_ids cache_salt continue_final_message";
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::super::fields::parse;
     use super::*;
+    use crate::serve::error::Code;
 
     fn decoding(body: Value) -> Result<Decoding, ApiError> {
-        Ok(with_rest(body)?.0)
-    }
-
-    fn with_rest(body: Value) -> Result<(Decoding, Fields), ApiError> {
-        let mut fields = parse(body.to_string().as_bytes()).unwrap();
-        Ok((Decoding::take(&mut fields, &mut Vec::new())?, fields))
+        Decoding::take(&mut parse(body.to_string().as_bytes()).unwrap())
     }
 
     #[test]
     fn values_at_their_neutral_place_are_accepted_and_others_refused_by_name() {
         let neutral = json!({"tools": [], "functions": null, "n": 2, "use_beam_search": false,
-            "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null,
-            "add_generation_prompt": true, "continue_final_message": false});
+            "tool_choice": "none", "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null,
+            "continue_final_message": false});
         assert_eq!(decoding(neutral).unwrap().n(), 2);
         let tool = json!([{"type": "function"}]);
-        let (_, rest) = with_rest(json!({"tools": tool, "tool_choice": "none"})).unwrap();
-        assert_eq!(rest.keys().collect::<Vec<_>>(), ["tools"]);
         for (name, value) in [
             ("tool_choice", json!("required")),
             ("tools", tool),
@@ -222,13 +192,11 @@ mod tests {
             ("suffix", json!("a")),
             ("use_beam_search", json!(true)),
             ("truncate_prompt_tokens", json!(5)),
-            ("modalities", json!(["audio"])),
             ("allowed_token_ids", json!([1])),
             ("grammar", json!("root ::= \"a\"")),
             ("guided_choice", json!(["A"])),
             ("min_tokens", json!(3)),
             ("prompt_logprobs", json!(0)),
-            ("add_generation_prompt", json!(false)),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
             assert_eq!(
@@ -268,10 +236,9 @@ mod tests {
 
     #[test]
     fn stops_seeds_and_limits_are_read_as_clients_write_them() {
-        let read = decoding(
-            json!({"stop": ["b"], "seed": -1, "max_tokens": 5, "max_completion_tokens": 5, "top_k": -1,
-            "logit_bias": {"7": -100, "3": 1.5}}),
-        );
+        let read =
+            decoding(json!({"stop": ["b"], "seed": -1, "max_completion_tokens": 5, "top_k": -1,
+            "logit_bias": {"7": -100, "3": 1.5}}));
         let read = read.unwrap();
         assert_eq!(read.stops(), ["b"]);
         assert_eq!((read.seed(), read.max_tokens), (Some(u64::MAX), Some(5)));
@@ -285,9 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_options_need_a_stream() {
-        let error = decoding(json!({"stream_options": {"include_usage": true}})).unwrap_err();
-        assert_eq!(error.code, Code::STREAM_OPTIONS);
+    fn the_last_chunk_has_the_usage_where_it_is_asked_for() {
         let read =
             decoding(json!({"stream": true, "stream_options": {"include_usage": true}})).unwrap();
         assert_eq!(read.streaming(), Some(true));

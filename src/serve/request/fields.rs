@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -68,6 +67,9 @@ fn refused(place: &str, problem: &str) -> ApiError {
         let place = if place == "." { name.to_owned() } else { format!("{place}.{name}") };
         return ApiError::missing(&place);
     }
+    if let Some(name) = named("duplicate field `") {
+        return ApiError::invalid(name, format!("{name} is given twice"));
+    }
     if let Some(name) = named("unknown field `") {
         return ApiError::unsupported(&crate::text::ellipsis(name, QUOTED_CHARS));
     }
@@ -83,17 +85,6 @@ fn refused(place: &str, problem: &str) -> ApiError {
 /// How the error of a value of none of several types begins.
 const OTHER_TYPE: &str = "is of another type";
 
-/// A text, or a list.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "is of another type; expected a string, or an array of what it may hold"
-)]
-pub enum TextOrList<T> {
-    Text(String),
-    List(Vec<T>),
-}
-
 /// # Errors
 /// A number that is given and not within these bounds.
 pub fn within(name: &str, value: Option<f64>, bounds: RangeInclusive<f64>) -> Result<(), ApiError> {
@@ -105,12 +96,6 @@ pub fn within(name: &str, value: Option<f64>, bounds: RangeInclusive<f64>) -> Re
             Err(ApiError::invalid(name, message))
         }
     }
-}
-
-/// The names of the unknown fields of an inner object, without those that ask for nothing.
-pub fn unknown(place: &str, left: &Fields) -> impl Iterator<Item = String> {
-    let asking = left.iter().filter(|(_, value)| !value.is_null() && !asks_for_nothing(value));
-    asking.map(move |(name, _)| format!("{place}.{name}"))
 }
 
 /// The most unknown fields that a response lists.
@@ -126,29 +111,12 @@ pub fn listed(ignored: &[String]) -> Vec<String> {
     names
 }
 
-/// The value of a setting that has several names.
-///
-/// # Errors
-/// Two that differ.
-pub fn agreed<T: PartialEq, const N: usize>(
-    values: [(&str, Option<T>); N],
-) -> Result<Option<T>, ApiError> {
-    let mut given = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let Some((first, value)) = given.next() else { return Ok(None) };
-    match given.find(|(_, other)| *other != value) {
-        Some((name, _)) => {
-            Err(ApiError::invalid(name, format!("{first} and {name} contradict each other")))
-        }
-        None => Ok(Some(value)),
-    }
-}
-
-/// Whether a value asks for nothing: an empty list, object or string, false, or the format `text`.
+/// Whether a value asks for nothing: an empty list, object or string, false, or a choice of tools where there are none.
 pub fn asks_for_nothing(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.values().all(|value| value == "text"),
-        Value::String(text) => text.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::String(text) => ["", "none", "auto"].contains(&text.as_str()),
         Value::Bool(flag) => !flag,
         Value::Null | Value::Number(_) => false,
     }
@@ -161,13 +129,15 @@ pub fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
 
     #[derive(Debug, Deserialize)]
     struct Numbers {
         whole: Option<u32>,
         real: Option<f32>,
-        list: Option<TextOrList<bool>>,
+        list: Option<Vec<bool>>,
         #[serde(flatten)]
         rest: Fields,
     }
@@ -201,7 +171,7 @@ mod tests {
             (r#"{"whole": 1.5}"#, "invalid_type", "whole"),
             (r#"{"whole": 18446744073709551615}"#, "invalid_value", "whole"),
             (r#"{"real": "1"}"#, "invalid_type", "real"),
-            (r#"{"list": [true, 1]}"#, "invalid_type", "list"),
+            (r#"{"list": [true, 1]}"#, "invalid_type", "list[1]"),
             (r#"{"list": 1}"#, "invalid_type", "list"),
         ] {
             let error = read(body).unwrap_err();

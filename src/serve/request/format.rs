@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::{Fields, unknown};
 use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
@@ -19,27 +18,26 @@ pub struct Format {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct ResponseFormat {
-    #[serde(rename = "type")]
-    kind: Kind,
-    json_schema: Option<NamedSchema>,
-    #[serde(flatten)]
-    rest: Fields,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    expecting = "an object with the type `text`, `json_object` or `json_schema`"
+)]
+pub enum ResponseFormat {
     Text,
-    JsonObject,
-    JsonSchema,
+    /// Other servers take a schema beside it.
+    JsonObject {
+        schema: Option<Value>,
+    },
+    /// Its name says nothing, and it is kept to without `strict`.
+    JsonSchema {
+        json_schema: NamedSchema,
+    },
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-struct NamedSchema {
+#[derive(Clone, Debug, Deserialize)]
+pub struct NamedSchema {
     schema: Option<Value>,
-    #[serde(flatten)]
-    rest: Fields,
 }
 
 /// One of vLLM's forms.
@@ -53,16 +51,15 @@ pub enum Guide {
     Grammar(String),
 }
 
-/// The format that the fields give, if any; `ignored` gets what is unknown inside.
+/// The format that the fields give, if any.
 ///
 /// # Errors
 /// Several formats; an unsupported one; a grammar that is too long.
 pub fn only(
     response_format: Option<ResponseFormat>,
     structured_outputs: Option<Guide>,
-    ignored: &mut Vec<String>,
 ) -> Result<Option<Format>, ApiError> {
-    let first = response_format.map(|format| format.read(ignored)).transpose()?.flatten();
+    let first = response_format.map(ResponseFormat::read).transpose()?.flatten();
     let second = structured_outputs.map(Guide::read).transpose()?;
     if let (Some(_), Some(Format { field, .. })) = (&first, &second) {
         let message =
@@ -73,25 +70,22 @@ pub fn only(
 }
 
 impl ResponseFormat {
-    fn read(self, ignored: &mut Vec<String>) -> Result<Option<Format>, ApiError> {
-        const INNER: &str = "response_format.json_schema";
+    fn read(self) -> Result<Option<Format>, ApiError> {
+        const SCHEMA: &str = "response_format.json_schema.schema";
         let field = "response_format";
-        // Other servers take it beside `json_object`.
-        if self.rest.get("schema").is_some_and(|schema| !schema.is_null()) {
-            return Err(ApiError::unsupported("response_format.schema"));
+        match self {
+            ResponseFormat::Text => Ok(None),
+            ResponseFormat::JsonObject { schema: Some(_) } => {
+                Err(ApiError::unsupported("response_format.schema"))
+            }
+            ResponseFormat::JsonObject { schema: None } => {
+                Ok(Some(Format { field, grammar: Grammar::JsonObject }))
+            }
+            ResponseFormat::JsonSchema { json_schema: NamedSchema { schema } } => {
+                let schema = schema.ok_or_else(|| ApiError::missing(SCHEMA))?;
+                Ok(Some(Format { field, ..json_schema(SCHEMA, &schema)? }))
+            }
         }
-        ignored.extend(unknown(field, &self.rest));
-        if self.kind != Kind::JsonSchema {
-            ignored.extend(self.json_schema.map(|_| INNER.to_owned()));
-            let is_object = self.kind == Kind::JsonObject;
-            return Ok(is_object.then_some(Format { field, grammar: Grammar::JsonObject }));
-        }
-        let NamedSchema { schema, mut rest } = self.json_schema.unwrap_or_default();
-        // What it is called, and that it is kept to, which it is without.
-        rest.retain(|name, _| name != "name" && name != "strict");
-        ignored.extend(unknown(INNER, &rest));
-        let schema = schema.ok_or_else(|| ApiError::missing("response_format.json_schema.schema"));
-        Ok(Some(Format { field, ..json_schema(INNER, &schema?)? }))
     }
 }
 
@@ -148,39 +142,8 @@ mod tests {
     use super::*;
 
     fn grammar(body: Value) -> Result<Option<Grammar>, ApiError> {
-        Ok(with_ignored(body)?.0)
-    }
-
-    fn with_ignored(body: Value) -> Result<(Option<Grammar>, Vec<String>), ApiError> {
         let mut fields = parse(body.to_string().as_bytes()).unwrap();
-        let mut ignored = Vec::new();
-        let read = Decoding::take(&mut fields, &mut ignored)?;
-        Ok((read.format.map(|format| format.grammar), ignored))
-    }
-
-    #[test]
-    fn what_is_not_known_inside_is_listed() {
-        let schema = json!({"type": "integer"});
-        let inner = json!({"name": "n", "strict": true, "schema": schema, "foo": 1, "bar": null});
-        for (format, names) in [
-            (json!({"type": "json_object", "foo": 1, "bar": null}), vec!["response_format.foo"]),
-            (json!({"type": "text", "json_schema": inner}), vec!["response_format.json_schema"]),
-            (
-                json!({"type": "json_object", "json_schema": inner}),
-                vec!["response_format.json_schema"],
-            ),
-            (
-                json!({"type": "json_schema", "json_schema": inner, "schema": null}),
-                vec!["response_format.json_schema.foo"],
-            ),
-            (
-                json!({"type": "json_schema", "json_schema": {"schema": schema, "description": "d"}}),
-                vec!["response_format.json_schema.description"],
-            ),
-        ] {
-            let read = with_ignored(json!({"response_format": format})).unwrap();
-            assert_eq!(read.1, names, "{format}");
-        }
+        Ok(Decoding::take(&mut fields)?.format.map(|format| format.grammar))
     }
 
     #[test]
@@ -205,12 +168,12 @@ mod tests {
     fn what_cannot_be_honoured_is_refused_by_name() {
         let object = json!({"type": "json_object"});
         let cases = [
-            (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type"),
+            (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format"),
             (json!({"response_format": 1}), "invalid_type", "response_format"),
             (
                 json!({"response_format": {"type": "json_schema", "json_schema": 1}}),
                 "invalid_type",
-                "response_format.json_schema",
+                "response_format",
             ),
             (
                 json!({"response_format": {"type": "json_object", "schema": {}}}),

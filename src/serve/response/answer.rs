@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::choice::{ChoiceText, Delta, ThinkEnd, TokenEntry, refuse_broken};
 use super::events::Answering;
 use super::logprobs;
-use super::reply::{self, Choice, Own, Reply};
+use super::reply::{Choice, ChoicePart, Reply, usage};
 use crate::engine::{Completion, Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request_digest::digest;
 use crate::record::{FinishReason, Usage};
 use crate::serve::app::App;
+use crate::serve::audit::About;
 use crate::serve::error::{ApiError, too_long};
 use crate::serve::guard::{Caller, turn};
 use crate::serve::metrics::Metrics;
@@ -70,11 +73,7 @@ impl Wanted {
     ///
     /// # Errors
     /// A prompt that leaves no room, a grammar that does not compile, a full queue, an engine that died.
-    pub fn begin(
-        self,
-        app: &App,
-        caller: Option<&Caller>,
-    ) -> Result<(Answer, Option<bool>), ApiError> {
+    pub fn begin(self, app: &App, caller: Option<&Caller>) -> Result<Box<dyn Answering>, ApiError> {
         let Wanted { model, prompts, decoding, .. } = &self;
         let samples = decoding.n();
         let tokens: usize = prompts.iter().map(Vec::len).sum::<usize>() * samples;
@@ -118,9 +117,8 @@ impl Wanted {
             };
             handles.push(engine.submit_with(request, Box::new(on_event))?);
         }
-        let stream = decoding.streaming();
-        let answering = Answer {
-            head: Reply::new(self.is_chat, &model.id, &model.fingerprint),
+        Ok(Box::new(Answer {
+            head: Reply::new(self.is_chat, &model.entry),
             seed,
             digest,
             choices,
@@ -129,8 +127,7 @@ impl Wanted {
             _place: place,
             _handles: handles,
             wanted: self,
-        };
-        Ok((answering, stream))
+        }))
     }
 
     /// Refuses log-probabilities of more tokens than a response may hold: each takes a kilobyte on its way.
@@ -217,7 +214,7 @@ impl Answer {
             }
             Event::Done(completion) => {
                 let completion = completion?;
-                metrics.finished(&wanted.model.id, &completion);
+                metrics.finished(&wanted.model.entry.id, &completion);
                 let format = wanted.decoding.format.as_ref().map_or("", |format| format.field);
                 refuse_broken(&completion, format)?;
                 choice.done = Some(completion);
@@ -251,7 +248,7 @@ impl Answer {
             of_all.splice(0..0, before);
         }
         let logprobs = logprobs.map(|most| logprobs::text(tokenizer, most, &of_all));
-        Choice { index, text: Some(text), logprobs, ..Choice::default() }
+        Choice { logprobs, ..Choice::new(index, ChoicePart::Text(text)) }
     }
 
     fn finish_reason(&self, index: usize) -> Option<&'static str> {
@@ -261,26 +258,33 @@ impl Answer {
 }
 
 impl Answering for Answer {
-    async fn next(&mut self) -> Result<Vec<Choice>, ApiError> {
-        let mut told = Some(self.events.recv().await.ok_or_else(ApiError::failed)?);
-        let mut chunks = Vec::new();
-        // Events that have arrived meanwhile are sent together.
-        while let Some((choice, event)) = told {
-            chunks.extend(self.take(choice, event)?);
-            told = self.events.try_recv().ok();
-        }
-        Ok(chunks)
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Choice>, ApiError>> {
+        let next = async {
+            let mut told = Some(self.events.recv().await.ok_or_else(ApiError::failed)?);
+            let mut chunks = Vec::new();
+            // Events that have arrived meanwhile are sent together.
+            while let Some((choice, event)) = told {
+                chunks.extend(self.take(choice, event)?);
+                told = self.events.try_recv().ok();
+            }
+            Ok(chunks)
+        };
+        next.boxed()
     }
 
     fn is_done(&self) -> bool {
         self.choices.iter().all(|choice| choice.done.is_some())
     }
 
+    fn stream(&self) -> Option<bool> {
+        self.wanted.decoding.streaming()
+    }
+
     fn head(&self) -> &Reply {
         &self.head
     }
 
-    fn outcome(&self) -> (Reply, Value, Value) {
+    fn outcome(&self) -> (About, Value) {
         let mut sum = Usage::default();
         let mut reasoning = 0;
         for (index, choice) in self.choices.iter().enumerate() {
@@ -293,18 +297,21 @@ impl Answering for Answer {
                 sum.cached_tokens += used.cached_tokens;
             }
         }
-        let own = Own {
-            seed: self.seed as i64,
-            request: self.digest.clone(),
-            ignored: listed(&self.wanted.ignored),
-            ..Own::default()
-        };
-        let usage = Some(reply::Usage::of(sum, reasoning));
-        let reply = Reply { usage, wardround: Some(own), ..self.head.clone() };
+        let ignored = listed(&self.wanted.ignored);
+        let own = json!({"seed": self.seed as i64, "request": self.digest, "ignored": ignored});
         let done = self.choices.iter().map(|choice| choice.done.as_ref());
         let said =
             done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})));
         let finish = (0..self.choices.len()).map(|index| self.finish_reason(index));
-        (reply, said.collect(), finish.collect())
+        let about = About {
+            model: self.head.model.clone(),
+            fingerprint: self.head.system_fingerprint.clone(),
+            seed: Some(self.seed),
+            request: self.digest.clone(),
+            output: said.collect(),
+            usage: usage(sum, reasoning),
+            finish: finish.collect(),
+        };
+        (about, own)
     }
 }

@@ -8,6 +8,7 @@ use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -25,38 +26,43 @@ const FIRST_WRITES: usize = 8;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What answers a request: a model, or a system. Dropping it stops the work.
-pub trait Answering: Send + 'static {
+pub trait Answering: Send {
     /// What comes next of the choices: of a stream a chunk each, else each choice once, as a whole. Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = Result<Vec<Choice>, ApiError>> + Send;
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Choice>, ApiError>>;
 
     fn is_done(&self) -> bool;
+
+    /// `None` where the response is whole; `Some(true)`: the last chunk of its stream has the usage.
+    fn stream(&self) -> Option<bool>;
 
     /// The response without its choices and what it says of all of them.
     fn head(&self) -> &Reply;
 
-    /// The response so far, without its choices; and for the audit trail what came out, and how each choice finished.
-    fn outcome(&self) -> (Reply, Value, Value);
+    /// What came of the request so far, and what its response has under `wardround`.
+    fn outcome(&self) -> (About, Value);
 }
 
-/// The response, whole where nothing is said of a stream, else as one; `Some(true)`: its last chunk has the usage.
-pub async fn respond<A: Answering>(
+/// The response, whole or as a stream.
+pub async fn respond(
     app: &Arc<App>,
-    (answering, stream): (A, Option<bool>),
+    answering: Box<dyn Answering>,
     received: Received,
 ) -> Result<Response, ApiError> {
+    let stream = answering.stream();
     let mut work = Work::begin(app, answering, received).await?;
     if let Some(has_usage) = stream {
         return Ok(work.streamed(has_usage));
     }
     let choices = work.finish().await?;
-    let (reply, ..) = work.answering.outcome();
-    Ok(Json(Reply { choices, ..reply }).into_response())
+    let (About { usage, .. }, own) = work.answering.outcome();
+    let head = work.answering.head().clone();
+    Ok(Json(Reply { choices, usage: Some(usage), wardround: Some(own), ..head }).into_response())
 }
 
 /// An answer that is worked on, with its lines in the audit trail.
-pub struct Work<A> {
+pub struct Work {
     app: Arc<App>,
-    pub answering: A,
+    pub answering: Box<dyn Answering>,
     pending: Pending,
     /// Of its stream: how often something was written, when last, and whether no more comes.
     writes: usize,
@@ -64,13 +70,13 @@ pub struct Work<A> {
     is_over: bool,
 }
 
-impl<A: Answering> Work<A> {
+impl Work {
     pub async fn begin(
         app: &Arc<App>,
-        answering: A,
+        answering: Box<dyn Answering>,
         received: Received,
-    ) -> Result<Work<A>, ApiError> {
-        let pending = Pending::begin(&app.audit, received, &about(&answering)).await?;
+    ) -> Result<Work, ApiError> {
+        let pending = Pending::begin(&app.audit, received, &answering.outcome().0).await?;
         let (app, last) = (app.clone(), Instant::now());
         Ok(Work { app, answering, pending, writes: 0, last, is_over: false })
     }
@@ -92,11 +98,13 @@ impl<A: Answering> Work<A> {
     /// The same, once the audit trail has the end, where these are the last ones.
     async fn told(&mut self, next: Result<Vec<Choice>, ApiError>) -> Result<Vec<Choice>, ApiError> {
         let told = match &next {
-            Ok(_) if self.answering.is_done() => self.pending.done(about(&self.answering)).await,
+            Ok(_) if self.answering.is_done() => {
+                self.pending.done(self.answering.outcome().0).await
+            }
             _ => Ok(()),
         };
         told.and(next).inspect_err(|error| {
-            self.pending.failed(error.code.name, about(&self.answering));
+            self.pending.failed(error.code.name, self.answering.outcome().0);
         })
     }
 
@@ -147,30 +155,16 @@ impl<A: Answering> Work<A> {
             choices.into_iter().map(|choice| head.chunk(vec![choice])).collect();
         self.is_over = self.answering.is_done();
         if self.is_over {
-            let (Reply { usage, wardround, .. }, ..) = self.answering.outcome();
+            let (About { usage, .. }, own) = self.answering.outcome();
             if has_usage {
-                chunks.push(Reply { usage, ..head.chunk(Vec::new()) });
+                chunks.push(Reply { usage: Some(usage), ..head.chunk(Vec::new()) });
             }
             if let Some(last) = chunks.last_mut() {
-                last.wardround = wardround;
+                last.wardround = Some(own);
             }
         }
         let chunks = chunks.iter().map(|chunk| format!("data: {}\n\n", json!(chunk)));
         chunks.chain(self.is_over.then(|| "data: [DONE]\n\n".to_owned())).collect()
-    }
-}
-
-fn about(answering: &impl Answering) -> About {
-    let (reply, output, finish) = answering.outcome();
-    let own = reply.wardround.unwrap_or_default();
-    About {
-        model: reply.model,
-        fingerprint: reply.system_fingerprint,
-        seed: Some(own.seed as u64),
-        request: own.request,
-        output,
-        usage: json!(reply.usage),
-        finish,
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::logprobs::Logprobs;
-use crate::record;
+use crate::record::Usage;
+use crate::serve::models::Entry;
 
 /// A completion, or a chunk of one.
 #[derive(Clone, Debug, Serialize)]
@@ -19,80 +20,52 @@ pub struct Reply {
     pub system_fingerprint: String,
     pub choices: Vec<Choice>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// In the whole, and in the last chunk.
+    pub usage: Option<Value>,
+    /// What no other server's responses have, in the whole and in the last chunk: the seed, the request's digest, the fields without effect; of a
+    /// system its item and record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub wardround: Option<Own>,
+    pub wardround: Option<Value>,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Choice {
     pub index: usize,
-    /// Of a whole chat.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<Said>,
-    /// Of a chunk of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delta: Option<Said>,
-    /// Of a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+    #[serde(flatten)]
+    pub part: ChoicePart,
     pub logprobs: Option<Logprobs>,
     pub finish_reason: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChoicePart {
+    /// Of a whole chat.
+    Message(Said),
+    /// Of a chunk of one.
+    Delta(Said),
+    Text(String),
 }
 
 /// What is said in a chat.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Said {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<&'static str>,
+    role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
+    content: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning_content: Option<String>,
+    reasoning_content: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Usage {
-    prompt_tokens: usize,
-    completion_tokens: usize,
-    total_tokens: usize,
-    prompt_tokens_details: CachedTokens,
-    completion_tokens_details: ReasoningTokens,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct CachedTokens {
-    cached_tokens: usize,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct ReasoningTokens {
-    reasoning_tokens: usize,
-}
-
-impl Usage {
-    pub fn of(sum: record::Usage, reasoning_tokens: usize) -> Usage {
-        Usage {
-            prompt_tokens: sum.prompt_tokens,
-            completion_tokens: sum.completion_tokens,
-            total_tokens: sum.total(),
-            prompt_tokens_details: CachedTokens { cached_tokens: sum.cached_tokens },
-            completion_tokens_details: ReasoningTokens { reasoning_tokens },
-        }
-    }
-}
-
-/// What no other server's responses have: the seed, the request's digest, the fields without effect; of a system its item and record.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Own {
-    pub seed: i64,
-    pub request: String,
-    pub ignored: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub item: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<Value>,
+/// The tokens of a response.
+pub fn usage(sum: Usage, reasoning_tokens: usize) -> Value {
+    json!({
+        "prompt_tokens": sum.prompt_tokens,
+        "completion_tokens": sum.completion_tokens,
+        "total_tokens": sum.total(),
+        "prompt_tokens_details": {"cached_tokens": sum.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
+    })
 }
 
 /// The id of a response, which no other has.
@@ -104,7 +77,7 @@ pub fn new_id(prefix: &str) -> String {
 
 impl Reply {
     /// What all chunks of a response have, without a choice. Its id is unique.
-    pub fn new(is_chat: bool, model: &str, fingerprint: &str) -> Reply {
+    pub fn new(is_chat: bool, entry: &Entry) -> Reply {
         let (object, prefix) =
             if is_chat { ("chat.completion", "chatcmpl") } else { ("text_completion", "cmpl") };
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -112,43 +85,44 @@ impl Reply {
             id: new_id(prefix),
             object,
             created: since.as_secs(),
-            model: model.to_owned(),
-            system_fingerprint: fingerprint.to_owned(),
+            model: entry.id.clone(),
+            system_fingerprint: entry.wardround.fingerprint.clone(),
             choices: Vec::new(),
             usage: None,
             wardround: None,
         }
     }
 
-    pub fn is_chat(&self) -> bool {
-        self.object == "chat.completion"
-    }
-
     /// A chunk with these choices.
     pub fn chunk(&self, choices: Vec<Choice>) -> Reply {
-        let object = if self.is_chat() { "chat.completion.chunk" } else { self.object };
+        let is_chat = self.object == "chat.completion";
+        let object = if is_chat { "chat.completion.chunk" } else { self.object };
         Reply { object, choices, ..self.clone() }
     }
 }
 
 impl Choice {
+    pub fn new(index: usize, part: ChoicePart) -> Choice {
+        Choice { index, part, logprobs: None, finish_reason: None }
+    }
+
     /// The first chunk of a chat's choice.
     pub fn begun(index: usize) -> Choice {
         let (role, content) = (Some("assistant"), Some(String::new()));
-        let delta = Some(Said { role, content, reasoning_content: None });
-        Choice { index, delta, ..Choice::default() }
+        Choice::new(index, ChoicePart::Delta(Said { role, content, reasoning_content: None }))
     }
 
     /// The next chunk of a chat's choice, or the whole.
     pub fn of_chat(index: usize, is_stream: bool, content: String, reasoning: String) -> Choice {
         let unless_empty = |text: String| Some(text).filter(|text| !text.is_empty());
         let reasoning_content = unless_empty(reasoning);
-        if is_stream {
-            let delta = Said { role: None, content: unless_empty(content), reasoning_content };
-            return Choice { index, delta: Some(delta), ..Choice::default() };
-        }
-        let role = Some("assistant");
-        let message = Said { role, content: Some(content), reasoning_content };
-        Choice { index, message: Some(message), ..Choice::default() }
+        let part = if is_stream {
+            let content = unless_empty(content);
+            ChoicePart::Delta(Said { role: None, content, reasoning_content })
+        } else {
+            let (role, content) = (Some("assistant"), Some(content));
+            ChoicePart::Message(Said { role, content, reasoning_content })
+        };
+        Choice::new(index, part)
     }
 }
