@@ -318,7 +318,7 @@ fn medreflex_searches_on_the_panels_gpu() {
     ward.build("corpus", "cpu");
     let [on_cpu, on_gpu] = DEVICES.map(|device| {
         let run = format!(
-            "run medreflex --free --data notes.jsonl --format notes --panel {member} --corpus corpus --out {device} --quiet --device {device} --reranker"
+            "run medreflex --decoding text --data notes.jsonl --format notes --panel {member} --corpus corpus --out {device} --quiet --device {device} --reranker"
         );
         ward.wardround(&run, ward.reranker.path());
         let log = fs::read_to_string(ward.folder.path().join(device).join("searches.jsonl"));

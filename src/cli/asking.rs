@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use clap::Args;
 
 use super::interrupt;
-use super::options::{HubFlags, PromptFlags, refuse_existing};
+use super::options::{HubFlags, refuse_existing};
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -40,8 +40,9 @@ pub struct AskFlags {
     /// The new file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    #[command(flatten)]
-    prompts: PromptFlags,
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, value_name = "DIR")]
+    prompts: Option<PathBuf>,
     #[command(flatten)]
     hardware: Hardware,
     #[command(flatten)]
@@ -62,7 +63,7 @@ impl AskFlags {
     }
 
     pub fn prompts(&self) -> Result<PromptSet, Failure> {
-        Ok(PromptSet::open(self.prompts.prompts.as_deref())?)
+        Ok(PromptSet::open(self.prompts.as_deref())?)
     }
 
     /// The result of `ask` on each wanted note, by the note's id.

@@ -15,7 +15,6 @@ use serde_json::json;
 
 use self::log::Log;
 use super::audit::AuditFlags;
-use super::flags::{self, PanelFlags, cited};
 use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::Paths;
@@ -26,15 +25,12 @@ use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::case::Worked;
 use crate::experiment::driver::{Unobserved, carry_out};
-use crate::experiment::exemplars::ExemplarSpec;
-use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
-use crate::experiment::spec::Spec;
+use crate::experiment::spec::{Spec, cited};
 use crate::outside;
 use crate::panel::recorder::Telling;
-use crate::retrieval::CorpusSpec;
 use crate::systems::table::SystemEntry;
 use crate::systems::{Task, Which};
 
@@ -58,15 +54,9 @@ pub struct Check {
     #[arg(long, default_value = "medguards", value_name = "SYSTEM", value_parser = systems(reads_one_note))]
     system: String,
     #[command(flatten)]
-    panel: PanelFlags,
-    #[command(flatten)]
-    corpus: CorpusSpec,
-    #[command(flatten)]
-    exemplars: ExemplarSpec,
+    spec: Spec,
     #[command(flatten)]
     audit: AuditFlags,
-    #[command(flatten)]
-    hardware: Hardware,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -142,14 +132,11 @@ impl Check {
 
     fn spec(&self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
-        let mut panel = self.panel.clone();
+        let mut spec = self.spec.clone();
         let system = Which::read(&self.system)?.entry()?;
-        cited(system, &mut panel.set)?;
-        let mut spec = panel.spec(system, path, Format::Notes)?;
+        cited(system, &mut spec.set)?;
+        let mut spec = spec.of(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
-        spec.corpus = flags::corpus(&self.corpus)?;
-        spec.exemplars = self.exemplars.clone().whole(None)?;
-        spec.hardware = self.hardware.clone();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;
         Ok(spec)

@@ -65,14 +65,6 @@ impl QuietFlag {
     }
 }
 
-/// The source of the prompts.
-#[derive(Clone, Debug, Default, Args)]
-pub struct PromptFlags {
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, value_name = "DIR")]
-    pub prompts: Option<PathBuf>,
-}
-
 /// The models and parameters of metrics that compare texts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScorerFlags {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::audit::{AuditDirectory, RunTrail};
-use super::flags::{ExecutionFlags, SetPairs, StartFlags, corpus};
+use super::flags::ExecutionFlags;
 use super::forecast::{announce, file};
 use super::options::ScorerFlags;
 use super::progress::Terminal;
@@ -23,9 +23,8 @@ use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::{refuse_failed, refuse_silence};
-use crate::experiment::hardware::Machine;
-use crate::experiment::spec::DEFAULT_SEED;
-use crate::panel::DecodingMode;
+use crate::experiment::hardware::Hardware;
+use crate::experiment::spec::{MOST_RUNS, Set, Shard, Spec};
 use crate::panel::remote::Address;
 use crate::recipe::Recipe;
 use crate::recipe::built_in::of_paper;
@@ -36,7 +35,7 @@ use crate::recipe::results::RecipeResults;
 use crate::recipe::run::RecipeRun;
 use crate::recipe::tables::markdown;
 use crate::record::Schema;
-use crate::systems::settings::pairs;
+use crate::retrieval::CorpusSpec;
 
 #[derive(Clone, Debug, Args)]
 pub struct RecipeVerb {
@@ -46,14 +45,22 @@ pub struct RecipeVerb {
     /// Directory of the recipe's datasets, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(long, value_name = "DIR", required = true)]
     data_dir: Option<PathBuf>,
-    /// Short for --decoding grammar; recipes decode as their papers do by default
-    #[arg(long, conflicts_with_all = ["decoding", "free"])]
-    constrained: bool,
     /// Maximum number of items of each dataset: the first N
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Only every Nth item from the Ith on, counted from 1
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Runs over the same items [default: the recipe's]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RUNS)))]
+    runs: Option<u32>,
     #[command(flatten)]
-    start: StartFlags,
+    spec: Spec,
+    #[command(flatten)]
+    execution: ExecutionFlags,
+    /// Show what would run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     output: RecipeOutput,
     #[command(flatten)]
@@ -85,7 +92,7 @@ impl RecipeVerb {
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let recipes = self.recipes()?;
-        if self.start.dry_run {
+        if self.dry_run {
             let paths = recipes.iter().cloned().try_fold(given, |paths, mut recipe| {
                 recipe.hardware.calls.directory = None;
                 recipe.hub = recipe.hub.local();
@@ -98,7 +105,7 @@ impl RecipeVerb {
             self.output.within(paths, recipe)?.write(&recipe.out)
         })?;
         self.audit.within(paths)?.enter()?;
-        let (flags, audit) = (&self.start.execution, self.audit.options());
+        let (flags, audit) = (&self.execution, self.audit.options());
         let with = Execution { flags, audit, verb: "recipe" };
         self.output.run(&recipes, with)
     }
@@ -108,7 +115,7 @@ impl RecipeVerb {
         let folder = || PathBuf::from(format!("wardround-{}", self.name()));
         let folder = self.out.clone().unwrap_or_else(folder);
         let mut verb = self.clone();
-        verb.start.execution.hardware.calls.directory.get_or_insert(folder.join("calls"));
+        verb.spec.hardware.calls.directory.get_or_insert(folder.join("calls"));
         let recipe = |name: &str| {
             verb.name = Some(name.to_owned());
             verb.out = Some(folder.join(name));
@@ -124,9 +131,9 @@ impl RecipeVerb {
         Ok(RecipeRun {
             manifest: self.manifest()?,
             out: self.out.clone().unwrap_or_else(default),
-            hardware: self.start.execution.hardware.clone(),
-            max_in_flight: self.start.execution.max_in_flight(),
-            hub: self.start.execution.hub_options()?,
+            hardware: self.spec.hardware.clone(),
+            max_in_flight: self.execution.max_in_flight(),
+            hub: self.execution.hub_options()?,
             allow_version: self.allow_version,
         })
     }
@@ -134,13 +141,11 @@ impl RecipeVerb {
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
         let mut recipe = Recipe::find(self.name())?;
         let data_dir = self.data_dir.as_deref().unwrap_or(Path::new("."));
-        recipe.runs = self.start.runs.unwrap_or(recipe.runs);
-        recipe.decoding = match self.constrained {
-            true => DecodingMode::Grammar,
-            false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
-        };
-        if !self.start.panel.panel.is_empty() {
-            recipe.panel = self.start.panel.panel.clone();
+        let spec = &self.spec;
+        recipe.runs = self.runs.unwrap_or(recipe.runs);
+        recipe.decoding = spec.decoding.unwrap_or(recipe.decoding);
+        if !spec.panel.is_empty() {
+            recipe.panel.clone_from(&spec.panel);
         } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
             && !Recipe::is_built_in(self.name())
         {
@@ -149,7 +154,7 @@ impl RecipeVerb {
             let hint = format!("where that is meant, name it: --panel {}", recipe.panel.join(","));
             return Err(Failure::usage(message, &hint));
         }
-        let set = SetPairs::of(&self.start.panel.set)?;
+        let set = Set::of(&spec.set)?;
         let exemplars = recipe.exemplars.as_ref();
         let exemplars = exemplars.map(|one| (data_dir.join(&one.file), one.format));
         let absolute =
@@ -157,18 +162,18 @@ impl RecipeVerb {
         Ok(RecipeManifest {
             schema: Schema,
             name: self.name().to_owned(),
-            seed: self.start.panel.seed.unwrap_or(DEFAULT_SEED),
+            seed: spec.seed,
             limit: self.limit,
-            shard: self.start.shard,
+            shard: self.shard,
             data_dir: absolute(data_dir)?,
-            prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
-            settings: pairs(&set.settings)?.into_iter().collect(),
+            prompts: spec.prompts.as_deref().map(absolute).transpose()?,
+            settings: set.settings,
             slots: set.models,
-            sampling: self.start.panel.sampling,
+            sampling: spec.sampling,
             slot_sampling: set.sampling,
-            corpus: corpus(&self.start.corpus)?,
-            exemplars: self.start.exemplars.clone().whole(exemplars)?,
-            machine: Machine::of(&self.start.execution.hardware),
+            corpus: spec.corpus.clone().map(CorpusSpec::whole).transpose()?,
+            exemplars: spec.exemplars.clone().whole(exemplars)?,
+            machine: Hardware::default().with_kept(&spec.hardware),
             recipe,
         })
     }

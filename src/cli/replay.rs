@@ -42,13 +42,13 @@ pub struct Replay {
 
 impl Replay {
     fn spec(&self, plan: &Plan) -> Result<Spec, Failure> {
-        let mut execution = self.execution.clone();
-        execution.hardware.calls.refuse("a replay computes every call again")?;
+        let mut moved = self.moved.clone();
+        moved.hardware.calls.refuse("a replay computes every call again")?;
         if self.by_prefill {
             // Whatever the plan drafted.
-            execution.hardware.draft.get_or_insert(MOST_DRAFT as usize);
+            moved.hardware.draft.get_or_insert(MOST_DRAFT as usize);
         }
-        let mut spec = self.moved.clone().again(plan, &execution)?;
+        let mut spec = moved.again(plan, &self.execution)?;
         spec.data = self.data.clone().unwrap_or(spec.data);
         Ok(spec)
     }

@@ -37,7 +37,7 @@ impl Resume {
     fn recipe(&self) -> Result<Option<RecipeRun>, Failure> {
         let Some(manifest) = RecipeManifest::read(&self.directory)? else { return Ok(None) };
         Ok(Some(RecipeRun {
-            hardware: manifest.machine.under(self.execution.hardware.clone())?,
+            hardware: self.moved.hardware.clone().with_kept(&manifest.machine),
             manifest,
             out: self.directory.clone(),
             max_in_flight: self.execution.max_in_flight(),

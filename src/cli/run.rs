@@ -3,14 +3,15 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Args, Command};
 
 use super::audit::{AuditDirectory, RunTrail};
-use super::flags::{MovedFlags, StartFlags, corpus, refuse_idle_reranker, reranker};
+use super::flags::{ExecutionFlags, MovedFlags};
 use super::forecast::Outlook;
 use super::recipe::Execution;
+use super::resume::Resume;
 use super::sandboxed::Paths;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -26,32 +27,14 @@ use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
-use crate::experiment::spec::Spec;
+use crate::experiment::spec::{MOST_RUNS, Shard, Spec};
 use crate::retrieval::CorpusSpec;
 use crate::systems::file::EXTENSION;
 use crate::systems::table::SystemEntry;
 use crate::systems::{SYSTEMS, Which};
 
-/// The flags and groups of flags that a plan fixes, so that they conflict with --plan.
-const SETTLED: [&str; 15] = [
-    "system",
-    "data",
-    "format",
-    "runs",
-    "shard",
-    "set",
-    "seed",
-    "Subset",
-    "DecodingFlags",
-    "SamplingChoice",
-    "PromptFlags",
-    "ExemplarSpec",
-    "sources",
-    "reranker_tokens",
-    "no_passages",
-];
-
 #[derive(Clone, Debug, Args)]
+#[command(mut_args(beside_plan))]
 pub struct Run {
     /// The system (see `systems ls`), or the TOML file of another
     #[arg(value_parser = systems(|_| true), hide_possible_values = true, required_unless_present = "plan")]
@@ -64,19 +47,41 @@ pub struct Run {
     format: Option<Format>,
     #[command(flatten)]
     subset: Subset,
+    /// Only every Nth item from the Ith on, counted from 1
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Runs over the same items
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RUNS)))]
+    runs: u32,
     #[command(flatten)]
-    start: StartFlags,
+    spec: Spec,
+    #[command(flatten)]
+    execution: ExecutionFlags,
+    /// Show what would run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
     /// The run directory; one of this run goes on [default: a new one]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     audit: AuditDirectory,
     /// Run this plan again; its files must be what they were
-    #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
+    #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     /// Run the plan of another version, which the new plan names; or go on with its run
     #[arg(long)]
     allow_version: bool,
+}
+
+/// A plan settles what `resume` cannot be told either.
+fn beside_plan(flag: Arg) -> Arg {
+    let resume = Resume::augment_args(Command::new("resume"));
+    let mut told = resume.get_arguments().map(Arg::get_id);
+    let own = ["plan", "out", "dry_run"];
+    match told.any(|id| id == flag.get_id()) || own.iter().any(|own| flag.get_id() == *own) {
+        true => flag,
+        false => flag.conflicts_with("plan"),
+    }
 }
 
 impl Run {
@@ -88,9 +93,9 @@ impl Run {
     }
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let (execution, audit) = (self.start.execution.clone(), self.audit.clone());
-        let (out, dry_run) = (self.out.clone(), self.start.dry_run);
-        let (allow_version, shard) = (self.allow_version, self.start.shard);
+        let (execution, audit) = (self.execution.clone(), self.audit.clone());
+        let (out, dry_run) = (self.out.clone(), self.dry_run);
+        let (allow_version, shard) = (self.allow_version, self.shard);
         let (mut spec, promised) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
         let mut outlook = None;
@@ -99,7 +104,7 @@ impl Run {
             here.hardware.calls.directory = None;
             here.hub = here.hub.local();
             given.run(&here)?.enter()?;
-            let (name, text) = (spec.config.entry.plan_name, spec.decoding.adjective());
+            let (name, text) = (spec.config.entry.plan_name, spec.decoding().adjective());
             let label = format!("{name}, {text} text, on {}", spec.data.display());
             let told = Outlook::of(&[(label, spec.clone())])?;
             if !told.is_whole() {
@@ -145,24 +150,19 @@ impl Run {
             let hint = "name a file and its --format";
             return Err(Failure::usage("no --data was given", hint));
         };
-        let mut spec = self.start.panel.spec(Which::read(&system)?.entry()?, data, format)?;
-        spec.subset = self.subset;
-        spec.shard = self.start.shard;
-        spec.runs = self.start.runs.unwrap_or(1);
-        spec.corpus = corpus(&self.start.corpus)?;
-        refuse_idle_reranker(&spec)?;
-        spec.exemplars = self.start.exemplars.whole(None)?;
-        self.start.execution.apply(&mut spec)?;
+        let mut spec = self.spec.of(Which::read(&system)?.entry()?, data, format)?;
+        (spec.subset, spec.shard, spec.runs) = (self.subset, self.shard, self.runs);
+        self.execution.apply(&mut spec)?;
         Ok(spec)
     }
 
     /// The spec of `plan`. Flags may give new paths of its models and change how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
-        let reranker = reranker(&self.start.corpus)?;
-        let CorpusSpec { directories: corpus, device: retrieval_device, .. } = self.start.corpus;
-        let panel = self.start.panel.panel;
-        let moved = MovedFlags { panel, corpus, reranker, retrieval_device };
-        moved.again(plan, &self.start.execution)
+        let Spec { panel, hardware, corpus, .. } = self.spec;
+        let CorpusSpec { directories: corpus, reranker, device: retrieval_device, .. } =
+            corpus.unwrap_or_default();
+        let moved = MovedFlags { panel, corpus, reranker, retrieval_device, hardware };
+        moved.again(plan, &self.execution)
     }
 }
 

@@ -49,7 +49,7 @@ impl Serve {
         // Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever renews them.
         let Listen { keys, tls_cert, tls_key, .. } = &self.options.listen;
         let paths = given.read(keys).read_beside(tls_cert.iter().chain(tls_key));
-        let paths = paths.read(&self.systems.prompts.prompts);
+        let paths = paths.read(&self.systems.prompts);
         let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
         let paths = self.audit.within(paths)?;
         let audit = self.audit.options();

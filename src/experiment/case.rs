@@ -118,7 +118,7 @@ impl Spec {
         Ok(Seated {
             seats: seats.collect::<Result<_, Failure>>()?,
             prompts_sha256: self.config.prompts_sha256(&prompts),
-            settings: self.config.call_settings(self.decoding),
+            settings: self.config.call_settings(self.decoding()),
             system: self.config.build(&prompts, &Shown::default().exemplars)?,
             config: self.config.clone(),
         })

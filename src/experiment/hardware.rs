@@ -20,7 +20,7 @@ pub const DEFAULT_CONTEXT: u32 = 16_384;
 pub const MOST_DRAFT: i64 = 31;
 
 /// The device.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, PartialEq, Args)]
 pub struct DeviceChoice {
     /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
     #[arg(
@@ -37,47 +37,59 @@ pub struct DeviceChoice {
 }
 
 /// The device and the precision. Only --dtype, --quant, --kv-dtype and --fast change the output.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Compute {
     #[command(flatten)]
+    #[serde(skip)]
     pub on: DeviceChoice,
     /// Data type of the weights: auto (as stored), f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto")]
+    #[serde(with = "named", skip_serializing_if = "is_open")]
     pub dtype: WantedType,
     /// Weight quantisation on load: none, q8_0, int8 (CPU) or q4_k
     #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
     /// Data type of keys and values: auto, f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
+    #[serde(with = "named", skip_serializing_if = "is_open")]
     pub kv_dtype: WantedType,
     /// Faster products on a GPU, not reproducible byte for byte
     #[arg(long, help_heading = "Device")]
     pub fast: bool,
 }
 
-/// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype, --fast and --context change the output.
-#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
-#[serde(try_from = "Machine", into = "Machine")]
+/// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype, --fast and --context change the output: plans and recipes keep them,
+/// the rest each machine says for itself.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Hardware {
     #[command(flatten)]
+    #[serde(flatten)]
     pub compute: Compute,
     /// Maximum batch size: sequences that each model runs at once [default: 16; on a GPU whose memory holds them, up to 128]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
+    #[serde(skip)]
     pub max_batch: Option<usize>,
     /// Speculative decoding: tokens to draft from the prompt [default: 0]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT).map(usize::from))]
+    #[serde(skip)]
     pub draft: Option<usize>,
     /// Context length: tokens of prompt and completion [default: 16384]
     #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub context: Option<usize>,
     #[command(flatten)]
+    #[serde(skip)]
     pub kv: KvBudget,
     /// Whether engines have room for log-probabilities of prompts and of dictated tokens.
     #[arg(skip)]
+    #[serde(skip)]
     pub known_logprobs: bool,
     #[command(flatten)]
+    #[serde(skip)]
     pub remote: RemoteFlags,
     #[command(flatten)]
+    #[serde(skip)]
     pub calls: CallsFlags,
 }
 
@@ -93,7 +105,7 @@ pub struct CallsFlags {
 }
 
 /// The requests to members behind an endpoint, openai:MODEL@URL.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct RemoteFlags {
     /// Timeout of a request in seconds [default: 600]
     #[arg(long, help_heading = "Remote endpoints", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -195,6 +207,28 @@ impl Hardware {
     pub fn context(&self) -> usize {
         self.context.unwrap_or(DEFAULT_CONTEXT as usize)
     }
+
+    /// The same with what a plan or a recipe keeps, where no flag says otherwise.
+    pub fn with_kept(mut self, kept: &Hardware) -> Hardware {
+        let (own, kept_compute) = (&mut self.compute, &kept.compute);
+        if is_open(&own.dtype) {
+            own.dtype = kept_compute.dtype;
+        }
+        if is_open(&own.kv_dtype) {
+            own.kv_dtype = kept_compute.kv_dtype;
+        }
+        if own.quant.is_none() {
+            own.quant = kept_compute.quant;
+        }
+        own.fast |= kept_compute.fast;
+        self.context = self.context.or(kept.context);
+        self
+    }
+
+    /// Whether nothing of it is kept.
+    pub fn is_plain(&self) -> bool {
+        Hardware::default().with_kept(self) == Hardware::default()
+    }
 }
 
 impl RemoteFlags {
@@ -210,92 +244,48 @@ impl RemoteFlags {
     }
 }
 
-/// `--context`, `--dtype`, `--quant`, `--kv-dtype` and `--fast`, where they were given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Machine {
-    context: Option<usize>,
-    dtype: Option<String>,
-    quant: Quantisation,
-    kv_dtype: Option<String>,
-    fast: bool,
+fn is_open(wanted: &WantedType) -> bool {
+    *wanted == WantedType::Auto
 }
 
-impl Machine {
-    pub fn of(hardware: &Hardware) -> Machine {
-        let exactly = |wanted| match wanted {
-            WantedType::Auto => None,
-            WantedType::Exactly(stored) => Some(stored.to_string()),
-        };
-        let Hardware { compute, context, .. } = hardware;
-        Machine {
-            context: *context,
-            dtype: exactly(compute.dtype),
-            quant: compute.quant,
-            kv_dtype: exactly(compute.kv_dtype),
-            fast: compute.fast,
+/// A type of numbers by its name.
+mod named {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::WantedType;
+
+    pub fn serialize<S: Serializer>(wanted: &WantedType, to: S) -> Result<S::Ok, S::Error> {
+        match wanted {
+            WantedType::Auto => to.serialize_str("auto"),
+            WantedType::Exactly(stored) => to.collect_str(stored),
         }
     }
 
-    pub fn is_default(&self) -> bool {
-        *self == Machine::default()
-    }
-
-    /// `hardware` as it was; what a flag says of it wins.
-    ///
-    /// # Errors
-    /// What is no number format.
-    pub fn under(&self, mut hardware: Hardware) -> Result<Hardware, Failure> {
-        let compute = &mut hardware.compute;
-        for (wanted, own) in
-            [(&mut compute.dtype, &self.dtype), (&mut compute.kv_dtype, &self.kv_dtype)]
-        {
-            if let (WantedType::Auto, Some(own)) = (*wanted, own) {
-                *wanted = own.parse().map_err(Failure::from)?;
-            }
-        }
-        if compute.quant.is_none() {
-            compute.quant = self.quant;
-        }
-        compute.fast |= self.fast;
-        hardware.context = hardware.context.or(self.context);
-        Ok(hardware)
-    }
-}
-
-impl From<Hardware> for Machine {
-    fn from(hardware: Hardware) -> Machine {
-        Machine::of(&hardware)
-    }
-}
-
-impl TryFrom<Machine> for Hardware {
-    type Error = Failure;
-
-    fn try_from(machine: Machine) -> Result<Hardware, Failure> {
-        machine.under(Hardware::default())
+    pub fn deserialize<'de, D: Deserializer<'de>>(name: D) -> Result<WantedType, D::Error> {
+        String::deserialize(name)?.parse().map_err(D::Error::custom)
     }
 }
 
 #[cfg(test)]
-mod machine_tests {
+mod tests {
     use super::*;
     use crate::ops::StoredType;
 
     #[test]
     fn a_recipe_goes_on_with_the_flags_that_it_was_begun_with() {
-        let mut begun = Hardware { context: Some(4096), ..Hardware::default() };
+        let mut begun = Hardware { context: Some(4096), max_batch: Some(3), ..Hardware::default() };
         begun.compute.dtype = WantedType::Exactly(StoredType::Bf16);
         begun.compute.quant = Quantisation::Q8_0;
         begun.compute.fast = true;
-        let machine = Machine::of(&begun);
-        let text = toml::to_string(&machine).unwrap();
-        assert_eq!(text, "context = 4096\ndtype = \"bf16\"\nquant = \"q8_0\"\nfast = true\n");
-        let read: Machine = toml::from_str(&text).unwrap();
-        assert_eq!(read, machine);
-        assert_eq!(Machine::of(&read.under(Hardware::default()).unwrap()), machine);
+        let text = toml::to_string(&begun).unwrap();
+        assert_eq!(text, "dtype = \"bf16\"\nquant = \"q8_0\"\nfast = true\ncontext = 4096\n");
+        let read: Hardware = toml::from_str(&text).unwrap();
+        assert_eq!(read, Hardware { max_batch: None, ..begun });
+        assert_eq!(Hardware::default().with_kept(&read), read);
         let flag = Hardware { context: Some(8192), ..Hardware::default() };
-        assert_eq!(read.under(flag).unwrap().context, Some(8192));
-        assert!(Machine::of(&Hardware::default()).is_default());
+        assert_eq!(flag.with_kept(&read).context, Some(8192));
+        assert!(Hardware { max_batch: Some(3), ..Hardware::default() }.is_plain());
+        assert!(!read.is_plain());
     }
 }

@@ -13,6 +13,7 @@ use super::run::Run;
 use super::spec::Spec;
 use crate::console;
 use crate::diagnosis::Failure;
+use crate::hub::{self, HubOptions};
 use crate::ops::Device;
 use crate::panel::memory::AuxiliaryModel;
 use crate::retrieval::{self, CorpusSpec, Retrieve, Retriever, RetrieverOptions, Searched};
@@ -34,6 +35,17 @@ pub struct Shared {
 }
 
 impl CorpusSpec {
+    /// The same with whole paths, and the folder of a reranker that is named by its card; files of it that are not cached are downloaded.
+    pub fn whole(mut self) -> Result<CorpusSpec, Failure> {
+        for path in &mut self.directories {
+            *path = std::path::absolute(&*path)?;
+        }
+        if let Some(named) = &mut self.reranker {
+            *named = std::path::absolute(hub::folder(named, &HubOptions::capture()?)?)?;
+        }
+        Ok(self)
+    }
+
     /// What is found where it is searched.
     pub(super) fn plan(&self, library: &Retriever, passage: String) -> CorpusPlan {
         let Searched { corpus, sources, contents, reranker, document_tokens, .. } =
@@ -103,9 +115,9 @@ impl Spec {
     ) -> Result<Option<RetrieverOptions>, Failure> {
         let name = self.config.entry.name;
         let (search, spec) = match (self.config.search(), &self.corpus) {
-            (Some(search), Some(spec)) => (search, spec),
+            (Some(search), Some(spec)) if !spec.directories.is_empty() => (search, spec),
             (None, None) => return Ok(None),
-            (Some(_), None) => {
+            (Some(_), _) => {
                 return Err(Failure::usage(
                     format!("{name} searches a corpus, and none was given"),
                     "give --corpus DIR, which `wardround corpus build` writes",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::compare::{self, FieldDifference};
 use super::error::RunError;
 use super::exemplars::ExemplarPlan;
-use super::hardware::{Hardware, Machine};
+use super::hardware::Hardware;
 use super::spec::{MOST_RUNS, Spec};
 use super::whole_file;
 use crate::data::subset::Subset;
@@ -240,7 +240,7 @@ impl Plan {
                 listed: Some((FILE.into(), self.dataset.items.clone())),
                 ..Subset::default()
             },
-            hardware: Machine::of(&asked.hardware).under(hardware)?,
+            hardware: hardware.with_kept(&asked.hardware),
             hub,
             ..asked
         })

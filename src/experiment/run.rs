@@ -161,7 +161,7 @@ impl Spec {
             synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,
-            decoding: self.decoding,
+            decoding: self.decoding(),
             prompts_sha256: self.config.prompts_sha256(&prompts),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
             settings: self.config.table.clone(),

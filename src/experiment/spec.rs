@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,13 @@ use crate::data::{Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
-use crate::retrieval::CorpusSpec;
+use crate::retrieval::{CorpusSpec, Rerank};
+use crate::systems::table::SystemEntry;
 use crate::systems::{Slot, SystemConfig};
+
+mod set;
+
+pub use set::{Set, cited};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
@@ -29,45 +34,77 @@ pub const MOST_RUNS: u32 = 10_000;
 /// Tokens of a prompt and its completion together, for systems that quote passages.
 const SEARCH_CONTEXT: usize = 32_768;
 
-/// What a run is asked to be. What is not kept in a plan, that says otherwise or each machine for itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What a run is asked to be: of the verbs that run a panel the flags, of a cell what its recipe says, of a plan what it keeps. What is not
+/// kept there, that says otherwise or each machine for itself.
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
 pub struct Spec {
+    /// Each verb names its system, its file and what runs of it in its own words: see [`Spec::of`].
+    #[arg(skip)]
     pub config: SystemConfig,
+    #[arg(skip)]
     pub data: PathBuf,
+    #[arg(skip = Format::Mcq)]
     pub format: Format,
+    #[arg(skip)]
     #[serde(skip)]
     pub subset: Subset,
     /// The part of the subset that runs; `None`: all of it.
+    #[arg(skip)]
     #[serde(skip)]
     pub shard: Option<Shard>,
+    #[arg(skip = 1_u32)]
     pub runs: u32,
-    /// One model for every slot, or as many as the system's panel has: cards, hub ids, directories or endpoints.
+    /// Models by the system's roles, or one for all: cards, hub ids, directories, endpoints [default: gemma3-4b,llama3.2-3b,qwen3-4b, or the first]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     #[serde(skip)]
     pub panel: Vec<String>,
+    /// Change a setting (t_max=2), an agent's model (slot.sym=qwen3-4b) or sampling (slot.sym.temperature=0.2), or that of all with the
+    /// panel's first model (panel.1.temperature=0.2)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[serde(skip)]
+    pub set: Vec<String>,
     /// Slots that have a model of their own, by agent.
+    #[arg(skip)]
     pub slots: BTreeMap<String, String>,
     /// How every slot samples, over its model's defaults.
+    #[command(flatten)]
     #[serde(default)]
     pub sampling: SamplingChoice,
     /// Slots that sample in a way of their own, by agent.
     /// Or of a panel's member, see [`member_name`].
+    #[arg(skip)]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
+    /// Random seed
+    #[arg(long, value_name = "S", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
-    pub decoding: DecodingMode,
-    /// A directory of prompts that override the built-in ones.
+    /// How completions are decoded [default: grammar; of recipes their own]
+    #[arg(long, value_enum)]
+    pub decoding: Option<DecodingMode>,
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
     /// What the system searches, where it searches.
+    #[command(flatten)]
     pub corpus: Option<CorpusSpec>,
     /// What the system shows as exemplars, where it shows any.
+    #[command(flatten)]
     #[serde(default, skip_serializing_if = "ExemplarSpec::is_none")]
     pub exemplars: ExemplarSpec,
+    #[command(flatten)]
     pub hardware: Hardware,
     /// Items worked on at once; `None`: twice the batch.
+    #[arg(skip)]
     #[serde(skip)]
     pub max_in_flight: Option<usize>,
+    #[arg(skip)]
     #[serde(skip)]
     pub hub: HubOptions,
+}
+
+fn default_panel(config: &SystemConfig) -> Vec<String> {
+    let models = config.default_models().min(DEFAULT_PANEL.len());
+    DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect()
 }
 
 /// The name by which a member of the panel is given a sampling of its own, in place of an agent's: `panel.1` is the first model.
@@ -94,20 +131,20 @@ impl Spec {
         data: impl Into<PathBuf>,
         format: Format,
     ) -> Result<Spec, Failure> {
-        let models = config.default_models().min(DEFAULT_PANEL.len());
         Ok(Spec {
             data: data.into(),
             format,
             subset: Subset::default(),
             shard: None,
             runs: 1,
-            panel: DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect(),
+            panel: default_panel(&config),
+            set: Vec::new(),
             slots: BTreeMap::new(),
             sampling: SamplingChoice::default(),
             slot_sampling: BTreeMap::new(),
             config,
             seed: DEFAULT_SEED,
-            decoding: DecodingMode::default(),
+            decoding: None,
             prompts: None,
             corpus: None,
             exemplars: ExemplarSpec::default(),
@@ -115,6 +152,41 @@ impl Spec {
             max_in_flight: None,
             hub: HubOptions::capture()?,
         })
+    }
+
+    /// What the flags ask of a system on a file, with whole paths.
+    ///
+    /// # Errors
+    /// What is set and the system has not, or not so; a reranker where nothing is reranked by one.
+    pub fn of(
+        mut self,
+        system: &'static SystemEntry,
+        data: impl Into<PathBuf>,
+        format: Format,
+    ) -> Result<Spec, Failure> {
+        let set = Set::of(&self.set)?;
+        self.config = SystemConfig::with(system, &set.settings)?;
+        (self.slots, self.slot_sampling) = (set.models, set.sampling);
+        (self.data, self.format) = (data.into(), format);
+        if self.panel.is_empty() {
+            self.panel = default_panel(&self.config);
+        }
+        self.corpus = self.corpus.map(CorpusSpec::whole).transpose()?;
+        self.exemplars = self.exemplars.whole(None)?;
+        let is_given = self.corpus.as_ref().is_some_and(|corpus| corpus.reranker.is_some());
+        let reranks =
+            self.config.search().is_some_and(|search| search.rerank == Rerank::CrossEncoder);
+        match is_given && !reranks {
+            false => Ok(self),
+            true => Err(Failure::usage(
+                format!("{} reranks by no cross-encoder here", system.name),
+                "leave --reranker out, or give --set rerank=cross-encoder to a system that has it",
+            )),
+        }
+    }
+
+    pub fn decoding(&self) -> DecodingMode {
+        self.decoding.unwrap_or_default()
     }
 
     /// The same as a plan keeps it: with whole paths, and every seat's own model and sampling, of which `models` has the models.
@@ -135,6 +207,7 @@ impl Spec {
             panel: Vec::new(),
             slots,
             slot_sampling,
+            decoding: Some(self.decoding()),
             ..self.clone()
         })
     }
@@ -288,33 +361,4 @@ impl From<Shard> for String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shard_is_written_as_it_reads() {
-        assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
-        for wrong in ["", "2", "0/4", "5/4", "1/0", "-1/2", "1/2/3", "a/b", "1 / 2"] {
-            let error = wrong.parse::<Shard>().unwrap_err();
-            assert!(error.contains("such as 2/4"), "{wrong}: {error}");
-        }
-    }
-
-    #[test]
-    fn every_item_falls_to_one_shard() {
-        for of in 1..=9 {
-            let mut all = Vec::new();
-            for number in 1..=of {
-                let own = Shard { number, of }.take((1..=7).collect());
-                assert!(
-                    own.len() + 1 >= Shard { number, of }.share(7)
-                        && own.len() <= 7_usize.div_ceil(of)
-                );
-                all.extend(own);
-            }
-            all.sort_unstable();
-            assert_eq!(all, Vec::from_iter(1..=7));
-        }
-        assert_eq!(Shard { number: 2, of: 3 }.take(vec![1, 2, 3, 4, 5, 6, 7]), [2, 5]);
-    }
-}
+mod tests;

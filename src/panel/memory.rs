@@ -42,7 +42,7 @@ pub struct BatchLimits {
 }
 
 /// The size of the KV cache; by default what a full batch needs, if it fits.
-#[derive(Clone, Copy, Debug, Default, Args)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Args)]
 pub struct KvBudget {
     /// KV cache size in tokens, per model [default: what memory allows]
     #[arg(id = "kv_tokens", long = "kv-tokens", help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]

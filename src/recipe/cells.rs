@@ -140,16 +140,13 @@ impl Setup {
 ///
 /// # Errors
 /// A value that a setting cannot have.
-fn overridden(
-    method: &MethodEntry,
-    overrides: &BTreeMap<String, String>,
-) -> Result<SystemConfig, Failure> {
+fn overridden(method: &MethodEntry, overrides: &toml::Table) -> Result<SystemConfig, Failure> {
     let about = |error: SettingsError| Failure::from(error).about(&method.label);
     let entry = method.system.entry()?;
     let known = SystemConfig::with(entry, &method.settings).map_err(about)?.table;
     let own = overrides.iter().filter(|(key, _)| known.contains_key(*key));
     let mut settings = method.settings.clone();
-    settings.extend(own.map(|(key, value)| (key.clone(), value.as_str().into())));
+    settings.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     SystemConfig::with(entry, &settings).map_err(about)
 }
 
@@ -302,7 +299,7 @@ mod tests {
     #[test]
     fn an_override_holds_where_a_system_has_the_setting_and_is_refused_where_none_has() {
         let set = |manifest: &mut RecipeManifest, key: &str, value: &str| {
-            manifest.settings.insert(key.to_owned(), value.to_owned());
+            manifest.settings.insert(key.to_owned(), value.into());
         };
         let mut manifest = RecipeManifest::plain("table1");
         set(&mut manifest, "peers", "own");
@@ -324,7 +321,7 @@ mod tests {
         for (key, value) in
             [("mab_compat", "on"), ("thinking", "where-possible"), ("max_tokens", "16384")]
         {
-            manifest.settings.insert(key.to_owned(), value.to_owned());
+            manifest.settings.insert(key.to_owned(), value.into());
         }
         for agent in ["decision", "moderator"] {
             manifest.slots.insert(agent.to_owned(), manifest.recipe.panel[2].clone());

@@ -12,7 +12,7 @@ use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
 use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::fixtures;
-use crate::experiment::hardware::Machine;
+use crate::experiment::hardware::Hardware;
 use crate::panel::SamplingChoice;
 use crate::record::{AnswerLine, ItemLine, Schema};
 
@@ -91,13 +91,13 @@ impl RecipeManifest {
             shard: None,
             data_dir: String::new(),
             prompts: None,
-            settings: BTreeMap::new(),
+            settings: toml::Table::new(),
             slots: BTreeMap::new(),
             sampling: SamplingChoice::default(),
             slot_sampling: BTreeMap::new(),
             corpus: None,
             exemplars: ExemplarSpec::default(),
-            machine: Machine::default(),
+            machine: Hardware::default(),
             recipe: Recipe::find(name).expect("a recipe of the binary"),
         }
     }

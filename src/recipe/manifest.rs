@@ -11,7 +11,7 @@ use super::{Recipe, malformed};
 use crate::diagnosis::Failure;
 use crate::experiment::compare::{as_json, differences};
 use crate::experiment::exemplars::ExemplarSpec;
-use crate::experiment::hardware::Machine;
+use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Shard;
 use crate::experiment::whole_file;
 use crate::outside;
@@ -39,7 +39,7 @@ pub struct RecipeManifest {
     pub prompts: Option<String>,
     /// Settings that were changed wherever a system has them.
     #[serde(default)]
-    pub settings: BTreeMap<String, String>,
+    pub settings: toml::Table,
     /// Agents that have another model wherever a method has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slots: BTreeMap<String, String>,
@@ -55,8 +55,8 @@ pub struct RecipeManifest {
     #[serde(default, skip_serializing_if = "ExemplarSpec::is_none")]
     pub exemplars: ExemplarSpec,
     /// What of the machine changes an answer.
-    #[serde(default, skip_serializing_if = "Machine::is_default")]
-    pub machine: Machine,
+    #[serde(default, skip_serializing_if = "Hardware::is_plain")]
+    pub machine: Hardware,
     pub recipe: Recipe,
 }
 

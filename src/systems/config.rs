@@ -12,7 +12,7 @@ use super::exemplars::Exemplars;
 use super::file::SystemText;
 use super::settings::{SettingsError, pairs, replace};
 use super::table::{SYSTEMS, SystemEntry};
-use super::{System, Which};
+use super::{System, Which, medmad};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
@@ -246,6 +246,18 @@ impl SystemConfig {
     pub fn names(kind: ItemKind) -> Vec<&'static str> {
         let systems = SYSTEMS.iter().filter(|entry| entry.takes == kind);
         systems.map(|entry| entry.name).collect()
+    }
+}
+
+/// Of flags, until their verb names the system.
+impl Default for SystemConfig {
+    fn default() -> SystemConfig {
+        SystemConfig {
+            entry: &SYSTEMS[0],
+            decoding: Decoding::default(),
+            table: toml::Table::new(),
+            settings: Arc::new(medmad::settings::Settings::default()),
+        }
     }
 }
 

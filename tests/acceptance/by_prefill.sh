@@ -24,7 +24,7 @@ if [ -e "$out" ] && [ -n "$(ls -A "$out")" ]; then
 fi
 mkdir -p "$out"
 # So hot that no text ends by itself: then none can be read either, and the command ends with 1.
-"$wardround" run zero-shot --data "$questions" --format medqa --limit "$calls" --panel "$model" --free --temperature 2 --top-p 1 --top-k 0 \
+"$wardround" run zero-shot --data "$questions" --format medqa --limit "$calls" --panel "$model" --decoding text --temperature 2 --top-p 1 --top-k 0 \
     --set max_tokens=200 --context 2048 --offline --quiet --out "$out/run" >"$out/run.log" 2>&1 || [ $? -eq 1 ]
 python3 - "$out/run/results.json" <<'PYTHON'
 import json, sys

@@ -39,7 +39,7 @@ sums() {
 # A recipe on so many notes in all, killed each time that three calls a note more are made.
 table() {
     local recipe=$1 notes=$2 folder=$out/$1 kill process before
-    local order=("$wardround" recipe "$recipe" --data-dir "$data" --runs 1 --constrained --set record_chars=24
+    local order=("$wardround" recipe "$recipe" --data-dir "$data" --runs 1 --decoding grammar --set record_chars=24
         --panel "$out/tiny-gemma3,$out/tiny-llama,$out/tiny-qwen3" --offline --quiet --out "$folder")
     [ -n "$items" ] && order+=(--limit "$items")
     for kill in 1 2; do

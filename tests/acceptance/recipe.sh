@@ -29,7 +29,7 @@ for family in gemma3 llama qwen3; do
 done
 folder=$out/$recipe
 order=("$wardround" recipe "$recipe" --data-dir "$data" --limit "$items" --runs "$runs"
-    --panel "$out/tiny-gemma3,$out/tiny-llama,$out/tiny-qwen3" --constrained --set record_chars=24 --offline --quiet --out "$folder")
+    --panel "$out/tiny-gemma3,$out/tiny-llama,$out/tiny-qwen3" --decoding grammar --set record_chars=24 --offline --quiet --out "$folder")
 [ -n "${ENCODER:-}" ] && order+=(--encoder "$ENCODER")
 
 calls() {

@@ -94,7 +94,7 @@ if [ -z "${PANEL:-}" ]; then
         wardround models synth $family tiny-$family >synth.log
     done
 fi
-read -ra flags <<<"${FLAGS:---constrained --runs 2 --set record_chars=24}"
+read -ra flags <<<"${FLAGS:---decoding grammar --runs 2 --set record_chars=24}"
 order=(recipe "$recipe" --data-dir "$data" --limit "$items" --panel "$panel" --offline "${flags[@]}")
 job=$(sbatch --parsable --array=1-4 --job-name=part shard.sh "${order[@]}")
 

@@ -55,7 +55,7 @@ fn every_baseline_runs_verifies_and_replays() {
 fn free_text_never_stops_a_baseline() {
     let scratch = scratch();
     for (system, least, most) in SYSTEMS {
-        let more = format!("--free --set max_tokens=24 --out {system}");
+        let more = format!("--decoding text --set max_tokens=24 --out {system}");
         run(&scratch, system, &more).finished();
         let calls = lines(&scratch.path(system).join("calls.jsonl"));
         assert!((3 * least..=3 * most).contains(&calls), "{system}: {calls}");
@@ -104,7 +104,7 @@ fn another_order_of_options_is_a_setting_that_a_plan_repeats() {
     let told = run(
         &scratch,
         "zero-shot",
-        "--free --set max_tokens=24 --set option_order=permuted --seed 3 --out permuted",
+        "--decoding text --set max_tokens=24 --set option_order=permuted --seed 3 --out permuted",
     );
     told.finished();
     let read = |file: &str| -> Vec<Value> {

@@ -144,7 +144,8 @@ fn a_panel_debates_and_its_figures_add_up() {
 fn free_completions_of_equal_length_and_a_table_of_engines() {
     let model = common::synthetic(Family::Llama);
     let panel = ["panel", "--panel", model.to_str().unwrap(), "--limit", "1"];
-    let equal = ["--free", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
+    let equal =
+        ["--decoding", "text", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
     let table = stdout(&[&panel[..], &equal].concat());
     assert!(table.contains("| completion tokens (forced) | 60 (0) |"), "{table}");
 }

@@ -8,7 +8,7 @@ use crate::binary::{Outcome, Scratch, assert_equal_runs, outcome};
 use crate::determinism::wait_until;
 use crate::remote::{said, serve};
 
-const RUN: &str = "run zero-shot --free --data questions.jsonl --format mcq";
+const RUN: &str = "run zero-shot --decoding text --data questions.jsonl --format mcq";
 
 /// With an output that nobody reads.
 fn unread(scratch: &Scratch, arguments: &str) -> Outcome {
@@ -34,8 +34,9 @@ fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
     unread(&scratch, &run).refused(1, &["none of 2 items has a result"]);
     assert!(scratch.path("out/report.html").exists());
     for format in ["", "--json"] {
-        let check =
-            format!("check bed.txt --system base-llm --free --panel {silent} --gate {format}");
+        let check = format!(
+            "check bed.txt --system base-llm --decoding text --panel {silent} --gate {format}"
+        );
         unread(&scratch, &check).refused(1, &["could not be told"]);
     }
     assert_eq!(unread(&scratch, "verify out").code, Some(0));
@@ -124,7 +125,7 @@ fn what_was_sent_is_in_the_trail_whatever_kills_the_process() {
         child.wait().unwrap();
         of_trail(&scratch, "begun").pop().unwrap()
     };
-    let check = killed(&format!("check bed.txt --system base-llm --free --panel {mute}"));
+    let check = killed(&format!("check bed.txt --system base-llm --decoding text --panel {mute}"));
     assert_eq!(check["input"].as_str().unwrap().len(), 64);
     let run = killed(&format!("{RUN} --panel {mute} --out out"));
     let resumed = killed("resume out");

@@ -80,7 +80,7 @@ fn every_single_change_of_a_call_is_found_and_no_other_call_is_told_of() {
     scratch.questions(questions);
     // Dictated in part, and free.
     scratch.run_one("records", "--set t_max=1").succeeded();
-    scratch.run_one("free", "--set t_max=1 --free --set max_tokens=40").finished();
+    scratch.run_one("free", "--set t_max=1 --decoding text --set max_tokens=40").finished();
     let sound = ["records", "free"].map(|run| Contents::read(&scratch.path(run)).unwrap());
     let mut random = Random(17);
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();

@@ -285,7 +285,7 @@ fn a_command_line_without_its_needs_is_refused() {
     for settled in [
         "medmad",
         "--limit 1",
-        "--free",
+        "--decoding text",
         "--top-k 1",
         "--prompts p",
         "--exemplar-reasons r",

@@ -58,7 +58,7 @@ fn against_an_endpoint_notes_are_searched_for_reviewed_and_cited() {
     let scratch = corpus();
     let member = serve(agents);
     let run = format!(
-        "run medreflex --free --data notes.jsonl --format notes --panel {member} --corpus corpus --set rerank=off --set cite=on --set rerank_top_k=3"
+        "run medreflex --decoding text --data notes.jsonl --format notes --panel {member} --corpus corpus --set rerank=off --set cite=on --set rerank_top_k=3"
     );
     scratch.wardround(format!("{run} --out out")).succeeded();
     scratch.wardround("verify out").succeeded();
@@ -127,7 +127,7 @@ fn a_checked_note_has_its_sources_in_json() {
     let member = serve(agents);
     scratch.write("bed.txt", format!("A woman with asthma came with wheezing. {WRONG}"));
     let check = format!(
-        "check bed.txt --system medreflex --free --panel {member} --corpus corpus --set rerank=off"
+        "check bed.txt --system medreflex --decoding text --panel {member} --corpus corpus --set rerank=off"
     );
     let outcome = scratch.wardround(format!("{check} --json"));
     let found: Value = serde_json::from_str(&outcome.succeeded().stdout).unwrap();
@@ -170,7 +170,7 @@ fn with_python_the_logs_of_a_run_against_an_endpoint_give_its_outcomes() {
     let member = serve(agents);
     scratch
         .wardround(format!(
-            "run medreflex --free --data notes.jsonl --format notes --panel {member} --corpus corpus --set rerank=off --set cite=on --out out"
+            "run medreflex --decoding text --data notes.jsonl --format notes --panel {member} --corpus corpus --set rerank=off --set cite=on --out out"
         ))
         .succeeded();
     crate::recompute_notes::agrees(&scratch.path("out"), "1 runs, 2 notes, ");

@@ -55,7 +55,7 @@ fn every_baseline_takes_free_text_to_an_end() {
         let out = format!("free-{number}");
         scratch
             .wardround(format!(
-                "run {system} --data questions.jsonl --format mcq --panel {panel} --free --set max_tokens=12 --out {out}"
+                "run {system} --data questions.jsonl --format mcq --panel {panel} --decoding text --set max_tokens=12 --out {out}"
             ))
             .finished();
         let contents = Contents::read(&scratch.path(&out)).unwrap();

@@ -30,7 +30,7 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
     scratch.link_data();
     let panel = scratch.panel();
     let run = format!(
-        "recipe table1 --data-dir data --limit 2 --runs 2 --panel {panel} --constrained --set record_chars=4 --quiet --out table1"
+        "recipe table1 --data-dir data --limit 2 --runs 2 --panel {panel} --decoding grammar --set record_chars=4 --quiet --out table1"
     );
     let folder = scratch.path("table1");
     let mut child = scratch.command(&run).spawn().unwrap();
@@ -121,7 +121,7 @@ fn with_python_cells_share_the_calls_that_they_have_in_common() {
         method(1)
     );
     scratch.write("sweep.toml", recipe);
-    let run = "recipe sweep.toml --data-dir . --constrained --out";
+    let run = "recipe sweep.toml --data-dir . --decoding grammar --out";
     scratch.wardround(format!("{run} sweep --panel {panel}")).succeeded();
     let folder = scratch.path("sweep");
     let contents = |cell: &str| {
@@ -158,7 +158,7 @@ fn a_cell_of_another_version_is_taken_only_where_that_is_allowed() {
          [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
          [[method]]\nname = \"cot\"\nlabel = \"CoT\"\ngroup = \"one\"\nsystem = \"cot\"\nsettings = { record_chars = 8 }\n",
     );
-    let run = format!("recipe one.toml --data-dir . --constrained --panel {panel} --out one");
+    let run = format!("recipe one.toml --data-dir . --decoding grammar --panel {panel} --out one");
     scratch.wardround(&run).succeeded();
     crate::tampering::age(&scratch.path("one/cells/cot-own"));
     for verb in [run.as_str(), "resume one"] {
@@ -252,7 +252,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     scratch
         .wardround("recipe out.toml --data-dir . --out out")
         .refused(2, &["../questions.jsonl is not below --data-dir"]);
-    let run = "recipe one.toml --data-dir . --constrained --out one";
+    let run = "recipe one.toml --data-dir . --decoding grammar --out one";
     scratch.wardround(run).succeeded();
     scratch
         .wardround(format!("{run} --seed 7"))

@@ -12,7 +12,7 @@ use crate::binary::{Scratch, size};
 use crate::determinism::wait_until;
 use crate::tampering::seal_anew;
 
-const TINY: &str = "--constrained --set record_chars=8 --quiet";
+const TINY: &str = "--decoding grammar --set record_chars=8 --quiet";
 
 /// Runs the script.
 fn recompute(out: &Path) -> Output {
@@ -126,10 +126,10 @@ fn with_python_every_structure_and_switch_is_recomputed() {
         "medguards --set arbitration=vote",
         "medguards --set arbitration=confidence --set arbitration_below=100",
         "medguards --set localisation=hard",
-        "medguards --set aligner=lcs --free --set max_tokens=40",
-        "medguards --free --set max_tokens=40",
+        "medguards --set aligner=lcs --decoding text --set max_tokens=40",
+        "medguards --decoding text --set max_tokens=40",
         "base-llm --set prompt=2",
-        "base-llm --free --set max_tokens=20",
+        "base-llm --decoding text --set max_tokens=20",
     ];
     for (number, case) in cases.into_iter().enumerate() {
         let out = format!("out-{number}");

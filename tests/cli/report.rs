@@ -38,7 +38,7 @@ fn finished() -> Scratch {
     scratch.questions(3);
     scratch.write("two.toml", RECIPE);
     let panel = scratch.panel();
-    let run = "recipe two.toml --data-dir . --constrained --out out";
+    let run = "recipe two.toml --data-dir . --decoding grammar --out out";
     scratch.wardround(format!("{run} --panel {panel}")).succeeded();
     scratch
 }
@@ -161,7 +161,7 @@ fn runs_that_do_not_differ_have_no_plus_and_minus() {
         RECIPE.replace("runs = 2", "runs = 2\nsampling = { temperature = 0.0 }"),
     );
     let panel = scratch.panel();
-    let run = "recipe two.toml --data-dir . --constrained --out out";
+    let run = "recipe two.toml --data-dir . --decoding grammar --out out";
     let told = scratch.wardround(format!("{run} --panel {panel}")).succeeded().stdout.clone();
     let page = |path: &str| std::fs::read_to_string(scratch.path(path)).unwrap();
     let compared = scratch.wardround("compare out/cells/votes-own out/cells/medmad-own");

@@ -13,7 +13,7 @@ fn sampling_is_set_for_all_and_for_one_and_is_kept_by_resume_replay_and_plan() {
     scratch.questions(1);
     let run = |more: &str| {
         scratch.wardround(format!(
-            "run medmad --data questions.jsonl --format mcq --panel gemma3,llama,qwen3 --free --set max_tokens=6 --set t_max=0 {more}"
+            "run medmad --data questions.jsonl --format mcq --panel gemma3,llama,qwen3 --decoding text --set max_tokens=6 --set t_max=0 {more}"
         ))
     };
     let set = "--temperature 0.3 --top-p 1 --top-k 7 --set slot.ddx.temperature=0 --set slot.guide.min_p=0.1 --set slot.guide.seed=9";
@@ -95,7 +95,7 @@ fn a_recipe_sets_sampling_by_method_and_flags_go_before_it() {
     "#;
     std::fs::write(scratch.path("two.toml"), recipe).unwrap();
     let run = |more: &str| {
-        scratch.wardround(format!("recipe two.toml --data-dir . --constrained {more}"))
+        scratch.wardround(format!("recipe two.toml --data-dir . --decoding grammar {more}"))
     };
     run("--out asis").finished();
     let told = |cell: &str| {

@@ -153,7 +153,7 @@ settings = { t_max = 1, record_chars = 8 }
 "#;
     scratch.write("mine.toml", recipe);
     let run = |out: &str, more: &str| {
-        let run = format!("recipe mine.toml --constrained --data-dir . --out {out} {more}");
+        let run = format!("recipe mine.toml --decoding grammar --data-dir . --out {out} {more}");
         scratch.wardround(run)
     };
     run("alone", "").succeeded();

@@ -22,7 +22,7 @@ fn every_system_that_check_names_starts_and_silence_opens_no_gate() {
         let turns = if has("reflexion_turns") { "--set reflexion_turns=1" } else { "" };
         let exemplars = crate::exemplars::flags(system);
         let check = format!(
-            "check bed.txt --system {} --free --panel {member} {corpus} {rerank} {turns} {exemplars}",
+            "check bed.txt --system {} --decoding text --panel {member} {corpus} {rerank} {turns} {exemplars}",
             system.name
         );
         let outcome = scratch.wardround(format!("{check} --gate"));
@@ -48,14 +48,14 @@ fn a_broken_answer_opens_no_gate() {
         let member = serve(move |_| (200, json!(body)));
         for system in ["base-llm", "medguards"] {
             let check = format!(
-                "check bed.txt --system {system} --free --panel {member} --remote-attempts 1 --gate --json"
+                "check bed.txt --system {system} --decoding text --panel {member} --remote-attempts 1 --gate --json"
             );
             let outcome = scratch.wardround(check);
             assert_ne!(outcome.code, Some(0), "{system}: {body}");
             assert!(!outcome.stdout.contains("\"has_error\": false"), "{}", outcome.stdout);
         }
         let run = format!(
-            "run zero-shot --free --data questions.jsonl --format mcq --panel {member} --remote-attempts 1"
+            "run zero-shot --decoding text --data questions.jsonl --format mcq --panel {member} --remote-attempts 1"
         );
         assert_ne!(
             scratch.wardround(format!("{run} --out {}", body.len())).code,
@@ -71,7 +71,7 @@ fn a_run_of_which_nothing_could_be_read_is_no_success() {
     scratch.questions(2);
     let member = serve(|_| said("..."));
     let run = format!(
-        "run zero-shot --free --data questions.jsonl --format mcq --panel {member} --out out"
+        "run zero-shot --decoding text --data questions.jsonl --format mcq --panel {member} --out out"
     );
     scratch.wardround(run).refused(1, &["none of 2 items has a result"]);
     // What was said is kept.

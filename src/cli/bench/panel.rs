@@ -11,7 +11,7 @@ use clap::Args;
 use crate::bench::environment::Environment;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{ExecutionFlags, PanelFlags};
+use crate::cli::flags::ExecutionFlags;
 use crate::cli::options::FigureFormat;
 use crate::cli::progress::Progress;
 use crate::cli::run::systems;
@@ -33,7 +33,7 @@ pub struct PanelBench {
     #[arg(long, default_value = "medmad", value_name = "SYSTEM", value_parser = systems(|_| true))]
     system: String,
     #[command(flatten)]
-    panel: PanelFlags,
+    spec: Spec,
     /// The questions, or the notes [default: the eight built-in questions]
     #[arg(long, value_name = "FILE", requires = "data_format")]
     data: Option<PathBuf>,
@@ -56,7 +56,7 @@ impl PanelBench {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let (format, progress_flag, ignore_eos) =
             (self.format, self.execution.progress, self.ignore_eos);
-        if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
+        if ignore_eos && self.spec.decoding != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
         let spec = self.spec()?;
@@ -103,13 +103,13 @@ impl PanelBench {
     }
 
     fn spec(self) -> Result<Spec, Failure> {
-        self.execution.hardware.calls.refuse("a benchmark computes every call")?;
+        self.spec.hardware.calls.refuse("a benchmark computes every call")?;
         let system = Which::read(&self.system)?.entry()?;
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),
             _ => (DEMO_PATH.into(), Format::Mcq),
         };
-        let mut spec = self.panel.spec(system, data, format)?;
+        let mut spec = self.spec.of(system, data, format)?;
         spec.subset = self.subset;
         self.execution.apply(&mut spec)?;
         Ok(spec)

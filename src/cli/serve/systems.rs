@@ -1,14 +1,14 @@
 //! The systems of `serve`, with their models and settings.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
-use crate::cli::flags::{PanelFlags, cited};
-use crate::cli::options::PromptFlags;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::spec::Spec;
+use crate::experiment::spec::{Spec, cited};
 use crate::hub::HubOptions;
 use crate::prompts::PromptSet;
 use crate::systems::file::EXTENSION;
@@ -23,8 +23,9 @@ pub struct SystemFlags {
     /// Change a setting of a system, such as medmad.t_max=2, as --set of `run` does; may be repeated
     #[arg(long, value_name = "SYSTEM.KEY=VALUE")]
     pub set: Vec<String>,
-    #[command(flatten)]
-    pub prompts: PromptFlags,
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
 }
 
 impl SystemFlags {
@@ -35,7 +36,7 @@ impl SystemFlags {
         hardware: &Hardware,
         hub: &HubOptions,
     ) -> Result<Vec<Spec>, Failure> {
-        PromptSet::open(self.prompts.prompts.as_deref())?;
+        PromptSet::open(self.prompts.as_deref())?;
         let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
         for text in &self.system {
             let (which, members) = split(text);
@@ -47,8 +48,9 @@ impl SystemFlags {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,
             };
-            let flags = PanelFlags { set, prompts: self.prompts.clone(), ..PanelFlags::default() };
-            let mut spec = flags.spec(entry, "", format)?;
+            let plain = Spec::new(SystemConfig::default(), "", format)?;
+            let spec = Spec { set, prompts: self.prompts.clone(), panel: Vec::new(), ..plain };
+            let mut spec = spec.of(entry, "", format)?;
             if entry.exemplars || spec.config.search().is_some() {
                 return Err(Failure::usage(
                     format!(
