@@ -151,15 +151,6 @@ def colacare(course):
             return
 
 
-def mdteamgpt(course):
-    course.ask("triage", "triage")
-    for _ in range(6):
-        course.answer("consultation", "first-specialist", "second-specialist", "third-specialist")
-        course.ask("summary", "lead")
-        if agree(course.answer("safety", "reviewer")):
-            return
-
-
 def debate_or_vote(course):
     agents = [f"agent-{number}" for number in range(1, 6)]
     course.answer("opinion", *agents)
@@ -206,7 +197,6 @@ def mdagents(course):
 PROTOCOLS = {
     "mac": mac,
     "colacare": colacare,
-    "mdteamgpt": mdteamgpt,
     "debate-or-vote": debate_or_vote,
     "reconcile": reconcile,
     "mdagents": mdagents,

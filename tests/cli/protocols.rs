@@ -35,7 +35,7 @@ struct Protocol {
     beside: &'static [&'static str],
 }
 
-const PROTOCOLS: [Protocol; 7] = [
+const PROTOCOLS: [Protocol; 6] = [
     Protocol {
         run: "mac",
         seats: 5,
@@ -48,13 +48,6 @@ const PROTOCOLS: [Protocol; 7] = [
         seats: 4,
         says: colacare,
         outcomes: [("B", 8), ("B", 16), ("C", 24), ("B", 24), ("A", 24)],
-        beside: &[],
-    },
-    Protocol {
-        run: "mdteamgpt",
-        seats: 6,
-        says: mdteamgpt,
-        outcomes: [("B", 6), ("B", 11), ("C", 31), ("B", 31), ("A", 31)],
         beside: &[],
     },
     Protocol {
@@ -144,21 +137,6 @@ fn colacare(asked: Asked<'_>) -> String {
         (2, 2, 1) if before == 1 => record(asked, "D", false),
         (2, 3, 1) => record(asked, "C", false),
         (0 | 1, 5, 1) => record(asked, of("AD", seat), true),
-        _ => record(asked, "B", true),
-    }
-}
-
-/// Triage sits first, the lead and the reviewer last.
-fn mdteamgpt(asked: Asked<'_>) -> String {
-    match asked {
-        Asked { seat: 0, case: 4, .. } => MUMBLE.to_owned(),
-        Asked { seat: 0, .. } => r#"{"selected_roles": ["Neurologist", "Pharmacist"]}"#.to_owned(),
-        Asked { seat: 4, case, .. } => format!("Consistency: none on case {case}."),
-        Asked { seat: 5, case: 2, before, .. } => record(asked, "B", before > 0),
-        Asked { seat: 5, case: 3, .. } => record(asked, "C", false),
-        Asked { seat: 5, case: 4 | 5, .. } | Asked { seat: 2, case: 4, .. } => MUMBLE.to_owned(),
-        Asked { seat: 3, case: 5, .. } => MUMBLE.to_owned(),
-        Asked { seat, case: 5, .. } => record(asked, of(".AD", seat), false),
         _ => record(asked, "B", true),
     }
 }

@@ -35,7 +35,6 @@ const OTHERS: [(&str, &str); 18] = [
     ("em-mixers", "evidence=off shots=2 choice=tfidf temperatures=model"),
     ("ikim", "shots=1 choice=tfidf temperatures=model"),
     ("mac", ""),
-    ("mdteamgpt", "temperatures=model"),
     ("debate-or-vote", "by=debate"),
 ];
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Exemplars, Shot};
 use crate::data::Note;
@@ -11,7 +11,7 @@ use crate::panel::PanelError;
 use crate::random::sample;
 
 /// How exemplars are ranked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranking {
     /// At random, differently for every note but the same in every run.

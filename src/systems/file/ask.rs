@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::prompt::Reasons;
 use super::reply::ParsedReply;
 use super::schema::{Gives, PROMPT, ReplyKind, Stage, SystemFile, Text, YES_NO};
-use super::settings::Settings;
+use super::settings::{Compat, Settings};
 use super::transcript::Transcript;
 use crate::data::{Item, ItemKind, Question};
 use crate::diagnosis::Failure;
@@ -18,6 +18,7 @@ use crate::systems::exemplars::nearest::Nearest;
 use crate::systems::exemplars::vectors::no_encoder;
 use crate::systems::exemplars::{Choice, Exemplars, Ranking};
 use crate::systems::mediqa_corr::note_line;
+use crate::systems::medreflex::settings::Temperatures;
 use crate::systems::messages::{fill_question, messages};
 use crate::systems::quote::{Found, PASSAGES, quote};
 use crate::systems::{System, Task};
@@ -46,7 +47,7 @@ impl Staged {
         Given { prompts, exemplars }: &Given<'_>,
     ) -> Result<Staged, Failure> {
         let shows = file.stages.iter().any(Stage::shows);
-        let encodes = shows && settings.ranking() == Some(Ranking::Embedding);
+        let encodes = shows && settings.choice == Some(Ranking::Embedding);
         if encodes && exemplars.vectors.is_none() {
             return Err(no_encoder());
         }
@@ -131,7 +132,7 @@ impl Staged {
         let (Item::Note(note), true) = (case.task.item, stage.search) else { return Ok(None) };
         let sentence = transcript.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
         let longest = || longest_word(sentence.map_or("", String::as_str)).to_owned();
-        let query = transcript.words.first().cloned().unwrap_or_else(longest);
+        let query = transcript.word.clone().unwrap_or_else(longest);
         let place = SearchPlace { round: 0, step: transcript.searches };
         let found = case.search(place, &query, 1, 1)?;
         transcript.searches += 1;
@@ -172,7 +173,7 @@ impl Staged {
     ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
         let item = case.task.item;
         let agents = self.agents(stage);
-        let samples = self.settings.number("samples").unwrap_or(1);
+        let samples = self.settings.samples.unwrap_or(1);
         let (role, round) = match item {
             Item::Question(_) => {
                 (transcript.stage_of(stage, agents.len() * samples as usize), transcript.steps)
@@ -181,7 +182,7 @@ impl Staged {
         };
         let grammar = stage.grammar(item, &self.settings);
         let step = Step::new(role, round, stage.name.as_str(), grammar);
-        let is_published = self.settings.word("temperatures") != "model";
+        let is_published = self.settings.temperatures != Some(Temperatures::Model);
         let mut calls: Vec<Call> = Vec::new();
         for (member, agent) in agents {
             let messages = quote(self.messages(stage, item, agent, transcript)?, found);
@@ -222,14 +223,11 @@ impl Staged {
         agent: &str,
         transcript: &Transcript,
     ) -> Result<Vec<Message>, PanelError> {
-        let place = self.agents(stage).iter().position(|(_, one)| *one == agent);
-        let word = place.and_then(|place| transcript.words.get(place));
         let mut values: Vec<(&str, String)> = vec![
             ("agent", agent.to_owned()),
             ("said", transcript.said.join("\n\n")),
             ("own", transcript.own(agent)),
             ("others", transcript.others(agent)),
-            ("word", word.map_or(agent, String::as_str).to_owned()),
         ];
         if stage.search {
             values.push(("passages", PASSAGES.clone()));
@@ -258,20 +256,21 @@ impl Staged {
                 Ok(messages(&system, user))
             }
             Item::Note(note) => {
-                let shots = stage.shots.or(self.settings.number("shots")).unwrap_or(0) as usize;
+                let shots = stage.shots.or(self.settings.shots).unwrap_or(0) as usize;
                 let sentence =
                     transcript.finding.opinion.sentence_id.map(|id| &*note.sentences[id]);
-                let ranking = self.settings.ranking();
-                let mut shots = match (ranking, stage.exemplars, &self.nearest, sentence) {
-                    (Some(ranking), Some(kinds), ..) => {
-                        let choice = Choice { ranking, shots, kinds, drawn_from: stage.drawn_from };
-                        self.exemplars.shots(note, &choice)?
-                    }
-                    (Some(ranking), None, Some(nearest), Some(sentence)) if stage.nearest => {
-                        nearest.shots(&self.exemplars, ranking, (note, sentence), shots)?
-                    }
-                    _ => Vec::new(),
-                };
+                let mut shots =
+                    match (self.settings.choice, stage.exemplars, &self.nearest, sentence) {
+                        (Some(ranking), Some(kinds), ..) => {
+                            let choice =
+                                Choice { ranking, shots, kinds, drawn_from: stage.drawn_from };
+                            self.exemplars.shots(note, &choice)?
+                        }
+                        (Some(ranking), None, Some(nearest), Some(sentence)) if stage.nearest => {
+                            nearest.shots(&self.exemplars, ranking, (note, sentence), shots)?
+                        }
+                        _ => Vec::new(),
+                    };
                 shots.iter_mut().for_each(|shot| shot.more.extend(texts.iter().cloned()));
                 Ok(self.reasons.messages(stage, &shots, note, &more))
             }
@@ -283,7 +282,8 @@ impl System for Staged {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         match self.file.takes {
             ItemKind::Questions => {
-                let case = task.question()?.as_written(self.settings.is_compat());
+                let case =
+                    task.question()?.as_written(self.settings.mab_compat == Some(Compat::On));
                 let Transcript { rounds, verdict, .. } = self.run_stages(&case)?;
                 Ok(case.close(rounds, verdict).into())
             }

@@ -5,15 +5,14 @@ use serde::Serialize;
 use super::form::answer::Reading;
 use super::form::{Form, Judgement};
 use super::schema::{Is, ReplyKind, Stage};
-use super::settings::Settings;
+use super::settings::{Compat, Settings};
 use crate::data::{Item, Question};
 use crate::panel::Asked;
 use crate::record::{FinishReason, Flag, Grammar, Parse};
 use crate::systems::base_llm;
 use crate::systems::case::{One, Record};
 use crate::systems::form;
-use crate::systems::mediqa_corr::{Opinion, words, words_grammar};
-use crate::systems::reading::reply::passage;
+use crate::systems::mediqa_corr::{Opinion, words};
 
 /// A parsed reply, as the call's log line has it.
 #[derive(Clone, Debug, Serialize)]
@@ -22,8 +21,7 @@ pub enum ParsedReply {
     Answer(Reading),
     Judgement(Judgement),
     Medec(base_llm::Reading),
-    Words(One<Vec<String>>),
-    Passage(One<String>),
+    Word(One<Vec<String>>),
 }
 
 impl Record for ParsedReply {
@@ -70,8 +68,7 @@ impl ParsedReply {
             parts.collect::<Vec<_>>().join(" ")
         };
         match &asked.value {
-            ParsedReply::Words(words) => words.said.join(", "),
-            ParsedReply::Passage(passage) => passage.said.clone(),
+            ParsedReply::Word(word) => word.said.join(", "),
             ParsedReply::Answer(reading) => {
                 let agreed = match reading.agreed {
                     Some(true) => "Agreed: yes.",
@@ -121,13 +118,13 @@ impl Stage {
     /// The grammar of a reply.
     pub fn grammar(&self, item: &Item, settings: &Settings) -> Grammar {
         let decoding = &settings.decoding;
-        let key = self.form().key(Is::Text).unwrap_or_default();
-        match (self.reply, item) {
-            (ReplyKind::Letter, Item::Question(question)) => Grammar::Regex(form::letter(question)),
-            (ReplyKind::Fields, _) => self.form().grammar(item, decoding),
-            (ReplyKind::Medec, Item::Note(note)) => base_llm::grammar(note, decoding),
-            (ReplyKind::Words, _) => words_grammar(key, self.most as usize, decoding),
-            _ => decoding.passage(),
+        match (self.reply, item, self.form().key(Is::Word)) {
+            (ReplyKind::Letter, Item::Question(question), _) => {
+                Grammar::Regex(form::letter(question))
+            }
+            (ReplyKind::Medec, Item::Note(note), _) => base_llm::grammar(note, decoding),
+            (_, _, Some(key)) => form::record(vec![(key, decoding.string())]),
+            _ => self.form().grammar(item, decoding),
         }
     }
 
@@ -138,24 +135,22 @@ impl Stage {
         item: &Item,
         settings: &Settings,
     ) -> (ParsedReply, Parse) {
-        let key = self.form().key(Is::Text).unwrap_or_default();
-        match (self.reply, item) {
-            (ReplyKind::Letter | ReplyKind::Fields, Item::Question(Question { options, .. })) => {
-                let harness = settings.is_compat().then(|| settings.number("samples").unwrap_or(1));
+        match (item, self.form().key(Is::Word)) {
+            (Item::Question(Question { options, .. }), _) => {
+                let is_compat = settings.mab_compat == Some(Compat::On);
+                let harness = is_compat.then(|| settings.samples.unwrap_or(1));
                 let said = self.form().answer(text, finish_reason, options, harness);
                 as_reply(said, ParsedReply::Answer)
             }
-            (ReplyKind::Fields, Item::Note(note)) => {
-                as_reply(self.form().read(text, finish_reason, note), ParsedReply::Judgement)
+            (Item::Note(_), Some(key)) => {
+                as_reply(One::of("words", words(text, finish_reason, key, 1)), ParsedReply::Word)
             }
-            (ReplyKind::Medec, Item::Note(note)) => {
+            (Item::Note(note), None) if self.reply == ReplyKind::Medec => {
                 as_reply(base_llm::read(text, note), ParsedReply::Medec)
             }
-            (ReplyKind::Words, _) => {
-                let words = words(text, finish_reason, key, self.most as usize);
-                as_reply(One::of("words", words), ParsedReply::Words)
+            (Item::Note(note), None) => {
+                as_reply(self.form().read(text, finish_reason, note), ParsedReply::Judgement)
             }
-            _ => as_reply(passage(text), ParsedReply::Passage),
         }
     }
 }

@@ -122,9 +122,6 @@ pub struct Stage {
     pub style: Style,
     #[serde(default)]
     pub fields: Vec<FieldOf>,
-    /// Words of a list at most.
-    #[serde(default = "once", deserialize_with = "whole::<1, 100, _, _>")]
-    pub most: u32,
     #[serde(default)]
     pub gives: Gives,
     #[serde(default)]
@@ -161,10 +158,6 @@ pub enum ReplyKind {
     Fields,
     /// The letter of an option.
     Letter,
-    /// Words in one field.
-    Words,
-    /// Any text.
-    Prose,
     /// `CORRECT`, or a sentence's number and the sentence as it should be.
     Medec,
 }
@@ -237,7 +230,8 @@ pub enum Is {
     Correction,
     /// Whether the rounds may end.
     Agreed,
-    Text,
+    /// What the next search looks up; alone.
+    Word,
 }
 
 impl Text {

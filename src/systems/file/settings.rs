@@ -1,8 +1,8 @@
-//! The settings of a system that a file describes: numbers and choices that it lists, and those of every system.
+//! The settings of a system that a file describes: those that it lists, its own choices, and those of every system.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ask::Staged;
 use super::schema::SystemFile;
@@ -10,77 +10,82 @@ use crate::retrieval::Rerank;
 use crate::systems::config::{self, Built, Given, SearchSettings, Slot, SystemConfig};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Ranking;
-use crate::systems::settings::{SettingsError, replace, spelling, switched};
+use crate::systems::medreflex::settings::Temperatures;
+use crate::systems::settings::{SettingsError, replace, spelling, switched, whole};
 use crate::systems::table::SystemEntry;
 
-/// The numbers that a file may list, each with its bounds: exemplars in a prompt, draws of each call.
-const NUMBERS: [(&str, i64, i64); 2] = [("shots", 0, 64), ("samples", 1, 100)];
-/// The choices that it may list beside its own.
-const CHOICES: [(&str, &[&str]); 3] = [
-    // How exemplars are ranked.
-    ("choice", &["random", "tfidf", "embedding", "fixed", "sentences"]),
-    // The stages', or the models' own.
-    ("temperatures", &["paper", "model"]),
-    // Whether answers are parsed and counted as MedAgentBoard does, bugs included.
-    ("mab_compat", &["off", "on"]),
-];
+/// Those of [`Settings`] that a file may list.
+const LISTED: [&str; 5] = ["choice", "mab_compat", "samples", "shots", "temperatures"];
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     #[serde(flatten)]
     pub decoding: Decoding,
-    /// The others, by name.
+    /// Exemplars in a prompt.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "some::<0, 64, _>"
+    )]
+    pub shots: Option<u32>,
+    /// Draws of each call.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "some::<1, 100, _>"
+    )]
+    pub samples: Option<u32>,
+    /// How exemplars are ranked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Ranking>,
+    /// The stages', or the models' own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperatures: Option<Temperatures>,
+    /// Whether answers are parsed and counted as MedAgentBoard does, bugs included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mab_compat: Option<Compat>,
+    /// The file's own choices.
     #[serde(flatten)]
-    words: toml::Table,
+    own: toml::Table,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compat {
+    Off,
+    On,
+}
+
+fn some<'de, const MIN: u64, const MAX: u64, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<u32>, D::Error> {
+    whole::<MIN, MAX, D, u32>(value).map(Some)
 }
 
 impl Settings {
-    pub fn number(&self, key: &str) -> Option<u32> {
-        self.words.get(key)?.as_integer()?.try_into().ok()
-    }
-
     /// The word of a choice; empty where there is no such choice.
     pub fn word(&self, key: &str) -> String {
-        self.words.get(key).cloned().map(spelling).unwrap_or_default()
-    }
-
-    /// How exemplars are ranked, where they are.
-    pub fn ranking(&self) -> Option<Ranking> {
-        self.words.get("choice")?.clone().try_into().ok()
-    }
-
-    /// Whether replies are read as MedAgentBoard reads them.
-    pub fn is_compat(&self) -> bool {
-        self.word("mab_compat") == "on"
+        let table = toml::Table::try_from(self).unwrap_or_default();
+        table.get(key).cloned().map(spelling).unwrap_or_default()
     }
 }
 
 impl SystemFile {
-    /// The words of a choice; `None` where the file has no such choice.
-    pub(super) fn words(&self, key: &str) -> Option<Vec<toml::Value>> {
-        let own = self.settings.get(key)?.as_array().cloned();
-        let known = || CHOICES.iter().find(|(name, _)| *name == key);
-        own.or_else(|| known().map(|(_, words)| words.iter().map(|word| (*word).into()).collect()))
+    /// The words of a choice of the file's own; `None` where it has no such choice.
+    pub(super) fn words(&self, key: &str) -> Option<&[toml::Value]> {
+        Some(self.settings.get(key)?.as_array()?)
     }
 
-    /// A setting's value, as plans have it; one of every system as it is.
+    /// A setting's value, as plans have it.
     fn value(&self, key: &str, value: toml::Value) -> Result<toml::Value, SettingsError> {
-        let given = spelling(switched(value.clone()));
-        let (found, expected) =
-            if let Some((_, least, most)) = NUMBERS.iter().find(|(name, ..)| *name == key) {
-                let number: Option<i64> = given.parse().ok();
-                let number = number.filter(|number| (least..=most).contains(&number));
-                let expected = format!("a whole number from {least} to {most}");
-                (number.map(toml::Value::Integer), expected)
-            } else if let Some(words) = self.words(key) {
-                let found = words.iter().find(|word| spelling((*word).clone()) == given).cloned();
-                let spelled: Vec<String> = words.into_iter().map(spelling).collect();
-                (found, spelled.join(" or "))
-            } else {
-                return Ok(value);
-            };
-        let key = key.to_owned();
-        found.ok_or(SettingsError::BadValue { key, value: given, expected })
+        let Some(words) = self.words(key) else { return Ok(value) };
+        let given = spelling(switched(value));
+        let found = words.iter().find(|word| spelling((*word).clone()) == given).cloned();
+        found.ok_or_else(|| {
+            let words: Vec<String> = words.iter().cloned().map(spelling).collect();
+            let expected = words.join(" or ");
+            SettingsError::BadValue { key: key.to_owned(), value: given, expected }
+        })
     }
 
     /// The settings that the system has, each with its default.
@@ -88,15 +93,13 @@ impl SystemFile {
     /// # Errors
     /// A setting that no file may list, or a value that it cannot have.
     pub(super) fn defaults(&self) -> Result<toml::Table, SettingsError> {
-        let mut table = toml::Table::try_from(Decoding::default()).unwrap_or_default();
+        let mut table = toml::Table::try_from(Settings::default()).unwrap_or_default();
         for (key, value) in &self.settings {
             let first = value.as_array().and_then(|words| words.first()).unwrap_or(value);
-            let value = self.value(key, first.clone())?;
-            let is_own = NUMBERS.iter().any(|(name, ..)| name == key) || self.words(key).is_some();
-            match is_own {
-                true => drop(table.insert(key.clone(), value)),
-                false => table = replace::<Decoding>(table, [(key.clone(), value)])?,
+            if value.is_array() || LISTED.contains(&key.as_str()) {
+                table.insert(key.clone(), first.clone());
             }
+            table = replace::<Settings>(table, [(key.clone(), self.value(key, first.clone())?)])?;
         }
         Ok(table)
     }
@@ -135,18 +138,17 @@ impl config::Settings for Filed {
     }
 
     fn max_calls(&self) -> u32 {
-        let slots = self.slots();
         let groups = self.file.groups().into_iter();
         let calls = groups.flat_map(|(group, rounds)| {
             let stages = self.file.stages[group].iter();
-            stages.filter(|stage| stage.is_there(&self.settings)).map(move |one| (one, rounds))
-        });
-        let calls = calls.map(|(stage, rounds)| {
-            let asked = slots.iter().filter(|slot| stage.asks(&slot.agent));
-            (asked.count() as u32).saturating_mul(rounds * stage.tries)
+            let there = stages.filter(|stage| stage.is_there(&self.settings));
+            there.map(move |stage| {
+                let asked = self.file.agents.iter().filter(|agent| stage.asks(agent));
+                (asked.count() as u32).saturating_mul(rounds * stage.tries)
+            })
         });
         let calls = calls.fold(0_u32, u32::saturating_add);
-        calls.saturating_mul(self.settings.number("samples").unwrap_or(1))
+        calls.saturating_mul(self.settings.samples.unwrap_or(1))
     }
 
     fn search(&self) -> Option<SearchSettings> {

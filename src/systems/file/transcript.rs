@@ -32,8 +32,8 @@ pub struct Transcript {
     pub searches: u32,
     /// Times that agents of a question were asked.
     pub steps: u32,
-    /// The last words.
-    pub words: Vec<String>,
+    /// What the next search looks up.
+    pub word: Option<String>,
     /// A note's outcome so far.
     pub finding: Settled,
     /// The sentence that the last reply named.
@@ -81,8 +81,8 @@ impl Transcript {
         if let Some(opinions) = opinions {
             self.judge(stage, agents.iter().cloned().zip(opinions).collect());
         }
-        if let [Asked { value: ParsedReply::Words(words), .. }] = asked {
-            self.words.clone_from(&words.said);
+        if let [Asked { value: ParsedReply::Word(word), .. }] = asked {
+            self.word = word.said.first().cloned();
         }
         if stage.answers() {
             self.answer(stage, agents, asked);

@@ -6,18 +6,8 @@ mod words;
 pub use self::votes::{apart, together};
 pub use self::words::words;
 use super::case::Case;
-use super::decoding::Decoding;
-use super::form;
 use crate::data::Note;
-use crate::record::{
-    DetectionLine, Flag, Grammar, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy,
-};
-
-/// A JSON object with words in one field, `most` of them at most.
-pub fn words_grammar(key: &str, most: usize, decoding: &Decoding) -> Grammar {
-    let one = decoding.string();
-    form::record(vec![(key, if most == 1 { one } else { form::array(one, 1, most) })])
-}
+use crate::record::{DetectionLine, Flag, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};
 
 /// An answer on a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -116,7 +116,7 @@ from = "doctors"
 rounds = 4
 agents = ["chair"]
 user = "{doctors}"
-reply = "prose"
+fields = [{ key = "summary", is = "reason" }, { key = "answer", is = "answer" }]
 [[stage]]
 name = "final"
 agents = ["chair"]
@@ -131,7 +131,7 @@ fn rounds_of_several_stages_end_where_all_agree() {
     let script = |content: u32| {
         Script::new(move |key, _| match (key.agent.as_str(), key.purpose.as_str()) {
             ("chair", "final") => "D".to_owned(),
-            ("chair", _) => format!("speak {}", key.round),
+            ("chair", _) => format!(r#"{{"summary": "speak {}", "answer": "C"}}"#, key.round),
             (agent, _) => {
                 let word =
                     if key.round >= content || agent == "first" { "Content" } else { "not yet" };
@@ -151,16 +151,16 @@ fn rounds_of_several_stages_end_where_all_agree() {
     let options = "A: option A\nB: option B\nC: option C\nD: option D\nE: option E";
     assert_eq!(texts(0), [format!("You are first. Which one {{examples}}? {options}  | ")]);
     let second = format!(
-        "You are second. Which one {{examples}}? {options} second 0 Agreed: no. Answer: B | chair: speak 1"
+        "You are second. Which one {{examples}}? {options} second 0 Agreed: no. Answer: B | chair: speak 1 Answer: C"
     );
-    assert_eq!(texts(4), ["The chair: speak 1", &second]);
+    assert_eq!(texts(4), ["The chair: speak 1 Answer: C", &second]);
     let said = [
         "first: first 0 Agreed: yes. Answer: B",
         "second: second 0 Agreed: no. Answer: B",
-        "chair: speak 1",
+        "chair: speak 1 Answer: C",
         "first: first 2 Agreed: yes. Answer: B",
         "second: second 2 Agreed: yes. Answer: B",
-        "chair: speak 3",
+        "chair: speak 3 Answer: C",
     ];
     assert_eq!(texts(6), [said.join("\n\n")]);
     assert_eq!(answer(&config, &question(5), script(99)).1.len(), 13);
@@ -206,8 +206,8 @@ fn faults_are_told_with_their_line_and_key() {
         ),
         (
             "{question}\\n{options}\\nReply",
-            "{question}\\nReply",
-            "line 7: stage opinion, user: the prompt does not contain {options}",
+            "{options}\\nReply",
+            "line 7: stage opinion, user: it shows nothing of the item",
         ),
         (
             "agents = [\"judge\"]",
@@ -218,7 +218,7 @@ fn faults_are_told_with_their_line_and_key() {
         (
             "name = \"judge\"",
             "name = \"debate\"",
-            "line 11: stage debate, name: another stage or text has this name",
+            "line 11: stage debate, name: prompts quote something else by this name",
         ),
         ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "line 2: agents: first is named twice"),
         ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there is none"),

@@ -16,16 +16,14 @@ fn run(
     reply: impl Fn(&str, &str, u32) -> String + Send + Sync + 'static,
 ) -> (AnswerLine, Vec<CallLine>) {
     let config = SystemConfig::parse(name, pairs).unwrap();
-    // How many steps a round has, after so many before it.
-    let (before, steps) = match name {
-        "mac" => (0, 2),
-        "colacare" => (0, 4),
-        "mdteamgpt" => (1, 3),
-        _ => (0, 1),
+    // How many steps a round has.
+    let steps = match name {
+        "mac" => 2,
+        "colacare" => 4,
+        _ => 1,
     };
-    let script = Script::new(move |key: &CallKey, _| {
-        reply(&key.agent, &key.purpose, key.round.saturating_sub(before) / steps)
-    });
+    let script =
+        Script::new(move |key: &CallKey, _| reply(&key.agent, &key.purpose, key.round / steps));
     let (line, calls) = answer_filled(&config, &question(5), script);
     assert!(calls.len() <= config.max_calls() as usize, "{name}");
     (line, calls)
@@ -161,61 +159,6 @@ fn colacare_reviews_until_all_agree_and_the_coordinator_decides() {
 }
 
 #[test]
-fn mdteamgpt_passes_on_the_summary_alone_until_the_reviewer_finds_convergence() {
-    let reply = |converges: u32| {
-        move |agent: &str, purpose: &str, round: u32| match purpose {
-            "triage" => {
-                r#"{"selected_roles": ["Neurologist", "Pathologist", "Pharmacist"]}"#.to_owned()
-            }
-            "consultation" => format!(r#"{{"reasoning": "{agent} in {round}", "answer": "B"}}"#),
-            "summary" => format!("Consistency: all of {round}"),
-            _ => {
-                let word = if round >= converges { "yes" } else { "no" };
-                format!(
-                    r#"{{"reason": "safe {round}", "converged": "{word}", "final_answer": "C"}}"#
-                )
-            }
-        }
-    };
-    let round = "consultation 3, summary 1, safety 1";
-    let (line, calls) = run("mdteamgpt", &[], reply(0));
-    assert_eq!(course(&calls), format!("triage 1, {round}"));
-    assert_eq!((line.answer.as_str(), rounds(&line).as_str()), ("C", "initial B, final C"));
-    let first = told(&calls, "second-specialist", "consultation", 0);
-    assert_holds(&first, &["as its Pathologist"], &["summary of the round before:", "Neurologist"]);
-    let sorted = told(&calls, "lead", "summary", 0);
-    let parts = ["in order: Neurologist, Pathologist, Pharmacist", "third-specialist in 0"];
-    assert_holds(&sorted, &parts, &["Which one"]);
-    let reviewed = told(&calls, "reviewer", "safety", 0);
-    assert_holds(&reviewed, &["Consistency: all of 0", "Which one"], &["specialist in"]);
-    let temperature = |purpose: &str| {
-        let call = calls.iter().find(|call| call.purpose == purpose).unwrap();
-        call.sampling.temperature
-    };
-    assert_eq!((temperature("summary"), temperature("safety")), (Some(0.7), Some(0.0)));
-
-    let (_, calls) = run("mdteamgpt", &[], reply(2));
-    assert_eq!(course(&calls), format!("triage 1, {}", [round; 3].join(", ")));
-    let later = told(&calls, "first-specialist", "consultation", 2);
-    let others = ["all of 0", "specialist in", "safe"];
-    assert_holds(&later, &["as its Neurologist", "before:\n\nConsistency: all of 1"], &others);
-    let (_, calls) = run("mdteamgpt", &[], reply(9));
-    assert_eq!(calls.len(), 1 + 6 * 5);
-
-    // Whoever is named no specialty takes part by its place.
-    let (_, calls) =
-        run("mdteamgpt", &["temperatures=model"], move |agent, purpose, round| match purpose {
-            "triage" => r#"{"selected_roles": ["Neurologist"]}"#.to_owned(),
-            _ => reply(0)(agent, purpose, round),
-        });
-    let first = told(&calls, "second-specialist", "consultation", 0);
-    assert_holds(&first, &["as its second-specialist"], &[]);
-    let own = calls[0].sampling.temperature;
-    assert_ne!(own, Some(0.7));
-    assert!(calls.iter().all(|call| call.sampling.temperature == own));
-}
-
-#[test]
 fn debate_or_vote_votes_at_once_or_after_five_rounds() {
     let reply = |agent: &str, _: &str, round: u32| {
         let letter = match (agent, round) {
@@ -261,8 +204,7 @@ fn one_yes_is_no_answer_and_an_agreement_at_once() {
     for (option, text) in asked.options.iter_mut().zip(["Yes", "No", "Maybe"]) {
         text.clone_into(&mut option.text);
     }
-    for (system, stage) in [("mac", "supervisor"), ("colacare", "review"), ("mdteamgpt", "safety")]
-    {
+    for (system, stage) in [("mac", "supervisor"), ("colacare", "review")] {
         let file = SystemEntry::named(system).unwrap().file.unwrap();
         let stage = file.stages.iter().find(|one| one.name == stage).unwrap();
         let read = |text: &str| {
