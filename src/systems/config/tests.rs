@@ -6,7 +6,7 @@ use super::*;
 use crate::diagnosis::Diagnosis;
 
 /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-const OTHERS: [(&str, &str); 18] = [
+const OTHERS: [(&str, &str); 17] = [
     (
         "medmad",
         "t_max=1 always_debate=on confidence=off answer_reading=paper confidence_reading=converted counterfactual=paper roles=ddx analysis_first=on record=short truncate_chars=80 samples=2 letters=a-j weights=raw peers=own gate=0.9",
