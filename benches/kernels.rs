@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::cpu::{Buffer, KvPages};
 use wardround::ops::sampling::are_sound;
-use wardround::ops::vectors::{VectorRows, VectorType};
+use wardround::ops::vectors::{VectorRows, append};
 use wardround::ops::{
     AttentionShape, Backend, Cpu, HostStep, LayerPages, PAGE, PageShape, Precision, Quantisation,
     Rows, StoredType,
@@ -123,13 +123,13 @@ fn search(criterion: &mut Criterion) {
     const ROWS: usize = 1_000_000;
     const WIDTH: usize = 256;
     let cpu = Cpu::new(2).unwrap();
-    let (mut bytes, mut scales) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
     for row in 0..ROWS {
         let vector: Vec<f32> =
             (row..row + WIDTH).map(|at| (at as f32 * 0.618_034).fract() - 0.5).collect();
-        VectorType::F16.append(&vector, &mut bytes, &mut scales).unwrap();
+        append(&vector, &mut bytes).unwrap();
     }
-    let rows = VectorRows::new(&bytes, &scales, VectorType::F16, WIDTH).unwrap();
+    let rows = VectorRows::new(&bytes, WIDTH).unwrap();
     let query = [rows.query(&noise(WIDTH))];
     let mut group = criterion.benchmark_group("search");
     group.throughput(Throughput::Bytes(bytes.len() as u64));

@@ -5,7 +5,7 @@
     cargo build --release
     peers/bin/python benches/peers_encoder.py target/release/wardround MINILM
 
-MINILM is the directory of an encoder, such as all-MiniLM-L6-v2. Of each length in words, `--texts` texts of random length up to it, cut at the model's limit, are one request of
+MINILM is the directory of an encoder with its encoder.toml, such as all-MiniLM-L6-v2. Of each length in words, `--texts` texts of random length up to it, cut at the model's limit, are one request of
 the server (base64, HTTP and JSON included), and one call of `encode` with its own batches sorted by length. The engines take turns for `--rounds`, each alone
 on the machine with `--threads`, and each figure is a median. The largest difference of a number is printed, too.
 """

@@ -77,10 +77,7 @@ impl Info {
         );
         console::say(format!("{total}  with vectors"))?;
         let name = manifest.encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
-        let form = manifest.vectors;
-        let dtype = serde_json::to_value(form.dtype).unwrap_or_default();
-        let dtype = dtype.as_str().unwrap_or_default();
-        console::say(format!("encoder {name}, {} dimensions in {dtype}", form.dims))?;
+        console::say(format!("encoder {name}, {} dimensions in f16", manifest.vectors.dims))?;
         Ok(console::say(format!("id {}", corpus.id()))?)
     }
 }

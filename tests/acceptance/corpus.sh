@@ -43,16 +43,16 @@ took_out() { sed 's/"took":{[^}]*}//'; }
 cmp <(search "$out/whole" | took_out) <(search "$out/killed" | took_out)
 
 # A hundred searches, alone and at once.
-"$wardround" corpus build medquad --data-dir "$data" --encoder "$encoder" --vectors f32 --quiet --out "$out/exact"
-"$python" "$here/tests/acceptance/corpus_search.py" queries "$out/exact" 100 > "$out/queries.txt"
+"$wardround" corpus build medquad --data-dir "$data" --encoder "$encoder" --quiet --out "$out/hundred"
+"$python" "$here/tests/acceptance/corpus_search.py" queries "$out/hundred" 100 > "$out/queries.txt"
 start=$(date +%s%N)
-"$wardround" corpus search "$out/exact" --queries "$out/queries.txt" --top-k 50 --rerank-top-k 5 > "$out/found.jsonl"
+"$wardround" corpus search "$out/hundred" --queries "$out/queries.txt" --top-k 50 --rerank-top-k 5 > "$out/found.jsonl"
 echo "a hundred searches at once in $((($(date +%s%N) - start) / 1000000)) ms"
 while IFS= read -r query; do
-    "$wardround" corpus search --json --top-k 50 --rerank-top-k 5 "$out/exact" -- "$query"
+    "$wardround" corpus search --json --top-k 50 --rerank-top-k 5 "$out/hundred" -- "$query"
 done < "$out/queries.txt" > "$out/alone.jsonl"
 cmp <(took_out < "$out/found.jsonl") <(took_out < "$out/alone.jsonl")
-"$python" "$here/tests/acceptance/corpus_search.py" check "$out/exact" "$out/found.jsonl"
+"$python" "$here/tests/acceptance/corpus_search.py" check "$out/hundred" "$out/found.jsonl"
 
 printf x | dd of="$out/killed/texts.bin" bs=1 seek=5000000 conv=notrunc status=none
 if "$wardround" corpus verify "$out/killed" > "$out/damage.txt"; then echo "the damage was not found"; exit 1; fi

@@ -63,7 +63,7 @@ if [ -n "${WARDROUND_MINILM:-}" ]; then
         python3 -m venv "$embedders"
         "$embedders/bin/pip" install -q 'openai==3.54.0' 'sentence-transformers==6.2.0' 'langchain-openai==1.7.4' 'chromadb==1.5.9' 'cohere==7.3.1'
     fi
-    rm -rf "$out/cross" "$out/corpus"
+    rm -rf "$out/cross" "$out/corpus" "$out/minilm"
     cp -r "$root/tests/goldens/retrieval/tiny-cross" "$out/cross"
     printf 'output = "one-logit"\nquery_tokens = 40\ndocument_tokens = 40\n' >"$out/cross/encoder.toml"
     python3 - "$root/tests/common/passages.jsonl" >"$out/passages.jsonl" <<'END'
@@ -72,8 +72,10 @@ for number, line in enumerate(open(sys.argv[1])):
     print(json.dumps({"id": str(number), "text": json.loads(line)["text"][:400].strip()}))
 END
     printf 'name = "ours"\n[[source]]\nlabel = "ours"\nformat = "jsonl"\npath = "passages.jsonl"\nlicence = "own"\nredistribute = true\n' >"$out/ours.toml"
-    "$wardround" corpus build "$out/ours.toml" --out "$out/corpus" --encoder "$WARDROUND_MINILM" --vectors f32 --quiet
-    serve "minilm=$WARDROUND_MINILM" "$out/cross"
+    cp -r "$WARDROUND_MINILM" "$out/minilm"
+    printf 'output = "mean"\nnormalised = true\nquery_tokens = 256\ndocument_tokens = 256\n' >"$out/minilm/encoder.toml"
+    "$wardround" corpus build "$out/ours.toml" --out "$out/corpus" --encoder "$out/minilm" --quiet
+    serve "minilm=$out/minilm" "$out/cross"
     HF_HUB_OFFLINE=1 "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" embeddings "$url" minilm "$WARDROUND_MINILM" "$out/passages.jsonl" "$out/corpus/vectors.bin"
     "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" rerank "$url" cross
     "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" turns "$url" minilm

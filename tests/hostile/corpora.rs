@@ -7,7 +7,7 @@ use wardround::corpus::formats::{Format, records};
 use wardround::corpus::split::{RecursiveSplitter, statpearls};
 use wardround::corpus::store::layout::DocumentRecord;
 use wardround::corpus::store::manifest::ManifestFile;
-use wardround::ops::vectors::{VectorRows, VectorType};
+use wardround::ops::vectors::VectorRows;
 
 use super::damage::{damaged, damaged_text, withstands};
 
@@ -82,7 +82,7 @@ fn files_of_built_corpora() {
         }
     });
     withstands("vectors.bin", damaged([[1; 128]]), |bytes| {
-        let rows = VectorRows::new(&bytes, &[], VectorType::F16, 16);
+        let rows = VectorRows::new(&bytes, 16);
         if let Some(rows) = rows.filter(|rows| !rows.is_empty()) {
             let _ = rows.numbers(0);
         }

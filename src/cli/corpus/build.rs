@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::super::options::{QuietFlag, model_folder};
 use super::super::sandboxed::{Paths, folder_of};
@@ -16,7 +15,6 @@ use crate::corpus::embed::encoder_options;
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::Compute;
-use crate::ops::vectors::VectorType;
 
 #[derive(Debug, Args)]
 pub struct Build {
@@ -41,9 +39,6 @@ pub struct Build {
     /// Dimensions of the vectors that are searched, beside the longer ones for --rerank embedding [default: those of --dims]
     #[arg(long, value_name = "D")]
     search_dims: Option<usize>,
-    /// Data type of the stored vectors
-    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_types())]
-    vectors: VectorType,
     /// Maximum number of documents per source
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -51,18 +46,6 @@ pub struct Build {
     compute: Compute,
     #[command(flatten)]
     progress: QuietFlag,
-}
-
-/// How vectors are kept.
-fn vector_types() -> impl TypedValueParser<Value = VectorType> {
-    let whole = PossibleValue::new("i8");
-    let whole = whole.help("Whole numbers from −127 to 127 under one scale a row");
-    let names = [PossibleValue::new("f16"), PossibleValue::new("f32"), whole];
-    PossibleValuesParser::new(names).map(|name| match &*name {
-        "f32" => VectorType::F32,
-        "i8" => VectorType::I8,
-        _ => VectorType::F16,
-    })
 }
 
 impl Build {
@@ -88,7 +71,6 @@ impl Build {
             data,
             out: self.out.clone(),
             encoder: encoder_options.directory,
-            dtype: self.vectors,
             search_dims: self.search_dims,
             limit: self.limit,
         };

@@ -20,11 +20,10 @@ use super::embed::{Embed, expect_encoder};
 use super::store::layout;
 use super::store::manifest::{
     BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
-    VectorForm,
+    VectorForm, VectorType,
 };
 use super::{CorpusError, formats};
 use crate::hub::sha256_file;
-use crate::ops::vectors::VectorType;
 use crate::outside;
 
 /// Chunks of a segment.
@@ -40,7 +39,6 @@ pub struct BuildOptions {
     pub out: PathBuf,
     /// The encoder's folder, for whoever searches later.
     pub encoder: PathBuf,
-    pub dtype: VectorType,
     /// Numbers of a vector that is searched, where the encoder's are more; its own are kept too.
     pub search_dims: Option<usize>,
     /// Documents of each source at most.
@@ -63,7 +61,7 @@ impl Build {
     /// An input that is not there, or has changed; a directory that is taken, or that another process builds in; the encoder's vectors are
     /// shorter than asked.
     pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, CorpusError> {
-        let BuildOptions { description, data, out, dtype, limit, .. } = options;
+        let BuildOptions { description, data, out, limit, .. } = options;
         let path = out.join(PLAN);
         let is_begun = path.is_file();
         if !is_begun {
@@ -96,7 +94,7 @@ impl Build {
             chunks: 0,
             longest_chunk_chars: 0,
             vectors: VectorForm {
-                dtype: *dtype,
+                dtype: VectorType::F16,
                 dims,
                 full_dims: (dims < width).then_some(width),
                 normalised: encoder.is_normalised(),
@@ -208,7 +206,6 @@ fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Corpus
     }
     let mut names = vec![layout::TEXTS, layout::CHUNKS, layout::DOCUMENTS, layout::VECTORS];
     names.extend(manifest.vectors.full_dims.map(|_| layout::FULL_VECTORS));
-    names.extend((manifest.vectors.dtype == VectorType::I8).then_some(layout::SCALES));
     names.push(layout::SEGMENTS);
     for name in names {
         let path = out.join(name);

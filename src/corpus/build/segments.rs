@@ -12,12 +12,12 @@ use crate::appended;
 use crate::corpus::CorpusError;
 use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
-    CHUNKS, ChunkRecord, DOCUMENTS, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS, TEXTS, VECTORS,
+    CHUNKS, ChunkRecord, DOCUMENTS, FULL_VECTORS, HEADER_BYTES, SEGMENTS, TEXTS, VECTORS,
     vector_header,
 };
 use crate::corpus::store::manifest::VectorForm;
 use crate::digest::sha256;
-use crate::ops::vectors::VectorType;
+use crate::ops::vectors::append;
 use crate::outside;
 
 use super::reading::NewChunk;
@@ -61,10 +61,9 @@ pub struct Segments {
     pub empty: usize,
 }
 
-/// A vector's matrix: its file, how its numbers are kept and how many there are.
+/// A vector's matrix: its file and how many numbers it has.
 struct Matrix {
     name: &'static str,
-    kind: VectorType,
     dims: usize,
 }
 
@@ -76,12 +75,10 @@ impl Segments {
     pub fn open(directory: &Path, form: VectorForm) -> Result<Segments, CorpusError> {
         let lines = read_lines(&directory.join(SEGMENTS))?;
         let last = lines.last();
-        let mut matrices = vec![Matrix { name: VECTORS, kind: form.dtype, dims: form.dims }];
-        let full = |dims| Matrix { name: FULL_VECTORS, kind: VectorType::F16, dims };
-        matrices.extend(form.full_dims.map(full));
+        let mut matrices = vec![Matrix { name: VECTORS, dims: form.dims }];
+        matrices.extend(form.full_dims.map(|dims| Matrix { name: FULL_VECTORS, dims }));
         let mut names = vec![TEXTS, CHUNKS, DOCUMENTS];
         names.extend(matrices.iter().map(|matrix| matrix.name));
-        names.extend((form.dtype == VectorType::I8).then_some(SCALES));
         let (mut files, mut ends) = (BTreeMap::new(), BTreeMap::new());
         for name in names {
             let path = directory.join(name);
@@ -95,7 +92,7 @@ impl Segments {
             }
             file.set_len(end)?;
             if let (Some(matrix), None) = (matrix, last) {
-                file.write_all(&vector_header(matrix.kind, matrix.dims, 0))?;
+                file.write_all(&vector_header(matrix.dims, 0))?;
             }
             file.seek(SeekFrom::End(0))?;
             files.insert(name, file);
@@ -157,19 +154,16 @@ impl Segments {
             offset += chunk.text.len() as u64;
         }
         for matrix in &self.matrices {
-            let (mut rows, mut scales) = (Vec::new(), Vec::new());
+            let mut rows = Vec::new();
             for (chunk, vector) in chunks.iter().zip(vectors) {
                 let vector = cut(vector, matrix.dims, self.form.normalised);
-                let kept = matrix.kind.append(&vector, &mut rows, &mut scales);
+                let kept = append(&vector, &mut rows);
                 kept.map_err(|problem| CorpusError::Vector {
                     chunk: format!("{}#{}", chunk.document.id, chunk.paragraph),
                     problem: problem.to_owned(),
                 })?;
             }
             add(matrix.name, &rows);
-            if !scales.is_empty() {
-                add(SCALES, &scales);
-            }
         }
         let mut files = BTreeMap::new();
         for (name, bytes) in &parts {
@@ -195,7 +189,7 @@ impl Segments {
         for matrix in &self.matrices {
             if let Some(file) = self.files.get_mut(matrix.name) {
                 file.seek(SeekFrom::Start(0))?;
-                file.write_all(&vector_header(matrix.kind, matrix.dims, self.chunks))?;
+                file.write_all(&vector_header(matrix.dims, self.chunks))?;
                 file.sync_all()?;
             }
         }

@@ -80,7 +80,6 @@ impl Sources {
             data: self.folder.path().to_owned(),
             out: self.path(out),
             encoder: PathBuf::from("fake"),
-            dtype: VectorType::F16,
             search_dims: Some(8),
             limit: None,
         }
@@ -177,17 +176,6 @@ fn bytes_depend_on_neither_batches_nor_kills() {
         assert!(bytes(&options.out) == expected, "{out}");
     }
     assert_eq!(segments::read_lines(&whole.out.join("build.jsonl")).unwrap().len(), 3);
-}
-
-#[test]
-fn vectors_are_kept_as_bytes_under_a_scale_a_row() {
-    let sources = Sources::new(100);
-    let options =
-        BuildOptions { dtype: VectorType::I8, search_dims: None, ..sources.options("out") };
-    let corpus = sources.build(&options);
-    let length = |row| corpus.vectors().unwrap().numbers(row).iter().map(|n| n * n).sum::<f32>();
-    assert!((0..corpus.len()).all(|row| (length(row) - 1.0).abs() < 0.02));
-    assert!(verify(&options.out).unwrap().iter().all(|check| check.problem.is_none()));
 }
 
 /// With postings, and of bytes the share of hits that they keep; `verify` still checks what it lists.

@@ -2,16 +2,12 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::ops::vectors::VectorType;
-
 pub const TEXTS: &str = "texts.bin";
 pub const CHUNKS: &str = "chunks.bin";
 pub const DOCUMENTS: &str = "documents.bin";
 pub const VECTORS: &str = "vectors.bin";
 /// Vectors at full width, for reranking by embedding.
 pub const FULL_VECTORS: &str = "full.bin";
-/// The scales of vectors that are kept as bytes.
-pub const SCALES: &str = "scales.bin";
 /// The sums of the segments, a line each.
 pub const SEGMENTS: &str = "build.jsonl";
 
@@ -76,16 +72,11 @@ impl ChunkRecord {
 }
 
 /// What stands before so many vectors; 0 of them while a corpus is built.
-pub fn vector_header(kind: VectorType, dims: usize, rows: u64) -> [u8; HEADER_BYTES] {
-    let kind: u32 = match kind {
-        VectorType::F16 => 0,
-        VectorType::F32 => 1,
-        VectorType::I8 => 2,
-    };
+pub fn vector_header(dims: usize, rows: u64) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(MAGIC);
     bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    bytes[12..16].copy_from_slice(&kind.to_le_bytes());
+    // Zeros are the type f16, the only one.
     bytes[16..20].copy_from_slice(&(dims as u32).to_le_bytes());
     bytes[24..32].copy_from_slice(&rows.to_le_bytes());
     bytes

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
 use crate::digest::sha256;
-use crate::ops::vectors::VectorType;
 use crate::outside;
 
 /// The schema that this program writes, and the newest that it reads.
@@ -46,6 +45,14 @@ pub struct Manifest {
     pub inputs: Vec<InputFile>,
     #[serde(default, rename = "file", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<StoredFile>,
+}
+
+/// What numbers of vectors are kept as. Earlier versions had others, whose corpora are refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VectorType {
+    #[default]
+    F16,
 }
 
 /// How vectors are kept.

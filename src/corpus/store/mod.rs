@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use layout::{
-    CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES,
-    SCALES, TEXTS, VECTORS, vector_header,
+    CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, TEXTS,
+    VECTORS, vector_header,
 };
 use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
 
 use super::CorpusError;
 use crate::ops::mapped::MappedFile;
-use crate::ops::vectors::{VectorRows, VectorType};
+use crate::ops::vectors::VectorRows;
 use crate::outside;
 
 #[derive(Debug)]
@@ -173,8 +173,7 @@ impl Corpus {
 
     /// The vectors that are searched, a row a chunk.
     pub fn vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
-        let form = self.manifest().vectors;
-        self.rows(VECTORS, form.dtype, form.dims)
+        self.rows(VECTORS, self.manifest().vectors.dims)
     }
 
     /// The vectors at full width, where they are kept.
@@ -183,7 +182,7 @@ impl Corpus {
     /// There are none; the file is damaged.
     pub fn full_vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
         match self.manifest().vectors.full_dims {
-            Some(dims) => self.rows(FULL_VECTORS, VectorType::F16, dims),
+            Some(dims) => self.rows(FULL_VECTORS, dims),
             None => Err(CorpusError::Lacks {
                 path: self.directory.clone(),
                 what: "vectors at full width",
@@ -192,18 +191,13 @@ impl Corpus {
         }
     }
 
-    fn rows(
-        &self,
-        name: &str,
-        kind: VectorType,
-        dims: usize,
-    ) -> Result<VectorRows<'_>, CorpusError> {
+    fn rows(&self, name: &str, dims: usize) -> Result<VectorRows<'_>, CorpusError> {
         let (header, rows) = self.bytes(name).split_at_checked(HEADER_BYTES).unwrap_or_default();
-        if header != vector_header(kind, dims, self.manifest().chunks) {
+        if header != vector_header(dims, self.manifest().chunks) {
             let problem = "its header says another type, width or number than corpus.toml";
             return Err(self.damaged(name, problem));
         }
-        let rows = VectorRows::new(rows, self.bytes(SCALES), kind, dims);
+        let rows = VectorRows::new(rows, dims);
         rows.filter(|rows| rows.len() == self.len())
             .ok_or_else(|| self.damaged(name, &format!("it does not hold {} vectors", self.len())))
     }

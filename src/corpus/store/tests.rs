@@ -5,6 +5,7 @@ use std::path::Path;
 use super::manifest::{MANIFEST, ManifestFile};
 use super::*;
 use crate::corpus::build::tests::Sources;
+use crate::ops::vectors::stride;
 
 const CHUNKS_THERE: u64 = 16 << 20;
 /// Far less than the vectors, far more than a header with what the system reads ahead of it.
@@ -17,8 +18,7 @@ fn inflate(directory: &Path) {
     manifest.chunks = CHUNKS_THERE;
     manifest.sources[1].range[1] = CHUNKS_THERE;
     let form = manifest.vectors;
-    let rows =
-        |dims: usize| HEADER_BYTES as u64 + CHUNKS_THERE * VectorType::F16.stride(dims) as u64;
+    let rows = |dims: usize| HEADER_BYTES as u64 + CHUNKS_THERE * stride(dims) as u64;
     for file in &mut manifest.files {
         let dims = match &*file.name {
             VECTORS => form.dims,
@@ -34,7 +34,7 @@ fn inflate(directory: &Path) {
         let bytes = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
         bytes.set_len(file.size_bytes).unwrap();
         if dims > 0 {
-            let header = vector_header(VectorType::F16, dims, CHUNKS_THERE);
+            let header = vector_header(dims, CHUNKS_THERE);
             std::io::Write::write_all(&mut { bytes }, &header).unwrap();
         }
     }
@@ -68,7 +68,7 @@ fn opening_a_corpus_reads_no_vectors() {
         assert!(held <= MOST_BYTES, "{name}: {held} of {}", fs_err::metadata(&path).unwrap().len());
     }
     // The measure sees what is read.
-    let rows = 2 * MOST_BYTES / VectorType::F16.stride(8);
+    let rows = 2 * MOST_BYTES / stride(8);
     let vectors = corpus.vectors().unwrap();
     assert!((0..rows).all(|row| vectors.numbers(row).len() == 8));
     assert!(resident(&options.out.join(VECTORS)) > MOST_BYTES);

@@ -1,17 +1,14 @@
 //! Exact search: the products of queries with every row of a matrix, and the best of them.
 //!
 //! A score is sixteen sums, number `l` over the columns `l`, `l + 16`, … in order, one fused multiply-add each, and then
-//! the tree of [`Lanes::sum`]; of bytes an integer sum under two scales. So it depends neither on the rows and queries
-//! beside it nor on threads or instruction set.
+//! the tree of [`Lanes::sum`]. So it depends neither on the rows and queries beside it nor on threads or instruction set.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use half::f16;
-
 use super::Cpu;
 use super::lanes::{LANES, Lanes, vectorised};
-use crate::vectors::{Best, Hit, Query, VectorRows, VectorType};
+use crate::vectors::{Best, Hit, Query, VectorRows};
 
 /// Rows whose sums are in flight together: one row alone waits for its additions.
 const ROWS: usize = 4;
@@ -99,20 +96,7 @@ fn block<L: Lanes, const R: usize, const Q: usize>(
     best: &mut [Best],
 ) {
     let bytes: [&[u8]; R] = std::array::from_fn(|row| rows.row(first + row));
-    let scores: [[f32; R]; Q] = match rows.kind {
-        VectorType::F16 => products::<L, f16, R, Q>(&bytes, queries),
-        VectorType::F32 => products::<L, f32, R, Q>(&bytes, queries),
-        VectorType::I8 => {
-            let mut scores = [[0.0; R]; Q];
-            for (query, scores) in queries.iter().zip(&mut scores) {
-                for (row, score) in scores.iter_mut().enumerate() {
-                    let sum = dot_bytes(bytes[row], &query.bytes);
-                    *score = sum as f32 * (rows.scale(first + row) * query.scale);
-                }
-            }
-            scores
-        }
-    };
+    let scores = products::<L, R, Q>(&bytes, queries);
     for (best, scores) in best.iter_mut().zip(&scores) {
         for (row, score) in scores.iter().enumerate() {
             best.offer(*score, first + row);
@@ -120,31 +104,8 @@ fn block<L: Lanes, const R: usize, const Q: usize>(
     }
 }
 
-/// A number as rows keep it, sixteen loaded at once.
-trait Number: Sized {
-    /// # Safety
-    /// `from` must be readable for sixteen numbers.
-    unsafe fn load<L: Lanes>(from: *const u8) -> L;
-}
-
-impl Number for f16 {
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const u8) -> L {
-        // SAFETY: the caller vouches for sixteen readable numbers; rows are 64-byte aligned.
-        unsafe { L::load_f16(from.cast()) }
-    }
-}
-
-impl Number for f32 {
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const u8) -> L {
-        // SAFETY: as above.
-        unsafe { L::load(from.cast()) }
-    }
-}
-
 #[inline(always)]
-fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
+fn products<L: Lanes, const R: usize, const Q: usize>(
     rows: &[&[u8]; R],
     queries: &[Query],
 ) -> [[f32; R]; Q] {
@@ -152,7 +113,7 @@ fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
     // Rows and queries are padded with zeros to whole groups of lanes.
     let width = queries.first().map_or(0, |query| query.numbers.len());
     for row in rows {
-        assert!(row.len() >= width * size_of::<N>(), "a row is as wide as a query");
+        assert!(row.len() >= 2 * width, "a row is as wide as a query");
     }
     for query in queries {
         assert!(query.numbers.len() == width, "queries are equally wide");
@@ -161,8 +122,8 @@ fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
     while at + LANES <= width {
         let mut values = [L::splat(0.0); R];
         for (value, row) in values.iter_mut().zip(rows) {
-            // SAFETY: the row holds `width` numbers, as was asserted.
-            *value = unsafe { N::load(row.as_ptr().add(at * size_of::<N>())) };
+            // SAFETY: the row holds `width` numbers, as was asserted; rows are 64-byte aligned.
+            *value = unsafe { L::load_f16(row.as_ptr().cast::<u16>().add(at)) };
         }
         for (sums, query) in sums.iter_mut().zip(queries) {
             // SAFETY: the query holds `width` numbers, as was asserted.
@@ -182,16 +143,11 @@ fn products<L: Lanes, N: Number, const R: usize, const Q: usize>(
     scores
 }
 
-/// Exact in any order, so the compiler may choose its own.
-#[inline(always)]
-fn dot_bytes(row: &[u8], query: &[i8]) -> i32 {
-    row.iter().zip(query).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Isa;
     use super::*;
+    use crate::vectors::append;
 
     /// Rows with ties: every third equals the one two before.
     fn matrix(rows: usize, dims: usize) -> Vec<Vec<f32>> {
@@ -210,12 +166,12 @@ mod tests {
         matrix
     }
 
-    fn stored(matrix: &[Vec<f32>], kind: VectorType) -> (Vec<u8>, Vec<u8>) {
-        let (mut bytes, mut scales) = (Vec::new(), Vec::new());
+    fn stored(matrix: &[Vec<f32>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
         for row in matrix {
-            kind.append(row, &mut bytes, &mut scales).unwrap();
+            append(row, &mut bytes).unwrap();
         }
-        (bytes, scales)
+        bytes
     }
 
     #[test]
@@ -223,37 +179,34 @@ mod tests {
         let (dims, count) = (40, 7);
         let matrix = matrix(101, dims);
         let texts: Vec<Vec<f32>> = matrix[20..29].to_vec();
-        for kind in [VectorType::F16, VectorType::F32, VectorType::I8] {
-            let (bytes, scales) = stored(&matrix, kind);
-            let rows = VectorRows::new(&bytes, &scales, kind, dims).unwrap();
-            let queries: Vec<Query> = texts.iter().map(|text| rows.query(text)).collect();
-            let ranges = [3..50, 60..101];
-            let mut expected = None;
-            for isa in Isa::available() {
-                for threads in [1, 2] {
-                    let mut cpu = Cpu::new(threads).unwrap();
-                    cpu.isa = isa;
-                    let all = cpu.scan(&rows, &queries, &ranges, count);
-                    for (query, together) in queries.iter().zip(&all) {
-                        let alone = cpu.scan(&rows, std::slice::from_ref(query), &ranges, count);
-                        assert_eq!(alone[0], *together, "{isa:?}, {kind:?}");
-                    }
-                    assert_eq!(*expected.get_or_insert_with(|| all.clone()), all, "{isa:?}");
+        let bytes = stored(&matrix);
+        let rows = VectorRows::new(&bytes, dims).unwrap();
+        let queries: Vec<Query> = texts.iter().map(|text| rows.query(text)).collect();
+        let ranges = [3..50, 60..101];
+        let mut expected = None;
+        for isa in Isa::available() {
+            for threads in [1, 2] {
+                let mut cpu = Cpu::new(threads).unwrap();
+                cpu.isa = isa;
+                let all = cpu.scan(&rows, &queries, &ranges, count);
+                for (query, together) in queries.iter().zip(&all) {
+                    let alone = cpu.scan(&rows, std::slice::from_ref(query), &ranges, count);
+                    assert_eq!(alone[0], *together, "{isa:?}");
                 }
+                assert_eq!(*expected.get_or_insert_with(|| all.clone()), all, "{isa:?}");
             }
-            let Some(expected) = expected else { panic!("no instruction set") };
-            for (text, found) in texts.iter().zip(&expected) {
-                let exact = |row: usize| -> f64 {
-                    text.iter().zip(&matrix[row]).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
-                };
-                assert_eq!(found.len(), count);
-                let tolerance = if kind == VectorType::I8 { 0.05 } else { 2e-3 };
-                for (hit, next) in found.iter().zip(&found[1..]) {
-                    let is_ordered =
-                        hit.score > next.score || (hit.score == next.score && hit.row < next.row);
-                    assert!(is_ordered && ranges.iter().any(|range| range.contains(&hit.row)));
-                    assert!((f64::from(hit.score) - exact(hit.row)).abs() < tolerance);
-                }
+        }
+        let Some(expected) = expected else { panic!("no instruction set") };
+        for (text, found) in texts.iter().zip(&expected) {
+            let exact = |row: usize| -> f64 {
+                text.iter().zip(&matrix[row]).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            };
+            assert_eq!(found.len(), count);
+            for (hit, next) in found.iter().zip(&found[1..]) {
+                let is_ordered =
+                    hit.score > next.score || (hit.score == next.score && hit.row < next.row);
+                assert!(is_ordered && ranges.iter().any(|range| range.contains(&hit.row)));
+                assert!((f64::from(hit.score) - exact(hit.row)).abs() < 2e-3);
             }
         }
     }
@@ -261,8 +214,8 @@ mod tests {
     #[test]
     fn fewer_rows_than_asked_are_all_there_is() {
         let matrix = matrix(5, 16);
-        let (bytes, scales) = stored(&matrix, VectorType::F16);
-        let rows = VectorRows::new(&bytes, &scales, VectorType::F16, 16).unwrap();
+        let bytes = stored(&matrix);
+        let rows = VectorRows::new(&bytes, 16).unwrap();
         let query = rows.query(&matrix[0]);
         let cpu = Cpu::new(1).unwrap();
         let three: Vec<Range<usize>> = vec![1..4; 1];
