@@ -106,7 +106,7 @@ mod tests {
         let member = "gemma".to_owned();
         assert_eq!(code(Failure::usage("no such flag", "leave it out")), 2);
         assert_eq!(code(HubError::UnknownModel { member }), 2);
-        assert_eq!(code(OpsError::DeviceName("tpu".into())), 2);
+        assert_eq!(code(OpsError::unknown("`tpu` is no device".to_owned())), 2);
         let error = io::Error::from(io::ErrorKind::PermissionDenied);
         assert_eq!(code(RunError::from(error)), 2);
     }

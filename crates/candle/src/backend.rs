@@ -154,10 +154,7 @@ impl Backend for Metal {
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
         if precision.quantisation != Quantisation::None {
-            return Err(OpsError::Quantisation {
-                device: self.kind(),
-                quantisation: precision.quantisation,
-            });
+            return Err(OpsError::quantisation(&self.kind(), precision.quantisation));
         }
         let matrix = match precision.stored {
             StoredType::F32 => self.stacked(parts, inputs, |value| value),

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use crate::Quantisation;
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::{Quantisation, StoredType};
 
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum OpsError {
@@ -13,31 +13,30 @@ pub enum OpsError {
     Device { device: String, reason: String },
     #[error("there is no {device}: {reason}")]
     NoDevice { device: String, reason: String },
-    #[error("`{0}` is no device; known: cpu, cuda, cuda:N, metal")]
-    DeviceName(String),
-    #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
-    MixedDevices { one: String, other: String },
-    #[error("{0} is named twice by --device")]
-    RepeatedDevice(String),
-    #[error(
-        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, units, waves, or \"units,waves\""
-    )]
-    CudaPart(String),
-    #[error("--fast is not supported on {device}")]
-    NotFaster { device: String },
-    #[error("{device} cannot keep weights as {precision}")]
-    Precision { device: String, precision: String },
-    #[error("{device} keeps keys and values as {kept}, not as {wanted}")]
-    KvPrecision { device: String, kept: StoredType, wanted: StoredType },
-    #[error("`{0}` is no quantisation; known: {known}", known = Quantisation::ALL.map(Quantisation::name).join(", "))]
-    QuantisationName(String),
-    #[error("{device} cannot keep weights as --quant {quantisation} does")]
-    Quantisation { device: String, quantisation: Quantisation },
+    /// What was asked for cannot be had.
+    #[error("{problem}")]
+    Refused { problem: String, hint: Option<&'static str> },
 }
 
 impl OpsError {
     pub fn memory(what: &'static str, error: impl ToString) -> OpsError {
         OpsError::Memory { what, reason: error.to_string() }
+    }
+
+    pub fn refused(problem: String, hint: &'static str) -> OpsError {
+        OpsError::Refused { problem, hint: Some(hint) }
+    }
+
+    /// A name that is none of those that are known.
+    pub fn unknown(problem: String) -> OpsError {
+        OpsError::Refused { problem, hint: None }
+    }
+
+    pub fn quantisation(device: &str, quantisation: Quantisation) -> OpsError {
+        OpsError::refused(
+            format!("{device} cannot keep weights as --quant {quantisation} does"),
+            "leave --quant at none (a GPU takes q8_0 and q4_k too), or take --device cpu",
+        )
     }
 }
 
@@ -45,7 +44,7 @@ impl Diagnosis for OpsError {
     fn blame(&self) -> Blame {
         match self {
             OpsError::Memory { .. } | OpsError::Device { .. } => Blame::Machine,
-            _ => Blame::Usage,
+            OpsError::NoDevice { .. } | OpsError::Refused { .. } => Blame::Usage,
         }
     }
 
@@ -54,21 +53,11 @@ impl Diagnosis for OpsError {
             OpsError::Memory { .. } => {
                 "keep weights smaller with --quant q8_0 or q4_k, or fewer keys and values with --kv-tokens"
             }
-            OpsError::Device { .. }
-            | OpsError::DeviceName(_)
-            | OpsError::CudaPart(_)
-            | OpsError::QuantisationName(_) => return None,
-            OpsError::RepeatedDevice(_) => "engines on one device share it as it is: name it once",
-            OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
+            OpsError::Device { .. } => return None,
             OpsError::NoDevice { .. } => {
                 "`wardround doctor` lists what there is; --device cpu runs everywhere"
             }
-            OpsError::NotFaster { .. } => "leave --fast out, or take --device cuda",
-            OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
-            OpsError::KvPrecision { .. } => "leave --kv-dtype at auto, or take --device cpu",
-            OpsError::Quantisation { .. } => {
-                "leave --quant at none (a GPU takes q8_0 and q4_k too), or take --device cpu"
-            }
+            OpsError::Refused { hint, .. } => (*hint)?,
         };
         Some(hint.to_owned())
     }

@@ -100,11 +100,9 @@ pub fn precision_of(
         (WantedType::Auto, _) => StoredType::Bf16,
     };
     if (machine, stored) == (Machine::Cuda, StoredType::F32) {
-        return Err(OpsError::Precision {
-            device: "a GPU".to_owned(),
-            precision: stored.to_string(),
-        }
-        .into());
+        let problem = "a GPU cannot keep weights as f32".to_owned();
+        let hint = "leave --dtype at auto, or take --device cpu";
+        return Err(OpsError::refused(problem, hint).into());
     }
     let refuses = match machine {
         Machine::Cpu => None,
@@ -112,8 +110,7 @@ pub fn precision_of(
         Machine::Metal => (quantisation != Quantisation::None).then_some("metal"),
     };
     if let Some(device) = refuses {
-        let device = device.to_owned();
-        return Err(OpsError::Quantisation { device, quantisation }.into());
+        return Err(OpsError::quantisation(device, quantisation).into());
     }
     let own = match (machine, stored, quantisation) {
         (Machine::Metal, ..) | (Machine::Cpu, StoredType::F32, Quantisation::None) => {
@@ -123,8 +120,9 @@ pub fn precision_of(
     };
     let kv = match kv {
         WantedType::Exactly(kv) if machine != Machine::Cpu && kv != own => {
-            let device = machine.to_string();
-            return Err(OpsError::KvPrecision { device, kept: own, wanted: kv }.into());
+            let problem = format!("{machine} keeps keys and values as {own}, not as {kv}");
+            let hint = "leave --kv-dtype at auto, or take --device cpu";
+            return Err(OpsError::refused(problem, hint).into());
         }
         WantedType::Exactly(kv) => kv,
         WantedType::Auto => own,

@@ -17,19 +17,24 @@ impl Device {
     /// # Errors
     /// A name that is none or stands twice, a GPU that is not there, GPUs whose bits would differ.
     pub fn open(list: &str, threads: usize) -> Result<Vec<Device>, OpsError> {
-        let places: Vec<Place> =
-            list.split(',').map(|name| Place::named(name.trim())).collect::<Result<_, _>>()?;
-        for (index, place) in places.iter().enumerate() {
-            if places[..index].contains(place) {
-                return Err(OpsError::RepeatedDevice(place.to_string()));
+        let names: Vec<DeviceName> =
+            list.split(',').map(|name| DeviceName::named(name.trim())).collect::<Result<_, _>>()?;
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                let problem = format!("{name} is named twice by --device");
+                let hint = "engines on one device share it as it is: name it once";
+                return Err(OpsError::refused(problem, hint));
             }
         }
         let devices: Vec<Device> =
-            places.into_iter().map(|place| place.open(threads)).collect::<Result<_, _>>()?;
+            names.into_iter().map(|name| name.open(threads)).collect::<Result<_, _>>()?;
         let kinds: Vec<String> = devices.iter().map(Device::describe).collect();
         match kinds.iter().find(|kind| **kind != kinds[0]) {
             Some(other) => {
-                Err(OpsError::MixedDevices { one: kinds[0].clone(), other: other.clone() })
+                let one = &kinds[0];
+                let problem =
+                    format!("a panel cannot run on {one} and {other} at once: their bits differ");
+                Err(OpsError::refused(problem, "take GPUs of one compute capability"))
             }
             None => Ok(devices),
         }
@@ -37,7 +42,7 @@ impl Device {
 
     /// Refuses a list with a name that is none, before anything is opened.
     pub fn check_names(list: &str) -> Result<(), OpsError> {
-        list.split(',').try_for_each(|name| Place::named(name.trim()).map(|_| ()))
+        list.split(',').try_for_each(|name| DeviceName::named(name.trim()).map(|_| ()))
     }
 
     /// So many of this machine's threads.
@@ -56,7 +61,8 @@ impl Device {
         match self {
             Device::Cuda(gpu) => gpu.set_fast_math(),
             Device::Cpu(_) | Device::Metal(_) => {
-                return Err(OpsError::NotFaster { device: self.describe() });
+                let problem = format!("--fast is not supported on {}", self.describe());
+                return Err(OpsError::refused(problem, "leave --fast out, or take --device cuda"));
             }
         }
         Ok(())
@@ -123,39 +129,42 @@ impl Device {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum DeviceName {
     Cpu,
     Metal,
     Cuda(usize),
 }
 
-impl Place {
-    fn named(name: &str) -> Result<Place, OpsError> {
-        let unknown = || OpsError::DeviceName(name.to_owned());
+impl DeviceName {
+    fn named(name: &str) -> Result<DeviceName, OpsError> {
+        let unknown =
+            || OpsError::unknown(format!("`{name}` is no device; known: cpu, cuda, cuda:N, metal"));
         match name.split_once(':') {
-            None if name == "cpu" => Ok(Place::Cpu),
-            None if name == "metal" => Ok(Place::Metal),
-            None if name == "cuda" => Ok(Place::Cuda(0)),
-            Some(("cuda", ordinal)) => Ok(Place::Cuda(ordinal.parse().map_err(|_| unknown())?)),
+            None if name == "cpu" => Ok(DeviceName::Cpu),
+            None if name == "metal" => Ok(DeviceName::Metal),
+            None if name == "cuda" => Ok(DeviceName::Cuda(0)),
+            Some(("cuda", ordinal)) => {
+                Ok(DeviceName::Cuda(ordinal.parse().map_err(|_| unknown())?))
+            }
             _ => Err(unknown()),
         }
     }
 
     fn open(self, threads: usize) -> Result<Device, OpsError> {
         Ok(match self {
-            Place::Cpu => Device::cpu(threads)?,
-            Place::Metal => Device::Metal(Metal::open(threads)?),
-            Place::Cuda(ordinal) => Device::Cuda(Cuda::open(ordinal)?),
+            DeviceName::Cpu => Device::cpu(threads)?,
+            DeviceName::Metal => Device::Metal(Metal::open(threads)?),
+            DeviceName::Cuda(ordinal) => Device::Cuda(Cuda::open(ordinal)?),
         })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DeviceName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Cpu => formatter.write_str("cpu"),
-            Place::Metal => formatter.write_str("metal"),
-            Place::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
+            DeviceName::Cpu => formatter.write_str("cpu"),
+            DeviceName::Metal => formatter.write_str("metal"),
+            DeviceName::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
         }
     }
 }
@@ -169,7 +178,7 @@ mod tests {
         assert!(matches!(Device::open("cpu", 1).unwrap()[..], [Device::Cpu(_)]));
         for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0"] {
             let error = Device::open(name, 1).unwrap_err();
-            assert!(matches!(error, OpsError::DeviceName(_)), "{name}: {error}");
+            assert!(error.to_string().contains("is no device"), "{name}: {error}");
         }
     }
 
@@ -177,7 +186,7 @@ mod tests {
     fn a_device_is_named_once() {
         for list in ["cpu,cpu", "cuda, cuda:0", "cuda:1,cuda:0,cuda:1"] {
             let error = Device::open(list, 1).unwrap_err();
-            assert!(matches!(error, OpsError::RepeatedDevice(_)), "{list}: {error}");
+            assert!(error.to_string().contains("is named twice"), "{list}: {error}");
         }
     }
 }

@@ -74,10 +74,11 @@ impl std::str::FromStr for Quantisation {
     type Err = OpsError;
 
     fn from_str(text: &str) -> Result<Quantisation, OpsError> {
-        Quantisation::ALL
-            .into_iter()
-            .find(|quantisation| quantisation.name() == text)
-            .ok_or_else(|| OpsError::QuantisationName(text.to_owned()))
+        let named = Quantisation::ALL.into_iter().find(|quantisation| quantisation.name() == text);
+        named.ok_or_else(|| {
+            let known = Quantisation::ALL.map(Quantisation::name).join(", ");
+            OpsError::unknown(format!("`{text}` is no quantisation; known: {known}"))
+        })
     }
 }
 
