@@ -9,7 +9,7 @@ use tokenizers::{
     Tokenizer as Inner,
 };
 
-use self::control::{Controls, Place};
+use self::control::{Controls, WrittenControl};
 pub use self::mask::Mask;
 pub use self::outside::Library;
 use self::style::Style;
@@ -173,7 +173,7 @@ impl Tokenizer {
     fn encode_around(
         &self,
         text: &str,
-        places: impl Iterator<Item = Place>,
+        places: impl Iterator<Item = WrittenControl>,
         shown: impl Fn(&str) -> String,
     ) -> Result<Vec<u32>, TokenizerError> {
         let mut parts = Vec::new();

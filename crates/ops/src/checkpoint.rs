@@ -14,11 +14,11 @@ use crate::mapped::MappedFile;
 pub struct Checkpoint {
     files: Vec<PathBuf>,
     maps: Vec<MappedFile>,
-    tensors: HashMap<String, Place>,
+    tensors: HashMap<String, Location>,
 }
 
 /// Where a tensor lies: in which file, and behind how many bytes of header.
-struct Place {
+struct Location {
     file: usize,
     data_start: usize,
     info: TensorInfo,
@@ -103,7 +103,7 @@ impl Checkpoint {
             SafeTensors::read_metadata(&map).map_err(|error| corrupt(error.to_string()))?;
         let (file, data_start) = (self.maps.len(), size_of::<u64>() + header_bytes);
         for (name, info) in header.tensors() {
-            let place = Place { file, data_start, info: info.clone() };
+            let place = Location { file, data_start, info: info.clone() };
             if let Some(other) = self.tensors.insert(name.clone(), place) {
                 let first = self.files[other.file].clone();
                 return Err(CheckpointError::Twice { name, first, second: path.to_owned() });
@@ -119,7 +119,7 @@ impl Checkpoint {
 
     /// Names, shapes and types of all tensors, in no order.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &[usize], Option<RawType>)> {
-        self.tensors.iter().map(|(name, Place { info, .. })| {
+        self.tensors.iter().map(|(name, Location { info, .. })| {
             (name.as_str(), info.shape.as_slice(), RawType::of(info.dtype))
         })
     }
@@ -128,7 +128,7 @@ impl Checkpoint {
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'_>, CheckpointError> {
         let (name, files) = (|| name.to_owned(), || self.files.clone());
         let place = self.tensors.get(&name());
-        let Place { file, data_start, info } =
+        let Location { file, data_start, info } =
             place.ok_or_else(|| CheckpointError::Missing { name: name(), files: files() })?;
         if info.shape != shape {
             return Err(CheckpointError::Shape {

@@ -28,7 +28,7 @@ struct Control {
 
 /// Where a control token is written: a range of bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct WrittenControl {
     pub id: u32,
     pub is_special: bool,
     pub start: usize,
@@ -72,7 +72,7 @@ impl Controls {
     }
 
     /// Every one in `text`, from left to right; where several begin at one place, the longest.
-    pub fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Place> + 'a {
+    pub fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = WrittenControl> + 'a {
         self.automaton.find_iter(text).filter_map(move |found| {
             let Control { id, is_special, is_single_word, takes_space_before, takes_space_behind } =
                 self.tokens[found.pattern().as_usize()];
@@ -81,7 +81,7 @@ impl Controls {
             if is_single_word && (before.ends_with(is_of_word) || behind.starts_with(is_of_word)) {
                 return None;
             }
-            Some(Place {
+            Some(WrittenControl {
                 id,
                 is_special,
                 start: if takes_space_before { before.trim_end().len() } else { found.start() },

@@ -162,7 +162,7 @@ impl Product<'_> {
             for first in (0..self.rows).step_by(GROUP) {
                 let rows = GROUP.min(self.rows - first);
                 for lane in (0..rows).step_by(ROWS) {
-                    let place = Place { tile, first, rows, lane };
+                    let place = BlockStart { tile, first, rows, lane };
                     let left = rows - lane;
                     if tile + 1 < tiles.end {
                         by_count::<Bf16, _>(left, At::<2> { product: self, place });
@@ -175,7 +175,7 @@ impl Product<'_> {
     }
 
     #[inline(always)]
-    fn dot<const TILES: usize, const COUNT: usize>(&self, place: Place) -> usize {
+    fn dot<const TILES: usize, const COUNT: usize>(&self, place: BlockStart) -> usize {
         const PAIRS: usize = STEP / 2;
         let width = self.steps * STEP;
         let activations = &self.activations[place.first * width..][..place.rows * width];
@@ -229,7 +229,7 @@ apart!(Bf16, "avx512f,avx512bf16");
 /// A block of so many rows times `TILES` tiles.
 struct At<'p, const TILES: usize> {
     product: &'p Product<'p>,
-    place: Place,
+    place: BlockStart,
 }
 
 impl<const TILES: usize> Counted for At<'_, TILES> {
@@ -243,7 +243,7 @@ impl<const TILES: usize> Counted for At<'_, TILES> {
 
 /// Where a block starts: `tile`, and number `lane` of the `rows` rows of a group that starts at row `first`.
 #[derive(Clone, Copy)]
-struct Place {
+struct BlockStart {
     tile: usize,
     first: usize,
     rows: usize,

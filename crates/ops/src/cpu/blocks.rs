@@ -92,7 +92,7 @@ fn multiply_tiles<L: Lanes, W: Kept, const TILES: usize, const MOST: usize, cons
         let part = &mut widened[n * parts..(n + 1) * parts];
         *from = W::widen::<L>(&product.tile(tile + n)[start * LANES..], end - start, part);
     }
-    let place = |row| Place { weights, row, tile };
+    let place = |row| BlockStart { weights, row, tile };
     let mut row = block.rows.start;
     while row + MOST <= block.rows.end {
         multiply_rows::<L, W, TILES, MOST>(product, block, place(row));
@@ -109,7 +109,7 @@ fn multiply_tiles<L: Lanes, W: Kept, const TILES: usize, const MOST: usize, cons
 }
 
 /// The first row, the first tile, and where the weights of each tile's inputs lie, sixteen columns an input.
-struct Place<const TILES: usize> {
+struct BlockStart<const TILES: usize> {
     weights: [*const f32; TILES],
     row: usize,
     tile: usize,
@@ -120,9 +120,9 @@ struct Place<const TILES: usize> {
 fn multiply_rows<L: Lanes, W: Kept, const TILES: usize, const COUNT: usize>(
     product: &Product<'_, W>,
     block: &Block<'_>,
-    place: Place<TILES>,
+    place: BlockStart<TILES>,
 ) {
-    let Place { weights, row, tile } = place;
+    let BlockStart { weights, row, tile } = place;
     let x = &block.x[(row - block.rows.start) * STRIDE..][..COUNT * STRIDE];
     let mut sums = [[L::splat(0.0); TILES]; COUNT];
     if block.inputs.start > 0 {

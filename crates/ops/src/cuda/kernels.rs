@@ -49,7 +49,7 @@ impl Epilogue {
 }
 
 /// What a matmul is compiled for.
-pub type Form = (Format, Epilogue);
+pub type MatmulForm = (Format, Epilogue);
 
 /// A kernel that leaves what products read as bf16, and the same for products in f32.
 #[derive(Clone, Copy, Debug)]
@@ -245,7 +245,7 @@ impl Kernels {
     }
 
     /// The matmul of few rows whose CTAs run all at once, where they have room.
-    fn in_a_wave(&self, form: Form, size: Product, room: Room) -> Option<Matmul> {
+    fn in_a_wave(&self, form: MatmulForm, size: Product, room: Room) -> Option<Matmul> {
         let fits = |wave: &Wave| (FEWEST_WAVE_ROWS..=wave.rows).contains(&size.rows);
         let wave = WAVES.into_iter().find(fits)?;
         let cut = room.wave(form.0, size.outputs, wave)?;
@@ -255,7 +255,7 @@ impl Kernels {
     /// The matmul of one wave whose CTAs are cut as `Room::wave` says.
     pub fn by_wave(
         &self,
-        (format, epilogue): Form,
+        (format, epilogue): MatmulForm,
         outputs: usize,
         wave: Wave,
         [chunks, groups]: [usize; 2],
@@ -273,7 +273,7 @@ impl Kernels {
         }
     }
 
-    pub fn by_units(&self, (format, epilogue): Form, size: Product, cut: Units) -> Matmul {
+    pub fn by_units(&self, (format, epilogue): MatmulForm, size: Product, cut: Units) -> Matmul {
         let [whole, split] = cut.tiles(size);
         let k_tiles = size.inputs.div_ceil(INPUTS);
         let chunks = k_tiles.div_ceil(k_tiles.div_ceil(4));
@@ -290,7 +290,7 @@ impl Kernels {
         }
     }
 
-    pub fn by_warpgroups(&self, (format, epilogue): Form, size: Product, cut: Cut) -> Matmul {
+    pub fn by_warpgroups(&self, (format, epilogue): MatmulForm, size: Product, cut: Cut) -> Matmul {
         let [x, whole, split] = cut.blocks(size);
         let functions = &self.warpgroup[format as usize][epilogue.column()];
         let function = functions[usize::from(cut.rows == ROWS[1])];

@@ -28,9 +28,7 @@ impl Format {
             Quantisation::None => Ok(Format::Bf16),
             Quantisation::Q8_0 => Ok(Format::Q8_0),
             Quantisation::Q4K => Ok(Format::Q4K),
-            quantisation @ Quantisation::Int8 => {
-                Err(OpsError::Quantisation { device: "a GPU".to_owned(), quantisation })
-            }
+            Quantisation::Int8 => Err(OpsError::quantisation("a GPU", Quantisation::Int8)),
         }
     }
 }

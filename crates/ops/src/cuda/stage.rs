@@ -26,7 +26,7 @@ pub struct Stage {
     /// Of a row's chunks, `[decode rows][kv heads]`; zeros between launches.
     tickets: Region,
     block_rows: usize,
-    graphs: HashMap<Form, Kept>,
+    graphs: HashMap<StepForm, KeptLaunches>,
     pub(super) drawer: Option<Drawer>,
     pub(super) scorer: Scorer,
 }
@@ -82,7 +82,7 @@ impl Layout {
 
 /// What a kept graph depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Form {
+struct StepForm {
     rows: usize,
     logit_rows: usize,
     chunk_slots: usize,
@@ -90,7 +90,7 @@ struct Form {
 
 /// What is kept of a form's launches.
 #[derive(Debug)]
-enum Kept {
+enum KeptLaunches {
     /// Nothing yet, but they ran once: what a first launch may still load, a graph must not.
     Seen,
     Graph(Graph),
@@ -264,17 +264,19 @@ impl Stage {
             return body(step);
         }
         let Step { rows, logit_rows, chunk_slots, .. } = step;
-        let form = Form { rows, logit_rows, chunk_slots };
+        let form = StepForm { rows, logit_rows, chunk_slots };
         match self.graphs.get_mut(&form) {
             None => {
                 body(step);
-                self.graphs.insert(form, Kept::Seen);
+                self.graphs.insert(form, KeptLaunches::Seen);
             }
-            Some(kept @ Kept::Seen) => {
-                *kept = stream.capture(|| body(step)).map_or(Kept::Nothing, Kept::Graph);
+            Some(kept @ KeptLaunches::Seen) => {
+                *kept = stream
+                    .capture(|| body(step))
+                    .map_or(KeptLaunches::Nothing, KeptLaunches::Graph);
             }
-            Some(Kept::Graph(graph)) => stream.replay(graph),
-            Some(Kept::Nothing) => body(step),
+            Some(KeptLaunches::Graph(graph)) => stream.replay(graph),
+            Some(KeptLaunches::Nothing) => body(step),
         }
     }
 }

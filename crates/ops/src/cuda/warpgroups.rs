@@ -6,7 +6,7 @@
 use half::bf16;
 
 use super::cut::{Cut, ROWS as CTA_ROWS};
-use super::kernels::{Epilogue, Form, Product};
+use super::kernels::{Epilogue, MatmulForm, Product};
 use super::matmul::Matmul;
 use super::units::{ROWS as TILE_ROWS, Units};
 use super::wave::{Room, WAVES};
@@ -44,7 +44,9 @@ impl LeftOut {
             "wgmma" => Ok(LeftOut { wgmma: true, units: true, waves: true }),
             "waves" => Ok(LeftOut { wgmma: false, units: false, waves: true }),
             "units,waves" => Ok(LeftOut { wgmma: false, units: true, waves: true }),
-            other => Err(OpsError::CudaPart(other.to_owned())),
+            other => Err(OpsError::unknown(format!(
+                "{WITHOUT} names `{other}`, which cannot be left out; known: wgmma, units, waves, or \"units,waves\""
+            ))),
         }
     }
 }
@@ -84,7 +86,10 @@ impl Cuda {
         })
     }
 
-    fn agree(&self, kernels_of: impl Fn(Form, Product) -> Vec<Matmul>) -> Result<bool, OpsError> {
+    fn agree(
+        &self,
+        kernels_of: impl Fn(MatmulForm, Product) -> Vec<Matmul>,
+    ) -> Result<bool, OpsError> {
         let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
         let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();
         let kept = Precision::from(StoredType::Bf16);

@@ -4,6 +4,7 @@
 
 mod backend;
 mod disjoint;
+mod encoder;
 mod isa;
 pub mod lanes;
 pub mod machine;
@@ -15,8 +16,9 @@ pub mod vectors;
 
 use std::ops::Range;
 
-pub use backend::{Backend, Biased, EncoderBackend, HostStep, LayerNorm, TextTables};
+pub use backend::{Backend, HostStep};
 pub use disjoint::Disjoint;
+pub use encoder::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use isa::Isa;
 pub use machine::{FAST, Limits, METAL_ROWS, Machine};
 pub use precision::{Precision, Quantisation, StoredType};
