@@ -167,7 +167,7 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
             "give the text of one note; a file of many is for `run`, with --data and --format",
         ));
     }
-    data::note(path, text).map_err(|error| error.of_needed_rows("give a note with some text"))
+    Ok(data::note(path, text)?)
 }
 
 /// Runs the system on the note without a run directory.

@@ -2,24 +2,18 @@
 //!
 //! In doubt it does: a question that stays in its order is none the worse.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use crate::text::Pattern;
 
 /// An option that begins so speaks of others whatever follows, and one that has these words anywhere.
-// A pattern that does not compile cannot ship: the tests below use it.
-static OTHERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let first = r"^\s*[^\s\w]*(?:all|none|both|neither)[^\s\w]*(?:\s|$)|^same as";
-    let within = "the above|of these|of the (?:following|options|choices|other)|above are|none is correct|of above";
-    Regex::new(&format!("(?i){first}|{within}")).ok()
-});
+static OTHERS: Pattern = Pattern::new(
+    r"(?ix) ^ \s* [^\s\w]* (?:all|none|both|neither) [^\s\w]* (?:\s|$) | ^ same\ as
+    | the\ above | of\ these | of\ the\ (?:following|options|choices|other) | above\ are | none\ is\ correct | of\ above",
+);
 /// The words between letters or numbers where an option names others.
 const JOINING: &str = "and or both neither nor either only option options are is correct incorrect true false right wrong statement statements choice choices answer answers not but";
 
 pub(super) fn speaks_of_others(text: &str) -> bool {
-    OTHERS.as_ref().is_some_and(|others| others.is_match(text))
-        || names_letters(text)
-        || names_places(&text.to_lowercase())
+    OTHERS.is_match(text) || names_letters(text) || names_places(&text.to_lowercase())
 }
 
 /// A letter from A to J by itself, such as `(b)`, `Vitamin D`. Not an article, and no part of a unit, a genus or a compound (`5 g`, `E. coli`,

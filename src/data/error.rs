@@ -1,20 +1,17 @@
 //! Errors in files of questions or notes, with the place in the file.
 
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use super::ItemKind;
-use crate::diagnosis::Failure;
 use crate::fault::faults;
 
 /// What to do about a malformed row.
 pub(super) const MEND: &str =
     "fix the row, or take it out; if all rows look like it, another format may be right";
-pub(super) const MEND_HEADER: &str =
-    "remove or rename the column, and separate columns by commas, not semicolons";
 pub(super) const MEND_CSV: &str = "columns are separated by commas, not semicolons; a cell with a comma, a quote or a line break in it stands in quotes, its own quotes doubled";
 pub(super) const MEND_JSON: &str = "medqa, mmlu-pro, medxpertqa, mcq and notes files hold one JSON object a line, pubmedqa files one in all, medec and mederrbench files CSV; a CSV file's name ends in .csv";
 
@@ -49,6 +46,11 @@ impl Place {
         DataError::Row { place: self.clone(), problem: problem.into(), hint }
     }
 
+    /// The error for a field; in the message `problem` follows the field's name.
+    pub(super) fn of_field(&self, field: &str, problem: impl Into<String>) -> DataError {
+        self.refused(format!("field `{}` {}", shortened(field), problem.into()), MEND)
+    }
+
     /// The error for an id that came before.
     pub(super) fn repeats(&self, id: &str, first: &Position) -> DataError {
         let problem = format!("the id `{}` came before, in {first}", shortened(id));
@@ -71,7 +73,7 @@ faults! {
     pub enum DataError {
         /// The message of `fs_err` names the path.
         #[error(transparent)]
-        Read(error: #[from] io::Error) => error.blame(), hint_of_reading(error);
+        Read(error: #[from] io::Error) => error.blame(), error.hint();
         #[error("{0}: not valid UTF-8")]
         Encoding(place: Place)
             => Usage, "save the file as UTF-8 («CSV UTF-8» in Excel); .xlsx is not read";
@@ -88,27 +90,6 @@ faults! {
         #[error("no item is chosen")]
         NoneChosen => Usage;
     }
-}
-
-impl DataError {
-    /// The failure of a command whose rows are of another place; `hint` replaces the hint of a malformed row.
-    pub fn of_needed_rows(self, hint: &str) -> Failure {
-        match self {
-            DataError::Row { .. } => Failure::usage(self.to_string(), hint),
-            other => other.into(),
-        }
-    }
-}
-
-fn hint_of_reading(error: &io::Error) -> Option<String> {
-    let hint = match error.kind() {
-        ErrorKind::NotFound => "check the path, which is relative to the current directory",
-        ErrorKind::IsADirectory => {
-            "name a file; of directories only those with .txt notes are read (--format notes)"
-        }
-        _ => return None,
-    };
-    Some(hint.to_owned())
 }
 
 /// The most characters of a file's text that an error shows.

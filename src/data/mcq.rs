@@ -4,7 +4,6 @@
 
 use serde_json::{Map, Value};
 
-use super::error::MEND;
 use super::row::Row;
 use super::source::Source;
 use super::{DataError, Draft, Question};
@@ -12,12 +11,8 @@ use super::{DataError, Draft, Question};
 #[cfg(test)]
 mod tests;
 
-const LETTERS: [&str; 10] = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J"];
-const FIELDS: [&str; 4] = ["id", "question", "answer", "image"];
-
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let rows = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
-    Draft::questions(source.stem(), source, rows, question)
+    Draft::questions(source.stem(), source, source.plain_rows(nest)?, question)
 }
 
 /// Moves a CSV record's lettered cells into the field `options`; `\r\n` in a cell becomes `\n`.
@@ -25,7 +20,7 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
     let (mut fields, mut options) = (Map::new(), Map::new());
     for (column, cell) in cells {
         let text = cell.as_str().unwrap_or_default().replace("\r\n", "\n");
-        let group = match LETTERS.contains(&column.as_str()) {
+        let group = match matches!(column.as_bytes(), [b'A'..=b'J']) {
             true => &mut options,
             false => &mut fields,
         };
@@ -37,7 +32,7 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
 
 /// The question of a row; without an id it is named by `number`.
 pub(super) fn question(row: &Row, number: usize) -> Result<Question, DataError> {
-    row.refuse_others(&["id", "question", "options", "answer", "image"], MEND)?;
+    row.refuse_others(&["id", "question", "options", "answer", "image"])?;
     let options = row.options("options")?;
     Ok(Question {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::error::{MEND, has_extension};
+use super::error::has_extension;
 use super::row::Row;
 use super::source::Source;
 use super::{DataError, Draft, Note, Place, notice, sentences};
@@ -20,14 +20,12 @@ use crate::text::split_keywords;
 #[cfg(test)]
 mod tests;
 
-const FIELDS: [&str; 5] = ["id", "text", "sentences", "language", "gold"];
 const GOLD_FIELDS: [&str; 6] =
     ["flag", "sentence_id", "sentence", "correction", "type", "keywords"];
 
 /// The notes of a file.
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let columns = [&FIELDS[..4], &GOLD_FIELDS].concat();
-    let records = source.plain_rows(&columns, nest)?;
+    let records = source.plain_rows(nest)?;
     let notices = records.notices();
     let mut split = 0;
     let notes = records.numbered(|row, number| {
@@ -115,7 +113,7 @@ fn draft(
 }
 
 fn note(row: &Row, number: usize) -> Result<Note, DataError> {
-    row.refuse_others(&FIELDS, MEND)?;
+    row.refuse_others(&["id", "text", "sentences", "language", "gold"])?;
     let id = row.optional_id("id")?.unwrap_or_else(|| number.to_string());
     let mut note = Note::new(id, row.text("text")?);
     if row.get("sentences").is_some() {
@@ -134,7 +132,7 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
 }
 
 fn gold(row: &Row, sentences: &[String]) -> Result<GoldLine, DataError> {
-    row.refuse_others(&GOLD_FIELDS, MEND)?;
+    row.refuse_others(&GOLD_FIELDS)?;
     if !is_wrong(row)? {
         let mut others = GOLD_FIELDS[1..].iter();
         return match others.find(|field| row.get(field).is_some()) {

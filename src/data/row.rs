@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::error::{MEND, MEND_JSON, shortened};
+use super::error::MEND_JSON;
 use super::{Choice, DataError, Place};
 
 pub struct Row {
@@ -20,18 +20,16 @@ impl Row {
 
     /// The error for a field of this row; in the message `problem` follows the field's name.
     pub fn wrong(&self, field: &str, problem: impl Into<String>) -> DataError {
-        let problem = problem.into();
-        self.place.refused(format!("field `{}` {problem}", shortened(field)), MEND)
+        self.place.of_field(field, problem)
     }
 
     /// Refuses fields that are not among `known`.
-    pub fn refuse_others(&self, known: &[&str], hint: &'static str) -> Result<(), DataError> {
-        let Some(field) = self.fields.keys().find(|field| !known.contains(&field.as_str())) else {
-            return Ok(());
-        };
-        let (field, known) = (shortened(field), known.join(", "));
-        let problem = format!("field `{field}` is unknown; the fields are {known}");
-        Err(self.place.refused(problem, hint))
+    pub fn refuse_others(&self, known: &[&str]) -> Result<(), DataError> {
+        let unknown = self.fields.keys().find(|field| !known.contains(&field.as_str()));
+        unknown.map_or(Ok(()), |field| {
+            let known = known.join(", ");
+            Err(self.wrong(field, format!("is unknown; the fields are {known}")))
+        })
     }
 
     /// A field's value; `null` counts as absent.

@@ -1,10 +1,9 @@
 //! The rows of a file one after another, JSON Lines or CSV with a header: none is held that does not end, and none swallows others.
 
 use std::io::{BufRead, Error, Read};
-use std::mem::take;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use itertools::Itertools;
 
 use super::error::{MEND, MEND_CSV};
 use super::row::Row;
@@ -20,47 +19,31 @@ pub struct RowReader<R> {
     /// Lines read.
     line: usize,
     blank_lines: usize,
-    is_table: bool,
-    header: Option<Row>,
-}
-
-/// Where in a cell of CSV a character stands.
-#[derive(Clone, Copy, PartialEq)]
-enum At {
-    Start,
-    Bare,
-    Quoted,
-    /// Behind a quote that ends the cell, or is the first of two that stand for one.
-    Closed,
+    /// Of CSV.
+    columns: Option<Vec<String>>,
 }
 
 impl<R: BufRead> RowReader<R> {
     pub fn json_lines(path: &Path, reader: R) -> RowReader<R> {
-        let path = path.to_owned();
-        RowReader { path, reader, line: 0, blank_lines: 0, is_table: false, header: None }
+        RowReader { path: path.to_owned(), reader, line: 0, blank_lines: 0, columns: None }
     }
 
-    /// Of CSV with a header.
+    /// Of CSV with a header that has this column, if one is named.
     ///
     /// # Errors
-    /// A header that cannot be read, or has a column twice.
-    pub fn table(path: &Path, reader: R) -> Result<RowReader<R>, DataError> {
-        let mut table = RowReader { is_table: true, ..RowReader::json_lines(path, reader) };
-        if let Some((place, columns)) = table.record()? {
-            let mut header = Row { place, fields: Map::new() };
-            for column in columns {
-                if header.fields.insert(column.clone(), Value::Null).is_some() {
-                    return Err(header.wrong(&column, "comes twice in the header"));
-                }
-            }
-            table.header = Some(header);
+    /// A header that cannot be read, has a column twice, or lacks the one that is named.
+    pub fn table(path: &Path, reader: R, needed: Option<&str>) -> Result<Self, DataError> {
+        let mut table = RowReader::json_lines(path, reader);
+        let (place, columns) = table.record()?.unwrap_or_else(|| (table.place(), Vec::new()));
+        if let Some(column) = columns.iter().duplicates().next() {
+            return Err(place.of_field(column, "comes twice in the header"));
         }
+        if let Some(column) = needed.filter(|needed| !columns.iter().any(|one| one == needed)) {
+            let place = Place { position: Position::Line(1), ..place };
+            return Err(place.of_field(column, "is no column of the file"));
+        }
+        table.columns = Some(columns);
         Ok(table)
-    }
-
-    /// The columns of a CSV file, as fields whose value is `null`.
-    pub fn header(&self) -> Option<&Row> {
-        self.header.as_ref()
     }
 
     /// The next row. Empty cells are no fields.
@@ -68,15 +51,15 @@ impl<R: BufRead> RowReader<R> {
     /// # Errors
     /// A line that cannot be read or does not end; a row that cannot be split into fields.
     pub fn next_row(&mut self) -> Result<Option<Row>, DataError> {
-        if self.is_table {
+        if self.columns.is_some() {
             let Some((place, cells)) = self.record()? else { return Ok(None) };
-            let columns = self.header.iter().flat_map(|header| header.fields.keys());
-            let count = columns.clone().count();
-            if cells.len() != count {
-                let problem = format!("{} cells, where the header has {count}", cells.len());
+            let columns = self.columns.as_deref().unwrap_or_default();
+            if cells.len() != columns.len() {
+                let (found, known) = (cells.len(), columns.len());
+                let problem = format!("{found} cells, where the header has {known}");
                 return Err(place.refused(problem, MEND_CSV));
             }
-            let cells = columns.zip(cells).filter(|(_, cell)| !cell.is_empty());
+            let cells = columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
             let fields = cells.map(|(column, cell)| (column.clone(), cell.into())).collect();
             return Ok(Some(Row { place, fields }));
         }
@@ -99,55 +82,31 @@ impl<R: BufRead> RowReader<R> {
     /// # Errors
     /// As of [`Self::next_row`].
     pub(super) fn all(mut self) -> Result<Rows, DataError> {
-        let mut rows = Vec::new();
-        while let Some(row) = self.next_row()? {
-            rows.push(row);
-        }
-        Ok(Rows { header: self.header, rows, blank_lines: self.blank_lines })
+        let rows = std::iter::from_fn(|| self.next_row().transpose());
+        let rows = rows.collect::<Result<_, _>>()?;
+        Ok(Rows { rows, blank_lines: self.blank_lines })
     }
 
-    /// The next record of CSV with a cell that is not empty, as RFC 4180 has it: a quote opens a cell, closes it, or is doubled. One
-    /// anywhere else is refused, for what is behind it may be cells and rows.
+    /// The next record of CSV with a cell that is not empty: a line, and those after it while a quote is open.
     fn record(&mut self) -> Result<Option<(Place, Vec<String>)>, DataError> {
-        let (mut cells, mut cell, mut at) = (Vec::new(), String::new(), At::Start);
-        let (mut first, mut length) = (None, 0);
-        while let Some(line) = self.line(LONGEST - length)? {
+        let (mut first, mut record, mut quotes) = (None, String::new(), 0);
+        while let Some(line) = self.line(LONGEST - record.len() as u64)? {
             let place = first.get_or_insert_with(|| self.place()).clone();
-            length += line.len() as u64;
-            let text = line.strip_suffix('\n').unwrap_or(&line);
-            let text = text.strip_suffix('\r').unwrap_or(text);
-            for character in text.chars() {
-                at = match (at, character) {
-                    (At::Quoted, '"') => At::Closed,
-                    (At::Start, '"') => At::Quoted,
-                    (At::Quoted, _) | (At::Closed, '"') => {
-                        cell.push(character);
-                        At::Quoted
-                    }
-                    (_, ',') => {
-                        cells.push(take(&mut cell));
-                        At::Start
-                    }
-                    (At::Closed, _) | (_, '"') => {
-                        let problem = "a quote inside a cell is not doubled, or not closed";
-                        return Err(place.refused(problem, MEND_CSV));
-                    }
-                    _ => {
-                        cell.push(character);
-                        At::Bare
-                    }
-                };
-            }
-            if at == At::Quoted {
-                cell.push_str(&line[text.len()..]);
+            quotes += line.matches('"').count();
+            record += &line;
+            if quotes % 2 == 1 {
                 continue;
             }
-            cells.push(take(&mut cell));
+            let text = record.strip_suffix('\n').unwrap_or(&record);
+            let Some(cells) = cells(text.strip_suffix('\r').unwrap_or(text)) else {
+                let problem = "a quote inside a cell is not doubled, or not closed";
+                return Err(place.refused(problem, MEND_CSV));
+            };
             if cells.iter().any(|cell| !cell.is_empty()) {
                 return Ok(Some((place, cells)));
             }
             self.blank_lines += 1;
-            (cells, at, first, length) = (Vec::new(), At::Start, None, 0);
+            (first, record) = (None, String::new());
         }
         match first {
             None => Ok(None),
@@ -183,6 +142,33 @@ impl<R: BufRead> RowReader<R> {
     }
 }
 
+/// The cells of a record, as RFC 4180 has it: a quote opens a cell, closes it, or is doubled. `None` where one stands anywhere else, for what is
+/// behind it may be cells and rows.
+fn cells(record: &str) -> Option<Vec<String>> {
+    let mut cells = Vec::new();
+    let mut rest = record;
+    loop {
+        let (cell, after) = match rest.strip_prefix('"') {
+            None => {
+                let (cell, after) = rest.split_at(rest.find([',', '"']).unwrap_or(rest.len()));
+                (cell.to_owned(), after)
+            }
+            Some(quoted) => {
+                let mut end = quoted.find('"')?;
+                while quoted[end + 1..].starts_with('"') {
+                    end += 2 + quoted[end + 2..].find('"')?;
+                }
+                (quoted[..end].replace("\"\"", "\""), &quoted[end + 1..])
+            }
+        };
+        cells.push(cell);
+        match after.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return after.is_empty().then_some(cells),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +176,7 @@ mod tests {
     /// The cells of each row of CSV under the columns a, b and c, or what is wrong.
     fn rows(text: &str) -> Result<Vec<Vec<String>>, String> {
         let text = format!("a,b,c\n{text}");
-        let table = RowReader::table(Path::new("x.csv"), text.as_bytes()).unwrap();
+        let table = RowReader::table(Path::new("x.csv"), text.as_bytes(), None).unwrap();
         let rows = table.all().map_err(|error| error.to_string())?.rows.into_iter();
         let cells =
             |row: Row| row.fields.values().map(|cell| cell.as_str().unwrap().to_owned()).collect();
@@ -213,15 +199,16 @@ mod tests {
             let said = rows(text).unwrap_err();
             assert_eq!(said, format!("x.csv:{line}: a quote {problem}"), "{text}");
         };
-        let inside = "inside a cell is not doubled, or not closed";
-        refused("1,\"Fever,x\n2,y,z\n3,\"a, b\",c\n", 2, inside);
-        refused("1,\"Fever,x\n2,\"\"\"Yes\"\", he said\",z\n", 2, inside);
-        refused("1,x,y\n2,\"Fever,x\n3,y,\", and z\"\n", 3, inside);
-        refused("1,x,y\n2,\"Fever,x\n3,y,z\n", 3, "is not closed");
+        let (inside, open) = ("inside a cell is not doubled, or not closed", "is not closed");
+        refused("1,\"Fever,x\n2,y,z\n3,\"a, b\",c\n", 2, open);
+        refused("1,\"Fever,x\n2,\"\"\"Yes\"\", he said\",z\n", 2, open);
+        refused("1,\"Fever,x\n2,\"y\n", 2, inside);
+        refused("1,x,y\n2,\"Fever,x\n3,y,\", and z\"\n", 3, open);
+        refused("1,x,y\n2,\"Fever,x\n3,y,z\n", 3, open);
         // Escaped as MySQL does it; behind a blank; in a bare cell.
         refused("1,\"say \\\"no\\\", then\",x\n", 2, inside);
         refused("1, \"a, b\"\n", 2, inside);
-        refused("1,5\" tall,x\n", 2, inside);
+        refused("1,5\" tall,x\n2,6\" tall,x\n", 2, inside);
     }
 
     #[test]
@@ -234,7 +221,7 @@ mod tests {
             file.set_len(2 << 30).unwrap();
             std::io::BufReader::new(std::fs::File::open(&path).unwrap())
         };
-        let mut table = RowReader::table(&path, sparse("text\nshort\n\"")).unwrap();
+        let mut table = RowReader::table(&path, sparse("text\nshort\n\""), None).unwrap();
         assert!(table.next_row().unwrap().is_some());
         let error = table.next_row().err().unwrap().to_string();
         assert!(error.ends_with("a:3: is longer than 384 MB"), "{error}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::error::{MEND_HEADER, has_extension};
+use super::error::has_extension;
 use super::row::Row;
 use super::row_reader::RowReader;
 use super::{DataError, Place, Position, json};
@@ -19,8 +19,6 @@ pub(super) struct Source {
 
 /// The records of a file.
 pub(super) struct Rows {
-    /// The columns of a CSV file, as fields whose value is `null`.
-    pub header: Option<Row>,
     pub rows: Vec<Row>,
     /// The number of lines without a record.
     pub blank_lines: usize,
@@ -94,23 +92,18 @@ impl Source {
 
     /// The records of a CSV file; a line with only empty cells counts as blank.
     pub fn table(&self) -> Result<Rows, DataError> {
-        RowReader::table(&self.path, self.text().as_bytes())?.all()
+        RowReader::table(&self.path, self.text().as_bytes(), None)?.all()
     }
 
-    /// The records of a plain format: JSON Lines, or CSV with these columns, whose cells `nest` turns into the fields of
-    /// the JSON Lines form.
+    /// The records of a plain format: JSON Lines, or CSV, whose cells `nest` turns into the fields of the JSON Lines form.
     pub fn plain_rows(
         &self,
-        columns: &[&str],
         nest: fn(Map<String, Value>) -> Map<String, Value>,
     ) -> Result<Rows, DataError> {
         if !has_extension(&self.path, "csv") {
             return self.json_lines();
         }
         let mut found = self.table()?;
-        if let Some(header) = &found.header {
-            header.refuse_others(columns, MEND_HEADER)?;
-        }
         for row in &mut found.rows {
             row.fields = nest(std::mem::take(&mut row.fields));
         }

@@ -121,11 +121,7 @@ impl ExemplarSpec {
                 &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
-        let dataset = data::load(notes, format).map_err(|error| {
-            error.of_needed_rows(
-                "fix the row; if all rows look like it, another --exemplars-format may be right",
-            )
-        })?;
+        let dataset = data::load(notes, format)?;
         let mut files = Vec::new();
         let reasons = match &self.reasons {
             None => BTreeMap::new(),

@@ -70,7 +70,7 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
         "medprompt --exemplars bad.jsonl --exemplars-format notes",
         &[
             "bad.jsonl:1: field `txt` is unknown",
-            "hint: fix the row; if all rows look like it, another --exemplars-format may be right",
+            "hint: fix the row, or take it out; if all rows look like it, another format may be right",
         ],
     );
     refused(&format!("em-mixers {EXEMPLARS}"), &["em-mixers searches a corpus"]);

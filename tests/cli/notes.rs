@@ -134,7 +134,7 @@ fn the_gate_follows_the_answer_and_out_keeps_the_run() {
         .refused(2, &["a note from stdin cannot be kept", "give a file"]);
     scratch
         .wardround_reading("", "check --panel qwen3")
-        .refused(2, &["stdin:1: field `text` is empty", "hint: give a note"]);
+        .refused(2, &["stdin:1: field `text` is empty"]);
     scratch
         .wardround_reading(&"A note. ".repeat(1 << 20), "check --panel qwen3")
         .refused(2, &["stdin has more than 4 MiB", "hint: give the text of one note"]);

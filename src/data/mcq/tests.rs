@@ -151,13 +151,7 @@ fn reads_quoted_cells_and_numbers_lines_as_an_editor_does() {
 
 #[test]
 fn refuses_bad_headers() {
-    let cases = [
-        ("question,A,B,A\n", "`A` comes twice in the header"),
-        (
-            "question,A,B,gold\n",
-            "`gold` is unknown; the fields are id, question, answer, image, A, B, C, D, E, F, G, H, I, J",
-        ),
-    ];
+    let cases = [("question,A,B,A\n", "`A` comes twice in the header")];
     for (text, expected) in cases {
         assert_eq!(csv_problem(text), format!("ward.csv:1: field {expected}"));
     }
@@ -165,6 +159,10 @@ fn refuses_bad_headers() {
         ("question,A,B,D\nq,x,y,z", "`options` has no option C"),
         ("question,A\nq,x", "`options` must hold 2 to 10 options, not 1"),
         ("A,B\nx,y", "`question` is missing"),
+        (
+            "question,A,B,gold\nq,x,y,A",
+            "`gold` is unknown; the fields are id, question, options, answer, image",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(csv_problem(text), format!("ward.csv:2: field {expected}"));
