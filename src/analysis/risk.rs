@@ -3,6 +3,7 @@
 
 use super::metrics::bootstrap::Units;
 use super::metrics::near_duplicates::units;
+use super::metrics::over_runs::share;
 use super::notes::has_error;
 use super::outcomes::Outcomes;
 use crate::digest::sha256;
@@ -49,7 +50,6 @@ impl Risk {
         };
         let curves = [
             curve_of(("agreement", agreement)),
-            curve_of(("weight", weight)),
             curve_of(("confidence", ItemLine::stated_confidence)),
         ];
         Risk { cases: cases.len(), curves: curves.into_iter().flatten().collect() }
@@ -89,24 +89,13 @@ fn judged(run: &Contents, line: &ItemLine) -> Option<[bool; 2]> {
 
 /// How sure an outcome is: the share of the last round's answers that are it; of a note, of the opinions on whether there is an error.
 fn agreement(line: &ItemLine) -> Option<f64> {
-    match line {
-        ItemLine::Answer(line) => share(&line.rounds.last()?.answers, &line.answer, None),
-        ItemLine::Note(line) => share(&line.detection.as_ref()?.flags, &line.flag.said(), None),
+    fn of<T: PartialEq>(answers: &[T], outcome: &T) -> Option<f64> {
+        share(answers.iter().filter(|answer| *answer == outcome).count(), answers.len())
     }
-}
-
-/// The share of the last vote's weights that the answer has; of questions alone.
-fn weight(line: &ItemLine) -> Option<f64> {
-    let (line, last) = (line.answer()?, line.answer()?.rounds.last()?);
-    share(&last.answers, &line.answer, Some(&last.weights))
-}
-
-/// Of all weights those of the answers that are the outcome; `None` where there are none.
-fn share<T: PartialEq>(answers: &[T], outcome: &T, weights: Option<&[f64]>) -> Option<f64> {
-    let weights = weights.map_or_else(|| vec![1.0; answers.len()], <[f64]>::to_vec);
-    let own = answers.iter().zip(&weights).filter(|(answer, _)| *answer == outcome);
-    let (own, all): (f64, f64) = (own.map(|(_, weight)| weight).sum(), weights.iter().sum());
-    (answers.len() == weights.len() && all > 0.0).then(|| own / all)
+    match line {
+        ItemLine::Answer(line) => of(&line.rounds.last()?.answers, &line.answer),
+        ItemLine::Note(line) => of(&line.detection.as_ref()?.flags, &line.flag.said()),
+    }
 }
 
 fn curve(mut scored: Vec<(f64, bool)>) -> Vec<Threshold> {
@@ -293,7 +282,7 @@ mod tests {
         let sure = [vec![(4, true); 92], vec![(4, false)], vec![(2, false); 7]].concat();
         let told = risk(&sure, |at| format!("Question {at}?"));
         assert_eq!(told.cases, 100);
-        assert_eq!(told.curves.len(), 1, "neither weights nor confidences");
+        assert_eq!(told.curves.len(), 1, "no confidences");
         assert_eq!(
             told.in_words(),
             [

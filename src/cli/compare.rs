@@ -12,12 +12,9 @@ use crate::cli::sandboxed::Paths;
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Run directories; the first is compared with each of the others
+    /// Run directories; the first is compared with each of the others, on the items that all of them ran
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Compare only the questions that all runs have in common
-    #[arg(long)]
-    common: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
@@ -26,7 +23,7 @@ pub struct Compare {
 impl Compare {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        let comparison = compare_runs(&self.runs, self.common)?;
+        let comparison = compare_runs(&self.runs)?;
         let format = match self.format {
             OutputFormat::Md => FigureFormat::Md,
             OutputFormat::Json => FigureFormat::Json,

@@ -55,6 +55,15 @@ pub enum Direction {
     WrongToRight,
 }
 
+impl Direction {
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Direction::RightToWrong => "right → wrong",
+            Direction::WrongToRight => "wrong → right",
+        }
+    }
+}
+
 /// By question in the order of the plan, then by run.
 pub fn flips(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Vec<Flip> {
     let mut flips = Vec::new();

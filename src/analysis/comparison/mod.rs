@@ -72,21 +72,20 @@ pub struct RunPair {
     pub plan: Vec<FieldDifference>,
 }
 
-/// Compares the finished runs in `directories`, the first with every other. `common` leaves out what not all of them ran;
-/// without it such runs are refused.
+/// Compares the finished runs in `directories` on the items that all of them ran, the first with every other.
 ///
 /// # Errors
-/// A directory that is no finished run, or does not verify; runs over different questions.
-pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison, Failure> {
+/// A directory that is no finished run, or does not verify; runs over different files, or without an item in common.
+pub fn compare_runs(directories: &[PathBuf]) -> Result<Comparison, Failure> {
     let read = |path: &PathBuf| Ok::<_, Failure>(read_finished(path)?.0);
     let mut runs: Vec<Contents> = directories.iter().map(read).try_collect()?;
-    let Some((first, others)) = runs.split_first() else { return Err(questions::nothing_shared()) };
-    let plans: Vec<_> =
-        others.iter().map(|other| first.plan.differences(&other.plan)).try_collect()?;
+    let shared = questions::shared(&runs)?;
+    let first = &runs[0];
+    let others = runs.iter().skip(1);
+    let plans: Vec<_> = others.map(|other| first.plan.differences(&other.plan)).try_collect()?;
     let dataset = first.plan.dataset.name.clone();
     let is_of_notes = first.items.records.iter().any(|item| item.note().is_some());
     let kind = if is_of_notes { ItemKind::Notes } else { ItemKind::Questions };
-    let shared = questions::shared(&runs, common)?;
     let n_left_out = questions::count_all(&runs) - shared.len();
     for contents in &mut runs {
         questions::keep(contents, &shared);
@@ -183,7 +182,7 @@ mod tests {
                 &[(0, "q1", "D"), (0, "q2", "C"), (1, "q1", ""), (1, "q3", "A")],
             ),
         ];
-        let comparison = compare_runs(&paths, false).unwrap();
+        let comparison = compare_runs(&paths).unwrap();
         assert_eq!((comparison.n_items, comparison.n_graded), (3, 2));
         assert_eq!(comparison.n_left_out, 0);
         let [a, b] = &comparison.runs[..] else { panic!("{comparison:?}") };
@@ -246,7 +245,7 @@ mod tests {
         let first = run("first", ["iron", "zinc"], "B", "A");
         let zinc = run("zinc", ["zinc", "iron"], "A", "A");
         let iron = run("iron", ["zinc", "iron"], "A", "B");
-        let pairs = compare_runs(&[first, zinc, iron], false).unwrap().pairs;
+        let pairs = compare_runs(&[first, zinc, iron]).unwrap().pairs;
         let agreement = |pair: &RunPair| pair.agreement.as_ref().unwrap().mean;
         assert_eq!((agreement(&pairs[0]), agreement(&pairs[1])), (0.0, 1.0));
         let flip = &pairs[0].flips[0];
@@ -258,7 +257,7 @@ mod tests {
     fn a_run_against_itself_changes_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         let path = write(&scratch.path().join("a"), &plan(), &[(0, "q1", "A")]);
-        let comparison = compare_runs(&[path.clone(), path], false).unwrap();
+        let comparison = compare_runs(&[path.clone(), path]).unwrap();
         let pair = &comparison.pairs[0];
         assert!(pair.flips.is_empty() && pair.plan.is_empty());
         assert_eq!((pair.difference.unwrap().mean, pair.difference.unwrap().low), (0.0, None));
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn other_questions_are_refused_and_the_common_ones_compared() {
+    fn the_items_that_all_ran_are_compared() {
         let scratch = tempfile::tempdir().unwrap();
         let with = |name: &str, items: &[&str]| {
             let mut plan = plan();
@@ -277,14 +276,7 @@ mod tests {
         };
         let (a, b) = (with("a", &["q1", "q2", "q3"]), with("b", &["q4", "q2", "q1"]));
         let both = [a.clone(), b];
-        let error = compare_runs(&both, false).unwrap_err();
-        let said = error.to_string().replace(&format!("{}/", scratch.path().display()), "");
-        assert_eq!(
-            said,
-            "a and b ran over different items: 1 only in a, such as q3, 1 only in b, such as q4"
-        );
-        assert!(error.hint().unwrap().contains("2 of these two"));
-        let comparison = compare_runs(&both, true).unwrap();
+        let comparison = compare_runs(&both).unwrap();
         assert_eq!((comparison.n_items, comparison.n_left_out), (2, 2));
         for row in &comparison.runs {
             assert_eq!(row.figures.accuracy.as_ref().unwrap().per_run, [0.5, 0.5]);
@@ -296,21 +288,17 @@ mod tests {
 
         // The same questions in another order are the same questions.
         let turned = with("turned", &["q3", "q2", "q1"]);
-        assert!(compare_runs(&[a.clone(), turned], false).unwrap().pairs[0].flips.is_empty());
+        assert!(compare_runs(&[a.clone(), turned]).unwrap().pairs[0].flips.is_empty());
 
         let apart = with("apart", &["q8", "q9"]);
-        let error = compare_runs(&[a.clone(), apart.clone()], true).unwrap_err();
+        let error = compare_runs(&[a.clone(), apart]).unwrap_err();
         assert_eq!(error.to_string(), "the runs share no item");
-        let error = compare_runs(&[a.clone(), apart], false).unwrap_err();
-        assert!(!error.hint().unwrap().contains("--common"), "{error}");
 
         let mut plan = plan();
         plan.dataset.sha256 = "44".repeat(32);
         let other = write(&scratch.path().join("other"), &plan, &[]);
-        for common in [false, true] {
-            let error = compare_runs(&[a.clone(), other.clone()], common).unwrap_err();
-            assert!(error.to_string().contains("dataset.sha256 is 33"), "{error}");
-        }
+        let error = compare_runs(&[a, other]).unwrap_err();
+        assert!(error.to_string().contains("dataset.sha256 is 33"), "{error}");
     }
 
     #[test]
@@ -320,7 +308,7 @@ mod tests {
         plan.dataset.items = vec!["q3".to_owned()];
         let a = write(&scratch.path().join("a"), &plan, &[]);
         let b = write(&scratch.path().join("b"), &plan, &[(1, "q3", "A")]);
-        let comparison = compare_runs(&[a, b], false).unwrap();
+        let comparison = compare_runs(&[a, b]).unwrap();
         let pair = &comparison.pairs[0];
         assert_eq!((comparison.n_graded, pair.difference), (0, None));
         assert!(pair.mcnemar.is_empty() && pair.flips.is_empty());
@@ -337,7 +325,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = write(&scratch.path().join("a"), &plan(), &[]);
         fs_err::remove_file(path.join("results.json")).unwrap();
-        let error = compare_runs(&[path.clone(), path], false).unwrap_err();
+        let error = compare_runs(&[path.clone(), path]).unwrap_err();
         assert!(error.to_string().ends_with("has not finished"), "{error}");
     }
 }

@@ -2,33 +2,27 @@
 
 use std::collections::HashSet;
 
-use itertools::Itertools;
-
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 
-/// The ids that every run has, in the order of the first. Without `common` they must be all that any has.
+/// The ids that every run has, in the order of the first.
 ///
 /// # Errors
-/// Runs over different files, or over different questions of one.
-pub fn shared(runs: &[Contents], common: bool) -> Result<Vec<String>, Failure> {
-    let Some((first, others)) = runs.split_first() else { return Err(nothing_shared()) };
-    let mut shared = first.plan.dataset.items.clone();
-    for other in others {
-        refuse_other_file(first, other)?;
-        if !common {
-            refuse_other_items(first, other)?;
-        }
+/// Runs over different files, or without an item that all of them have.
+pub fn shared(runs: &[Contents]) -> Result<Vec<String>, Failure> {
+    let mut shared = runs.first().map_or(Vec::new(), |first| first.plan.dataset.items.clone());
+    for other in runs.iter().skip(1) {
+        refuse_other_file(&runs[0], other)?;
         let theirs = ids(other);
         shared.retain(|id| theirs.contains(id.as_str()));
     }
-    if shared.is_empty() { Err(nothing_shared()) } else { Ok(shared) }
-}
-
-const OTHER_ITEMS: &str = "only runs over the same items are compared";
-
-pub fn nothing_shared() -> Failure {
-    Failure::usage("the runs share no item", OTHER_ITEMS)
+    match shared.is_empty() {
+        true => Err(Failure::usage(
+            "the runs share no item",
+            "only runs over the same items are compared",
+        )),
+        false => Ok(shared),
+    }
 }
 
 /// How many questions any of the runs has.
@@ -67,28 +61,4 @@ fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> 
         format!("{first} and {other} ran over different files: {field} is {left} against {right}"),
         "only runs over one and the same file are compared",
     ))
-}
-
-fn refuse_other_items(first: &Contents, other: &Contents) -> Result<(), Failure> {
-    let (left, right) = (ids(first), ids(other));
-    let only = [(first, &right), (other, &left)];
-    let mut only = only.iter().filter_map(|(run, others)| {
-        let items = &run.plan.dataset.items;
-        let mut alone = items.iter().filter(|id| !others.contains(id.as_str()));
-        let example = alone.next()?;
-        let (count, path) = (1 + alone.count(), run.path.display());
-        Some(format!("{count} only in {path}, such as {example}"))
-    });
-    let only = only.join(", ");
-    if only.is_empty() {
-        return Ok(());
-    }
-    let hint = match left.intersection(&right).count() {
-        0 => OTHER_ITEMS.to_owned(),
-        shared => {
-            format!("--common compares the items that all of them ran, {shared} of these two")
-        }
-    };
-    let (first, other) = (first.path.display(), other.path.display());
-    Err(Failure::usage(format!("{first} and {other} ran over different items: {only}"), &hint))
 }

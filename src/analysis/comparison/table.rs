@@ -65,6 +65,9 @@ impl Comparison {
     fn differences(&self) -> Table {
         let (_, answer) = nouns(self.kind);
         let title = format!("Differences from {}, paired by item", self.runs[0].run);
+        let count = |pair: &RunPair, direction: Direction| {
+            pair.flips.iter().filter(|flip| flip.direction == direction).count()
+        };
         Table::of("differences", title, &self.pairs)
             .text("run", |pair| &pair.other)
             .interval("accuracy", |pair| pair.difference.as_ref())
@@ -76,8 +79,8 @@ impl Comparison {
                 tests.join(", ")
             })
             .spread(format!("the same {answer}"), |pair| pair.agreement.as_ref())
-            .number("right → wrong", |pair| pair.flips_to(Direction::RightToWrong).len())
-            .number("wrong → right", |pair| pair.flips_to(Direction::WrongToRight).len())
+            .number("right → wrong", |pair| count(pair, Direction::RightToWrong))
+            .number("wrong → right", |pair| count(pair, Direction::WrongToRight))
             .build()
     }
 
@@ -86,13 +89,6 @@ impl Comparison {
         let runs = self.runs.iter();
         let of = runs.filter_map(|row| Some((row.run.clone(), row.figures.parse_health?)));
         health::warnings(of)
-    }
-}
-
-impl RunPair {
-    fn flips_to(&self, direction: Direction) -> Vec<&Flip> {
-        let flips = self.flips.iter();
-        flips.filter(|flip| flip.direction == direction).collect()
     }
 }
 
@@ -116,28 +112,22 @@ fn against(pair: &RunPair, kind: ItemKind) -> String {
     for field in pair.plan.iter().filter(is_shown) {
         text += &format!("- plan: {field}\n");
     }
-    for (direction, name) in
-        [(Direction::RightToWrong, "right → wrong"), (Direction::WrongToRight, "wrong → right")]
-    {
-        let flipped = pair.flips_to(direction);
-        if !flipped.is_empty() {
-            text += &format!("\n{}", flips(&flipped, name, kind).markdown());
-        }
-    }
-    text
+    text + &flips(&pair.flips, kind)
+        .map_or(String::new(), |table| format!("\n{}", table.markdown()))
 }
 
-/// A row a question or a note, with the answers of every run in which it flips.
-fn flips(flips: &[&Flip], direction: &str, kind: ItemKind) -> Table {
+/// A row a question or a note and a direction, with the answers of the runs one after the other in which it flips so.
+fn flips(flips: &[Flip], kind: ItemKind) -> Option<Table> {
     let (item, answer) = nouns(kind);
-    let items = || flips.chunk_by(|one, next| one.item == next.item);
-    let title = format!("{direction}: {} answers to {} {kind}", flips.len(), items().count());
-    Table::of("flips", title, items())
+    let rows =
+        flips.chunk_by(|one, next| (&one.item, one.direction) == (&next.item, next.direction));
+    Table::of("flips", format!("What flips, {item} by {item}"), rows)
         .text(item, |flips| &flips[0].item)
+        .text("it goes", |flips| flips[0].direction.in_words())
         .text("gold", |flips| flips[0].gold.to_string())
         .text(format!("{answer}s"), |flips| {
-            let run = |flip: &&Flip| format!("run {}: {} → {}", flip.run, flip.from, flip.to);
+            let run = |flip: &Flip| format!("run {}: {} → {}", flip.run, flip.from, flip.to);
             flips.iter().map(run).join(", ")
         })
-        .build()
+        .unless_empty()
 }

@@ -24,7 +24,7 @@ type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
 pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key), Failure> {
-    let shared = questions::shared(runs, true)?;
+    let shared = questions::shared(runs)?;
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let finished: Vec<Finished<'_>> = outcomes.iter().map(finished).collect();
     let is_finished = |item: &&Item| finished.iter().all(|run| run.contains_key(item.id()));
