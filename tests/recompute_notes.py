@@ -407,9 +407,7 @@ def estimate(values, units):
     interval = {"mean": mean(values), "low": ends[0], "high": ends[1]}
     least = 2.0 ** -sum(abs(one) > 1e-12 for one in sums)
     two_sided = min(2.0 * max(least, (1 + min(tails)) / (1 + RESAMPLES)), 1.0)
-    one_sided = max(least, (1 + tails[0]) / (1 + RESAMPLES))
-    p_values = {"two_sided": two_sided, "one_sided": one_sided}
-    return interval | {"n_questions": len(values), "n_units": len(sums)}, p_values
+    return interval | {"n_questions": len(values), "n_units": len(sums)}, two_sided
 
 
 def accuracy_of(found, values, units):
@@ -472,9 +470,9 @@ def check_gain(row, own, base):
         check_means(f"{where}, pairs", row["pairs"], over_pairs)
     count = float(len(pairs))
     by_note = [total((a[note] - b[note]) / count for a, b in pairs) for note in range(len(pairs[0][0]))]
-    difference, p_values = estimate(by_note, units)
+    difference, p_value = estimate(by_note, units)
     same(f"{where}: difference", row["difference"], difference)
-    same(f"{where}: P-values of the bootstrap", row["bootstrap"], p_values)
+    same(f"{where}: P-value of the bootstrap", row["p_value"], p_value)
 
 
 def check_means(where, row, means):
@@ -492,9 +490,8 @@ def check_means(where, row, means):
         same(f"{where}: t", row["paired_t"]["t"], t)
         p = student(t, len(means) - 1)
         # By another formula, of other roundings.
-        for name, expected in (("two_sided", p), ("one_sided", p / 2 if t > 0 else 1 - p / 2)):
-            if not math.isclose(row["paired_t"][name], expected, abs_tol=1e-12):
-                raise Difference(f"{where}: {name} p of the paired t-test: found {row['paired_t'][name]}, recomputed {expected}")
+        if not math.isclose(row["paired_t"]["two_sided"], p, abs_tol=1e-12):
+            raise Difference(f"{where}: p of the paired t-test: found {row['paired_t']['two_sided']}, recomputed {p}")
 
 
 def check_cell(found, run, files):
@@ -510,7 +507,9 @@ def check_cell(found, run, files):
     same(where, {key: found[key] for key in expected}, expected)
     same(f"{where}: parse_health", found["parse_health"], parse_health(run.calls))
     check_counts(where, found, run)
-    same(f"{where}: completion_tokens", found["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
+    total = found["cost"]["total"]
+    same(f"{where}: calls", total["calls"], len(run.calls))
+    same(f"{where}: completion_tokens", total["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
     check_notes(f"{where}: notes", found["notes"], run, files)
 
 
@@ -519,7 +518,6 @@ def check_counts(where, found, run):
         "n_items": len(run.dataset["items"]),
         "n_runs": run.plan["runs"],
         "n_errors": sum(item["error"] is not None for item in run.last.values()),
-        "calls": len(run.calls),
     }
     same(where, {key: found[key] for key in expected}, expected)
 
@@ -528,6 +526,7 @@ def check_run(directory):
     run = Run(directory)
     results = json.loads((directory / "results.json").read_text())
     check_counts("results", results, run)
+    same("results: calls", results["calls"], len(run.calls))
     same("results: accuracy", results["accuracy"], shares(run.each(is_detected)))
     for name in ("prompt", "cached", "completion", "forced"):
         same(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in run.calls))
@@ -555,8 +554,6 @@ def check_recipe(folder):
     for cell in results["cells"]:
         check_cell(cell, runs[cell["method"], cell["dataset"]], files)
     against = [(method["name"], method["against"], dataset) for method, dataset in pairs if method.get("against")]
-    groups = {dataset: run.near_duplicates() for (_, dataset), run in runs.items()}
-    same("near-duplicates", results.get("near_duplicates", {}), {name: found for name, found in groups.items() if found})
     rows = results.get("improvements", [])
     same("gains", sorted((row["method"], row["baseline"], row["dataset"]) for row in rows), sorted(against))
     for row in rows:

@@ -9,7 +9,7 @@ use super::paper::{PrintedGain, PublishedEntry};
 use super::results::RecipeResults;
 use super::tables::{cell, dataset};
 use super::{NoteColumn, Recipe, malformed};
-use crate::analysis::metrics::bootstrap::{self, Estimate, PValues, run_means};
+use crate::analysis::metrics::bootstrap::{self, Estimate, run_means};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::metrics::over_runs::{mean, signed};
 use crate::analysis::metrics::significance::{PairedT, paired_t};
@@ -32,8 +32,9 @@ pub struct ImprovementRow {
     pub composites: Gain,
     /// Of the notes: a note's value is the mean of its columns' composites. Near-duplicates are drawn together.
     pub difference: Estimate,
-    /// Of the same bootstrap.
-    pub bootstrap: PValues,
+    /// Two-sided, of the same bootstrap. Earlier versions wrote another.
+    #[serde(default)]
+    pub p_value: Option<f64>,
 }
 
 /// What is gained over the columns' means.
@@ -49,14 +50,14 @@ pub struct Gain {
 
 impl Gain {
     /// From each column's mean, of the method and of the baseline.
-    pub(super) fn of(own: &[f64], base: &[f64]) -> Gain {
-        let count = own.len() as f64;
-        let (own_sum, base_sum) = (own.iter().sum::<f64>(), base.iter().sum::<f64>());
-        let by_column: Vec<f64> = own.iter().zip(base).map(|(own, base)| own - base).collect();
+    pub(super) fn of(columns: &[[f64; 2]]) -> Gain {
+        let sum = |side: usize| columns.iter().map(|column| column[side]).sum::<f64>();
+        let (own, base, count) = (sum(0), sum(1), columns.len() as f64);
+        let differences: Vec<f64> = columns.iter().map(|[own, base]| own - base).collect();
         Gain {
-            average: [own_sum / count, base_sum / count],
-            delta_percent: (base_sum > 0.0).then(|| 100.0 * (own_sum / base_sum - 1.0)),
-            paired_t: paired_t(&by_column),
+            average: [own / count, base / count],
+            delta_percent: (base > 0.0).then(|| 100.0 * (own / base - 1.0)),
+            paired_t: paired_t(&differences),
         }
     }
 }
@@ -82,57 +83,60 @@ pub fn improvements(
     scorer: &CorrectionScorer,
 ) -> Result<Vec<ImprovementRow>, Failure> {
     let mut rows = Vec::new();
-    for cell in cells {
-        let Some(against) = &cell.cell.method.against else { continue };
+    for own in cells {
         let is_it = |other: &&CellOutcomes<'_>| {
-            other.method() == against && other.dataset() == cell.dataset()
+            own.cell.method.against.as_deref() == Some(other.method())
+                && other.dataset() == own.dataset()
         };
-        let Some(other) = cells.iter().find(is_it) else { continue };
-        if cell.outcomes.items != other.outcomes.items {
-            let [own, other] = [cell, other].map(|one| one.outcomes.name());
-            return Err(malformed(own, format!("its notes are not those of {other}")));
+        let Some(base) = cells.iter().find(is_it) else { continue };
+        if own.outcomes.items != base.outcomes.items {
+            let [own, base] = [own, base].map(|one| one.outcomes.name());
+            return Err(malformed(own, format!("its notes are not those of {base}")));
         }
-        let wanted = papers_columns(recipe, cell.dataset());
-        let units = cell.outcomes.units();
-        let [own, base] = [cell, other].map(|one| columns(&one.outcomes, scorer));
-        let pairs: Vec<(&Column, &Column)> = own
-            .iter()
-            .filter(|column| wanted.contains(&column.name))
-            .filter_map(|column| Some((column, base.iter().find(|one| one.name == column.name)?)))
-            .collect();
-        let Some((first, _)) = pairs.first() else { continue };
-        let mut by_note = vec![0.0; first.by_note.len()];
-        for (own, base) in &pairs {
-            let both = own.by_note.iter().zip(&base.by_note);
-            for (sum, (own, base)) in by_note.iter_mut().zip(both) {
-                *sum += (own - base) / pairs.len() as f64;
-            }
-        }
-        let composites: (Vec<f64>, Vec<f64>) =
-            pairs.iter().map(|(own, base)| (own.composite, base.composite)).unzip();
-        let over_pairs: Option<Vec<(f64, f64)>> =
-            pairs.iter().map(|(own, base)| own.over_pairs.zip(base.over_pairs)).collect();
-        let over_pairs = over_pairs.map(|means| means.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
-        let difference = bootstrap::mean(&by_note, &units);
-        let bootstrap = bootstrap::p_values(&by_note, &units);
-        let Some((difference, bootstrap)) = difference.zip(bootstrap) else { continue };
-        rows.push(ImprovementRow {
-            dataset: cell.dataset().to_owned(),
-            method: cell.method().to_owned(),
-            baseline: against.clone(),
-            columns: pairs.iter().map(|(own, _)| own.name).collect(),
-            pairs: over_pairs.map(|(own, base)| Gain::of(&own, &base)),
-            composites: Gain::of(&composites.0, &composites.1),
-            difference,
-            bootstrap,
-        });
+        rows.extend(improvement(papers_columns(recipe, own.dataset()), own, base, scorer));
     }
     Ok(rows)
 }
 
+/// `None` without graded notes.
+fn improvement(
+    wanted: Vec<NoteColumn>,
+    own: &CellOutcomes<'_>,
+    base: &CellOutcomes<'_>,
+    scorer: &CorrectionScorer,
+) -> Option<ImprovementRow> {
+    let corrections = [own, base].map(|one| Corrections::of(&one.outcomes, scorer));
+    let both = |name: NoteColumn| {
+        let own = Column::of(name, &own.outcomes, &corrections[0])?;
+        Some((name, [own, Column::of(name, &base.outcomes, &corrections[1])?]))
+    };
+    let (names, columns): (Vec<NoteColumn>, Vec<[Column; 2]>) =
+        wanted.into_iter().filter_map(both).unzip();
+    let count = columns.len() as f64;
+    let of_note = |note: usize| {
+        let differences = columns.iter().map(|[own, base]| own.by_note[note] - base.by_note[note]);
+        differences.map(|difference| difference / count).sum()
+    };
+    let by_note: Vec<f64> = (0..columns.first()?[0].by_note.len()).map(of_note).collect();
+    let composites: Vec<[f64; 2]> =
+        columns.iter().map(|both| both.each_ref().map(|one| one.composite)).collect();
+    let over_pairs: Option<Vec<[f64; 2]>> =
+        columns.iter().map(|[own, base]| Some([own.over_pairs?, base.over_pairs?])).collect();
+    let units = own.outcomes.units();
+    Some(ImprovementRow {
+        dataset: own.dataset().to_owned(),
+        method: own.method().to_owned(),
+        baseline: base.method().to_owned(),
+        columns: names,
+        pairs: over_pairs.map(|means| Gain::of(&means)),
+        composites: Gain::of(&composites),
+        difference: bootstrap::mean(&by_note, &units)?,
+        p_value: bootstrap::p_value(&by_note, &units),
+    })
+}
+
 /// One column of MedGuards' tables, of one cell.
 struct Column {
-    name: NoteColumn,
     /// Each note's mean over the runs, from 0 to 1. Of a correction: its score, 1 where neither side corrects, 0 where one does.
     by_note: Vec<f64>,
     /// The mean of these: of a correction, the composite.
@@ -153,40 +157,33 @@ pub fn measure_of(column: NoteColumn, is_medec: bool) -> Option<Measure> {
     }
 }
 
-/// Those columns whose weights are there; none without graded notes.
-fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<Column> {
-    if outcomes.items.is_empty() {
-        return Vec::new();
+impl Column {
+    /// `None` without its weights, and without graded notes.
+    fn of(
+        name: NoteColumn,
+        outcomes: &Outcomes<'_>,
+        corrections: &Corrections<'_>,
+    ) -> Option<Column> {
+        let Some(measure) = measure_of(name, outcomes.is_medec()) else {
+            let right = outcomes.notes().map(|note| match name {
+                NoteColumn::Localisation => verdict(note).is_located,
+                _ => verdict(note).is_detected,
+            });
+            let by_note = run_means(&right);
+            let composite = mean(&by_note)?;
+            return Some(Column { by_note, composite, over_pairs: Some(composite) });
+        };
+        let by_note = corrections.parts(measure, ALPHA)?.by_item(|one| one.0);
+        Some(Column {
+            composite: mean(&by_note)?,
+            by_note,
+            over_pairs: corrections.measured(measure, ALPHA)?.subset.map(|subset| subset.mean),
+        })
     }
-    let corrections = Corrections::of(outcomes, scorer);
-    let column = |name| {
-        let (by_note, subset) = match measure_of(name, outcomes.is_medec()) {
-            Some(measure) => {
-                let parts = corrections.parts(measure, ALPHA)?;
-                (parts.by_item(|one| one.0), corrections.measured(measure, ALPHA)?.subset)
-            }
-            None => {
-                let right = outcomes.notes().map(|note| match name {
-                    NoteColumn::Localisation => verdict(note).is_located,
-                    _ => verdict(note).is_detected,
-                });
-                (run_means(&right), None)
-            }
-        };
-        let composite = mean(&by_note).unwrap_or_default();
-        let over_pairs = match measure_of(name, false) {
-            Some(_) => subset.map(|subset| subset.mean),
-            None => Some(composite),
-        };
-        Some(Column { name, by_note, composite, over_pairs })
-    };
-    NoteColumn::ALL.into_iter().filter_map(column).collect()
 }
 
 /// What the printed percentage may differ from that of the printed columns: both are rounded.
 const ROUNDING: f64 = 0.3;
-/// What the labels of the paper's rows begin with.
-const PAPER: &str = "paper: ";
 
 /// One of ours or of the paper's against another, over the columns that both have.
 struct Row<'a> {
@@ -225,14 +222,13 @@ fn papers<'a>(recipe: &Recipe, dataset: &'a str, row: &PublishedEntry) -> Option
         Some(against) => against.figures.get(dataset)?,
         None => printed.and(Some(own))?,
     };
-    let both = own.iter().filter_map(|(column, own)| Some((*column, (*own, *base.get(column)?))));
+    let both = own.iter().filter_map(|(column, own)| Some((*column, [*own, *base.get(column)?])));
     let (columns, values): (Vec<_>, Vec<_>) = both.unzip();
-    let (own, base): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
-    let mut gain = Gain::of(&own, &base);
+    let mut gain = Gain::of(&values);
     gain.delta_percent = gain.delta_percent.filter(|_| against.is_some());
     Some(Row {
         dataset,
-        label: format!("{PAPER}{}", row.label),
+        label: format!("paper: {}", row.label),
         against: against.map(|against| against.label.clone()),
         columns,
         pairs: Some(gain),
@@ -243,15 +239,11 @@ fn papers<'a>(recipe: &Recipe, dataset: &'a str, row: &PublishedEntry) -> Option
 
 /// That the printed percentage is not the one of the printed columns.
 fn contradiction(recipe: &Recipe, row: &Row<'_>) -> Option<String> {
-    let (printed, found) = (row.printed.delta_percent?, row.pairs.as_ref()?.delta_percent?);
-    let label = row.label.trim_start_matches(PAPER);
+    let (printed, found) = (row.printed.delta_percent?, row.pairs?.delta_percent?);
     ((printed - found).abs() > ROUNDING).then(|| {
-        format!(
-            "{label} on {}: the paper prints {} %; its own columns give {} %.",
-            dataset(recipe, row.dataset),
-            signed(printed, 1),
-            signed(found, 1)
-        )
+        let (printed, found) = (signed(printed, 1), signed(found, 1));
+        let (label, dataset) = (&row.label, dataset(recipe, row.dataset));
+        format!("{label} on {dataset}: {printed} % is printed; its own columns give {found} %.")
     })
 }
 
@@ -271,7 +263,8 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             let against = row.against.as_ref().map(|against| format!(" against {against}"));
             row.label.clone() + &against.unwrap_or_default()
         })
-        .interval("difference by note", |row| row.ours.map(|one| &one.difference));
+        .interval("difference by note", |row| row.ours.map(|one| &one.difference))
+        .text("P, bootstrap over notes", |row| Some(p(row.ours?.p_value?)));
     type OfRow = fn(&Row<'_>) -> Option<Gain>;
     let gains: [(&str, OfRow); 2] =
         [("pairs", |row| row.pairs), ("composites", |row| Some(row.ours?.composites))];
@@ -284,13 +277,8 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
                 Some(gain(row)?.average[1])
             })
             .text("Δ%", |row| Some(percent(gain(row)?.delta_percent?)))
-            .text("P, paired t, two-sided", |row| Some(p(gain(row)?.paired_t?.two_sided)))
-            .text("P, paired t, one-sided", |row| Some(p(gain(row)?.paired_t?.one_sided)));
+            .text("P, paired t", |row| Some(p(gain(row)?.paired_t?.two_sided)));
     }
-    table = table
-        .under("bootstrap over notes")
-        .text("P, two-sided", |row| Some(p(row.ours?.bootstrap.two_sided)))
-        .text("P, one-sided", |row| Some(p(row.ours?.bootstrap.one_sided)));
     if rows.iter().any(|row| row.printed != PrintedGain::default()) {
         table = table
             .under("as the paper prints it")
@@ -301,7 +289,7 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     let table = table
         .under("")
         .text("columns", |row| row.columns.iter().map(|column| column.label()).join(", "))
-        .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. One-sided P-values are against no gain or a loss. The difference by note and the bootstrap are of the composites. Of the paper's rows all is computed from its columns, but for what stands as it prints it.")
+        .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. P-values are two-sided. The difference by note and its P are of the composites. Of the paper's rows all is computed from its columns, but for what stands as it prints it.")
         .notes(rows.iter().filter_map(|row| contradiction(recipe, row)))
         .build();
     (!results.improvements.is_empty()).then_some(table)
@@ -332,10 +320,11 @@ mod gain_tests {
     fn the_gain_is_of_the_sums() {
         let base = [0.589, 0.415, 0.379, 0.380, 0.395, 0.370];
         let with = [0.713, 0.609, 0.537, 0.549, 0.549, 0.472];
-        let gain = Gain::of(&with, &base);
+        let both: Vec<[f64; 2]> = with.into_iter().zip(base).map(<[f64; 2]>::from).collect();
+        let gain = Gain::of(&both);
         let delta = 100.0 * (3.429 / 2.528 - 1.0);
         assert!((gain.delta_percent.unwrap() - delta).abs() < 1e-9, "{gain:?}");
         assert!((gain.average[0] - 3.429 / 6.0).abs() < 1e-12);
-        assert_eq!(Gain::of(&[0.5, 0.5], &[0.0, 0.0]).delta_percent, None);
+        assert_eq!(Gain::of(&[[0.5, 0.0]; 2]).delta_percent, None);
     }
 }

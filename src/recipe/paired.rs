@@ -11,7 +11,7 @@ use super::file::Analysis;
 use super::paper::PapersDifference;
 use super::results::RecipeResults;
 use super::tables::{dataset, method};
-use crate::analysis::metrics::bootstrap::{self, Estimate, differences, p_values};
+use crate::analysis::metrics::bootstrap::{self, Estimate, differences, p_value};
 use crate::analysis::metrics::over_runs::mean;
 use crate::analysis::metrics::significance::{McNemar, detectable, holm, mcnemar};
 use crate::analysis::table::Table;
@@ -71,79 +71,73 @@ pub struct PairedRow {
 }
 
 pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<PairedRow> {
-    let (mut rows, mut unshown) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     let unified = unified(cells);
     for dataset in &recipe.dataset {
         let mut here = on_dataset(cells, &dataset.name);
         here.retain(|cell| !cell.outcomes.items.is_empty());
-        let medmad = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD));
-        let cell = |method: &str| here.iter().find(|cell| cell.method() == method);
+        let medmad = here.iter().copied().rfind(|cell| cell.is_system(|one| one.name == MEDMAD));
+        let cell = |method: &str| here.iter().copied().find(|cell| cell.method() == method);
+        let mut compare = |why, method: Option<&CellOutcomes<'_>>, baseline| {
+            let both = method.zip(baseline);
+            rows.extend(both.and_then(|(method, other)| pair(why, recipe, method, other)));
+        };
         for analysis in &recipe.analyses {
-            match (analysis, medmad) {
-                (Analysis::PairedBest, Some(medmad)) => {
+            match analysis {
+                Analysis::PairedBest => {
                     let paper = recipe.paper.paired.get(&dataset.name);
-                    let named = paper.and_then(|paper| cell(&paper.baseline));
-                    if let Some(named) = named {
-                        rows.extend(pair(Against::Named, recipe, medmad, named));
-                    }
-                    if let Some(best) = best(&here, medmad) {
-                        let row = pair(Against::Best, recipe, medmad, best);
-                        let is_named = named.is_some_and(|named| named.method() == best.method());
-                        if is_named { &mut unshown } else { &mut rows }.extend(row);
-                    }
+                    compare(Against::Named, medmad, paper.and_then(|one| cell(&one.baseline)));
+                    compare(Against::Best, medmad, best(&here));
                 }
-                (Analysis::PairedUnified, Some(medmad)) => {
-                    if let Some(baseline) = unified.as_deref().and_then(cell) {
-                        rows.extend(pair(Against::Unified, recipe, medmad, baseline));
-                    }
+                Analysis::PairedUnified => {
+                    compare(Against::Unified, medmad, unified.and_then(cell));
                 }
-                (Analysis::PairedFirst, _) => {
+                Analysis::PairedFirst => {
                     for other in here.iter().skip(1) {
-                        rows.extend(pair(Against::First, recipe, other, here[0]));
+                        compare(Against::First, Some(*other), Some(here[0]));
                     }
                 }
                 _ => {}
             }
         }
     }
-    adjust(&mut rows, &unshown);
-    rows
-}
-
-/// For all rows of the table together, and those that the data left out of it: a family that shrank with the data would prove too much.
-fn adjust(rows: &mut [PairedRow], unshown: &[PairedRow]) {
-    let all = rows.iter().chain(unshown);
-    let p_values: Vec<f64> = all.filter_map(|row| row.p_value).collect();
+    // For all rows of the table together.
+    let p_values: Vec<f64> = rows.iter().filter_map(|row: &PairedRow| row.p_value).collect();
     for (row, adjusted) in rows.iter_mut().zip(holm(&p_values)) {
         row.p_adjusted = Some(adjusted);
     }
+    rows
 }
 
-/// The best of the other multi-agent systems; of equal means the first in the recipe's order.
-fn best<'a, 'b>(
-    here: &[&'b CellOutcomes<'a>],
-    medmad: &CellOutcomes<'_>,
-) -> Option<&'b CellOutcomes<'a>> {
+/// The best of the multi-agent systems beside MED-MAD; of equal means the first in the recipe's order.
+fn best<'a, 'b>(here: &[&'b CellOutcomes<'a>]) -> Option<&'b CellOutcomes<'a>> {
     let others = here
         .iter()
         .copied()
-        .filter(|cell| cell.is_multi_agent() && cell.method() != medmad.method());
+        .filter(|cell| cell.is_multi_agent() && !cell.is_system(|entry| entry.name == MEDMAD));
     others.reduce(|best, other| if other.mean() > best.mean() { other } else { best })
 }
 
-/// The method that App. A.4 chooses as the one baseline of all datasets.
-fn unified(cells: &[CellOutcomes<'_>]) -> Option<String> {
-    let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-    let is_candidate =
-        |cell: &&CellOutcomes<'_>| cell.is_system(|entry| entry.prompts == SINGLE_MODEL);
-    for cell in cells.iter().filter(is_candidate) {
-        // The method's name tells apart two methods of one system.
-        let name = format!("{} {}", cell.plan().system, cell.method());
-        let datasets = accuracies.entry(name).or_default();
-        datasets.insert(cell.dataset().to_owned(), cell.mean().unwrap_or(0.0));
+/// The method that App. A.4 chooses as the one baseline of all datasets: of the greatest mean over them; of equal ones the first by the name
+/// of its system, then by its own.
+fn unified<'a>(cells: &[CellOutcomes<'a>]) -> Option<&'a str> {
+    let mut accuracies: BTreeMap<(&str, &'a str), Vec<f64>> = BTreeMap::new();
+    let single = cells.iter().filter(|cell| cell.is_system(|one| one.prompts == SINGLE_MODEL));
+    for cell in single {
+        let of_method = accuracies.entry((&cell.plan().system, cell.method())).or_default();
+        of_method.push(cell.mean().unwrap_or(0.0));
     }
-    let (name, _) = unified_baseline(&accuracies)?;
-    Some(name.split_once(' ')?.1.to_owned())
+    greatest(accuracies).map(|(_, method)| method)
+}
+
+/// Means nearer than this are equal: sums of the same accuracies in another order differ in their last bits.
+const TIE: f64 = 1e-9;
+
+/// Of the greatest mean; of equal ones the first.
+fn greatest<K>(accuracies: BTreeMap<K, Vec<f64>>) -> Option<K> {
+    let means = accuracies.into_iter().filter_map(|(name, all)| Some((name, mean(&all)?)));
+    let greatest = means.reduce(|best, other| if other.1 > best.1 + TIE { other } else { best });
+    greatest.map(|(name, _)| name)
 }
 
 fn pair(
@@ -168,24 +162,12 @@ fn pair(
         method: name.to_owned(),
         baseline: baseline.method().to_owned(),
         difference: bootstrap::mean(&by_question, &units)?,
-        p_value: Some(p_values(&by_question, &units)?.two_sided),
+        p_value: p_value(&by_question, &units),
         p_adjusted: None,
         detectable: detectable(&by_question, &units),
         mcnemar: tests.collect(),
         paper,
     })
-}
-
-/// Means nearer than this are equal: sums of the same accuracies in another order differ in their last bits.
-const TIE: f64 = 1e-9;
-
-/// The candidate of the greatest mean over all datasets, with that mean; of equal ones the first by name. `accuracies` are by candidate and
-/// dataset, of which each has the same. `None` where no candidate has a dataset.
-fn unified_baseline(accuracies: &BTreeMap<String, BTreeMap<String, f64>>) -> Option<(&str, f64)> {
-    let means = accuracies.iter().filter_map(|(name, datasets)| {
-        Some((name.as_str(), mean(&datasets.values().copied().collect_vec())?))
-    });
-    means.reduce(|best, other| if other.1 > best.1 + TIE { other } else { best })
 }
 
 pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
@@ -199,16 +181,13 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     // Of a recipe without a paper nothing is said of one.
     let has_paper = results.paired.iter().any(|row| row.paper.is_some());
     let table = if has_paper { table.interval("paper", |row| row.paper) } else { table };
-    let best =
-        ", and for a best system that is the one the paper names, which has no row of its own";
-    let of_paper = if has_paper { best } else { "" };
     table
         .text("p, Holm", |row| row.p_adjusted.map(|p| format!("{p:.3}")))
         .number("could be seen", |row| row.detectable)
         .text("exact McNemar p, by run", |row| {
             row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value)).join(", ")
         })
-        .note(format!("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table{of_paper}. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here."))
+        .note(format!("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here."))
         .unless_empty()
 }
 
@@ -216,41 +195,26 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 mod tests {
     use super::*;
 
-    fn table(rows: &[(&str, &[f64])]) -> BTreeMap<String, BTreeMap<String, f64>> {
-        let datasets = ["medqa", "mmlu_pro", "pubmedqa"];
-        let row = |accuracies: &[f64]| {
-            let named = datasets.iter().map(|name| (*name).to_owned());
-            named.zip(accuracies.iter().copied()).collect()
-        };
-        rows.iter().map(|(name, accuracies)| ((*name).to_owned(), row(accuracies))).collect()
+    fn greatest_of(rows: &[(&'static str, [f64; 3])]) -> Option<&'static str> {
+        greatest(rows.iter().map(|(name, accuracies)| (*name, accuracies.to_vec())).collect())
     }
 
     /// Right answers of 300 in MED-MAD's Table 1, open-source models: 454 of 900 for both, and A.4 names CoT.
     #[test]
     fn the_papers_own_tie_goes_to_the_first_name() {
-        let rows: [(&str, &[f64]); 3] = [
-            ("SingleLLM_cot_sc", &[117.0 / 300.0, 130.0 / 300.0, 207.0 / 300.0]),
-            ("SingleLLM_cot", &[125.0 / 300.0, 120.0 / 300.0, 209.0 / 300.0]),
-            ("SingleLLM_self_consistency", &[101.0 / 300.0, 112.0 / 300.0, 184.0 / 300.0]),
+        let rows = [
+            ("SingleLLM_cot_sc", [117.0, 130.0, 207.0]),
+            ("SingleLLM_cot", [125.0, 120.0, 209.0]),
+            ("SingleLLM_self_consistency", [101.0, 112.0, 184.0]),
         ];
-        let table = table(&rows);
-        let (name, mean) = unified_baseline(&table).unwrap();
-        assert_eq!(name, "SingleLLM_cot");
-        assert!((mean - 454.0 / 900.0).abs() < 1e-12);
+        let rows = rows.map(|(name, right)| (name, right.map(|right| right / 300.0)));
+        assert_eq!(greatest_of(&rows), Some("SingleLLM_cot"));
     }
 
     #[test]
     fn the_greatest_mean_wins_wherever_its_name_stands() {
-        let better =
-            table(&[("SingleLLM_a", &[0.5, 0.5, 0.5]), ("SingleLLM_b", &[0.9, 0.2, 0.41])]);
-        assert_eq!(unified_baseline(&better).unwrap().0, "SingleLLM_b");
-        let worse = table(&[("SingleLLM_a", &[0.5, 0.5, 0.5]), ("SingleLLM_b", &[0.9, 0.2, 0.39])]);
-        assert_eq!(unified_baseline(&worse).unwrap().0, "SingleLLM_a");
-    }
-
-    #[test]
-    fn without_candidates_there_is_none() {
-        assert_eq!(unified_baseline(&BTreeMap::new()), None);
-        assert_eq!(unified_baseline(&table(&[("SingleLLM_cot", &[])])), None);
+        let with = |last| greatest_of(&[("a", [0.5, 0.5, 0.5]), ("b", [0.9, 0.2, last])]);
+        assert_eq!((with(0.41), with(0.39)), (Some("b"), Some("a")));
+        assert_eq!(greatest_of(&[]), None);
     }
 }

@@ -10,8 +10,6 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
 pub use super::over_runs::Estimate;
 use crate::analysis::facts::Facts;
 use crate::random::SplitMix64;
@@ -98,30 +96,17 @@ pub fn statistic(units: &Units, of: impl Fn(&[usize]) -> Option<f64>) -> Option<
     Some(Resampled { estimate: estimate(found, ends, all.len(), units.0.len()), n_resamples })
 }
 
-/// P-values of a mean of differences.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PValues {
-    /// Against the mean being 0.
-    pub two_sided: f64,
-    /// Against the mean being 0 or less.
-    pub one_sided: f64,
-}
-
-/// Bootstrap P-values of a mean of differences: one-sided (#≤0 + 1) / (B + 1), two-sided 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1,
-/// where # counts the B resamples whose mean is so. Neither is smaller than the sign test's exact one, were all units that are not 0 of
-/// one sign: 2^−n of n such units, two-sided 2^(1−n).
-pub fn p_values(differences: &[f64], units: &Units) -> Option<PValues> {
+/// The two-sided bootstrap P-value of a mean of differences: 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1, where # counts the B resamples whose
+/// mean is so. It is not smaller than the sign test's exact one, were all units that are not 0 of one sign: 2^(1−n) of n such units.
+pub fn p_value(differences: &[f64], units: &Units) -> Option<f64> {
     let units = gather(differences, units)?;
     let differing = units.iter().filter(|unit| unit.sum.abs() > ROUNDING).count();
     let least = libm::exp2(-(differing as f64));
     let means = resample(&units);
     let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
     let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
-    let tail = |count: usize| (1 + count) as f64 / (1 + RESAMPLES) as f64;
-    Some(PValues {
-        two_sided: (2.0 * tail(not_above.min(not_below)).max(least)).min(1.0),
-        one_sided: tail(not_above).max(least),
-    })
+    let tail = (1 + not_above.min(not_below)) as f64 / (1 + RESAMPLES) as f64;
+    Some((2.0 * tail.max(least)).min(1.0))
 }
 
 /// Questions that are drawn together: the sum of their values, and how many they are.
@@ -248,20 +233,16 @@ mod tests {
 
     #[test]
     fn a_difference_that_is_always_there_is_surprising_and_none_is_not() {
-        let always = p_values(&[0.1; 20], &each(20)).unwrap();
-        assert_eq!(always, PValues { two_sided: 2.0 / 10_001.0, one_sided: 1.0 / 10_001.0 });
-        // Of few the sign test's own are larger: 0 counts in neither.
-        let few = p_values(&[0.1, 0.2, 0.3, 0.1, 0.0], &each(5)).unwrap();
-        assert!(few.two_sided >= 0.125 && few.one_sided >= 0.0625, "{few:?}");
-        let never = p_values(&[-0.1, -0.2], &each(2)).unwrap();
-        assert_eq!(never, PValues { two_sided: 0.5, one_sided: 1.0 });
-        assert_eq!(p_values(&[0.0; 5], &each(5)).unwrap().two_sided, 1.0);
+        assert_eq!(p_value(&[0.1; 20], &each(20)), Some(2.0 / 10_001.0));
+        // Of few the sign test's own is larger: 0 does not count in it.
+        assert!(p_value(&[0.1, 0.2, 0.3, 0.1, 0.0], &each(5)).unwrap() >= 0.125);
+        assert_eq!(p_value(&[-0.1, -0.2], &each(2)), Some(0.5));
+        assert_eq!(p_value(&[0.0; 5], &each(5)), Some(1.0));
         // One unit of all that there is has one mean.
-        let together = p_values(&[0.5, -0.1], &Units::of(&[3, 3])).unwrap();
-        assert_eq!(together, PValues { two_sided: 1.0, one_sided: 0.5 });
+        assert_eq!(p_value(&[0.5, -0.1], &Units::of(&[3, 3])), Some(1.0));
         let balanced: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        assert!(p_values(&balanced, &each(40)).unwrap().two_sided > 0.8);
-        assert_eq!(p_values(&[], &each(0)), None);
+        assert!(p_value(&balanced, &each(40)).unwrap() > 0.8);
+        assert_eq!(p_value(&[], &each(0)), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::analysis::metrics::bootstrap::{Estimate, PValues};
+use crate::analysis::metrics::bootstrap::Estimate;
 use crate::recipe::fixtures::{cells, results};
 
 /// With one row of ours, without which there is no table.
@@ -14,8 +14,8 @@ fn table_of(name: &str) -> Table {
         method: "a-medguards".to_owned(),
         baseline: "a-base".to_owned(),
         columns: vec![NoteColumn::Detection, NoteColumn::Localisation],
-        pairs: Some(Gain::of(&[0.6, 0.3], &[0.5, 0.25])),
-        composites: Gain::of(&[0.6, 0.3], &[0.5, 0.25]),
+        pairs: Some(Gain::of(&[[0.6, 0.5], [0.3, 0.25]])),
+        composites: Gain::of(&[[0.6, 0.5], [0.3, 0.25]]),
         difference: Estimate {
             mean: 0.075,
             low: Some(0.0),
@@ -24,7 +24,7 @@ fn table_of(name: &str) -> Table {
             n_units: 4,
             exact: false,
         },
-        bootstrap: PValues { two_sided: 0.2, one_sided: 0.1 },
+        p_value: Some(0.2),
     };
     let mut results = results(name, &recipe, cells(&recipe));
     results.improvements.push(ours);
@@ -74,7 +74,7 @@ fn table_two_has_the_printed_percentages_and_p_values_and_one_contradiction() {
     assert_eq!(
         contradictions(&table),
         [
-            "Llama-3.3-70B-Instruct + MedGuards on MEDEC: the paper prints +33.1 %; its own columns give +33.4 %."
+            "paper: Llama-3.3-70B-Instruct + MedGuards on MEDEC: +33.1 % is printed; its own columns give +33.4 %."
         ]
     );
     // Ours has nothing that is printed, and its own sums: 0.9 over 0.75.
@@ -109,7 +109,7 @@ fn table_three_has_the_printed_percentage_of_each_language() {
     assert_eq!(
         contradictions(&table),
         [
-            "Gemini 2.0 Flash + MedGuards on English: the paper prints +96.1 %; its own columns give +96.4 %."
+            "paper: Gemini 2.0 Flash + MedGuards on English: +96.1 % is printed; its own columns give +96.4 %."
         ]
     );
 }
