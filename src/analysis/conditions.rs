@@ -31,8 +31,12 @@ impl Conditions {
         // Without a system's grammar nothing bounds a string.
         limits_set
             .extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
-        let models =
-            plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone)).join(", ");
+        let models = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
+        let numbers = plan.panel.iter().map(|one| match (one.is_remote(), &*one.quantisation) {
+            (true, _) => "a remote endpoint's".to_owned(),
+            (false, "none") => one.dtype.clone(),
+            (false, quantisation) => quantisation.to_owned(),
+        });
         Conditions {
             facts: vec![
                 ("prompts", prompts),
@@ -40,7 +44,8 @@ impl Conditions {
                 ("decoding", decoding(plan.decoding).to_owned()),
                 ("limits", limits_set.join(", ")),
                 ("thinking", thinking(&plan.panel).to_owned()),
-                ("models", models),
+                ("models", models.collect_vec().join(", ")),
+                ("weights in", numbers.unique().join(", ")),
                 ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }

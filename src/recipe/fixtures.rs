@@ -22,7 +22,7 @@ pub fn cells(recipe: &Recipe) -> Vec<CellResult> {
         let cell = |method: &MethodEntry| -> CellResult {
             serde_json::from_value(json!({
                 "method": method.name, "dataset": dataset, "system": method.system.name(), "accuracy": [], "n_items": 3, "n_runs": 2,
-                "n_errors": 0, "calls": 12, "completion_tokens": 240, "head": "", "paper": method.paper.get(dataset),
+                "n_errors": 0, "head": "", "paper": method.paper.get(dataset),
             }))
             .unwrap()
         };
@@ -41,8 +41,6 @@ pub fn results(name: &str, recipe: &Recipe, cells: Vec<CellResult>) -> RecipeRes
         conditions: Vec::new(),
         missing: Vec::new(),
         warnings: Vec::new(),
-        making: Vec::new(),
-        near_duplicates: BTreeMap::new(),
         keywords: Vec::new(),
         cells,
         netgain: Vec::new(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use itertools::Itertools;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +25,6 @@ use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
-use crate::experiment::plan::MemberPlan;
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
 use crate::outside;
@@ -51,11 +49,6 @@ pub struct RecipeResults {
     /// That cells are missing; cells of which too many replies could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How the figures were made, one line per fact.
-    pub making: Vec<String>,
-    /// By dataset, items that are drawn together in a bootstrap, for they ask nearly the same.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub near_duplicates: BTreeMap<String, Vec<Vec<String>>>,
     /// The files of keywords that KPCS takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<KeywordFile>,
@@ -98,8 +91,6 @@ pub struct CellResult {
     pub n_items: usize,
     pub n_runs: u32,
     pub n_errors: usize,
-    pub calls: usize,
-    pub completion_tokens: usize,
     pub cost: Option<Cost>,
     /// Of a cell on notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +108,6 @@ impl CellResult {
     fn of(cell: &CellOutcomes<'_>, scorer: &CorrectionScorer) -> Result<CellResult, Failure> {
         let CellOutcomes { cell, outcomes } = cell;
         let contents = outcomes.contents;
-        let calls = &contents.calls.records;
         let figures = RunFigures::of(outcomes);
         let accuracy = figures.accuracy;
         let has_notes = contents.items.records.iter().any(|record| record.note().is_some());
@@ -136,8 +126,6 @@ impl CellResult {
             n_items: contents.plan.dataset.items.len(),
             n_runs: figures.n_runs,
             n_errors: figures.n_errors,
-            calls: calls.len(),
-            completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
             cost: figures.cost,
             notes: has_notes.then(of_notes),
             head: read_json::<Results>(&contents.path.join(results::FILE))?.head,
@@ -175,8 +163,6 @@ impl RecipeResults {
             conditions: conditions(recipe, cells),
             warnings: warnings(recipe, &missing, &results),
             missing,
-            making: making(recipe, cells),
-            near_duplicates: near_duplicates(cells),
             keywords: scorer.keywords.files.clone(),
             cells: results,
             netgain: analysis::net_gains(recipe, cells),
@@ -221,16 +207,6 @@ fn missing(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
     recipe.cells().filter(is_missing).map(|cell| cell.title()).collect()
 }
 
-fn near_duplicates(cells: &[CellOutcomes<'_>]) -> BTreeMap<String, Vec<Vec<String>>> {
-    let mut found = BTreeMap::new();
-    for cell in cells {
-        let groups = || cell.outcomes.near_duplicates();
-        found.entry(cell.dataset().to_owned()).or_insert_with(groups);
-    }
-    found.retain(|_, groups| !groups.is_empty());
-    found
-}
-
 /// That cells are missing, and of which cells too many replies could not be read.
 fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<String> {
     let unfinished = (!missing.is_empty()).then(|| {
@@ -249,9 +225,8 @@ fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<St
     unfinished.into_iter().chain(health::warnings(cells.iter().filter_map(health))).collect()
 }
 
-/// Runs, then what all methods have in common, then what differs.
+/// Runs and items, then what all methods have in common, then what differs.
 fn conditions(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
-    let runs = cells.first().map_or(recipe.runs, |cell| cell.plan().runs);
     let rows = cells.iter().map(|one| {
         let conditions = Conditions::of(one.plan());
         let mut of_method = cells.iter().filter(|other| other.cell.method == one.cell.method);
@@ -261,49 +236,18 @@ fn conditions(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
         }
     });
     let said = conditions::say(&rows.collect::<Vec<_>>());
-    let runs = format!("{} over the same items.", over_runs::runs(runs as usize));
-    [runs].into_iter().chain(said).collect()
-}
-
-/// Weights, number formats, thinking, decoding, items, runs: shown with every table.
-fn making(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
-    let members = cells.iter().flat_map(|cell| &cell.plan().panel);
-    let mut lines: Vec<String> = members.map(member).unique().collect();
-    lines.push(conditions::decoding(recipe.decoding).to_owned());
-    if let Some(plan) = cells.first().map(CellOutcomes::plan) {
+    let items = recipe.dataset.iter().filter_map(|dataset| {
+        let cell = cells.iter().find(|cell| cell.dataset() == dataset.name)?;
+        Some(format!("{} of {}", cell.plan().dataset.items.len(), dataset.label))
+    });
+    let items = items.collect::<Vec<_>>().join(", ");
+    let runs = cells.first().map(|cell| {
+        let plan = cell.plan();
         let (runs, seed, version) = (over_runs::runs(plan.runs as usize), plan.seed, &plan.version);
         let kind = &plan.device_kind;
-        lines.push(format!("{runs}, seed {seed}, wardround {version} on {kind}"));
-    }
-    for dataset in &recipe.dataset {
-        if let Some(cell) = cells.iter().find(|cell| cell.dataset() == dataset.name) {
-            let read = &cell.plan().dataset;
-            let (count, sum) = (read.items.len(), read.sha256.get(..12).unwrap_or(&read.sha256));
-            let noun = if count == 1 { "item" } else { "items" };
-            lines.push(format!("{}: {count} {noun}, sha256 {sum}…", dataset.label));
-        }
-    }
-    lines
-}
-
-/// How a member of a panel was made: weights, numbers, thinking.
-fn member(member: &MemberPlan) -> String {
-    let backbone = &member.backbone;
-    let thinking = match member.thinking {
-        Some(true) => "on",
-        Some(false) => "off",
-        None => "as it has it",
-    };
-    if member.is_remote() {
-        return format!("{backbone}, a remote endpoint, thinking {thinking}");
-    }
-    format!(
-        "{backbone} ({}, weights sha256 {}…), {}, quantisation {}, thinking {thinking}",
-        member.revision.as_deref().unwrap_or("no revision"),
-        member.weights_sha256.get(..12).unwrap_or_default(),
-        member.dtype,
-        member.quantisation,
-    )
+        format!("{runs} over the same items ({items}), seed {seed}, wardround {version} on {kind}.")
+    });
+    runs.into_iter().chain(said).collect()
 }
 
 #[cfg(test)]

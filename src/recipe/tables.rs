@@ -63,7 +63,7 @@ pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
             text += &(table.markdown() + "\n");
         }
     }
-    for line in remarks(results).iter().chain(&results.making) {
+    for line in remarks(results) {
         text += &format!("- {line}\n");
     }
     text

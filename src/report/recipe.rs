@@ -49,7 +49,6 @@ pub fn render(
         sections => sections(recipe, results),
         items => recipe.dataset.iter().filter_map(|one| items(recipe, results, cells, one)).collect::<Vec<_>>(),
         making => methods(recipe, cells).html(),
-        facts => &results.making,
         readings => &recipe.readings,
         cells => links(recipe, results, cells),
     };

@@ -81,11 +81,11 @@ fn the_page_of_a_recipe() {
     let cell = Cell { method: &own.method[0], dataset: &own.dataset[0] };
     let results: RecipeResults = serde_json::from_value(json!({
         "schema": 1, "recipe": "two", "title": "Two methods", "synthetic": false,
-        "conditions": ["2 runs over the same items."], "making": ["2 runs, seed 42"],
+        "conditions": ["2 runs over the same items."],
         "cells": [{
             "method": "debate", "dataset": "medqa", "system": "medmad", "accuracy": [0.5, 1.0], "mean": 0.75,
             "std": 0.35, "interval": null, "parse_health": null, "paper": [0.7, 0.1], "n_items": 1, "n_runs": 2,
-            "n_errors": 0, "calls": 3, "completion_tokens": 12, "cost": null, "head": "0",
+            "n_errors": 0, "cost": null, "head": "0",
         }],
     }))
     .unwrap();
