@@ -108,19 +108,12 @@ class Checked:
             flags = [read("det1")]
             return self.flagged("single", flags, flags[0])
         flags = [read("det1"), read("det2")]
-        if flags[0] is not None and flags[0] == flags[1] and not self.doubted():
+        if flags[0] is not None and flags[0] == flags[1]:
             return self.flagged("agreement", flags, flags[0])
         flags.append(read("det3"))
         if self.settings["arbitration"] != "vote":
             return self.flagged("arbitration", flags, flags[2])
         return self.flagged("vote", flags, voted(flags))
-
-    def doubted(self):
-        """Whether an arbiter reads what both agree on: both are less confident than a bound."""
-        if self.settings["arbitration"] != "confidence":
-            return False
-        stated = [texts.confidence_in(self.calls[agent, 0]["text"]) for agent in ("det1", "det2")]
-        return None not in stated and max(stated) < self.settings["arbitration_below"] / 100
 
     def flagged(self, source, flags, flag):
         self.outcome["flag"] = flag

@@ -114,11 +114,7 @@ fn programs() -> [SystemEntry; 9] {
             defaults: &[("react_turns", "4")],
             ..note("medreflex", "medreflex", MEDREFLEX, medreflex)
         },
-        // Its only turn is parsed whatever happened.
-        SystemEntry {
-            defaults: &[("deadline", "on")],
-            ..note("medreact", "medreflex", MEDREFLEX, medreact)
-        },
+        note("medreact", "medreflex", MEDREFLEX, medreact),
     ]
 }
 

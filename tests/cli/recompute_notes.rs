@@ -124,7 +124,6 @@ fn with_python_every_structure_and_switch_is_recomputed() {
         "medguards --set agents=4",
         "medguards --set agents=8",
         "medguards --set arbitration=vote",
-        "medguards --set arbitration=confidence --set arbitration_below=100",
         "medguards --set localisation=hard",
         "medguards --set aligner=lcs --decoding text --set max_tokens=40",
         "medguards --decoding text --set max_tokens=40",

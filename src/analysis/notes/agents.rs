@@ -107,7 +107,7 @@ pub fn confidence(outcomes: &Outcomes<'_>) -> Option<Confidence> {
     let both = |note: &NoteLine| {
         let detection = note.detection.as_ref()?;
         let [Some(first), Some(second), ..] = detection.confidences[..] else { return None };
-        // Under `arbitration=confidence` a third may have been asked all the same.
+        // In runs of earlier versions a third may have been asked all the same.
         let agreed = match detection.flags[..] {
             [Some(first), Some(second), ..] => first == second,
             _ => false,

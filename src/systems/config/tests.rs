@@ -19,16 +19,16 @@ const OTHERS: [(&str, &str); 17] = [
     ("reconcile", "max_rounds=2"),
     (
         "medguards",
-        "agents=8 arbitration=vote arbitration_below=80 det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs",
+        "agents=8 arbitration=vote det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs",
     ),
     ("base-llm", "prompt=2"),
     (
         "medreflex",
-        "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on deadline=on temperatures=model",
+        "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on temperatures=model",
     ),
     (
         "medreact",
-        "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on deadline=off temperatures=model",
+        "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on temperatures=model",
     ),
     ("knowlab", "shots=2 choice=tfidf temperatures=model"),
     ("medprompt", "samples=2 shots=2 choice=tfidf temperatures=model"),

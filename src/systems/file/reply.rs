@@ -115,6 +115,13 @@ impl Stage {
         self.reply == ReplyKind::Letter || self.form().key(Is::Answer).is_some()
     }
 
+    /// Whether its replies judge a note, or name a word to look up.
+    pub fn judges(&self) -> bool {
+        let judges = [Is::Flag, Is::SentenceId, Is::Correction, Is::Word];
+        let mut fields = self.fields.iter();
+        self.reply == ReplyKind::Medec || fields.any(|field| judges.contains(&field.is))
+    }
+
     /// The grammar of a reply.
     pub fn grammar(&self, item: &Item, settings: &Settings) -> Grammar {
         let decoding = &settings.decoding;

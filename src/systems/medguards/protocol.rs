@@ -56,7 +56,7 @@ impl MedGuards {
         };
         let agree = |said: &[Asked<Said>]| {
             let [first, second] = [0, 1].map(|agent| flag(&said[agent]));
-            first.is_read() && first == second && !self.is_doubted(said)
+            first.is_read() && first == second
         };
         let arbiter = |said: &[Asked<Said>]| self.texts.arbitrate_detection(note, said);
         let stage = (NoteStage::Detection, wanted);
@@ -80,13 +80,6 @@ impl MedGuards {
             self.take(note, line, wanted, (source, &said));
         }
         Ok(())
-    }
-
-    /// Whether the arbiter of detection is asked though both detectors agree: both state a confidence below the bound.
-    fn is_doubted(&self, said: &[Asked<Said>]) -> bool {
-        let bound = f64::from(self.settings.arbitration_below) / 100.0;
-        let is_low = |one: &Asked<Said>| one.value.confidence.is_some_and(|stated| stated < bound);
-        self.settings.arbitration == Arbitration::Confidence && said.iter().all(is_low)
     }
 
     /// Which sentence has the error?
@@ -232,9 +225,7 @@ impl MedGuards {
             return Ok((SettledBy::Agreement, said));
         }
         let (source, as_role, prompt) = match self.settings.arbitration {
-            Arbitration::Icl | Arbitration::Confidence => {
-                (SettledBy::Arbitration, Stage::Final, arbiter(&said))
-            }
+            Arbitration::Icl => (SettledBy::Arbitration, Stage::Final, arbiter(&said)),
             Arbitration::Vote => (SettledBy::Vote, Stage::Initial, prompts[0].clone()),
         };
         said.push(case.ask(self.call(case, stage, (2, as_role), prompt), read)?);

@@ -7,7 +7,7 @@ use super::protocol::MedGuards;
 use crate::record::NoteStage;
 use crate::systems::config::{self, Built, Given, Slot};
 use crate::systems::decoding::Decoding;
-use crate::systems::settings::{settings, spelled, switch, whole};
+use crate::systems::settings::{settings, spelled, switch};
 use crate::text::Aligner;
 
 /// The division of tasks among agents (Table 11), by their number: how many detect, locate and correct. One agent does everything in one
@@ -40,8 +40,6 @@ pub enum Arbitration {
     Icl,
     /// By the majority with a third who does not read them.
     Vote,
-    /// As `Icl`; the third is also asked where two detectors agree and both are less confident than `arbitration_below` (Appendix A.13).
-    Confidence,
 }
 
 /// How agents name a sentence (Figure 3).
@@ -63,9 +61,6 @@ settings! {
         #[serde(deserialize_with = "structure")]
         pub agents: u32 = 7,
         pub arbitration: Arbitration = Arbitration::Icl,
-        /// In percent, as agents state it; only with `arbitration=confidence`. The highest bound of Table 16's text is the default.
-        #[serde(deserialize_with = "whole::<1, 100, _, _>")]
-        pub arbitration_below: u32 = 90,
         /// Whether the arbiter of detection reads both agents' reasons (Table 4).
         #[serde(with = "switch")]
         pub det_reasoning: bool = true,

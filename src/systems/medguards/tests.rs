@@ -91,43 +91,6 @@ fn agreement_everywhere_costs_five_calls() {
 }
 
 #[test]
-fn under_a_bound_of_confidence_the_arbiter_of_detection_is_asked_though_both_agree() {
-    let (low, high, over) = (label("CORRECT", 85), label("CORRECT", 89), label("CORRECT", 90));
-    let wrong = label("INCORRECT", 70);
-    // Of the locators nobody is doubted, however unsure they are.
-    let (place, fixed) = (result(WRONG, 10), result("Better.", 60));
-    let all = [
-        ("det1", low.as_str()),
-        ("det2", &high),
-        ("det3", &wrong),
-        ("loc1", &place),
-        ("loc2", &place),
-        ("corr1", &fixed),
-    ];
-    let (record, calls) = run(&["arbitration=confidence"], &all);
-    assert_eq!(agents(&calls), ["det1", "det2", "det3", "loc1", "loc2", "corr1"]);
-    assert_eq!(record.flag.said(), Some(true));
-    assert_eq!(record.stated_confidence(), Some(0.7));
-    let detection = record.detection.unwrap();
-    assert_eq!(detection.source, SettledBy::Arbitration);
-    assert_eq!(detection.flags, [Some(false), Some(false), Some(true)]);
-    assert!(prompt(&calls, "det3").contains("<confidence>85</confidence>"));
-
-    // One at the bound, one above a lower bound, one who states none; and the paper's own arbitration.
-    let unsaid = "<think>because</think>\nCORRECT";
-    for (settings, first, second) in [
-        (&["arbitration=confidence"][..], low.as_str(), over.as_str()),
-        (&["arbitration=confidence", "arbitration_below=89"], &low, &high),
-        (&["arbitration=confidence"], &low, unsaid),
-        (&[], &low, &low),
-    ] {
-        let (record, calls) = run(settings, &[("det1", first), ("det2", second)]);
-        assert_eq!(agents(&calls), ["det1", "det2"]);
-        assert_eq!(record.detection.unwrap().source, SettledBy::Agreement);
-    }
-}
-
-#[test]
 fn two_who_differ_are_arbitrated_at_both_stages() {
     let (right, wrong) = (label("CORRECT", 90), label("INCORRECT", 40));
     let (first, second) = (result("She went home.", 30), result(WRONG, 80));

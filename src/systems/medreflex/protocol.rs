@@ -118,7 +118,7 @@ impl MedReflex {
         reviewing: Option<&Settings>,
         prompts: &PromptSet,
     ) -> Result<MedReflex, PromptError> {
-        let texts = Texts::new(settings, prompts)?;
+        let texts = Texts::new(settings, reviewing.is_some(), prompts)?;
         Ok(MedReflex { settings: settings.clone(), reviewing: reviewing.cloned(), texts })
     }
 }

@@ -57,10 +57,6 @@ settings! {
         /// Whether passages have labels, by which an answer cites its sources.
         #[serde(with = "switch")]
         pub cite: bool = false,
-        /// Whether steps are told to answer in the last one at the latest. Who obeys never has a turn without an answer, the third way out of
-        /// the paper's Figure 1.
-        #[serde(with = "switch")]
-        pub deadline: bool = false,
         pub temperatures: Temperatures = Temperatures::default(),
     } with decoding: Decoding
 }

@@ -166,13 +166,11 @@ fn a_note_of_which_every_step_was_lost_is_unread() {
 }
 
 #[test]
-fn a_step_is_told_of_a_deadline_where_so_set() {
-    let task =
-        |system: &str, pairs: &[&str]| user(&run(system, pairs, Said::default()).2[0]).to_owned();
-    assert!(task("medreflex", &[]).contains("As soon as the evidence suffices, give your final"));
-    for told in [task("medreflex", &["deadline=on"]), task("medreact", &[])] {
-        assert!(told.contains("evidence suffices, and in your last step at the latest, give your"));
-    }
+fn a_step_is_told_of_a_deadline_where_nobody_reviews() {
+    let task = |system: &str| user(&run(system, &[], Said::default()).2[0]).to_owned();
+    assert!(task("medreflex").contains("As soon as the evidence suffices, give your final"));
+    let last = "evidence suffices, and in your last step at the latest, give your";
+    assert!(task("medreact").contains(last));
 }
 
 #[test]

@@ -43,6 +43,9 @@ pub struct Texts {
     prompts: Prompts,
     passage: String,
     settings: ReactSettings,
+    /// What steps are told of a deadline: MedReAct's only turn is parsed whatever happened. With reviews whoever obeyed would never have a turn
+    /// without an answer, the third way out of the paper's Figure 1.
+    deadline: String,
 }
 
 /// A step that was taken and kept.
@@ -65,9 +68,15 @@ pub struct View<'a> {
 }
 
 impl Texts {
-    pub fn new(settings: &ReactSettings, prompts: &PromptSet) -> Result<Texts, PromptError> {
+    pub fn new(
+        settings: &ReactSettings,
+        is_reviewed: bool,
+        prompts: &PromptSet,
+    ) -> Result<Texts, PromptError> {
         let passage = passage(prompts, "medreflex", settings.cite)?;
-        Ok(Texts { prompts: Prompts::read(prompts)?, passage, settings: settings.clone() })
+        let prompts = Prompts::read(prompts)?;
+        let deadline = if is_reviewed { String::new() } else { prompts.deadline.clone() };
+        Ok(Texts { prompts, passage, settings: settings.clone(), deadline })
     }
 
     /// The user message before and behind the history.
@@ -87,7 +96,6 @@ impl Texts {
     /// The next of `turns` steps, of which `used` were taken.
     pub fn react(&self, view: View<'_>, used: u32, turns: u32) -> Vec<Message> {
         let Prompts { actions_object, actions_call, .. } = &self.prompts;
-        let deadline = if self.settings.deadline { &*self.prompts.deadline } else { "" };
         let (left, used, turns) = ((turns - used).to_string(), used.to_string(), turns.to_string());
         let values = [
             ("instructions", self.prompts.instructions.as_str()),
@@ -96,7 +104,7 @@ impl Texts {
             ("used", &used),
             ("turns", &turns),
             ("left", &left),
-            ("deadline", deadline),
+            ("deadline", &self.deadline),
         ];
         self.messages(view, &fill(&self.prompts.react, &values))
     }

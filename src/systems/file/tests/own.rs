@@ -205,11 +205,6 @@ fn faults_are_told_with_their_line_and_key() {
             "line 7: stage opinion, user: nothing is named {qestion}",
         ),
         (
-            "{question}\\n{options}\\nReply",
-            "{options}\\nReply",
-            "line 7: stage opinion, user: it shows nothing of the item",
-        ),
-        (
             "agents = [\"judge\"]",
             "agents = [\"judges\"]",
             "line 21: stage judge, agents: there is no such agent",
@@ -224,12 +219,6 @@ fn faults_are_told_with_their_line_and_key() {
         ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there is none"),
         ("judge.txt", "../judge.txt", "../judge.txt leads out of"),
         ("judge.txt", "/etc/judge.txt", "/etc/judge.txt leads out of"),
-        ("reply = \"letter\"", "reply = \"medec\"", "line 23: stage judge, reply: its fields"),
-        (
-            "is = \"answer\" }]\n\n[[stage]]\nname = \"debate\"",
-            "is = \"flag\" }]\n\n[[stage]]\nname = \"debate\"",
-            "line 5: stage opinion, reply: its fields",
-        ),
         ("judge.txt", "judges.txt", "judges.txt`: "),
         (
             "rounds = 2",
@@ -246,7 +235,6 @@ fn faults_are_told_with_their_line_and_key() {
             "{ key = \"agree\", is = \"agreed\" }",
             "line 8: stage opinion, fields: a flag, or whether one agrees, has two words",
         ),
-        ("rounds = 2", "search = true", "line 13: stage debate, search: it is not of questions"),
         ("So far", "{passages}", "line 15: stage debate, user: nothing is named {passages} here"),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
         ("rounds = 2", "tries = 0", "line 13: expected a whole number from 1 to 100"),
@@ -254,16 +242,6 @@ fn faults_are_told_with_their_line_and_key() {
             "rounds = 2",
             "temperature = -1.0",
             "line 13: stage debate, temperature: it is from 0 to 2",
-        ),
-        (
-            "is = \"answer\" }]",
-            "is = \"answer\" }, { key = \"Final answer\", is = \"agreed\" }]",
-            "line 8: stage opinion, fields: two of them have one key or one meaning",
-        ),
-        (
-            "is = \"answer\" }]",
-            "is = \"answer\" }, { key = \"why\", is = \"reason\" }]",
-            "line 8: stage opinion, fields: two of them have one key or one meaning",
         ),
     ] {
         let text = DEBATE.replacen(old, new, 1);
