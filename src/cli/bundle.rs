@@ -35,7 +35,6 @@ pub struct Verify {
 
 impl Request {
     fn run(mut self, given: Paths) -> Result<(), Failure> {
-        let given = given.models(&self.models, &HubFlags::default().options(true)?.local())?;
         // Which dataset a file is of is told by the record of the folder that it was fetched into.
         let data = self.data.iter().filter_map(|path| std::path::absolute(path).ok());
         let records = data.flat_map(|path| {

@@ -81,7 +81,7 @@ impl Models {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         match self {
             Models::Ls(flags) => {
-                given.models([], &HubFlags::default().options(true)?)?.enter()?;
+                given.enter()?;
                 list(&flags.options(true)?.local())
             }
             Models::Fetch(fetch) => fetch.run(given),

@@ -1,4 +1,5 @@
-//! The sandbox of a command: the files that it may read and write, and its network.
+//! The sandbox of a command: the files that it may read and write, and its network. What its arguments name is read from the command line,
+//! once for all commands; each adds what its files name in turn, and what it writes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,8 @@ pub struct Paths {
 
 /// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
 const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
-const MOST_IMAGES: usize = 1 << 16;
+/// What published encoders have, beside a config.json and in the folders of their modules.
+const OF_ENCODERS: [&str; 6] = ["json", "txt", "model", "safetensors", "bin", "toml"];
 
 /// Directories that were made for the command, which is one a process.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -70,23 +72,24 @@ pub fn remove_empty() {
 impl Paths {
     /// What the arguments and their variables say: what is there of all that they name, also in lists and behind `NAME=`, is read.
     pub fn given(mut self, matches: &ArgMatches) -> Paths {
+        let raw = |id: &str| {
+            let values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+            values.filter_map(OsStr::to_str).map(str::to_owned)
+        };
         let is_given =
             |id: &&Id| matches.value_source(id.as_str()) != Some(ValueSource::DefaultValue);
-        let raw = |id: &str| matches.try_get_raw(id).ok().flatten().into_iter().flatten();
-        let values = matches.ids().filter(is_given).flat_map(|id| raw(id.as_str()));
-        let words = values.filter_map(OsStr::to_str);
-        let words = words.flat_map(|text| std::iter::once(text).chain(text.split(',')));
-        let words =
-            words.flat_map(|word| [word, word.split_once('=').map_or("", |(_, path)| path)]);
-        // A pipe of a shell's `<(…)` is open already, and has no rule.
-        let paths = words.map(PathBuf::from).filter(|path| path.is_file() || path.is_dir());
-        self.policy.read.extend(paths);
-        let named = ["model", "panel", "encoder", "reranker"].into_iter().flat_map(raw);
-        let named = named.filter_map(OsStr::to_str).flat_map(|names| names.split(','));
-        self.models.extend(named.map(str::to_owned));
-        let last = |id: &str| raw(id).last().and_then(OsStr::to_str).map(str::to_owned);
-        self.device = last("device").or(self.device);
-        self.to = last("to").map(PathBuf::from).or(self.to);
+        for text in matches.ids().filter(is_given).flat_map(|id| raw(id.as_str())) {
+            let words = std::iter::once(&*text).chain(text.split(','));
+            let words = words.flat_map(|word| [Some(word), word.split_once('=').map(|two| two.1)]);
+            let paths = words.flatten().map(PathBuf::from);
+            // A pipe of a shell's `<(…)` is open already, and has no rule.
+            self.policy.read.extend(paths.filter(|path| path.is_file() || path.is_dir()));
+        }
+        for names in ["model", "panel", "encoder", "reranker"].into_iter().flat_map(raw) {
+            self.models.extend(names.split(',').map(str::to_owned));
+        }
+        self.device = raw("device").last().or(self.device);
+        self.to = raw("to").last().map(PathBuf::from).or(self.to);
         let is_set = |id: &str| matches.try_get_one(id).ok().flatten().copied();
         // A dry run fetches nothing, and leaves no cache.
         self.hub.offline |= ["offline", "dry_run"].map(is_set).contains(&Some(true));
@@ -113,26 +116,10 @@ impl Paths {
         self
     }
 
-    /// Allows reading the directories of files of whoever starts the program, which may be replaced while it runs, and the files
-    /// that links in them lead to.
-    #[cfg(feature = "serve")]
-    pub fn read_beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
-        let folders: Vec<PathBuf> = files.into_iter().map(|file| folder_of(file)).collect();
-        let targets: Vec<PathBuf> =
-            folders.iter().flat_map(|folder| files_behind_links(folder)).collect();
-        self.read(folders).read(targets)
-    }
-
     /// Allows reading the directory of a model or of data, which somebody else made. Of the links in it, those to files of the hub's cache
     /// are followed: into the `blobs` that the snapshot belongs to.
     pub fn read_model(self, directory: &Path) -> Paths {
         self.read([directory]).read(blobs_of(directory))
-    }
-
-    /// Allows reading the files of an encoder that a corpus names, and not its directory: whoever made the corpus may have named any.
-    pub fn read_named_encoder(self, directory: &Path) -> Paths {
-        let files = encoder_files(directory);
-        self.read(files).read(blobs_of(directory))
     }
 
     /// Allows writing to a directory of the command's own, which is created if it does not exist, and closed to others while it is
@@ -173,61 +160,62 @@ impl Paths {
         match self.to.take() {
             _ if hub.fetch_refusal().is_some() => Ok(self),
             Some(to) => self.connect(&hub).write_public(&to),
-            None => self.connect(&hub).cache(&hub),
+            None => self.connect(&hub).cache(&hub.cache()?),
         }
     }
 
-    fn connect(mut self, options: &HubOptions) -> Paths {
+    fn connect(mut self, hub: &HubOptions) -> Paths {
         self.policy.has_network = true;
-        self.read(&options.token_path)
+        self.read(&hub.token_path)
     }
 
     /// Allows writing to the hub's cache, which stays: other processes may take it at any time.
-    fn cache(self, options: &HubOptions) -> Result<Paths, Failure> {
-        let cache = options.cache()?;
-        fs_err::create_dir_all(&cache)?;
-        Ok(self.write_in(&cache))
+    fn cache(self, cache: &Path) -> Result<Paths, Failure> {
+        fs_err::create_dir_all(cache)?;
+        Ok(self.write_in(cache))
     }
 
     /// Allows reading models, encoders and rerankers. If one must be downloaded or is remote, the network stays open.
     pub fn models<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a String>,
-        options: &HubOptions,
+        hub: &HubOptions,
     ) -> Result<Paths, Failure> {
-        let here = options.local();
+        let here = hub.local();
         for name in names {
-            // A damaged model is reported when it is loaded.
-            self = self.read_model(Path::new(name));
             if Address::is_meant_by(name) {
                 self.policy.has_network = true;
                 continue;
             }
+            // A damaged model is reported when it is loaded, and so is a missing one.
+            self = self.read_model(Path::new(name));
             match hub::resolve(name, &here) {
                 Ok(checkpoint) => self = self.read_model(&checkpoint.directory),
                 Err(HubError::NotCached { .. } | HubError::NoCache)
-                    if options.fetch_refusal().is_none() =>
+                    if hub.fetch_refusal().is_none() =>
                 {
-                    self = self.connect(options);
-                    if options.cache.is_some() {
-                        self = self.cache(options)?;
-                    }
+                    self = self.connect(hub);
+                    self = hub.cache.iter().try_fold(self, |paths, cache| paths.cache(cache))?;
                 }
-                // A missing model is reported when it is loaded.
                 Err(_) => {}
             }
         }
-        Ok(self.read(options.cache().ok()))
+        Ok(self)
     }
 
-    /// Allows reading corpora, each with its encoder.
+    /// Allows reading corpora, each with the files of its encoder and not its directory: whoever made the corpus may have named any.
     pub fn corpora<'a>(mut self, directories: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         for directory in directories {
-            // A damaged corpus is reported when it is opened.
-            let file = ManifestFile::read(&directory.join(manifest::MANIFEST));
             self = self.read([directory]);
-            if let Ok(file) = file {
-                self = self.read_named_encoder(&file.local.encoder);
+            // A damaged corpus is reported when it is opened.
+            if let Ok(file) = ManifestFile::read(&directory.join(manifest::MANIFEST)) {
+                let encoder = file.local.encoder;
+                let files = files_of(&encoder, &OF_ENCODERS);
+                // A folder of more files than any of them has is no encoder.
+                if encoder.join("config.json").exists() && files.len() < 256 {
+                    self = self.read(files);
+                }
+                self = self.read(blobs_of(&encoder));
             }
         }
         self
@@ -243,31 +231,32 @@ impl Paths {
 
     /// Allows reading everything that a run reads.
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
+        let models = || spec.panel.iter().chain(spec.slots.values());
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
+        let folder = folder_of(&spec.data);
         // The one file that is read beside the questions.
-        let beside = spec.format.beside().map(|name| folder_of(&spec.data).join(name));
-        let beside = beside.filter(|file| file.is_file());
-        let is_sent =
-            spec.panel.iter().chain(spec.slots.values()).any(|name| Address::is_meant_by(name));
-        let images = is_sent.then(|| files_of(&folder_of(&spec.data), &IMAGES, MOST_IMAGES));
+        let beside = spec.format.beside().map(|name| folder.join(name));
+        let is_sent = models().any(|name| Address::is_meant_by(name));
+        let images = is_sent.then(|| files_of(&folder, &IMAGES));
         let paths = self
             .store(&spec.hardware.calls)?
             .read([&spec.data])
             .read(&spec.subset.ids)
-            .read(beside)
+            .read(beside.filter(|file| file.is_file()))
             .read(images.into_iter().flatten())
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)
             .read(spec.exemplars.paths());
-        paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
+        paths.models(models(), &spec.hub)
     }
 
-    /// Enters the sandbox, before the command's first thread. Gives a description of what held; prints it where that is not all, unless
-    /// it is quiet.
+    /// Enters the sandbox, before the command's first thread; the hub's cache may be read in any. Gives a description of what held; prints
+    /// it where that is not all, unless it is quiet.
     pub fn enter(self) -> Result<Option<String>, Failure> {
-        let Paths { policy, mode, device, is_quiet, .. } = self;
+        let cache = self.hub.options(true)?.cache;
+        let Paths { policy, mode, device, is_quiet, .. } = self.read(cache);
         let device = device.as_deref().unwrap_or("cpu");
         Device::check_names(device)?;
         let is_untried = mode == SandboxMode::Auto && device != "cpu";
@@ -292,55 +281,31 @@ fn note_new(directory: &Path) {
     }
 }
 
-/// Those that a directory of the hub's cache links to, from itself and from the folders of its modules, in the `blobs` that the snapshot
-/// belongs to.
-fn blobs_of(directory: &Path) -> Vec<PathBuf> {
-    let own = directory.canonicalize().ok();
-    let blobs = own.as_deref().and_then(|own| own.parent()?.parent().map(|up| up.join("blobs")));
-    let Some(blobs) = blobs.filter(|blobs| blobs.is_dir()) else { return Vec::new() };
-    let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let folders = std::iter::once(directory.to_owned()).chain(folders.map(|entry| entry.path()));
-    let targets = folders.flat_map(|folder| files_behind_links(&folder));
-    targets.filter(|target| target.parent() == Some(&*blobs)).collect()
+/// The `blobs` that a snapshot of a hub's cache links to, from itself and from the folders of its modules.
+fn blobs_of(directory: &Path) -> Option<PathBuf> {
+    let own = directory.canonicalize().ok()?;
+    let snapshots = own.parent().filter(|above| above.ends_with("snapshots"))?;
+    let blobs = snapshots.with_file_name("blobs");
+    // A link could lead anywhere.
+    blobs.symlink_metadata().is_ok_and(|kind| kind.is_dir()).then_some(blobs)
 }
 
-/// What published encoders have: files of a few kinds beside a config.json, and in the folders of their modules. More files than any of
-/// them has are no encoder.
-fn encoder_files(directory: &Path) -> Vec<PathBuf> {
-    const KINDS: [&str; 6] = ["json", "txt", "model", "safetensors", "bin", "toml"];
-    const MOST: usize = 256;
-    if !directory.join("config.json").exists() {
-        return Vec::new();
-    }
-    let files = files_of(directory, &KINDS, MOST);
-    if files.len() < MOST { files } else { Vec::new() }
-}
-
-/// The files of these kinds in a directory and in the folders in it, of so many entries of each; no links.
-fn files_of(directory: &Path, kinds: &[&str], most: usize) -> Vec<PathBuf> {
-    let list = |folder: &Path| -> Vec<PathBuf> {
+/// The files of these kinds in a directory and in the folders in it; no links.
+fn files_of(directory: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+    const MOST: usize = 1 << 16;
+    let list = |folder: &Path| {
         let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).take(most).collect()
+        let paths = entries.map(|entry| entry.path()).filter(|path| !path.is_symlink());
+        paths.take(MOST).collect::<Vec<_>>()
     };
-    let own = list(directory);
-    let modules = own.iter().filter(|path| path.is_dir() && !path.is_symlink());
-    let mut files: Vec<PathBuf> =
-        modules.flat_map(|folder| list(folder)).chain(own.clone()).collect();
-    let is_kind = |path: &PathBuf| {
-        let kind = path.extension().and_then(|kind| kind.to_str());
+    let mut files = list(directory);
+    files.extend(files.clone().iter().filter(|path| path.is_dir()).flat_map(|path| list(path)));
+    let is_kind = |path: &Path| {
+        let kind = path.extension().and_then(OsStr::to_str);
         kind.is_some_and(|kind| kinds.iter().any(|known| kind.eq_ignore_ascii_case(known)))
     };
-    files.retain(|path| is_kind(path) && path.is_file() && !path.is_symlink());
+    files.retain(|path| is_kind(path) && path.is_file());
     files
-}
-
-/// The regular files that links in a directory lead to; none if it is a file or does not exist.
-fn files_behind_links(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
-    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    let targets = links.filter_map(|link| link.path().canonicalize().ok());
-    targets.filter(|target| target.is_file()).collect()
 }
 
 /// The folder of a path; `.` for a bare name.

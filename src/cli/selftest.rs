@@ -23,7 +23,7 @@ pub struct Selftest {
 
 impl Selftest {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        given.models([], &HubFlags::default().options(true)?)?.enter()?;
+        given.enter()?;
         let hub = HubFlags::default().options(true)?.local();
         let models = if self.model.is_empty() { cached(&hub)? } else { self.model };
         let mut rows: Vec<Row> = Vec::with_capacity(models.len());

@@ -13,7 +13,7 @@ use self::sources::Sources;
 use self::systems::SystemFlags;
 use super::audit::AuditFlags;
 use super::options::HubFlags;
-use super::sandboxed::Paths;
+use super::sandboxed::{Paths, folder_of};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
@@ -48,7 +48,9 @@ impl Serve {
         let sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         // Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever renews them.
         let Listen { keys, tls_cert, tls_key, .. } = &self.options.listen;
-        let paths = given.read(keys).read_beside(tls_cert.iter().chain(tls_key));
+        let renewed = || tls_cert.iter().chain(tls_key);
+        let paths = given.read(keys).read(renewed().map(|file| folder_of(file)));
+        let paths = paths.read(renewed().filter_map(|file| file.canonicalize().ok()));
         let paths = paths.read(&self.systems.prompts);
         let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
         let paths = self.audit.within(paths)?;
