@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("calls", "diagnosis digest record console outside"),
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
-    ("corpus", "encoder ops hub data text digest fault appended outside"),
+    ("corpus", "encoder ops hub data text diagnosis digest appended outside"),
     ("scorers", "encoder tokenizer text outside"),
     (
         "hub",

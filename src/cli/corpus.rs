@@ -1,8 +1,9 @@
-//! `corpus`: builds, lists, checks and searches the corpora that systems search.
+//! `corpus`: builds, checks, shows and searches the corpora that systems search.
 
 mod build;
 mod search;
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -10,25 +11,18 @@ use clap::{Args, Subcommand};
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
-use crate::corpus::store::manifest::BuiltSource;
+use crate::corpus::description::Source;
+use crate::corpus::store::manifest::Manifest;
 use crate::corpus::{Corpus, verify};
 
 #[derive(Debug, Subcommand)]
 pub enum CorpusVerb {
     /// Build a corpus: read its sources, split them, embed the chunks
     Build(Box<build::Build>),
-    /// Show what a corpus holds: documents, chunks, licences by source
-    Info(Info),
     /// Search a corpus
     Search(Box<search::Search>),
-    /// Check a corpus against its recorded SHA-256 checksums
+    /// Check a corpus against its recorded SHA-256 checksums, and show what it holds
     Verify(Verify),
-}
-
-#[derive(Debug, Args)]
-pub struct Info {
-    /// Directory of a corpus
-    directory: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -37,50 +31,7 @@ pub struct Verify {
     directory: PathBuf,
 }
 
-run_each!(CorpusVerb: Build, Info, Search, Verify);
-
-impl Info {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        given.enter()?;
-        let corpus = Corpus::open(&self.directory)?;
-        let manifest = corpus.manifest();
-        console::say(format!(
-            "{:24} {:>10} {:>10} {:>9}  licence",
-            "source", "documents", "chunks", "MB"
-        ))?;
-        let line = |name: &str, source: &BuiltSource, licence: &str| {
-            let megabytes = source.text_bytes as f64 / 1e6;
-            format!(
-                "{name:24} {:>10} {:>10} {megabytes:>9.1}  {licence}",
-                source.documents, source.chunks
-            )
-        };
-        for source in &manifest.sources {
-            let shared =
-                if source.description.redistribute { "" } else { " (not to be handed on)" };
-            let licence = format!("{}{shared}", source.description.licence);
-            console::say(line(&source.description.label, source, &licence))?;
-            if source.empty > 0 {
-                console::note(format!(
-                    "note: {}: {} documents without text were left out; build.jsonl lists them",
-                    source.description.label, source.empty
-                ));
-            }
-        }
-        let bytes: u64 = manifest.files.iter().map(|file| file.size_bytes).sum();
-        let total = format!(
-            "{:24} {:>10} {:>10} {:>9.1}",
-            "all",
-            manifest.documents,
-            manifest.chunks,
-            bytes as f64 / 1e6
-        );
-        console::say(format!("{total}  with vectors"))?;
-        let name = manifest.encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
-        console::say(format!("encoder {name}, {} dimensions in f16", manifest.vectors.dims))?;
-        Ok(console::say(format!("id {}", corpus.id()))?)
-    }
-}
+run_each!(CorpusVerb: Build, Search, Verify);
 
 impl Verify {
     fn run(self, given: Paths) -> Result<(), Failure> {
@@ -92,8 +43,33 @@ impl Verify {
             console::say(format!("{:16} {state}", check.name))?;
         }
         match wrong {
-            0 => Ok(()),
+            0 => show(&Corpus::open(&self.directory)?),
             _ => Err(Failure::mismatch(format!("{} is damaged", self.directory.display()))),
         }
     }
+}
+
+/// Prints documents, chunks and licence of each source, the encoder and the id.
+fn show(corpus: &Corpus) -> Result<(), Failure> {
+    let Manifest { sources, documents, chunks, files, encoder, vectors, .. } = corpus.manifest();
+    let line = |name: &str, documents: &dyn Display, chunks: &dyn Display, mb: &str, more: &str| {
+        console::say(format!("{name:24} {documents:>10} {chunks:>10} {mb:>9}  {more}"))
+    };
+    line("source", &"documents", &"chunks", "MB", "licence")?;
+    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    for source in sources {
+        let Source { label, licence, redistribute, .. } = &source.description;
+        let shared = if *redistribute { "" } else { " (not to be handed on)" };
+        let empty = match source.empty {
+            0 => String::new(),
+            empty => format!("; {empty} documents without text were left out"),
+        };
+        let more = format!("{licence}{shared}{empty}");
+        line(label, &source.documents, &source.chunks, &megabytes(source.text_bytes), &more)?;
+    }
+    let bytes = files.iter().map(|file| file.size_bytes).sum();
+    line("all", documents, chunks, &megabytes(bytes), "with vectors")?;
+    let name = encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
+    console::say(format!("encoder {name}, {} dimensions", vectors.dims))?;
+    Ok(console::say(format!("id {}", corpus.id()))?)
 }

@@ -112,7 +112,7 @@ enum Verb {
     /// Datasets of recipes: download, list, verify; keywords of notes, reasons of exemplars
     #[command(subcommand)]
     Data(data::Data),
-    /// Build, list, check or search the corpora that systems retrieve passages from
+    /// Build, check or search the corpora that systems retrieve passages from
     #[command(subcommand)]
     Corpus(Box<corpus::CorpusVerb>),
     /// List, download, verify, import or synthesise models

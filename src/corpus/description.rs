@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::CorpusError;
 use super::formats::Format;
 use super::split::RecursiveSplitter;
+use crate::diagnosis::Failure;
 use crate::outside;
 
 // `CORPORA`: every file of `corpora/` by its name, in the order of the names.
@@ -87,23 +87,25 @@ impl Description {
     ///
     /// # Errors
     /// A name that none has, a file that is none.
-    pub fn open(name: &str) -> Result<Description, CorpusError> {
+    pub fn open(name: &str) -> Result<Description, Failure> {
         let embedded = CORPORA.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name));
         let path = Path::new(name);
         match embedded {
             Some((file, text)) => Description::parse(text, Path::new(file)),
             None if path.is_file() => Description::parse(&outside::text(path)?, path),
-            None => Err(CorpusError::Unknown {
-                name: name.to_owned(),
-                known: Description::known().collect::<Vec<_>>().join(", "),
-            }),
+            None => Err(Failure::refused(format!(
+                "no corpus is called `{name}`, and there is no description at that path; known: {}",
+                Description::known().collect::<Vec<_>>().join(", ")
+            ))),
         }
     }
 
     /// # Errors
     /// What is no description, or contradicts itself; `path` says where it stands.
-    pub fn parse(text: &str, path: &Path) -> Result<Description, CorpusError> {
-        let wrong = |problem: String| CorpusError::Description { path: path.to_owned(), problem };
+    pub fn parse(text: &str, path: &Path) -> Result<Description, Failure> {
+        let wrong = |problem: String| {
+            Failure::refused(format!("{} does not describe a corpus: {problem}", path.display()))
+        };
         let description: Description =
             outside::toml(text).map_err(|error| wrong(error.message().to_owned()))?;
         if description.sources.is_empty() {

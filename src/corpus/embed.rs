@@ -1,12 +1,13 @@
 //! What makes vectors of chunks: an encoder, or something predictable in tests.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::Error;
 
-use crate::corpus::CorpusError;
 use crate::corpus::store::manifest::{MANIFEST, ManifestFile};
+use crate::corpus::{damaged, differs};
+use crate::diagnosis::Failure;
 use crate::encoder::{Document, Embedded, Encoder, EncoderError, EncoderOptions, cut_to};
 use crate::hub::Card;
 use crate::ops::{Device, Quantisation};
@@ -14,7 +15,7 @@ use crate::ops::{Device, Quantisation};
 /// Texts to vectors, each a function of its own text alone.
 pub trait Embed {
     /// What the vectors depend on; two corpora may be searched together where this is equal.
-    fn identity(&self) -> Result<toml::Table, CorpusError>;
+    fn identity(&self) -> Result<toml::Table, Failure>;
 
     /// Whether vectors have length 1.
     fn is_normalised(&self) -> bool;
@@ -23,14 +24,14 @@ pub trait Embed {
     fn width(&self) -> usize;
 
     /// `[documents][width]`.
-    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError>;
+    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, Failure>;
 
     /// `[queries][width]`, and whether a query was cut.
-    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError>;
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, Failure>;
 }
 
 impl Embed for Encoder {
-    fn identity(&self) -> Result<toml::Table, CorpusError> {
+    fn identity(&self) -> Result<toml::Table, Failure> {
         Ok(toml::Table::try_from(Encoder::identity(self)).map_err(std::io::Error::other)?)
     }
 
@@ -42,11 +43,11 @@ impl Embed for Encoder {
         Encoder::width(self)
     }
 
-    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError> {
+    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, Failure> {
         Ok(self.embed_documents(documents)?)
     }
 
-    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError> {
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, Failure> {
         Ok(Encoder::embed_queries(self, queries)?)
     }
 }
@@ -55,7 +56,7 @@ impl Embed for Encoder {
 ///
 /// # Errors
 /// They are not; the message names the first field that differs.
-pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), CorpusError> {
+pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), Failure> {
     let text = |table: &toml::Table, key: &str| {
         table.get(key).map_or("nothing".to_owned(), |value| value.to_string())
     };
@@ -63,23 +64,23 @@ pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), Corp
     let mut keys = keys.filter(|key| *key != "name");
     match keys.find(|key| one.get(*key) != other.get(*key)) {
         None => Ok(()),
-        Some(key) => Err(CorpusError::Differs {
-            what: format!("the encoder's `{key}`"),
-            one: text(one, key),
-            other: text(other, key),
-            hint: "vectors of two encoders cannot be compared: take the encoder of the corpus, as `wardround corpus info DIR` names it",
-        }),
+        Some(key) => Err(differs(
+            &format!("the encoder's `{key}`"),
+            text(one, key),
+            text(other, key),
+            "vectors of two encoders cannot be compared: take the encoder of the corpus, as `wardround corpus verify DIR` names it",
+        )),
     }
 }
 
 /// How a folder is opened: by the card of what was fetched into it.
-pub fn encoder_options(directory: &Path, device: Device) -> Result<EncoderOptions, CorpusError> {
+pub fn encoder_options(directory: &Path, device: Device) -> Result<EncoderOptions, Failure> {
     let known = Card::of_directory(directory)?.map(Card::known);
     Ok(EncoderOptions { known, ..EncoderOptions::new(directory, device) })
 }
 
 /// The encoder of a folder as it is, on all of this machine's threads.
-pub fn open_encoder(directory: &Path) -> Result<Encoder, CorpusError> {
+pub fn open_encoder(directory: &Path) -> Result<Encoder, Failure> {
     let cpu = Device::cpu(rayon::current_num_threads()).map_err(EncoderError::from)?;
     Ok(Encoder::open(&encoder_options(directory, cpu)?)?)
 }
@@ -92,14 +93,11 @@ pub fn encoder_of(
     file: &ManifestFile,
     directory: Option<&Path>,
     device: Device,
-) -> Result<EncoderOptions, CorpusError> {
+) -> Result<EncoderOptions, Failure> {
     let directory = directory.unwrap_or(&file.local.encoder);
     let options = encoder_options(directory, device)?;
     let read = of_identity(&file.manifest.encoder, options);
-    read.map_err(|error| CorpusError::Damaged {
-        path: PathBuf::from(MANIFEST),
-        problem: format!("of its encoder, {error}"),
-    })
+    read.map_err(|error| damaged(Path::new(MANIFEST), format!("of its encoder, {error}")))
 }
 
 /// What of an identity says how the encoder is opened again. One of an older version may lack a field, which then has its default; what it

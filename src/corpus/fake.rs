@@ -1,7 +1,7 @@
 //! An encoder for tests whose vectors are a function of the words alone: each word adds to two of sixteen numbers.
 
-use super::CorpusError;
 use super::embed::Embed;
+use crate::diagnosis::Failure;
 use crate::encoder::{Document, Embedded};
 use crate::random::mix;
 
@@ -36,7 +36,7 @@ impl FakeEncoder {
 }
 
 impl Embed for FakeEncoder {
-    fn identity(&self) -> Result<toml::Table, CorpusError> {
+    fn identity(&self) -> Result<toml::Table, Failure> {
         Ok([("weights_sha256".to_owned(), toml::Value::from(self.name))].into_iter().collect())
     }
 
@@ -48,13 +48,13 @@ impl Embed for FakeEncoder {
         WIDTH
     }
 
-    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError> {
+    fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, Failure> {
         let vector =
             |document: &Document<'_>| self.vector(&format!("{} {}", document.title, document.text));
         Ok(documents.iter().map(vector).collect())
     }
 
-    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError> {
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, Failure> {
         let vectors = queries.iter().map(|query| self.vector(query)).collect();
         Ok(Embedded { vectors, cut: queries.iter().map(|query| query.len() > 500).collect() })
     }

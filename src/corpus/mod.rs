@@ -3,12 +3,14 @@
 //! A built corpus is a directory: `corpus.toml` says what it was made of and how, `texts.bin`, `chunks.bin`,
 //! `documents.bin` and `vectors.bin` hold it, `build.jsonl` has the sums of its segments. docs/corpora.md has the formats.
 
+use std::fmt::Display;
 use std::path::Path;
+
+use crate::diagnosis::Failure;
 
 pub mod build;
 pub mod description;
 pub mod embed;
-mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 pub mod formats;
@@ -18,11 +20,23 @@ pub mod verify;
 
 pub use description::Description;
 pub use embed::open_encoder;
-pub use error::CorpusError;
 pub use store::Corpus;
 
+/// Of what lies on disk of a corpus.
+fn damaged(path: &Path, problem: impl Display) -> Failure {
+    Failure::missing(
+        format!("{} is damaged: {problem}", path.display()),
+        "copy the corpus again, or build it again; `wardround corpus verify DIR` says what else is damaged",
+    )
+}
+
+/// Of two things that must be alike and are not.
+pub fn differs(what: &str, one: impl Display, other: impl Display, hint: &str) -> Failure {
+    Failure::usage(format!("{what} differs: {one} here, {other} there"), hint)
+}
+
 /// One sum of a model's folder: of its weights and its tokenizer.
-pub fn folder_sum(directory: &Path) -> Result<String, CorpusError> {
+pub fn folder_sum(directory: &Path) -> Result<String, Failure> {
     let mut files = Vec::new();
     for entry in fs_err::read_dir(directory)? {
         let path = entry?.path();

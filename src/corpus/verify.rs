@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::CorpusError;
 use super::store::Corpus;
 use super::store::layout::CHUNKS;
 use super::store::manifest::{MANIFEST, ManifestFile, StoredFile};
+use crate::diagnosis::Failure;
 use crate::hub::sha256_file;
 
 /// What was found of one file.
@@ -17,7 +17,7 @@ pub struct FileCheck {
 }
 
 /// Checks every file, and where all are well every chunk's text against its own sum.
-pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, CorpusError> {
+pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, Failure> {
     let path = directory.join(MANIFEST);
     if !path.is_file() {
         // Opening says whether it is unfinished.
@@ -39,7 +39,7 @@ pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, CorpusError> {
     Ok(checks)
 }
 
-fn check(directory: &Path, stored: &StoredFile) -> Result<Option<String>, CorpusError> {
+fn check(directory: &Path, stored: &StoredFile) -> Result<Option<String>, Failure> {
     let path = directory.join(&stored.name);
     if !path.is_file() {
         return Ok(Some("is missing".to_owned()));

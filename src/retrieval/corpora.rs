@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{CorpusSpec, Rerank, RetrieverOptions, Searched};
 use crate::corpus::embed::expect_encoder;
 use crate::corpus::store::manifest::BuiltSource;
-use crate::corpus::{Corpus, CorpusError, folder_sum};
+use crate::corpus::{Corpus, differs, folder_sum};
 use crate::diagnosis::Failure;
 use crate::record::SourceCounts;
 
@@ -36,21 +36,18 @@ impl Corpora {
         let encoder = &first.manifest().encoder;
         for other in &corpora[1..] {
             expect_encoder(encoder, &other.manifest().encoder)?;
-            if first.manifest().vectors.dims != other.manifest().vectors.dims {
-                return Err(CorpusError::Differs {
-                    what: "the width of vectors".to_owned(),
-                    one: first.manifest().vectors.dims.to_string(),
-                    other: other.manifest().vectors.dims.to_string(),
-                    hint: "corpora that are searched together have vectors of one width",
-                }
-                .into());
+            let (one, other) = (first.manifest().vectors.dims, other.manifest().vectors.dims);
+            if one != other {
+                let hint = "corpora that are searched together have vectors of one width";
+                return Err(differs("the width of vectors", one, other, hint));
             }
         }
         let sources = || corpora.iter().flat_map(|corpus| &corpus.manifest().sources);
         if let Some(label) = labels.iter().find(|label| !sources().any(|one| one.is_named(label))) {
             let known: BTreeSet<&str> = sources().map(|one| &*one.description.label).collect();
             let known = Vec::from_iter(known).join(", ");
-            return Err(CorpusError::UnknownSource { label: label.clone(), known }.into());
+            let message = format!("no source is called `{label}`; known: {known}");
+            return Err(Failure::refused(message));
         }
         let mut contents: Vec<SourceCounts> = Vec::new();
         for BuiltSource { description, documents, chunks, .. } in

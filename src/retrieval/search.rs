@@ -7,7 +7,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::corpora::Corpora;
 use super::{Rerank, SearchRequest, SearchResult};
-use crate::corpus::CorpusError;
 use crate::corpus::embed::{Embed, cut};
 use crate::corpus::store::Chunk;
 use crate::diagnosis::Failure;
@@ -52,7 +51,7 @@ impl Searcher {
         let scan_ms = milliseconds(started);
         let started = Instant::now();
         let found = found.into_iter().map(|(place, score)| self.candidate(place, score));
-        let mut candidates = found.collect::<Result<Vec<Candidate>, CorpusError>>()?;
+        let mut candidates = found.collect::<Result<Vec<Candidate>, Failure>>()?;
         let retrieved = candidates.iter().map(retrieved_chunk).collect();
         self.rerank(&request.query, vector, &mut candidates)?;
         let took = SearchTimes { embed_ms, scan_ms, rerank_ms: milliseconds(started) };
@@ -78,7 +77,7 @@ impl Searcher {
         Ok(found)
     }
 
-    fn candidate(&self, place: Place, score: f32) -> Result<Candidate, CorpusError> {
+    fn candidate(&self, place: Place, score: f32) -> Result<Candidate, Failure> {
         let (shelf, number) = place;
         let corpus = &self.corpora.shelves[shelf].corpus;
         let Chunk { text, record } = corpus.chunk(number)?;

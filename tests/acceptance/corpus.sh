@@ -16,7 +16,7 @@ start=$SECONDS
 "$wardround" "${build[@]}" --threads 2 --out "$out/whole"
 took=$((SECONDS - start))
 echo "built in $took s"
-"$wardround" corpus info "$out/whole" | tee "$out/info.txt"
+"$wardround" corpus verify "$out/whole" | tee "$out/info.txt"
 grep -Eq " 16407 +32092 " "$out/info.txt"
 
 # Killed at twenty moments, on one thread.

@@ -54,18 +54,15 @@ fn a_corpus_is_built_shown_searched_and_checked() {
     assert_eq!(built.code, Some(0), "{built:#?}");
     let id = built.stdout.trim().to_owned();
     assert_eq!(id.len(), 64);
-    let info = scratch.wardround("corpus info out");
-    assert!(
-        info.stdout.contains("internal (not to be handed on)") && info.stdout.contains(&id),
-        "{info:#?}"
-    );
+    let verified = scratch.wardround("corpus verify out");
+    let shown = &verified.succeeded().stdout;
+    assert!(shown.contains("internal (not to be handed on)") && shown.contains(&id), "{shown}");
     let plain = scratch.wardround("corpus search out eclampsia --json");
     let plain: Value = serde_json::from_str(&plain.succeeded().stdout).unwrap();
     assert_eq!(plain["corpus"][0], *id);
     let shown = plain["shown"].as_array().unwrap();
     assert_eq!(shown.len(), 4);
     assert!(shown.iter().any(|passage| passage["date"] == "2021-05-03"), "{plain}");
-    assert_eq!(scratch.wardround("corpus verify out").code, Some(0));
     // Corpora of one encoder are searched together.
     std::fs::create_dir(scratch.path("more")).unwrap();
     scratch.write("more/more.md", "# Sepsis\nThirty millilitres a kilogram.\n");
@@ -243,9 +240,9 @@ fn what_cannot_be_is_refused_with_its_code() {
     scratch.wardround(BUILD).refused(3, &["source `ward` has no input at", "ward.jsonl"]);
     scratch.write("ward.jsonl", ROWS);
     scratch
-        .wardround("corpus info out")
+        .wardround("corpus verify out")
         .refused(3, &["was not built to its end", "hint: the `corpus build` that began it"]);
-    scratch.wardround("corpus info absent").refused(3, &["there is no corpus at absent"]);
+    scratch.wardround("corpus verify absent").refused(3, &["there is no corpus at absent"]);
     std::fs::remove_dir_all(scratch.path("out")).unwrap();
     assert_eq!(scratch.wardround(BUILD).code, Some(0));
     scratch.wardround(BUILD).refused(2, &["out exists and is not empty"]);
@@ -265,7 +262,7 @@ fn what_cannot_be_is_refused_with_its_code() {
     std::fs::write(scratch.path("out/vectors.bin"), "short").unwrap();
     scratch
         .wardround("corpus search out x")
-        .refused(3, &["vectors.bin has 5 bytes, and corpus.toml says"]);
+        .refused(3, &["vectors.bin is damaged: it has 5 bytes, and corpus.toml says"]);
     let verify = scratch.wardround("corpus verify out");
     verify.refused(3, &["out is damaged"]);
     assert!(verify.stdout.contains("vectors.bin      has 5 bytes"), "{verify:#?}");

@@ -46,7 +46,7 @@ fn a_segment_that_the_disk_does_not_hold_is_not_counted() {
     limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     outcome(&mut limited).refused(70, &["out/texts.bin", "File too large"]);
     assert_eq!(size(&scratch.path("out/build.jsonl")), 0);
-    scratch.wardround("corpus info out").refused(3, &["was not built to its end"]);
+    scratch.wardround("corpus verify out").refused(3, &["was not built to its end"]);
     scratch.wardround(BUILD).succeeded();
     assert!(files(&scratch.path("out")) == files(&scratch.path("whole")));
 }

@@ -38,7 +38,6 @@ fn sources_of_corpora() {
         ),
         (Format::Wikipedia, "w.jsonl", WIKIPEDIA),
         (Format::Medrag, "r.jsonl", "{\"id\": \"a_0\", \"title\": \"a\", \"content\": \"x\"}\n"),
-        (Format::Csv, "a.csv", "id,text,date\n1,\"a \"\"b\"\"\nc\",2020\n"),
         (Format::Folder, "a.md", MARKDOWN),
         (Format::Folder, "a.txt", "Plain."),
     ];

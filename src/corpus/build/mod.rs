@@ -17,12 +17,13 @@ use self::segments::Segments;
 use self::writer::Writer;
 use super::description::{Description, Source};
 use super::embed::{Embed, expect_encoder};
+use super::formats;
 use super::store::layout;
 use super::store::manifest::{
     BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
     VectorForm, VectorType,
 };
-use super::{CorpusError, formats};
+use crate::diagnosis::Failure;
 use crate::hub::sha256_file;
 use crate::outside;
 
@@ -60,7 +61,7 @@ impl Build {
     /// # Errors
     /// An input that is not there, or has changed; a directory that is taken, or that another process builds in; the encoder's vectors are
     /// shorter than asked.
-    pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, CorpusError> {
+    pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, Failure> {
         let BuildOptions { description, data, out, limit, .. } = options;
         let path = out.join(PLAN);
         let is_begun = path.is_file();
@@ -70,12 +71,10 @@ impl Build {
         let width = encoder.width();
         let dims = options.search_dims.unwrap_or(width);
         if dims == 0 || dims > width {
-            return Err(CorpusError::Differs {
-                what: "the width of vectors".to_owned(),
-                one: format!("{dims} asked for"),
-                other: format!("{width} of the encoder"),
-                hint: "ask for as many numbers as the encoder has, or for fewer",
-            });
+            return Err(Failure::usage(
+                format!("vectors of {dims} numbers are asked for, and the encoder's have {width}"),
+                "ask for as many numbers as the encoder has, or for fewer",
+            ));
         }
         let mut inputs = Vec::new();
         for source in &description.sources {
@@ -122,7 +121,7 @@ impl Build {
     }
 
     /// An error where a build that was killed was begun with another plan.
-    fn expect_begun(&self, begun: &Manifest) -> Result<(), CorpusError> {
+    fn expect_begun(&self, begun: &Manifest) -> Result<(), Failure> {
         let ManifestFile { manifest, local, .. } = &self.file;
         expect_encoder(&begun.encoder, &manifest.encoder)?;
         let mut inputs = begun.inputs.iter().zip(&manifest.inputs);
@@ -130,15 +129,19 @@ impl Build {
             begun.path == now.path && begun.sha256 != now.sha256
         };
         if let Some((begun, now)) = inputs.find(is_other) {
-            return Err(CorpusError::ChangedInput {
-                path: local.data.join(&now.path),
-                expected: begun.sha256.clone(),
-                found: now.sha256.clone(),
-            });
+            let (path, found) = (local.data.join(&now.path), &now.sha256);
+            return Err(Failure::missing(
+                format!(
+                    "{} has changed: its sha256 is {found}, and the corpus was begun with {}",
+                    path.display(),
+                    begun.sha256
+                ),
+                "put the input back as it was, or build into a new directory",
+            ));
         }
         match begun == manifest {
             true => Ok(()),
-            false => Err(CorpusError::Taken { path: self.out.clone() }),
+            false => Err(taken(&self.out)),
         }
     }
 
@@ -150,8 +153,8 @@ impl Build {
         self,
         encoder: &dyn Embed,
         batch: usize,
-        tell: &mut dyn FnMut(u64) -> Result<(), CorpusError>,
-    ) -> Result<(), CorpusError> {
+        tell: &mut dyn FnMut(u64) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let Build { out, file: ManifestFile { mut manifest, local, .. }, _lock } = self;
         if out.join(MANIFEST).is_file() {
             // Killed between its last two steps.
@@ -183,7 +186,7 @@ impl Build {
 }
 
 /// The files of a source, with their sums.
-fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
+fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, Failure> {
     let mut paths = formats::inputs(source, data)?;
     paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
     let input = |path: &PathBuf| {
@@ -198,7 +201,7 @@ fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusErr
 }
 
 /// The last steps: sums, `corpus.toml`.
-fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), CorpusError> {
+fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Failure> {
     let mut end = 0;
     for source in &mut manifest.sources {
         source.range = [end, end + source.chunks];
@@ -217,27 +220,36 @@ fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Corpus
 }
 
 /// What is left of a build that is over.
-fn remove_plan(out: &Path) -> Result<(), CorpusError> {
+fn remove_plan(out: &Path) -> Result<(), Failure> {
     outside::if_there(fs_err::remove_file(out.join(PLAN)))?;
     Ok(())
 }
 
+fn taken(out: &Path) -> Failure {
+    Failure::usage(
+        format!("{} exists and is not empty", out.display()),
+        "name a new directory; a build that was killed goes on by the very command that began it",
+    )
+}
+
 /// An error where a directory holds more than what a build left that was killed before it had a plan.
-fn expect_free(out: &Path) -> Result<(), CorpusError> {
+fn expect_free(out: &Path) -> Result<(), Failure> {
     let entries = if out.exists() { Some(fs_err::read_dir(out)?) } else { None };
     for entry in entries.into_iter().flatten() {
         if entry?.path() != outside::partial(&out.join(PLAN)) {
-            return Err(CorpusError::Taken { path: out.to_owned() });
+            return Err(taken(out));
         }
     }
     Ok(())
 }
 
 /// Locks the plan, so that no two processes append.
-fn lock(out: &Path) -> Result<File, CorpusError> {
+fn lock(out: &Path) -> Result<File, Failure> {
     let file = outside::open(out.join(PLAN))?;
     match outside::lock(&file)? {
         true => Ok(file),
-        false => Err(CorpusError::Busy { path: out.to_owned() }),
+        false => {
+            Err(Failure::refused(format!("{} is being written by another process", out.display())))
+        }
     }
 }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
 
-use crate::corpus::CorpusError;
 use crate::corpus::formats::{self, Record};
 use crate::corpus::store::layout::DocumentRecord;
 use crate::corpus::store::manifest::BuiltSource;
+use crate::diagnosis::Failure;
 use crate::text::strip;
 
 /// A chunk before it has a number.
@@ -39,8 +39,8 @@ pub fn read_sources(
     sources: &mut [BuiltSource],
     data: &Path,
     limit: Option<usize>,
-    act: &mut dyn FnMut(Read) -> Result<(), CorpusError>,
-) -> Result<(), CorpusError> {
+    act: &mut dyn FnMut(Read) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     for (number, source) in sources.iter_mut().enumerate() {
         let description = source.description.clone();
         let mut reading = Reading {
@@ -70,7 +70,7 @@ struct Reading<'a> {
     ids: HashSet<u128>,
     current: Option<Current>,
     limit: usize,
-    act: &'a mut dyn FnMut(Read) -> Result<(), CorpusError>,
+    act: &'a mut dyn FnMut(Read) -> Result<(), Failure>,
 }
 
 /// The document at hand.
@@ -84,7 +84,7 @@ struct Current {
 
 impl Reading<'_> {
     /// `false` where the source has given as many documents as are wanted.
-    fn take(&mut self, record: Record) -> Result<bool, CorpusError> {
+    fn take(&mut self, record: Record) -> Result<bool, Failure> {
         let Record { document, text, is_first, paragraph } = record;
         if is_first {
             self.close()?;
@@ -113,7 +113,7 @@ impl Reading<'_> {
         Ok(true)
     }
 
-    fn chunk(&mut self, text: String, paragraph: Option<u32>) -> Result<(), CorpusError> {
+    fn chunk(&mut self, text: String, paragraph: Option<u32>) -> Result<(), Failure> {
         let Some(current) = &mut self.current else { return Ok(()) };
         let chunk = NewChunk {
             document: Rc::clone(&current.document),
@@ -130,7 +130,7 @@ impl Reading<'_> {
     }
 
     /// The document at hand is over.
-    fn close(&mut self) -> Result<(), CorpusError> {
+    fn close(&mut self) -> Result<(), Failure> {
         let Some(current) = self.current.take() else { return Ok(()) };
         if current.chunks > 0 {
             self.source.documents += 1;
@@ -141,15 +141,16 @@ impl Reading<'_> {
         (self.act)(Read::Empty(format!("{label}/{}", current.document.id)))
     }
 
-    fn expect_new(&mut self, id: &str, paragraph: Option<u32>) -> Result<(), CorpusError> {
+    fn expect_new(&mut self, id: &str, paragraph: Option<u32>) -> Result<(), Failure> {
         let paragraph = paragraph.map(|paragraph| format!("#{paragraph}"));
         let id = format!("{id}{}", paragraph.unwrap_or_default());
         let half = Sha256::digest(&id).first_chunk().copied().unwrap_or_default();
         match self.ids.insert(u128::from_le_bytes(half)) {
             true => Ok(()),
             false => {
-                let label = self.source.description.label.clone();
-                Err(CorpusError::RepeatedId { label, id })
+                let label = &self.source.description.label;
+                let problem = format!("source `{label}` has two documents with the id `{id}`");
+                Err(Failure::refused(problem))
             }
         }
     }

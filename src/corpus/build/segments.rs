@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::appended;
-use crate::corpus::CorpusError;
+use crate::corpus::damaged;
 use crate::corpus::embed::cut;
 use crate::corpus::store::layout::{
     CHUNKS, ChunkRecord, DOCUMENTS, FULL_VECTORS, HEADER_BYTES, SEGMENTS, TEXTS, VECTORS,
     vector_header,
 };
 use crate::corpus::store::manifest::VectorForm;
+use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::ops::vectors::append;
 use crate::outside;
@@ -72,7 +73,7 @@ impl Segments {
     ///
     /// # Errors
     /// A file is shorter than its segments; `build.jsonl` is damaged.
-    pub fn open(directory: &Path, form: VectorForm) -> Result<Segments, CorpusError> {
+    pub fn open(directory: &Path, form: VectorForm) -> Result<Segments, Failure> {
         let lines = read_lines(&directory.join(SEGMENTS))?;
         let last = lines.last();
         let mut matrices = vec![Matrix { name: VECTORS, dims: form.dims }];
@@ -88,7 +89,7 @@ impl Segments {
             let end = last.and_then(|line| line.files.get(name)).map_or(first, |part| part.end);
             let found = file.metadata()?.len();
             if last.is_some() && found < end {
-                return Err(CorpusError::Size { path, expected: end, found });
+                return Err(damaged(&path, format!("it has {found} bytes of {end}")));
             }
             file.set_len(end)?;
             if let (Some(matrix), None) = (matrix, last) {
@@ -125,7 +126,7 @@ impl Segments {
         chunks: &[NewChunk],
         vectors: &[Vec<f32>],
         empty: Vec<String>,
-    ) -> Result<(), CorpusError> {
+    ) -> Result<(), Failure> {
         let mut parts: BTreeMap<&'static str, Vec<u8>> =
             self.files.keys().map(|name| (*name, Vec::new())).collect();
         let mut add = |name: &'static str, bytes: &[u8]| {
@@ -158,9 +159,11 @@ impl Segments {
             for (chunk, vector) in chunks.iter().zip(vectors) {
                 let vector = cut(vector, matrix.dims, self.form.normalised);
                 let kept = append(&vector, &mut rows);
-                kept.map_err(|problem| CorpusError::Vector {
-                    chunk: format!("{}#{}", chunk.document.id, chunk.paragraph),
-                    problem: problem.to_owned(),
+                kept.map_err(|problem| {
+                    let (document, paragraph) = (&chunk.document.id, chunk.paragraph);
+                    Failure::refused(format!(
+                        "the vector of chunk {document}#{paragraph} {problem}"
+                    ))
                 })?;
             }
             add(matrix.name, &rows);
@@ -185,7 +188,7 @@ impl Segments {
     }
 
     /// Writes the number of rows into the headers.
-    pub fn finish(mut self) -> Result<(), CorpusError> {
+    pub fn finish(mut self) -> Result<(), Failure> {
         for matrix in &self.matrices {
             if let Some(file) = self.files.get_mut(matrix.name) {
                 file.seek(SeekFrom::Start(0))?;
@@ -197,21 +200,19 @@ impl Segments {
     }
 }
 
-fn line_text(line: &SegmentLine) -> Result<String, CorpusError> {
+fn line_text(line: &SegmentLine) -> Result<String, Failure> {
     Ok(format!("{}\n", serde_json::to_string(line).map_err(std::io::Error::from)?))
 }
 
 /// The lines of `build.jsonl`; what stands behind the last whole one does not count.
-pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
+pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, Failure> {
     if !path.exists() {
         return Ok(Vec::new());
     }
     let file = outside::file(path)?;
     let read = |(index, line): (usize, &[u8])| {
-        serde_json::from_slice(line).map_err(|error| CorpusError::Damaged {
-            path: path.to_owned(),
-            problem: format!("line {}: {error}", index + 1),
-        })
+        serde_json::from_slice(line)
+            .map_err(|error| damaged(path, format!("line {}: {error}", index + 1)))
     };
     appended::lines(&file).enumerate().map(read).collect()
 }

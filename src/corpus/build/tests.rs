@@ -7,7 +7,6 @@ use super::*;
 use crate::corpus::Corpus;
 use crate::corpus::fake::FakeEncoder;
 use crate::corpus::verify::verify;
-use crate::diagnosis::Diagnosis;
 
 /// A directory with two sources; the first has more chunks than a segment.
 pub(crate) struct Sources {
@@ -91,7 +90,7 @@ impl Sources {
         Corpus::open(&options.out).unwrap()
     }
 
-    fn refusal(&self, options: &BuildOptions, encoder: &FakeEncoder) -> CorpusError {
+    fn refusal(&self, options: &BuildOptions, encoder: &FakeEncoder) -> Failure {
         match Build::begin(options, encoder) {
             Err(error) => error,
             Ok(build) => build.run(encoder, BATCH, &mut |_| Ok(())).unwrap_err(),
@@ -216,8 +215,7 @@ fn bad_input_is_refused_by_name() {
     assert!(text.starts_with("source `rows` has no input at") && code == 3, "{text}");
     let (text, code) = with(&|options| options.search_dims = Some(99));
     assert!(
-        text == "the width of vectors differs: 99 asked for here, 16 of the encoder there"
-            && code == 2,
+        text == "vectors of 99 numbers are asked for, and the encoder's have 16" && code == 2,
         "{text}"
     );
     fs_err::write(
@@ -295,7 +293,10 @@ fn damage_is_found() {
         (error.err().unwrap_or_default(), problem.unwrap_or_default().unwrap_or_default())
     };
     let (open, found) = refused("vectors.bin", &|bytes| bytes.truncate(100));
-    assert!(open.contains("vectors.bin has 100 bytes, and corpus.toml says "), "{open}");
+    assert!(
+        open.contains("vectors.bin is damaged: it has 100 bytes, and corpus.toml says "),
+        "{open}"
+    );
     assert!(found.starts_with("has 100 bytes"), "{found}");
     let (open, found) = refused("texts.bin", &|bytes| bytes[40] ^= 1);
     assert_eq!(open, "");

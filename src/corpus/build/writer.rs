@@ -3,8 +3,8 @@
 use super::SEGMENT;
 use super::reading::{NewChunk, Read};
 use super::segments::Segments;
-use crate::corpus::CorpusError;
 use crate::corpus::embed::Embed;
+use crate::diagnosis::Failure;
 use crate::encoder::Document;
 
 /// Chunks on their way into segments.
@@ -12,7 +12,7 @@ pub(super) struct Writer<'a> {
     pub(super) encoder: &'a dyn Embed,
     /// Chunks that are handed to the encoder at once.
     pub(super) batch: usize,
-    pub(super) tell: &'a mut dyn FnMut(u64) -> Result<(), CorpusError>,
+    pub(super) tell: &'a mut dyn FnMut(u64) -> Result<(), Failure>,
     pub(super) segments: Segments,
     /// Chunks that segments held before.
     pub(super) done: u64,
@@ -26,14 +26,15 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    pub(super) fn take(&mut self, read: Read) -> Result<(), CorpusError> {
+    pub(super) fn take(&mut self, read: Read) -> Result<(), Failure> {
         match read {
             // Those that a segment lists come first again.
             Read::Empty(_) if self.listed > 0 => self.listed -= 1,
             Read::Empty(name) => self.empty.push(name),
             Read::Chunk(chunk) => {
                 if self.seen >= u64::from(u32::MAX) {
-                    return Err(CorpusError::TooMany);
+                    let most = u32::MAX;
+                    return Err(Failure::refused(format!("a corpus holds {most} chunks at most")));
                 }
                 let title = &chunk.document.title;
                 self.longest = self.longest.max(title.chars().count() + chunk.text.chars().count());
@@ -49,7 +50,7 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), CorpusError> {
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
         if self.waiting.is_empty() && self.empty.is_empty() {
             return Ok(());
         }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{LARGEST, Record, Records, ending, open, plain_line_ends};
-use crate::corpus::CorpusError;
+use super::{LARGEST, Record, Records, ending, open, plain_line_ends, unfit};
 use crate::corpus::split::statpearls;
 use crate::corpus::store::layout::DocumentRecord;
+use crate::diagnosis::Failure;
 use crate::{data, outside};
 
 /// The records of one file; `name` is its path inside the source's folder and the document's id.
-pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError> {
+pub fn records(path: &Path, name: &str) -> Result<Records<'static>, Failure> {
     let text = read(path)?;
     let is_packed = path.extension().is_some_and(|ending| ending == "gz");
     let plain = if is_packed { path.with_extension("") } else { path.to_owned() };
@@ -22,9 +22,8 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
 }
 
 /// The chunks of an article of StatPearls.
-pub fn article(path: &Path) -> Result<Records<'static>, CorpusError> {
-    let wrong = |problem| CorpusError::Input { path: path.to_owned(), problem };
-    let sections = statpearls::split(&read(path)?).map_err(wrong)?;
+pub fn article(path: &Path) -> Result<Records<'static>, Failure> {
+    let sections = statpearls::split(&read(path)?).map_err(|problem| unfit(path, &problem))?;
     let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(parts_of(id, sections, true))
 }
@@ -43,15 +42,14 @@ fn parts_of(id: String, parts: Vec<(String, String)>, are_chunks: bool) -> Recor
 ///
 /// # Errors
 /// It is too large, is not UTF-8 or has NUL bytes.
-pub fn read(path: &Path) -> Result<String, CorpusError> {
-    let wrong = |problem| CorpusError::Input { path: path.to_owned(), problem };
+pub fn read(path: &Path) -> Result<String, Failure> {
     let bytes = outside::within(open(path)?, LARGEST).map_err(|error| {
         std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
     })?;
     let large = format!("is larger than the {} MB of a document", LARGEST >> 20);
-    let bytes = bytes.ok_or_else(|| wrong(large))?;
+    let bytes = bytes.ok_or_else(|| unfit(path, &large))?;
     if let Some(byte) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(wrong(format!("has a NUL byte at {byte}: it is no text")));
+        return Err(unfit(path, &format!("has a NUL byte at {byte}: it is no text")));
     }
     Ok(plain_line_ends(data::text(path, bytes)?))
 }

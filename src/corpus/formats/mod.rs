@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
-use super::CorpusError;
 use super::description::Source;
 use super::store::layout::DocumentRecord;
+use crate::diagnosis::Failure;
 use crate::hub::matches;
 use crate::outside;
 
@@ -39,8 +39,6 @@ pub enum Format {
     /// A folder of text and Markdown files.
     #[default]
     Folder,
-    /// A table with a column `text`, and the others of `jsonl`.
-    Csv,
 }
 
 impl Format {
@@ -49,7 +47,6 @@ impl Format {
         match self {
             Format::Statpearls => &["nxml"],
             Format::Folder => &["txt", "md"],
-            Format::Csv => &["csv"],
             _ => &["jsonl", "json"],
         }
     }
@@ -67,13 +64,13 @@ pub struct Record {
 }
 
 /// Records of one file; what comes after an error is none.
-pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, CorpusError>> + 'a>;
+pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, Failure>> + 'a>;
 
 /// The files of a source in the data directory, in the order in which they are read.
 ///
 /// # Errors
 /// None is there; one that cannot be read as text; a link inside the source's folder.
-pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError> {
+pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, Failure> {
     let root = data.join(&source.path);
     let mut named: Vec<(String, PathBuf)> = Vec::new();
     if root.is_file() {
@@ -86,7 +83,10 @@ pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError>
         named.sort();
     }
     if named.is_empty() {
-        return Err(CorpusError::NoInput { label: source.label.clone(), path: root });
+        return Err(Failure::missing(
+            format!("source `{}` has no input at {}", source.label, root.display()),
+            "name the folder that holds the inputs with --data-dir; docs/corpora.md says where from",
+        ));
     }
     named.into_iter().map(|(_, path)| refuse(&path).map(|()| path)).collect()
 }
@@ -95,11 +95,7 @@ pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError>
 ///
 /// # Errors
 /// The file or the list of a filter cannot be opened.
-pub fn records<'a>(
-    source: &'a Source,
-    path: &Path,
-    data: &Path,
-) -> Result<Records<'a>, CorpusError> {
+pub fn records<'a>(source: &'a Source, path: &Path, data: &Path) -> Result<Records<'a>, Failure> {
     let root = data.join(&source.path);
     match source.format {
         Format::Folder => folder::records(path, &name(path, &root)),
@@ -108,8 +104,16 @@ pub fn records<'a>(
     }
 }
 
+/// Of an input that cannot be one.
+fn unfit(path: &Path, problem: &str) -> Failure {
+    Failure::usage(
+        format!("{} {problem}", path.display()),
+        "docs/corpora.md says what a source may hold, and how other files become text",
+    )
+}
+
 /// A file to be read, unpacked where it is compressed by gzip.
-fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
+fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
     let file = outside::open(path)?;
     let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
     Ok(match is_compressed {
@@ -153,13 +157,13 @@ fn ending(path: &Path) -> String {
 /// Endings of files that are no text.
 const UNREADABLE: [&str; 5] = ["pdf", "html", "htm", "parquet", "docx"];
 
-fn refuse(path: &Path) -> Result<(), CorpusError> {
+fn refuse(path: &Path) -> Result<(), Failure> {
     let ending = ending(path);
     match UNREADABLE.contains(&&*ending) {
-        true => Err(CorpusError::Input {
-            path: path.to_owned(),
-            problem: format!("cannot be read: text is not extracted from .{ending} files"),
-        }),
+        true => {
+            let problem = format!("cannot be read: text is not extracted from .{ending} files");
+            Err(unfit(path, &problem))
+        }
         false => Ok(()),
     }
 }
@@ -168,7 +172,7 @@ fn refuse(path: &Path) -> Result<(), CorpusError> {
 ///
 /// # Errors
 /// What is neither file nor folder, by its name.
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     for entry in fs_err::read_dir(folder)? {
         let entry = entry?;
         let (kind, path) = (entry.file_type()?, entry.path());
@@ -181,7 +185,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
                 true => "is a link, and links inside a source are not followed",
                 false => "is neither a file nor a folder",
             };
-            return Err(CorpusError::Input { path, problem: problem.to_owned() });
+            return Err(unfit(&path, problem));
         }
     }
     Ok(())

@@ -1,14 +1,14 @@
-//! Files of rows, JSON Lines and CSV, plain or compressed by gzip: one table of fields a format.
+//! Files of JSON Lines, plain or compressed by gzip: one table of fields a format.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
 use std::path::Path;
 
 use super::{Format, LARGEST, Record, Records, open, plain_line_ends};
-use crate::corpus::CorpusError;
 use crate::corpus::description::Source;
 use crate::corpus::store::layout::DocumentRecord;
 use crate::data::{DataError, Position, Row, RowReader};
+use crate::diagnosis::Failure;
 
 /// Where a format keeps id, title and text.
 fn fields(format: Format) -> [&'static str; 3] {
@@ -33,15 +33,8 @@ struct Reader<'a> {
 }
 
 /// The records of a file of rows.
-pub fn records<'a>(
-    source: &'a Source,
-    path: &Path,
-    data: &Path,
-) -> Result<Records<'a>, CorpusError> {
-    let mut rows = match source.format {
-        Format::Csv => table(path, "text")?,
-        _ => RowReader::json_lines(path, open(path)?),
-    };
+pub fn records<'a>(source: &'a Source, path: &Path, data: &Path) -> Result<Records<'a>, Failure> {
+    let mut rows = RowReader::json_lines(path, open(path)?);
     let wanted = source.filter.as_ref().map(|filter| wiki_ids(&data.join(filter)));
     let mut reader =
         Reader { source, wanted: wanted.transpose()?, document: None, names: BTreeMap::new() };
@@ -53,17 +46,20 @@ pub fn records<'a>(
         }
         Ok(None)
     };
-    Ok(Box::new(std::iter::from_fn(move || next().transpose())))
+    Ok(Box::new(std::iter::from_fn(move || next().map_err(of_rows).transpose())))
 }
 
-/// A CSV file with this column.
-fn table(path: &Path, column: &str) -> Result<RowReader<Box<dyn BufRead>>, CorpusError> {
-    Ok(RowReader::table(path, open(path)?, Some(column))?)
+fn of_rows(error: DataError) -> Failure {
+    let hint = "docs/corpora.md says what rows a source may have";
+    match error {
+        DataError::Row { .. } => Failure::usage(error.to_string(), hint),
+        other => other.into(),
+    }
 }
 
 impl Reader<'_> {
     /// The record of one row; `None` of one that the source does not want.
-    fn record(&mut self, row: &Row) -> Result<Option<Record>, CorpusError> {
+    fn record(&mut self, row: &Row) -> Result<Option<Record>, DataError> {
         let given = |field: &str| Ok::<_, DataError>(row.word(field)?.unwrap_or_default());
         let source = self.source;
         let [id, title, text] = fields(source.format);
@@ -76,11 +72,8 @@ impl Reader<'_> {
         if !self.wanted.as_ref().is_none_or(is_wanted) {
             return Ok(None);
         }
-        // An empty cell is no field: such a document is counted as one without text.
-        if source.format != Format::Csv {
-            row.require(text)?;
-        }
-        let wrong = |problem: String| Err(row.wrong(text, problem).into());
+        row.require(text)?;
+        let wrong = |problem: String| Err(row.wrong(text, problem));
         let text = plain_line_ends(given(text)?);
         if text.len() as u64 > LARGEST {
             return wrong(format!("is larger than the {} MB of a document", LARGEST >> 20));
@@ -138,13 +131,16 @@ impl Reader<'_> {
 }
 
 /// The column `wiki_id` of a CSV file.
-fn wiki_ids(path: &Path) -> Result<HashSet<String>, CorpusError> {
-    let mut table = table(path, "wiki_id")?;
-    let mut ids = HashSet::new();
-    while let Some(row) = table.next_row()? {
-        ids.extend(row.word("wiki_id")?.map(|id| id.trim_end_matches(".0").to_owned()));
-    }
-    Ok(ids)
+fn wiki_ids(path: &Path) -> Result<HashSet<String>, Failure> {
+    let read = |file: Box<dyn BufRead>| {
+        let mut table = RowReader::table(path, file, Some("wiki_id"))?;
+        let mut ids = HashSet::new();
+        while let Some(row) = table.next_row()? {
+            ids.extend(row.word("wiki_id")?.map(|id| id.trim_end_matches(".0").to_owned()));
+        }
+        Ok(ids)
+    };
+    read(open(path)?).map_err(of_rows)
 }
 
 #[cfg(test)]
@@ -167,7 +163,7 @@ mod tests {
         fs_err::write(&path, bytes).unwrap();
         fs_err::write(folder.path().join("topics.csv"), "title,wiki_id\nOtitis,12\n").unwrap();
         let records = super::super::records(source, &path, folder.path());
-        let read: Result<Vec<Record>, CorpusError> = records.and_then(Iterator::collect);
+        let read: Result<Vec<Record>, Failure> = records.and_then(Iterator::collect);
         read.map_err(|error| error.to_string().rsplit('/').next().unwrap().to_owned())
     }
 
@@ -187,10 +183,6 @@ mod tests {
             (&*records[0].document.date, &*records[1].document.url, &*records[1].document.title),
             ("2021-05-03", "https://x", "T")
         );
-        let table = "id,text,title\nq,\"a\nb\",T\n,c,\n";
-        let records = read(&source("csv", ""), "a.csv", table.as_bytes()).unwrap();
-        assert_eq!(places(&records), [("q", None, true), ("4", None, true)]);
-        assert_eq!(records[0].text, "a\nb");
     }
 
     #[test]
@@ -223,11 +215,8 @@ mod tests {
 
     #[test]
     fn bad_rows_are_refused_by_file_and_place() {
-        let refused = |name: &str, bytes: &[u8]| {
-            let format = if name.ends_with("csv") { "csv" } else { "jsonl" };
-            read(&source(format, ""), name, bytes).unwrap_err()
-        };
-        let second = |bad: &[u8]| refused("a.jsonl", &[b"{\"text\": \"One.\"}\n", bad].concat());
+        let refused = |bytes: &[u8]| read(&source("jsonl", ""), "a.jsonl", bytes).unwrap_err();
+        let second = |bad: &[u8]| refused(&[b"{\"text\": \"One.\"}\n", bad].concat());
         for (bad, problem) in [
             (b"{\"text\"".as_slice(), "EOF while parsing an object, at column 7"),
             (b"[1]\n", "an object is expected"),
@@ -254,20 +243,9 @@ mod tests {
         ] {
             assert_eq!(second(bad), format!("a.jsonl:2: {problem}"));
         }
-        for (text, problem) in [
-            ("id\n1\n", "1: field `text` is no column of the file"),
-            ("", "1: field `text` is no column of the file"),
-            ("id,text,text\n1,a,b\n", "1: field `text` comes twice in the header"),
-            ("id,text\n1,\"Fever\n2,x\n3,y\n", "2: a quote is not closed"),
-            ("id,text\n1,\"Fever\n2,x\n3,\"y, z\"\n", "2: a quote is not closed"),
-            ("id,text\n1,a\n2,b,c\n", "3: 3 cells, where the header has 2"),
-            ("id,text\n1,a\n2\n", "3: 1 cells, where the header has 2"),
-        ] {
-            assert_eq!(refused("a.csv", text.as_bytes()), format!("a.csv:{problem}"));
-        }
         let long = format!("{{\"text\": \"{}\"}}", "x".repeat(LARGEST as usize + 1));
         assert_eq!(
-            refused("a.jsonl", long.as_bytes()),
+            refused(long.as_bytes()),
             "a.jsonl:1: field `text` is larger than the 64 MB of a document"
         );
     }
@@ -275,11 +253,6 @@ mod tests {
     #[test]
     fn what_other_programs_write_is_read_as_they_mean_it() {
         let id = "12345678901234567890123";
-        let table =
-            format!("\u{feff}id,title,text\r\n{id},,\"a\r\n\r\n\"\"b\"\"\"\r\n,,\r\n7,T,\r\n");
-        let records = read(&source("csv", ""), "a.csv", table.as_bytes()).unwrap();
-        let found = records.iter().map(|record| (&*record.document.id, &*record.text));
-        assert_eq!(found.collect::<Vec<_>>(), [(id, "a\n\n\"b\""), ("7", "")]);
         let lines = format!(
             "\u{feff}{{\"id\": \"{id}\", \"text\": \"a\\r\\n\\r\\nb\", \"title\": \"\", \"date\": 2021, \"url\": null}}\r\n"
         );

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::CorpusError;
+use crate::corpus::damaged;
 use crate::corpus::description::Source;
+use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::outside;
 
@@ -143,35 +144,40 @@ impl ManifestFile {
     ///
     /// # Errors
     /// It is damaged, or newer than this program.
-    pub fn read(path: &Path) -> Result<ManifestFile, CorpusError> {
+    pub fn read(path: &Path) -> Result<ManifestFile, Failure> {
         let text = outside::text(path)?;
-        let damaged = |problem: String| CorpusError::Damaged { path: path.to_owned(), problem };
         let (body, local) =
-            text.rsplit_once(LOCAL).ok_or_else(|| damaged("it has no table [local]".to_owned()))?;
-        let unread = |error: toml::de::Error| damaged(error.message().to_owned());
+            text.rsplit_once(LOCAL).ok_or_else(|| damaged(path, "it has no table [local]"))?;
+        let unread = |error: toml::de::Error| damaged(path, error.message());
         // Of a newer schema nothing else may be understood.
         let table: toml::Table = outside::toml(body).map_err(unread)?;
         let schema = table.get("schema").and_then(toml::Value::as_integer);
         if let Some(found) = schema.filter(|schema| *schema > i64::from(SCHEMA)) {
-            return Err(CorpusError::Newer { path: path.to_owned(), found, known: SCHEMA });
+            return Err(Failure::missing(
+                format!(
+                    "{} is of schema {found}; this program reads up to {SCHEMA}",
+                    path.display()
+                ),
+                "take the version of wardround that built it, or a newer one",
+            ));
         }
         let manifest = outside::toml(body).map_err(unread)?;
         let local = outside::toml(local).map_err(unread)?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }
 
-    pub fn new(manifest: Manifest, local: Local) -> Result<ManifestFile, CorpusError> {
+    pub fn new(manifest: Manifest, local: Local) -> Result<ManifestFile, Failure> {
         let body = body(&manifest)?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }
 
     /// As it stands on disk.
-    pub fn text(&self) -> Result<String, CorpusError> {
+    pub fn text(&self) -> Result<String, Failure> {
         let local = toml::to_string(&self.local).map_err(std::io::Error::other)?;
         Ok(format!("{}{LOCAL}{local}", body(&self.manifest)?))
     }
 }
 
-fn body(manifest: &Manifest) -> Result<String, CorpusError> {
+fn body(manifest: &Manifest) -> Result<String, Failure> {
     Ok(toml::to_string(manifest).map_err(std::io::Error::other)?)
 }

@@ -17,7 +17,8 @@ use layout::{
 };
 use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
 
-use super::CorpusError;
+use super::damaged;
+use crate::diagnosis::Failure;
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorRows;
 use crate::outside;
@@ -41,13 +42,19 @@ pub struct Chunk<'a> {
 impl Corpus {
     /// # Errors
     /// There is none, it is not whole, its files are not of the sizes that corpus.toml says, or it is newer than this program.
-    pub fn open(directory: &Path) -> Result<Corpus, CorpusError> {
+    pub fn open(directory: &Path) -> Result<Corpus, Failure> {
         let path = directory.join(MANIFEST);
         if !path.is_file() {
-            let path = directory.to_owned();
+            let at = directory.display();
             return Err(match directory.join(PLAN).is_file() {
-                true => CorpusError::Unfinished { path },
-                false => CorpusError::NoCorpus { path },
+                true => Failure::missing(
+                    format!("the corpus at {at} was not built to its end"),
+                    "the `corpus build` that began it goes on when it is given again",
+                ),
+                false => Failure::missing(
+                    format!("there is no corpus at {at}: it has no corpus.toml"),
+                    "name a directory that `wardround corpus build` wrote",
+                ),
             });
         }
         let file = ManifestFile::read(&path)?;
@@ -57,7 +64,8 @@ impl Corpus {
             let map = MappedFile::open(&path)?;
             let (expected, found) = (stored.size_bytes, map.len() as u64);
             if found != expected {
-                return Err(CorpusError::Size { path, expected, found });
+                let problem = format!("it has {found} bytes, and corpus.toml says {expected}");
+                return Err(damaged(&path, problem));
             }
             maps.insert(stored.name.clone(), map);
         }
@@ -68,7 +76,7 @@ impl Corpus {
     }
 
     /// Whether counts, headers and sizes agree.
-    fn check_shape(&self) -> Result<(), CorpusError> {
+    fn check_shape(&self) -> Result<(), Failure> {
         let Manifest { chunks, vectors, sources, .. } = self.manifest();
         if self.bytes(CHUNKS).len() as u64 != chunks * CHUNK_BYTES as u64 {
             let problem = format!("it does not hold {chunks} chunks, as corpus.toml says");
@@ -119,7 +127,7 @@ impl Corpus {
     }
 
     /// What is known of a chunk beside its text.
-    pub fn record(&self, number: usize) -> Result<ChunkRecord, CorpusError> {
+    pub fn record(&self, number: usize) -> Result<ChunkRecord, Failure> {
         let damaged = |problem: &str| self.damaged(CHUNKS, &format!("chunk {number} {problem}"));
         let record = self.bytes(CHUNKS).as_chunks::<CHUNK_BYTES>().0.get(number);
         let record = ChunkRecord::from_bytes(record.ok_or_else(|| damaged("is not there"))?);
@@ -134,7 +142,7 @@ impl Corpus {
     ///
     /// # Errors
     /// The corpus is damaged there.
-    pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, CorpusError> {
+    pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, Failure> {
         let record = self.record(number)?;
         match record.text(self.bytes(TEXTS)) {
             Ok(text) => Ok(Chunk { text, record }),
@@ -142,7 +150,7 @@ impl Corpus {
         }
     }
 
-    pub fn document(&self, number: u32) -> Result<DocumentRecord<&str>, CorpusError> {
+    pub fn document(&self, number: u32) -> Result<DocumentRecord<&str>, Failure> {
         let documents = self.bytes(DOCUMENTS);
         let starts = self.starts.get_or_init(|| {
             let (mut starts, mut at) = (Vec::new(), 0);
@@ -164,7 +172,7 @@ impl Corpus {
     }
 
     /// `LABEL/DOCUMENT#PARAGRAPH`.
-    pub fn name(&self, number: usize) -> Result<String, CorpusError> {
+    pub fn name(&self, number: usize) -> Result<String, Failure> {
         let record = self.record(number)?;
         let document = self.document(record.document)?;
         let label = &self.source(&record).description.label;
@@ -172,7 +180,7 @@ impl Corpus {
     }
 
     /// The vectors that are searched, a row a chunk.
-    pub fn vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
+    pub fn vectors(&self) -> Result<VectorRows<'_>, Failure> {
         self.rows(VECTORS, self.manifest().vectors.dims)
     }
 
@@ -180,18 +188,17 @@ impl Corpus {
     ///
     /// # Errors
     /// There are none; the file is damaged.
-    pub fn full_vectors(&self) -> Result<VectorRows<'_>, CorpusError> {
+    pub fn full_vectors(&self) -> Result<VectorRows<'_>, Failure> {
         match self.manifest().vectors.full_dims {
             Some(dims) => self.rows(FULL_VECTORS, dims),
-            None => Err(CorpusError::Lacks {
-                path: self.directory.clone(),
-                what: "vectors at full width",
-                hint: "build it with --dims D --search-dims S, D the encoder's full width, or take --rerank off",
-            }),
+            None => Err(Failure::usage(
+                format!("the corpus at {} has no vectors at full width", self.directory.display()),
+                "build it with --dims D --search-dims S, D the encoder's full width, or take --rerank off",
+            )),
         }
     }
 
-    fn rows(&self, name: &str, dims: usize) -> Result<VectorRows<'_>, CorpusError> {
+    fn rows(&self, name: &str, dims: usize) -> Result<VectorRows<'_>, Failure> {
         let (header, rows) = self.bytes(name).split_at_checked(HEADER_BYTES).unwrap_or_default();
         if header != vector_header(dims, self.manifest().chunks) {
             let problem = "its header says another type, width or number than corpus.toml";
@@ -217,7 +224,7 @@ impl Corpus {
         ranges
     }
 
-    fn damaged(&self, name: &str, problem: &str) -> CorpusError {
-        CorpusError::Damaged { path: self.directory.join(name), problem: problem.to_owned() }
+    fn damaged(&self, name: &str, problem: &str) -> Failure {
+        damaged(&self.directory.join(name), problem)
     }
 }
