@@ -102,7 +102,7 @@ impl Check {
                 );
             }
             if let Some(log) = &mut log {
-                log.loaded(&run, &models)?;
+                log.loaded(&run)?;
             }
             match &self.out {
                 Some(out) => keep(run, models, out),

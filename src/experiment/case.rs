@@ -128,7 +128,7 @@ impl Spec {
 impl Seated {
     /// With models of these fingerprints in its seats: equal ones mean that equal requests get equal bytes.
     pub fn fingerprint(&self, models: &[&str]) -> String {
-        self.config.fingerprint(models, &self.prompts_sha256, &[])
+        self.config.fingerprint(models, &self.prompts_sha256)
     }
 
     /// Works on an item, and waits until it is done. `on_call` is told of every finished call.

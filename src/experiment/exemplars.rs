@@ -28,14 +28,6 @@ pub struct ExemplarPlan {
     pub files: Vec<FilePlan>,
 }
 
-impl ExemplarPlan {
-    /// Of the notes and of every file beside them.
-    pub(super) fn sums(&self) -> impl Iterator<Item = String> {
-        let files = self.files.iter().map(|file| file.sha256.clone());
-        std::iter::once(self.sha256.clone()).chain(files)
-    }
-}
-
 /// A file; of an encoder its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePlan {

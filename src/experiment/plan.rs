@@ -218,12 +218,6 @@ impl Plan {
         lacks.then_some("medprompt without its chains of thought: the exemplars' reasons are made of their gold (see `wardround data reasons`)")
     }
 
-    /// The sums of the corpora and exemplars that the system reads.
-    pub fn files_read(&self) -> Vec<String> {
-        let searched = self.corpus.iter().flat_map(|corpus| corpus.ids.iter().cloned());
-        searched.chain(self.exemplars.iter().flat_map(ExemplarPlan::sums)).collect()
-    }
-
     /// The spec that gives the run again, of the items that were chosen; what `hardware` says wins.
     ///
     /// # Errors
@@ -288,7 +282,7 @@ impl Plan {
     }
 
     /// The bytes of plan.toml. Errors when they would not read back equal, as a NaN would not.
-    fn to_toml(&self) -> Result<String, RunError> {
+    pub fn to_toml(&self) -> Result<String, RunError> {
         let unwritable = |reason: String| RunError::UnwritablePlan { reason };
         let text = toml::to_string(self).map_err(|error| unwritable(error.to_string()))?;
         let read: Plan = outside::toml(&text).map_err(|error| unwritable(error.to_string()))?;

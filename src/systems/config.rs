@@ -178,12 +178,10 @@ impl SystemConfig {
         self.settings.build(&Given { prompts, exemplars })
     }
 
-    /// Systems with equal fingerprints give equal answers to equal items, byte for byte: of the fingerprints of the agents' models, and the
-    /// digests of the corpora and exemplars that are read.
-    pub fn fingerprint(&self, models: &[&str], prompts_sha256: &str, files: &[String]) -> String {
-        let mut whole = vec![json!(models), json!(prompts_sha256), json!(self.table)];
-        // Systems that read no files keep the fingerprint of three parts.
-        whole.extend((!files.is_empty()).then(|| json!(files)));
+    /// Systems that read no corpus and no exemplars, with equal fingerprints, give equal answers to equal items, byte for byte: of the fingerprints
+    /// of the agents' models.
+    pub fn fingerprint(&self, models: &[&str], prompts_sha256: &str) -> String {
+        let whole = [json!(models), json!(prompts_sha256), json!(self.table)];
         let digest = sha256(format!("{} {}", self.entry.plan_name, json!(whole)));
         format!("wr_{}", &digest[..16])
     }
