@@ -6,7 +6,6 @@ mod silence;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,16 +14,15 @@ use serde_json::json;
 
 use self::log::Log;
 use super::audit::AuditFlags;
+use super::interrupt;
 use super::options::HubFlags;
 use super::run::systems;
 use super::sandboxed::Paths;
-use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, ItemKind};
 use crate::experiment::case::Worked;
-use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
@@ -47,9 +45,6 @@ pub struct Check {
     /// Exit with 1 if an error was found, no answer was accepted or nothing could be read
     #[arg(long)]
     gate: bool,
-    /// Keep the run in this directory; without it only the audit trail is written, if --audit or WARDROUND_AUDIT names one
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
     /// The system that reads the note: one of these, or the TOML file of another
     #[arg(long, default_value = "medguards", value_name = "SYSTEM", value_parser = systems(reads_one_note))]
     system: String,
@@ -85,13 +80,10 @@ impl Check {
         let path = self.path();
         let options = self.audit.clone().options();
         let spec = self.spec(path)?;
-        // A note that is not there leaves no directory.
-        let mut out = self.out.iter().filter(|_| path.is_none_or(Path::exists));
-        let paths = out.try_fold(given.run(&spec)?, |paths, own| paths.write(own))?;
-        self.audit.within(paths)?.enter()?;
+        self.audit.within(given.run(&spec)?)?.enter()?;
         let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
         let work = || -> Result<Worked, Failure> {
-            let note = read(path, self.out.is_some())?;
+            let note = read(path)?;
             let mut shared = Shared::default();
             let inputs = spec.read_beside(note, &mut shared)?;
             let models = spec.describe_models()?;
@@ -104,10 +96,7 @@ impl Check {
             if let Some(log) = &mut log {
                 log.loaded(&run)?;
             }
-            match &self.out {
-                Some(out) => keep(run, models, out),
-                None => ask(run, models),
-            }
+            ask(run, models)
         };
         // A note may take minutes: a terminal shows that the process is at work.
         let spinner = ProgressBar::new_spinner().with_message("checking the note");
@@ -147,13 +136,9 @@ impl Check {
 const MOST_BYTES: u64 = 4 << 20;
 
 /// The note of a file, or of stdin.
-fn read(path: Option<&Path>, is_kept: bool) -> Result<Dataset, Failure> {
+fn read(path: Option<&Path>) -> Result<Dataset, Failure> {
     match path {
         Some(path) => note(path, outside::given_file(path)?),
-        None if is_kept => Err(Failure::usage(
-            "a note from stdin cannot be kept with --out",
-            "give a file: a run names the file that it read",
-        )),
         None => note(Path::new(STDIN), std::io::stdin()),
     }
 }
@@ -170,21 +155,11 @@ fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
     Ok(data::note(path, text)?)
 }
 
-/// Runs the system on the note without a run directory.
+/// Runs the system on the note.
 fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
     let (recorder, calls, searches) = Telling::new();
     let started = run.start(&models.start()?.models, Box::new(recorder), interrupt::watch())?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let line = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
     Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
-}
-
-/// Runs the system on the note in a run directory.
-fn keep(run: Run, models: Models, out: &Path) -> Result<Worked, Failure> {
-    let executed = carry_out(run, models, out, Arc::new(Unobserved), interrupt::watch())?;
-    summary::write(&executed)?;
-    let contents = executed.contents;
-    let line = contents.outcomes().into_values().next().cloned();
-    let missing = || Failure::mismatch(format!("{} holds no note", out.display()));
-    Ok(Worked::of(line.ok_or_else(missing)?, contents.calls.records, contents.searches.records))
 }

@@ -289,8 +289,8 @@ impl Spec {
         if self.panel.len() > 1 && self.panel.len() != models {
             let (given, name) = (self.panel.len(), self.config.entry.plan_name);
             let hint = match models {
-                1 => "give --panel one model".to_owned(),
-                models => format!("give --panel {models} models, or one for all"),
+                1 => "give it one model".to_owned(),
+                models => format!("give it {models} models, or one for all"),
             };
             let message = format!("a panel of {given} models, and {name} takes {models}");
             return Err(Failure::usage(message, &hint));

@@ -60,7 +60,7 @@ impl App {
         phase: watch::Receiver<Phase>,
         keys: watch::Receiver<Keys>,
     ) -> Result<App, Failure> {
-        let metrics = Arc::new(Metrics::new(&options.metrics_prefix));
+        let metrics = Arc::new(Metrics::new());
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let budget = options.limits.bodies_bytes.min(Semaphore::MAX_PERMITS);
         Ok(App {
@@ -78,7 +78,7 @@ impl App {
 
     /// Starts to serve these models and systems.
     pub fn begin(&self, served: Served) {
-        let queue = Queue::new(&self.options.limits, served.kv_tokens());
+        let queue = Queue::new(self.options.limits.queued_sequences);
         self.audit.served(&served);
         let _ = self.served.set((served, queue));
     }

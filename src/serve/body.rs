@@ -3,15 +3,13 @@
 //! One budget is for what clients have sent and what is made of it: every body takes from it as it comes, and gives back when it is done with;
 //! every answer that is made whole, until it is read.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
-use futures_util::stream;
 use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -149,6 +147,18 @@ fn permits(bytes: usize) -> u32 {
 /// What a connection takes at once; a shorter answer is not counted.
 const PART: usize = 64 << 10;
 
+/// A long answer, with what it takes of the budget until the last byte is written.
+struct Held {
+    answer: Bytes,
+    _reserved: Reserved,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
+    }
+}
+
 /// Middleware. A long answer takes of the budget until it is read, and waits for its part, while nothing new is taken. Streams have no length:
 /// those of completions keep their place in the queue, those of systems count what waits.
 pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
@@ -159,20 +169,9 @@ pub async fn hold(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let wanted = permits(length.min(app.options.limits.bodies_bytes));
     let Ok(reserved) = app.budget.clone().acquire_many_owned(wanted).await else { return response };
     let (head, body) = response.into_parts();
-    let whole = to_bytes(body, length).await.unwrap_or_default();
-    let mut response = Response::from_parts(head, in_parts(whole, reserved));
-    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
-    response
-}
-
-/// A body that is handed over in parts, each a copy: what is left is freed with the last one.
-fn in_parts(rest: Bytes, reserved: Reserved) -> Body {
-    let parts = stream::unfold((rest, reserved), |(mut rest, reserved)| async move {
-        let part = rest.split_to(rest.len().min(PART));
-        let copy = Bytes::copy_from_slice(&part);
-        (!copy.is_empty()).then_some((Ok::<Bytes, Infallible>(copy), (rest, reserved)))
-    });
-    Body::from_stream(parts)
+    let answer = to_bytes(body, length).await.unwrap_or_default();
+    let held = Bytes::from_owner(Held { answer, _reserved: reserved });
+    Response::from_parts(head, held.into())
 }
 
 #[cfg(test)]
@@ -201,21 +200,16 @@ mod tests {
         assert!(reserve(&budget, usize::MAX).is_err());
     }
 
-    #[tokio::test]
-    async fn an_answer_counts_until_its_last_part_is_taken_and_arrives_whole() {
-        let budget = Arc::new(Semaphore::new(300 << 10));
-        let answer: Vec<u8> = (0..200 << 10).map(|n: u32| n as u8).collect();
-        let reserved = reserve(&budget, answer.len()).unwrap();
-        let mut body = in_parts(answer.clone().into(), reserved);
-        let mut read = Vec::new();
-        for _ in 0..3 {
-            read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
-            assert!(reserve(&budget, 200 << 10).is_err());
-        }
-        read.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
-        assert!(body.frame().await.is_none());
-        drop(body);
-        assert_eq!(read, answer);
-        drop(reserve(&budget, 300 << 10).unwrap());
+    #[test]
+    fn an_answer_counts_until_its_last_part_is_gone() {
+        let budget = Arc::new(Semaphore::new(300));
+        let (answer, reserved) = (Bytes::from(vec![7; 200]), reserve(&budget, 200).unwrap());
+        let mut whole = Bytes::from_owner(Held { answer, _reserved: reserved });
+        let first = whole.split_to(150);
+        drop(whole);
+        assert!(reserve(&budget, 200).is_err());
+        assert_eq!(first, [7; 150][..]);
+        drop(first);
+        drop(reserve(&budget, 300).unwrap());
     }
 }

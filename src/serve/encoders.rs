@@ -26,7 +26,7 @@ use crate::encoder::{
 
 /// The most texts of a request, and the most tokens: OpenAI's limits.
 const MOST_TEXTS: usize = 2048;
-pub const MOST_TOKENS: usize = 300_000;
+const MOST_TOKENS: usize = 300_000;
 /// The most bytes that are tokenised for a request: a query is, for each of its documents.
 const MOST_BYTES: usize = MOST_TOKENS * LONGEST_TOKEN;
 
@@ -202,7 +202,7 @@ impl Encoding {
             texts: sequences,
             tokens,
             request: sum.finish(),
-            _place: app.queue()?.enter(1, tokens, caller)?,
+            _place: app.queue()?.enter(1, caller)?,
             caller: turn(caller),
         })
     }

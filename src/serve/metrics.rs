@@ -1,4 +1,4 @@
-//! What a server tells of itself: health, and metrics in Prometheus' text format, with vLLM's names behind a prefix.
+//! What a server tells of itself: health, and metrics in Prometheus' text format, with vLLM's names behind a prefix of our own.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -24,6 +24,9 @@ use super::error::{ApiError, Code};
 use super::models::ServedModel;
 use crate::engine::{Completion, EngineSnapshot, Timings};
 use crate::record::FinishReason;
+
+/// What comes before every name.
+const PREFIX: &str = "wardround:";
 
 /// Labels of a metric and their values.
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -71,20 +74,16 @@ fn numbers() -> Histogram {
 }
 
 pub struct Metrics {
-    prefix: String,
     registry: Registry,
     histograms: BTreeMap<&'static str, Family<Labels<2>, Histogram>>,
     succeeded: Family<Labels<3>, Counter>,
     rejections: Family<Labels<1>, Counter>,
     pub connections: Gauge,
-    pub cases: Gauge,
 }
 
 impl Metrics {
-    /// `prefix`, such as `wardround:`, comes before every name.
-    pub fn new(prefix: &str) -> Metrics {
+    pub fn new() -> Metrics {
         let metrics = Metrics {
-            prefix: prefix.to_owned(),
             registry: Registry::default(),
             histograms: HISTOGRAMS
                 .map(|(name, _, made)| (name, Family::new_with_constructor(made)))
@@ -92,10 +91,9 @@ impl Metrics {
             succeeded: Family::default(),
             rejections: Family::default(),
             connections: Gauge::default(),
-            cases: Gauge::default(),
         };
         let mut registry = Registry::default();
-        let named = |name: &str| format!("{prefix}{name}");
+        let named = |name: &str| format!("{PREFIX}{name}");
         for (name, help, _) in HISTOGRAMS {
             registry.register(named(name), help, metrics.histograms[name].clone());
         }
@@ -103,11 +101,6 @@ impl Metrics {
         registry.register(named("request_success"), "Sequences that ended", succeeded);
         registry.register(named("requests_rejected"), "Requests refused or failed", rejections);
         registry.register(named("connections"), "Open connections", metrics.connections.clone());
-        registry.register(
-            named("cases_running"),
-            "Cases of systems at work",
-            metrics.cases.clone(),
-        );
         Metrics { registry, ..metrics }
     }
 
@@ -154,7 +147,7 @@ impl Metrics {
     fn text(&self, engines: &[(&str, EngineSnapshot)]) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         for (name, kind, of) in OF_ENGINES {
-            let name = format!("{}{name}", self.prefix);
+            let name = format!("{PREFIX}{name}");
             let end = if kind == "counter" { "_total" } else { "" };
             writeln!(text, "# TYPE {name} {kind}")?;
             for (model, now) in engines {

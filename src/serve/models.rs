@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::encoders::{MOST_TOKENS, ServedEncoder};
+use super::encoders::ServedEncoder;
 use super::error::{ApiError, Code, too_long};
 use super::request::fields::quoted;
 use crate::data::ItemKind;
@@ -87,8 +87,6 @@ pub struct ServedModel {
     pub backbone: Arc<Backbone>,
     /// The most tokens of a prompt and its completion together.
     pub context: usize,
-    /// Tokens of its KV cache.
-    kv_tokens: usize,
 }
 
 /// Refuses a text of so many bytes that cannot fit into a context, before it is tokenised.
@@ -98,13 +96,8 @@ pub fn refuse_length(bytes: usize, context: usize, param: &str) -> Result<(), Ap
 }
 
 impl ServedModel {
-    /// `device_kind` is that of plans; `pages` has the KV cache.
-    pub fn new(
-        id: String,
-        backbone: Arc<Backbone>,
-        device_kind: String,
-        pages: usize,
-    ) -> ServedModel {
+    /// `pages` has the KV cache.
+    pub fn new(id: &str, backbone: Arc<Backbone>, pages: usize) -> ServedModel {
         let description = &backbone.description;
         let context = description.context.min(pages * PAGE);
         let more = json!({
@@ -113,13 +106,12 @@ impl ServedModel {
             "dtype": description.precision.stored.to_string(),
             "quantisation": description.precision.quantisation.to_string(),
             "kv_dtype": description.precision.kv.to_string(),
-            "device_kind": device_kind,
             // What its licence requires wherever the model is used.
             "notice": description.checkpoint.card.and_then(|card| card.licence.shown.as_deref()),
         });
         let own = (Kind::Model, description.fingerprint(&backbone.identity));
-        let entry = Entry::new(&id, own, Some(context), description.is_synthetic, more);
-        ServedModel { entry, backbone, context, kv_tokens: pages * PAGE }
+        let entry = Entry::new(id, own, Some(context), description.is_synthetic, more);
+        ServedModel { entry, backbone, context }
     }
 
     /// Whether thinking is enabled by default.
@@ -242,12 +234,6 @@ impl Served {
             None => format!("the request must name the {wanted} that is meant"),
         };
         ApiError::of(Code::MODEL_NOT_FOUND, "model", format!("{problem}; there are {names}"))
-    }
-
-    /// The size of all KV caches in tokens; of an encoder, which has none, the most tokens of a request.
-    pub fn kv_tokens(&self) -> usize {
-        let caches: usize = self.models.iter().map(|model| model.kv_tokens).sum();
-        caches + self.encoders.len() * MOST_TOKENS
     }
 
     /// The error of an engine that died, if any.

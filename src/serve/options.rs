@@ -16,9 +16,6 @@ pub struct ServeOptions {
     /// Random seed of requests that send none [default: a random one for each]
     #[arg(long, value_name = "S")]
     pub default_seed: Option<u64>,
-    /// Prefix of the metrics' names; with `vllm:` dashboards for vLLM work
-    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = ["wardround:", "vllm:"])]
-    pub metrics_prefix: String,
     #[command(flatten)]
     pub listen: Listen,
     #[command(flatten)]
@@ -86,9 +83,6 @@ pub struct Limits {
     /// Maximum sequences queued or running; a request counts its prompts times n, and a key has half of them
     #[arg(long = "max-queue", value_name = "N", default_value = "512", value_parser = above_zero())]
     pub queued_sequences: usize,
-    /// Maximum prompt tokens queued or running [default: 8 times the KV cache, and 2400000 for each encoder]
-    #[arg(long = "max-queue-tokens", value_name = "TOKENS")]
-    pub queued_tokens: Option<usize>,
     /// Maximum concurrent cases of systems
     #[arg(long = "max-cases", value_name = "N", default_value = "8", value_parser = above_zero())]
     pub cases: usize,
@@ -118,22 +112,4 @@ fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {
 fn host(text: &str) -> Result<IpAddr, String> {
     let text = if text == "localhost" { "127.0.0.1" } else { text };
     text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
-}
-
-#[cfg(test)]
-pub mod tests {
-    use clap::Parser;
-
-    use super::ServeOptions;
-
-    #[derive(Parser)]
-    struct Unsaid {
-        #[command(flatten)]
-        options: ServeOptions,
-    }
-
-    /// Options where nothing is said of them.
-    pub fn unsaid() -> ServeOptions {
-        Unsaid::parse_from([""]).options
-    }
 }

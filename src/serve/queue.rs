@@ -1,5 +1,5 @@
-//! The queue of all that clients ask for. What waits and runs has one limit in sequences and one in tokens; who is next of it is the
-//! engines' [`Rotation`], for completions, systems and encoders alike: a pool's threads work for callers in rotation.
+//! The queue of all that clients ask for. What waits and runs has a limit in sequences; who is next of it is the engines'
+//! [`Rotation`], for completions, systems and encoders alike: a pool's threads work for callers in rotation.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,77 +10,46 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::error::{ApiError, Code};
 use super::guard::Caller;
-use super::options::Limits;
 use crate::engine::Rotation;
 
 #[derive(Debug)]
 pub struct Queue {
-    most_sequences: usize,
-    most_tokens: usize,
-    sequences: Arc<Semaphore>,
-    tokens: Arc<Semaphore>,
-    /// Sequences of each key that ever asked.
+    most: usize,
+    all: Arc<Semaphore>,
+    /// Of each key that ever asked.
     own: Mutex<HashMap<u64, Arc<Semaphore>>>,
 }
 
 /// A request's place in the queue, from its admission to its end.
-#[derive(Debug)]
-pub struct Place {
-    _sequences: OwnedSemaphorePermit,
-    _own: Option<OwnedSemaphorePermit>,
-    _tokens: OwnedSemaphorePermit,
-}
+pub type Place = [Option<OwnedSemaphorePermit>; 2];
 
 impl Queue {
-    /// `kv_tokens` is the size of all KV caches.
-    pub fn new(limits: &Limits, kv_tokens: usize) -> Queue {
-        let most_tokens = limits.queued_tokens.unwrap_or(8 * kv_tokens).max(1);
-        Queue {
-            most_sequences: limits.queued_sequences,
-            most_tokens,
-            sequences: Arc::new(Semaphore::new(limits.queued_sequences)),
-            tokens: Arc::new(Semaphore::new(most_tokens.min(Semaphore::MAX_PERMITS))),
-            own: Mutex::default(),
-        }
+    /// A queue of so many sequences.
+    pub fn new(most: usize) -> Queue {
+        Queue { most, all: Arc::new(Semaphore::new(most)), own: Mutex::default() }
     }
 
-    /// A place for `sequences` with prompts of `tokens` in total. One prompt that exceeds the limit of tokens by itself is let in if nothing
-    /// else is there; nothing exceeds the limit of sequences, of which a key has half.
+    /// A place for so many sequences. A key has half of the queue.
     ///
     /// # Errors
     /// A queue that is full, and when to come back.
-    pub fn enter(
-        &self,
-        sequences: usize,
-        tokens: usize,
-        caller: Option<&Caller>,
-    ) -> Result<Place, ApiError> {
-        let most_own = self.most_sequences.div_ceil(2);
-        let counted = if sequences == 1 { tokens.min(self.most_tokens) } else { tokens };
+    pub fn enter(&self, sequences: usize, caller: Option<&Caller>) -> Result<Place, ApiError> {
+        let most_own = self.most.div_ceil(2);
         let own = caller.map(|caller| {
             let mut all = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             let new = || Arc::new(Semaphore::new(most_own));
             all.entry(caller.number()).or_insert_with(new).clone()
         });
-        let take = |of: &Arc<Semaphore>, wanted: usize, holds: String| {
-            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
-            of.clone().try_acquire_many_owned(wanted).map_err(|_| {
+        let take = |of: Arc<Semaphore>, holds: String| {
+            let wanted = u32::try_from(sequences).unwrap_or(u32::MAX);
+            of.try_acquire_many_owned(wanted).map_err(|_| {
                 let message = format!("the queue is full: {holds}");
                 ApiError::new(Code::QUEUE_FULL, message).retry_after(2)
             })
         };
-        let most = self.most_sequences;
-        Ok(Place {
-            _sequences: take(&self.sequences, sequences, format!("it holds {most} sequences"))?,
-            _own: own
-                .map(|own| take(&own, sequences, format!("a key has {most_own} sequences of it")))
-                .transpose()?,
-            _tokens: take(
-                &self.tokens,
-                counted,
-                format!("it holds prompts of {} tokens", self.most_tokens),
-            )?,
-        })
+        let all = take(self.all.clone(), format!("it holds {} sequences", self.most))?;
+        let own = own.map(|own| take(own, format!("a key has {most_own} sequences of it")));
+        Ok([Some(all), own.transpose()?])
     }
 }
 
@@ -149,52 +118,38 @@ mod tests {
 
     use super::*;
     use crate::serve::keys::Key;
-    use crate::serve::options::tests::unsaid;
-
-    fn queue(sequences: usize, tokens: usize) -> Queue {
-        let limits =
-            Limits { queued_sequences: sequences, queued_tokens: Some(tokens), ..unsaid().limits };
-        Queue::new(&limits, 0)
-    }
 
     #[test]
     fn what_is_full_refuses_and_what_leaves_makes_room() {
-        let queue = queue(4, 100);
-        let first = queue.enter(3, 10, None).unwrap();
-        let error = queue.enter(2, 10, None).unwrap_err();
+        let queue = Queue::new(4);
+        let first = queue.enter(3, None).unwrap();
+        let error = queue.enter(2, None).unwrap_err();
         assert_eq!((error.code, error.retry_after_s), (Code::QUEUE_FULL, Some(2)));
-        let second = queue.enter(1, 90, None).unwrap();
+        let second = queue.enter(1, None).unwrap();
         drop(first);
-        assert_eq!(queue.enter(1, 11, None).unwrap_err().code, Code::QUEUE_FULL);
+        assert!(queue.enter(3, None).is_ok());
         drop(second);
-        assert!(queue.enter(1, 11, None).is_ok());
-        let left = [&queue.sequences, &queue.tokens].map(|left| left.available_permits());
-        assert_eq!(left, [4, 100]);
+        assert_eq!(queue.all.available_permits(), 4);
     }
 
     #[test]
     fn a_key_has_half_of_the_queue_also_where_nothing_else_waits() {
-        let queue = queue(4, 100);
+        let queue = Queue::new(4);
         let caller = |secret| Key::new("ward", secret);
         let (ward, lab) = (caller("wr_a"), caller("wr_b"));
-        let refused = |sequences, tokens, caller| {
-            let error = queue.enter(sequences, tokens, caller).unwrap_err();
+        let refused = |sequences, caller| {
+            let error = queue.enter(sequences, caller).unwrap_err();
             assert_eq!(error.code, Code::QUEUE_FULL);
             error.message
         };
-        let held = queue.enter(2, 1, Some(&ward)).unwrap();
-        assert!(refused(1, 1, Some(&ward)).ends_with("a key has 2 sequences of it"));
-        let other = queue.enter(1, 1, Some(&lab)).unwrap();
+        let held = queue.enter(2, Some(&ward)).unwrap();
+        assert!(refused(1, Some(&ward)).ends_with("a key has 2 sequences of it"));
+        let other = queue.enter(1, Some(&lab)).unwrap();
         drop((held, other));
         // Neither is a request that alone is more than the share, nor one with more sequences than the queue.
-        assert!(refused(3, 1, Some(&ward)).ends_with("a key has 2 sequences of it"));
-        assert!(refused(5, 1, None).ends_with("it holds 4 sequences"));
-        assert!(refused(2, 1000, None).ends_with("it holds prompts of 100 tokens"));
-        // One long prompt has its turn.
-        let long = queue.enter(1, 1000, Some(&ward)).unwrap();
-        refused(1, 1, None);
-        drop(long);
-        assert_eq!(queue.sequences.available_permits(), 4);
+        assert!(refused(3, Some(&ward)).ends_with("a key has 2 sequences of it"));
+        assert!(refused(5, None).ends_with("it holds 4 sequences"));
+        assert_eq!(queue.all.available_permits(), 4);
     }
 
     #[test]

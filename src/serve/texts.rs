@@ -156,7 +156,8 @@ impl RerankRequest {
 }
 
 pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let ((encoding, request), received) = sent.read(&app, begin_ranking).await?;
+    let ((encoding, request), mut received) = sent.read(&app, begin_ranking).await?;
+    let _reserved = received.reserved.take();
     let ranked = ranked(&encoding.told(&app, received).await?);
     let wanted = ranked.into_iter().take(request.top_n.unwrap_or(usize::MAX));
     let results = wanted

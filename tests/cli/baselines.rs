@@ -87,7 +87,7 @@ fn a_baseline_takes_one_model_and_the_systems_are_named() {
     let told = scratch.wardround(
         "run cot --format mcq --data questions.jsonl --panel qwen3,qwen3,qwen3 --dry-run",
     );
-    told.refused(2, &["SingleLLM_cot takes 1", "give --panel one model"]);
+    told.refused(2, &["SingleLLM_cot takes 1", "give it one model"]);
     let told = run(&scratch, "cot-sc", "--set samples=2 --runs 2 --dry-run");
     let told = &told.succeeded().stdout;
     assert!(told.contains("SingleLLM_cot_sc, constrained text"), "{told}");

@@ -203,7 +203,7 @@ fn an_unknown_or_absent_model_is_named() {
     scratch.model(Family::Llama);
     run("llama,llama").refused(
         2,
-        &["a panel of 2 models, and medmad takes 3", "hint: give --panel 3 models, or one for all"],
+        &["a panel of 2 models, and medmad takes 3", "hint: give it 3 models, or one for all"],
     );
     assert!(!scratch.path("out").exists());
     let fetch = scratch.wardround("models fetch qwen3-4b --offline");

@@ -84,10 +84,8 @@ fn a_file_stands_wherever_a_name_does() {
     assert!(told.succeeded().stdout.starts_with("**first on "), "{}", told.stdout);
     scratch.write("read.toml", NOTES);
     scratch.write("note.txt", "Fever for two days.\nMalaria is treated with aspirin.\n");
-    let check = "check note.txt --panel qwen3 --set record_chars=8 --out kept --system";
+    let check = "check note.txt --panel qwen3 --set record_chars=8 --system";
     scratch.wardround(format!("{check} read.toml")).finished();
-    let plan = fs::read_to_string(scratch.path("kept/plan.toml")).unwrap();
-    assert!(plan.contains("system = \"read\"") && plan.contains("the wrong sentence"), "{plan}");
     scratch.wardround(format!("{check} first.toml")).refused(2, &["first answers questions"]);
 }
 

@@ -269,15 +269,13 @@ fn numbers_that_are_not_finite_are_an_error_of_the_text_alone() {
 #[test]
 fn the_trail_has_vectors_and_scores_by_their_sums() {
     let (mean, cross) = (goldens().join("encoders/tiny-mean"), cross());
-    let flags = "--audit audit --max-queue-tokens 12";
-    let server = serve(&[("mean", &mean), ("cross", cross.path())], flags);
+    let server = serve(&[("mean", &mean), ("cross", cross.path())], "--audit audit");
     let body = json!({"input": TEXTS});
     let embedded = embed(&server, &json!({"input": TEXTS[0]}));
     assert_eq!(embedded.status, 200);
-    // More than the queue holds.
     let ranked = json!({"query": "the", "documents": ["the", "spleen"]});
     assert_eq!(server.post("/v1/rerank", &ranked).status, 200);
-    assert_eq!(embed(&server, &body).status, 200, "a long request has its turn");
+    assert_eq!(embed(&server, &body).status, 200);
     let text = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
     let lines: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

@@ -189,7 +189,7 @@ fn loaded() -> Served {
     let models = Models::describe(&[name], &hardware, &hub, |_| Ok(Vec::new())).unwrap();
     let pages = models.memory[0].options.pages;
     let backbone = models.start_backbones().unwrap().remove(0);
-    let model = ServedModel::new("qwen3".to_owned(), backbone, "cpu".to_owned(), pages);
+    let model = ServedModel::new("qwen3", backbone, pages);
     Served { models: vec![Arc::new(model)], ..Served::default() }
 }
 

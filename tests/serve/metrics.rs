@@ -1,4 +1,4 @@
-//! What dashboards made for vLLM read.
+//! What dashboards made for vLLM read, behind a prefix of our own.
 
 use serde_json::json;
 use wardround::model::Family;
@@ -7,7 +7,7 @@ use crate::client::Server;
 
 #[test]
 fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
-    let server = Server::one(Family::Qwen3, "--metrics-prefix vllm:");
+    let server = Server::one(Family::Qwen3, "");
     let body = json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5, "ignore_eos": true});
     let usage = server.post("/v1/chat/completions", &body).json()["usage"].clone();
     assert_eq!(server.post("/v1/chat/completions", &json!({})).status, 400);
@@ -17,7 +17,7 @@ fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
         found.unwrap_or_else(|| panic!("{line} is not in {text}")).parse().unwrap()
     };
     const LABELS: &str = r#"{model_name="qwen3",engine="0"}"#;
-    let of_model = |name: &str| value(&format!("vllm:{name}{LABELS}"));
+    let of_model = |name: &str| value(&format!("wardround:{name}{LABELS}"));
     for name in [
         "num_requests_running",
         "num_requests_waiting",
@@ -42,6 +42,6 @@ fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
         assert!(of_model(&format!("{name}_count")) > 0.0, "{name}");
     }
     let finished = r#"{model_name="qwen3",engine="0",finished_reason="length"}"#;
-    assert_eq!(value(&format!("vllm:request_success_total{finished}")), 1.0);
-    assert_eq!(value(r#"vllm:requests_rejected_total{code="missing_parameter"}"#), 1.0);
+    assert_eq!(value(&format!("wardround:request_success_total{finished}")), 1.0);
+    assert_eq!(value(r#"wardround:requests_rejected_total{code="missing_parameter"}"#), 1.0);
 }

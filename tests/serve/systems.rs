@@ -157,8 +157,6 @@ fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
     }
     let began = std::time::Instant::now();
     assert_eq!(server.post("/v1/chat/completions", &chat("medguards", NOTE)).status, 200);
-    let metrics = server.get("/metrics").body;
-    assert!(metrics.contains("wardround:cases_running 0"), "{metrics}");
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
 

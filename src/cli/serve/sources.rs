@@ -7,7 +7,6 @@ use itertools::Itertools;
 
 use super::systems::SystemFlags;
 use crate::cli::sandboxed::Paths;
-use crate::console;
 use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
 use crate::encoder::{self, EncoderOptions, output_of};
@@ -134,7 +133,7 @@ impl Sources {
         }
         let kv = KvBudget { at_start: true, ..hardware.kv };
         let hardware = Hardware { known_logprobs: true, kv, ..hardware.clone() };
-        let specs = systems.specs(&named, &hardware, &hub)?;
+        let specs = systems.specs(&named)?;
         let models = named.iter().map(|model| &*model.name);
         let models = models.chain(encoders.iter().map(|encoder| &*encoder.name));
         let all = models.chain(specs.iter().map(|spec| spec.config.entry.name));
@@ -164,23 +163,14 @@ impl Sources {
             own.collect()
         })?;
         let device = encoders_device(&models.devices, &hardware)?;
-        if !encoders.is_empty() && matches!(models.devices.first(), Some(Device::Metal(_))) {
-            console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
-        }
         let encoders = encoders.into_iter().map(|encoder| encoder.load(&device).map(Arc::new));
         let encoders = encoders.collect::<Result<_, _>>()?;
         let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
         let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
-        let kinds: Vec<String> = models
-            .descriptions
-            .iter()
-            .zip(models.devices.iter().cycle())
-            .map(|(description, device)| device.kind([description.precision]))
-            .collect();
         let backbones = models.start_backbones()?;
         let loaded = named.into_iter().zip(indices).filter_map(|(named, index)| {
-            let (backbone, kind) = (backbones[index?].clone(), kinds[index?].clone());
-            Some(Arc::new(ServedModel::new(named.name, backbone, kind, pages[index?])))
+            let backbone = backbones[index?].clone();
+            Some(Arc::new(ServedModel::new(&named.name, backbone, pages[index?])))
         });
         let models: Vec<Arc<ServedModel>> = loaded.collect();
         let backbone = |name: &str| {

@@ -14,7 +14,6 @@ use axum::Json;
 use axum::extract::State;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -66,19 +65,17 @@ enum CaseEvent {
 }
 
 /// Works on a case, and tells of it.
-fn work(ask: &Ask, options: CaseOptions, events: &UnboundedSender<CaseEvent>, running: &Gauge) {
+fn work(ask: &Ask, options: CaseOptions, events: &UnboundedSender<CaseEvent>) {
     // If the receiver is gone, so is the client.
     let tell = |event| drop(events.send(event));
     if options.stop.load(Relaxed) {
         return;
     }
-    running.inc();
     tell(CaseEvent::Begun);
     let calls = events.clone();
     let on_call = move |call: &CallLine| drop(calls.send(CaseEvent::Call(call.clone())));
     let seated = &ask.system.seated;
     let worked = catch_unwind(AssertUnwindSafe(|| seated.work(&ask.item, options, on_call)));
-    running.dec();
     tell(CaseEvent::Ended(match worked {
         Err(_) => Err(ApiError::failed()),
         Ok(Err(PanelError::Interrupted)) => {
@@ -191,7 +188,7 @@ impl SystemAnswer {
         ignored: &[String],
         caller: Option<&Caller>,
     ) -> Result<Box<dyn Answering>, ApiError> {
-        let place = app.queue()?.enter(1, 0, caller)?;
+        let place = app.queue()?.enter(1, caller)?;
         let (sender, events) = unbounded_channel();
         let answering = SystemAnswer {
             head: Reply::new(true, &ask.system.entry),
@@ -204,8 +201,7 @@ impl SystemAnswer {
         };
         let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
         let options = CaseOptions { seed: ask.seed, run: 1, salt: caller.map(Caller::salt), stop };
-        let running = app.metrics.cases.clone();
-        app.cases.add(turn(caller), move || work(&ask, options, &sender, &running));
+        app.cases.add(turn(caller), move || work(&ask, options, &sender));
         Ok(Box::new(answering))
     }
 }

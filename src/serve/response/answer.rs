@@ -76,7 +76,6 @@ impl Wanted {
     pub fn begin(self, app: &App, caller: Option<&Caller>) -> Result<Box<dyn Answering>, ApiError> {
         let Wanted { model, prompts, decoding, .. } = &self;
         let samples = decoding.n();
-        let tokens: usize = prompts.iter().map(Vec::len).sum::<usize>() * samples;
         self.refuse_many_logprobs()?;
         let seed = app.seed(decoding.seed())?;
         let (engine, identity) = (&model.backbone.engine, &model.backbone.identity);
@@ -86,7 +85,7 @@ impl Wanted {
             compiled.map_err(|error| ApiError::from(error).at(format.field))?;
         }
         // Before anything is made for each of them.
-        let place = app.queue()?.enter(prompts.len() * samples, tokens, caller)?;
+        let place = app.queue()?.enter(prompts.len() * samples, caller)?;
         let (salt, turn) = (caller.map(Caller::salt), turn(caller));
         let mut requests = Vec::with_capacity(prompts.len() * samples);
         for prompt in prompts {
