@@ -16,7 +16,7 @@ use crate::corpus::store::manifest::{Local, MANIFEST, ManifestFile};
 use crate::corpus::verify::verify as verify_corpus;
 use crate::diagnosis::Failure;
 use crate::digest::{sha256, sha256_file};
-use crate::hub::{self, DatasetCard, HubOptions, Licence, PROVENANCE, Provenance, Record, Status};
+use crate::hub::{self, DatasetCard, HubOptions, Licence, PROVENANCE, Provenance, Status};
 use crate::outside;
 
 /// The program's own licences, which travel with it.
@@ -240,7 +240,7 @@ impl Contents {
         let mut datasets = BTreeMap::new();
         for (_, source) in self.files.iter().filter(|(name, _)| name.starts_with("data/")) {
             let Source::File(path) = source else { continue };
-            datasets.extend(dataset_of(path)?.map(|card| (&card.name, card)));
+            datasets.extend(DatasetCard::of_file(path).map(|(card, _)| (&card.name, card)));
         }
         for card in datasets.into_values() {
             if !card.redistribute {
@@ -351,15 +351,4 @@ fn refuse_kept(label: &str, licence: &str, request: &Request) -> Result<(), Fail
             &format!("--allow {label} says that you were given leave"),
         )),
     }
-}
-
-/// The published dataset that a file is of, as the record says of the folder that it was fetched into.
-fn dataset_of(path: &Path) -> Result<Option<&'static DatasetCard>, Failure> {
-    let path = std::path::absolute(path)?;
-    Ok(path.ancestors().skip(1).find_map(|folder| {
-        // A model's record is another.
-        let record = Record::read(folder).ok()?;
-        let file = record.files.get(path.strip_prefix(folder).ok()?.to_str()?)?;
-        DatasetCard::find(&file.dataset)
-    }))
 }

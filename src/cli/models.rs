@@ -49,12 +49,12 @@ pub struct Verify {
     model: String,
 }
 
-// Its own group would have the name of what it flattens.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub struct Import {
-    #[command(flatten)]
-    import: hub::gguf::Import,
+    /// GGUF file, whole
+    file: PathBuf,
+    /// New or empty directory to write to
+    directory: PathBuf,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -204,16 +204,15 @@ fn describe(status: &Status) -> String {
 
 impl Import {
     fn run(self, given: Paths) -> Result<(), Failure> {
-        given.write_beside(&self.import.directory)?.enter()?;
-        let Import { import, progress } = self;
-        import.run()?;
-        if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&import.directory) {
+        given.write_beside(&self.directory)?.enter()?;
+        hub::gguf::import(&self.file, &self.directory)?;
+        if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&self.directory) {
             let remedy = "put a chat_template.jinja there";
-            progress.note(format!(
+            self.progress.note(format!(
                 "the file has no chat template, and the model is not asked without: {remedy}"
             ));
         }
-        Ok(console::say(import.directory.display().to_string())?)
+        Ok(console::say(self.directory.display().to_string())?)
     }
 }
 

@@ -78,16 +78,21 @@ impl DatasetCard {
         Self::all().iter().find(|card| card.name == name)
     }
 
+    /// The dataset that a file is of, as it lies in a directory that datasets were fetched into, and what the card says of it.
+    pub fn of_file(path: &Path) -> Option<(&'static Self, &'static DatasetFile)> {
+        let mut files =
+            Self::all().iter().flat_map(|card| card.files.iter().map(move |file| (card, file)));
+        files.find(|(_, file)| path.ends_with(&file.path))
+    }
+
     /// What brings a file that is not there, where it is one of a dataset.
     pub fn remedy(path: &Path) -> Option<String> {
-        Self::all().iter().find_map(|card| {
-            let file = card.files.iter().find(|file| path.ends_with(&file.path))?;
-            let root = path.ancestors().nth(Path::new(&file.path).iter().count())?;
-            let here = std::env::current_dir().unwrap_or_default();
-            let root = Path::new(".").join(root.strip_prefix(here).unwrap_or(root));
-            let root = root.display();
-            Some(format!("`wardround data fetch {} --to {root}` brings it", card.name))
-        })
+        let (card, file) = Self::of_file(path)?;
+        let root = path.ancestors().nth(Path::new(&file.path).iter().count())?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let root = Path::new(".").join(root.strip_prefix(here).unwrap_or(root));
+        let root = root.display();
+        Some(format!("`wardround data fetch {} --to {root}` brings it", card.name))
     }
 
     /// The card of this name in the binary, or in the file of this path.

@@ -8,7 +8,6 @@
 //! the one of the card and of the hub's etag (large files), or git's sha1 that of the etag (small ones). An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
@@ -20,6 +19,7 @@ use super::source::open_snapshot;
 use super::verify::{is_sum, sum_like};
 use super::{
     Authority, HubError, HubOptions, Kind, PROVENANCE, Provenance, Repository, sha256_file,
+    write_toml,
 };
 use crate::checkpoint;
 use crate::console;
@@ -170,8 +170,7 @@ impl Fetch<'_> {
             None => {
                 let (repository, revision) = (repository.id.clone(), commit.clone());
                 let provenance = Provenance { repository, revision, sha256: self.sums };
-                let text = toml::to_string_pretty(&provenance).map_err(io::Error::other)?;
-                outside::replace(&directory.join(PROVENANCE), text, false)?;
+                write_toml(&directory.join(PROVENANCE), &provenance)?;
             }
         }
         open_snapshot(repository, &directory)

@@ -20,8 +20,10 @@ mod repository;
 mod source;
 mod verify;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::outside;
@@ -33,7 +35,7 @@ pub use dataset::{Conversion, DatasetCard, DatasetFile, matches};
 pub use error::{HubError, OfflineReason};
 pub use fetch::fetch_dataset;
 pub use options::{HubOptions, Token};
-pub use provenance::{FetchedFile, PROVENANCE, Provenance, Record};
+pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
 pub use source::{check, fetch, folder, resolve};
 pub use verify::{Authority, FileCheck, Status, verify, verify_datasets};
@@ -48,4 +50,10 @@ fn read_toml<T: DeserializeOwned>(path: PathBuf) -> Result<Option<T>, HubError> 
         let reason = error.message().to_owned();
         HubError::Malformed { path, reason }
     })
+}
+
+/// Puts a TOML file in its place whole.
+fn write_toml(path: &Path, value: &impl Serialize) -> Result<(), HubError> {
+    let text = toml::to_string_pretty(value).map_err(io::Error::other)?;
+    Ok(outside::replace(path, text, false)?)
 }

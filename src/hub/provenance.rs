@@ -51,8 +51,6 @@ pub struct Record {
 /// A file as it was fetched. Earlier versions wrote more of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FetchedFile {
-    /// The card's name.
-    pub dataset: String,
     /// The address.
     pub source: String,
     /// Of the published file.

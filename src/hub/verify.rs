@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use sha1::{Digest, Sha1};
 
 use super::cache::is_commit;
-use super::{Checkpoint, DatasetCard, FileDigest, HubError, Provenance, Record, digest_files};
+use super::provenance::Record;
+use super::{Checkpoint, DatasetCard, FileDigest, HubError, Provenance, digest_files};
 use crate::digest::{hex, is_sha256};
 use crate::outside::{self, LONGEST_FILE};
 

@@ -6,8 +6,8 @@ use wardround::chat::{ChatTemplate, Message};
 use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker};
 use wardround::generation::Generation;
 use wardround::hub::CheckpointFiles;
-use wardround::hub::gguf::Import;
-use wardround::model::{Config, Family, WantedType};
+use wardround::hub::gguf::import;
+use wardround::model::{Config, Family};
 use wardround::ops::checkpoint::Checkpoint;
 use wardround::ops::{Cpu, Device};
 use wardround::scorers::Bleurt;
@@ -246,12 +246,9 @@ fn gguf_files() {
         // Numbers enough for every tensor, so that what follows the header is reached.
         bytes.resize(bytes.len().next_multiple_of(32) + longest, 0);
         std::fs::write(&path, bytes).unwrap();
-        let dtype = WantedType::Auto;
-        let (file, directory) = (path.clone(), directory.clone());
-        let import = Import { file, directory, dtype };
-        match import.run() {
-            Ok(()) => std::fs::remove_dir_all(&import.directory).unwrap(),
-            Err(_) => assert!(!import.directory.exists()),
+        match import(&path, &directory) {
+            Ok(()) => std::fs::remove_dir_all(&directory).unwrap(),
+            Err(_) => assert!(!directory.exists()),
         }
     });
 }

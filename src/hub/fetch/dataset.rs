@@ -8,9 +8,9 @@ use super::{Known, bring, incomplete};
 use crate::console;
 use crate::digest::sha256;
 use crate::hub::options::HUB;
+use crate::hub::provenance::{FetchedFile, Record};
 use crate::hub::{
-    Conversion, DatasetCard, DatasetFile, FetchedFile, HubError, HubOptions, PROVENANCE, Record,
-    sha256_file,
+    Conversion, DatasetCard, DatasetFile, HubError, HubOptions, PROVENANCE, sha256_file, write_toml,
 };
 use crate::outside;
 
@@ -38,14 +38,13 @@ pub fn fetch_dataset(
             None => (file.url.clone(), None),
         };
         let path = outside::below(&to, &file.path)?;
-        let wanted = Wanted { card: &card.name, file, url, path: &path };
+        let wanted = Wanted { file, url, path: &path };
         let fetched = match wanted.kept(&record)? {
             Some(fetched) => fetched,
             None => wanted.download(&Client::new(options, token, None), options)?,
         };
         if record.files.insert(file.path.clone(), fetched.clone()) != Some(fetched) {
-            let text = toml::to_string_pretty(&record).map_err(std::io::Error::other)?;
-            outside::replace(&to.join(PROVENANCE), text, false)?;
+            write_toml(&to.join(PROVENANCE), &record)?;
         }
         paths.push(path);
     }
@@ -54,8 +53,6 @@ pub fn fetch_dataset(
 
 /// A file, where it is published and where it belongs.
 struct Wanted<'a> {
-    /// The card's name.
-    card: &'a str,
     file: &'a DatasetFile,
     /// Its own, or that of the hub's mirror.
     url: String,
@@ -78,8 +75,7 @@ impl Wanted<'_> {
     }
 
     fn fetched(&self, source_sha256: String, sha256: String) -> FetchedFile {
-        let (dataset, source) = (self.card.to_owned(), self.file.url.clone());
-        FetchedFile { dataset, source, source_sha256, sha256 }
+        FetchedFile { source: self.file.url.clone(), source_sha256, sha256 }
     }
 
     fn download(&self, client: &Client, options: &HubOptions) -> Result<FetchedFile, HubError> {

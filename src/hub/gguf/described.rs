@@ -52,13 +52,6 @@ const WIDEST_HEAD: usize = 1 << 10;
 
 /// `config.json`, and what it describes.
 pub fn config(gguf: &Gguf) -> Result<(Value, Config), Failure> {
-    for key in ["general.type", "split.count"] {
-        let says = gguf.json(key);
-        let is_whole = says.as_u64().map_or(says.is_null() || says == "model", |parts| parts < 2);
-        if !is_whole {
-            return Err(gguf.refused(format!("it is no whole model: `{key}` is {says}")));
-        }
-    }
     let arch: String = gguf.read("general.architecture")?;
     let (is_gemma, tensors) = (arch == "gemma3", &gguf.content.tensor_infos);
     let table = tensors.get("token_embd.weight").and_then(|table| table.shape.dims().first());

@@ -15,90 +15,67 @@ use std::path::{Path, PathBuf};
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::{DType, Device, Error, Result as ReadResult, Tensor};
-use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
 use self::described::{FREQUENCIES, Tokens};
-use super::{PROVENANCE, Provenance, sha256_file};
+use super::{PROVENANCE, Provenance, sha256_file, write_toml};
 use crate::chat::{ChatError, ChatTemplate};
 use crate::checkpoint::{
     CONFIG, GENERATION_CONFIG, SINGLE, TOKENIZER, TOKENIZER_CONFIG, is_occupied, write_whole,
 };
 use crate::diagnosis::Failure;
 use crate::model::config::RopeScaling;
-use crate::model::{Config, Family, WantedType};
-use crate::ops::StoredType;
+use crate::model::{Config, Family};
 use crate::outside;
 use crate::tokenizer::Tokenizer;
 
 /// Twice what those of the largest vocabularies take. What candle makes of one is at most 32 times as large.
 const MOST_HEADER: u64 = 16 << 20;
 
-/// What is imported, and how.
-#[derive(Clone, Debug, Args)]
-pub struct Import {
-    /// GGUF file, whole
-    pub file: PathBuf,
-    /// New or empty directory to write to
-    pub directory: PathBuf,
-    /// How to keep the numbers: auto (as in the file, quantised ones exactly, in f32), f32, or bf16 (half as large, rounded)
-    #[arg(long, default_value = "auto")]
-    pub dtype: WantedType,
-}
-
-impl Import {
-    /// Writes the directory.
-    ///
-    /// # Errors
-    /// What cannot be read or run here, by its name; nothing is left behind then.
-    pub fn run(&self) -> Result<(), Failure> {
-        if is_occupied(&self.directory) {
-            let problem =
-                format!("{} exists and is not an empty directory", self.directory.display());
-            return Err(Failure::usage(problem, "choose a new directory"));
-        }
-        let gguf = Gguf::open(&self.file)?;
-        write_whole(&self.directory, |building| {
-            let (written, config) = described::config(&gguf)?;
-            let tokens = Tokens::of(&gguf)?;
-            let files = [
-                (CONFIG, written),
-                (GENERATION_CONFIG, described::generation(&gguf, &tokens)?),
-                (TOKENIZER, tokens.tokenizer()?),
-                (TOKENIZER_CONFIG, tokens.config()),
-            ];
-            for (name, value) in files {
-                outside::write_public(building.join(name), value.to_string())?;
-            }
-            // Read before the long part.
-            let tokenizer = Tokenizer::load(&building.join(TOKENIZER));
-            tokenizer.map_err(|error| gguf.refused(format!("its tokenizer: {error}")))?;
-            match ChatTemplate::load(building) {
-                Ok(_) | Err(ChatError::Missing { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-            write_weights(&gguf, &config, self.dtype, &building.join(SINGLE))?;
-            self.record(building)
-        })
+/// Makes a model's directory, new or empty, of a GGUF file: the numbers as in the file, quantised ones exactly, in f32.
+///
+/// # Errors
+/// What cannot be read or run here, by its name; nothing is left behind then.
+pub fn import(file: &Path, directory: &Path) -> Result<(), Failure> {
+    if is_occupied(directory) {
+        let problem = format!("{} exists and is not an empty directory", directory.display());
+        return Err(Failure::usage(problem, "choose a new directory"));
     }
-
-    /// Says where the files are from, by which they can be verified.
-    fn record(&self, building: &Path) -> Result<(), Failure> {
+    let gguf = Gguf::open(file)?;
+    write_whole(directory, |building| {
+        let (written, config) = described::config(&gguf)?;
+        let tokens = Tokens::of(&gguf)?;
+        let files = [
+            (CONFIG, written),
+            (GENERATION_CONFIG, described::generation(&gguf, &tokens)?),
+            (TOKENIZER, tokens.tokenizer()?),
+            (TOKENIZER_CONFIG, tokens.config()),
+        ];
+        for (name, value) in files {
+            outside::write_public(building.join(name), value.to_string())?;
+        }
+        // Read before the long part.
+        let tokenizer = Tokenizer::load(&building.join(TOKENIZER));
+        tokenizer.map_err(|error| gguf.refused(format!("its tokenizer: {error}")))?;
+        match ChatTemplate::load(building) {
+            Ok(_) | Err(ChatError::Missing { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        write_weights(&gguf, &config, &building.join(SINGLE))?;
         let sums = fs_err::read_dir(building)?.map(|entry| {
             let entry = entry?;
             Ok((entry.file_name().to_string_lossy().into_owned(), sha256_file(&entry.path())?))
         });
-        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         let provenance = Provenance {
             // No card and no hub id has a colon.
             repository: format!("gguf:{name}"),
-            revision: sha256_file(&self.file)?,
+            revision: sha256_file(file)?,
             sha256: sums.collect::<std::io::Result<_>>()?,
         };
-        let text = toml::to_string_pretty(&provenance).map_err(std::io::Error::other)?;
-        Ok(outside::write_public(building.join(PROVENANCE), text)?)
-    }
+        Ok(write_toml(&building.join(PROVENANCE), &provenance)?)
+    })
 }
 
 /// A GGUF file whose header was read.
@@ -210,7 +187,7 @@ struct Target {
 }
 
 /// Which tensors of the file are written and as what. One that the model lacks, has in another shape, or has too many is refused.
-fn targets(gguf: &Gguf, config: &Config, wanted: WantedType) -> Result<Vec<Target>, Failure> {
+fn targets(gguf: &Gguf, config: &Config) -> Result<Vec<Target>, Failure> {
     let after_attention =
         if config.family == Family::Gemma3 { "post_attention_norm" } else { "ffn_norm" };
     let infos = &gguf.content.tensor_infos;
@@ -229,10 +206,9 @@ fn targets(gguf: &Gguf, config: &Config, wanted: WantedType) -> Result<Vec<Targe
         let source = format!("{source}.weight");
         unknown.remove(source.as_str());
         let kind = gguf.kind(&source, &shape)?;
-        let dtype = match (wanted, kind, shape.len()) {
-            (WantedType::Exactly(StoredType::Bf16), ..) => DType::BF16,
-            (WantedType::Auto, GgmlDType::F16, 2) => DType::F16,
-            (WantedType::Auto, GgmlDType::BF16, 2) => DType::BF16,
+        let dtype = match (kind, shape.len()) {
+            (GgmlDType::F16, 2) => DType::F16,
+            (GgmlDType::BF16, 2) => DType::BF16,
             _ => DType::F32,
         };
         targets.push(Target { name: format!("{name}.weight"), source, shape, dtype });
@@ -243,13 +219,8 @@ fn targets(gguf: &Gguf, config: &Config, wanted: WantedType) -> Result<Vec<Targe
 }
 
 /// Writes the weights.
-fn write_weights(
-    gguf: &Gguf,
-    config: &Config,
-    wanted: WantedType,
-    path: &Path,
-) -> Result<(), Failure> {
-    let mut targets = targets(gguf, config, wanted)?;
+fn write_weights(gguf: &Gguf, config: &Config, path: &Path) -> Result<(), Failure> {
+    let mut targets = targets(gguf, config)?;
     // Longer numbers first, so that none lies astride.
     targets.sort_by_key(|target| std::cmp::Reverse(target.dtype.size_in_bytes()));
     let mut header = Map::from_iter([("__metadata__".to_owned(), json!({"format": "pt"}))]);

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::*;
 use crate::diagnosis::Blame;
-use crate::model::WantedType;
 
 /// A key, the number of its type, and its bytes.
 type Entry = (String, u32, Vec<u8>);
@@ -107,8 +106,7 @@ impl Made {
 fn import(bytes: &[u8], directory: &Path) -> Result<(), Failure> {
     let file = directory.with_file_name("model.gguf");
     fs_err::write(&file, bytes).unwrap();
-    let import = Import { file, directory: directory.to_owned(), dtype: WantedType::Auto };
-    import.run()
+    super::import(&file, directory)
 }
 
 /// What is said of the bytes; nothing is left beside them.
@@ -188,8 +186,6 @@ fn what_cannot_be_imported_is_refused_by_name() {
     let set = |entry: Entry| changed(|made| made.set(entry));
     let without = |key: &str| changed(|made| made.entries.retain(|entry| entry.0 != key));
     let cases: Vec<(Vec<u8>, &str)> = vec![
-        (set(word("general.type", "adapter")), "no whole model: `general.type` is \"adapter\""),
-        (set(number("split.count", 3)), "no whole model: `split.count` is 3"),
         (set(word("general.architecture", "mamba")), "`model_type` is mamba"),
         (
             without("general.architecture"),
