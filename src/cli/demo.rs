@@ -1,6 +1,6 @@
 //! `demo`: a whole run with tiny models that are made for it, or with a small real one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -8,7 +8,6 @@ use clap::Args;
 use super::options::{HubFlags, QuietFlag};
 use super::progress::Terminal;
 use super::sandboxed::Paths;
-use super::synthetic::SyntheticModels;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -16,14 +15,14 @@ use crate::data::{Choice, DEMO_PATH, Format, Item};
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::carry_out;
 use crate::experiment::spec::Spec;
+use crate::model::Family;
 use crate::record::AnswerLine;
+use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::systems::SystemConfig;
 use crate::text::ellipsis;
 
-/// The real model, which plays all three doctors.
-const CARD: &str = "smollm2-135m";
-/// The folders in `--models` that may have it, beside that one itself.
-const FOLDERS: [&str; 3] = ["", CARD, "smollm2"];
+/// Must change whenever a synthetic model of the same seed changes.
+const MODELS: &str = "1";
 /// Of noise the record is short; of the real model it is what a small one can fill in, in one round.
 const NOISE: &[&str] = &["record_chars=32"];
 const REAL: &[&str] = &["t_max=1", "record=short", "record_chars=60", "max_tokens=200"];
@@ -32,14 +31,12 @@ const SHOWN: usize = 240;
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Let a small real model debate: SmolLM2-135M-Instruct, fetched by its card (271 MB) unless --models or the hub's cache has it
-    #[arg(long)]
-    real: bool,
+    /// Let a small real model play all three doctors: SmolLM2-135M-Instruct, fetched by its card (271 MB) unless it is there, or another
+    #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = "smollm2-135m")]
+    real: Option<String>,
     /// The run directory [default: wardround-demo, or the next free name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    #[command(flatten)]
-    models: SyntheticModels,
     #[command(flatten)]
     hub: HubFlags,
     #[command(flatten)]
@@ -49,52 +46,63 @@ pub struct Demo {
 impl Demo {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let out = self.out.clone().unwrap_or_else(free_name);
-        let spec = match self.real {
-            true => {
-                let spec = self.debate(vec![self.real_model()?])?;
+        let spec = match &self.real {
+            Some(model) => {
+                let spec = self.debate(vec![model.clone()])?;
                 given.run(&spec)?.write(&out)?.enter()?;
                 spec
             }
             // The models are made inside too.
-            false => {
-                given.write(&self.models.root())?.write(&out)?.enter()?;
-                self.debate(self.models.panel(self.progress)?)?
+            None => {
+                let cache = cache();
+                given.write(&cache)?.write(&out)?.enter()?;
+                self.debate(synthetic(&cache, self.progress)?)?
             }
         };
         let (run, models) = spec.prepare()?;
         let observer = Arc::new(Terminal::new(self.progress.quiet, None));
         let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
-        print_debate(&executed.contents, self.real)?;
+        print_debate(&executed.contents, self.real.is_some())?;
         Ok(console::say(match self.real {
-            true => {
-                "\nOne model of 135 million parameters played all three doctors: it writes as models write and knows no medicine."
+            Some(_) => {
+                "\nOne small model played all three doctors: it writes as models write and knows no medicine."
             }
-            false => {
+            None => {
                 "\nThe three models have random weights: what they say is noise, how they are run is not."
             }
         })?)
     }
 
     fn debate(&self, panel: Vec<String>) -> Result<Spec, Failure> {
-        let config = SystemConfig::parse("medmad", if self.real { REAL } else { NOISE })?;
+        let config = SystemConfig::parse("medmad", if self.real.is_some() { REAL } else { NOISE })?;
         let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
         spec.hub = self.hub.options(self.progress.quiet)?;
         Ok(spec)
     }
+}
 
-    /// The model of `--models`, else that of the hub's cache, into which it is fetched if need be.
-    fn real_model(&self) -> Result<String, Failure> {
-        let Some(directory) = self.models.given() else { return Ok(CARD.to_owned()) };
-        let mut folders = FOLDERS.iter().map(|name| directory.join(name));
-        let found = folders.find(|folder| folder.join("config.json").is_file());
-        found.map(|folder| folder.display().to_string()).ok_or_else(|| {
-            let message = format!("{} has no folder {CARD}", directory.display());
-            let hint = "`wardround models fetch smollm2-135m --to DIR/smollm2-135m` makes one; without --models the hub's cache has it";
-            Failure::missing(message, hint)
-        })
-    }
+/// Tiny models of the three families, made in a directory where they are not there, in the order of the default panel.
+fn synthetic(directory: &Path, progress: QuietFlag) -> Result<Vec<String>, Failure> {
+    let models = Family::ALL.into_iter().map(|family| {
+        let model = directory.join(format!("tiny-{}", family.name()));
+        if !model.join("config.json").is_file() {
+            progress.note(format!("making {}", model.display()));
+            let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
+            write_checkpoint(&recipe, &model)?;
+        }
+        Ok(model.display().to_string())
+    });
+    models.collect()
+}
+
+/// The directory in the user's cache that has them.
+fn cache() -> PathBuf {
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    let name = format!("wardround/synthetic-{}-{MODELS}", env!("CARGO_PKG_VERSION"));
+    cache.unwrap_or_else(std::env::temp_dir).join(name)
 }
 
 /// Prints, round by round, the debate with the most replies that could be read; `is_whole`: with what the doctors wrote.

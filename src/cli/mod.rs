@@ -53,7 +53,6 @@ mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
 mod summary;
-mod synthetic;
 mod systems;
 #[cfg(test)]
 mod tests;
@@ -210,7 +209,6 @@ Environment variables:
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SANDBOX             whether the process is restricted (--sandbox)
-  WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
   WARDROUND_AUDIT               directory of the audit trail of `serve`, `check`, `run`, `resume`, `recipe` (--audit)
   WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
   WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)

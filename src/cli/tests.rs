@@ -111,7 +111,6 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
         ("device", "WARDROUND_DEVICE"),
         ("encoder", "WARDROUND_ENCODER"),
         ("keys", "WARDROUND_KEYS"),
-        ("models", "WARDROUND_SYNTH_MODELS"),
         ("offline", "WARDROUND_OFFLINE"),
         ("quiet", "WARDROUND_QUIET"),
         ("sandbox", "WARDROUND_SANDBOX"),

@@ -256,7 +256,9 @@ fn the_demonstration_runs_inside_too() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    done(wardround(path, "demo --quiet --models models --sandbox require --out run"));
+    let mut demo = wardround(path, "demo --quiet --sandbox require --out run");
+    demo.env("XDG_CACHE_HOME", path);
+    done(demo);
     let plan = std::fs::read_to_string(path.join("run/plan.toml")).unwrap();
     assert!(plan.contains("sandbox = \"sandbox: files by Landlock ABI"), "{plan}");
     done(wardround(path, "verify run"));

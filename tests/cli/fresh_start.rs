@@ -11,7 +11,7 @@ use crate::determinism::wait_until;
 #[test]
 fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
     let scratch = Scratch::new();
-    let demo = "demo --out first --models models";
+    let demo = "demo --out first";
     let told = scratch.wardround(demo);
     let noise =
         "The three models have random weights: what they say is noise, how they are run is not.\n";
@@ -28,7 +28,7 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
     ] {
         assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");
     }
-    assert!(told.stderr.contains("making models/tiny-gemma3\n"), "{told:#?}");
+    assert!(told.stderr.contains("/tiny-gemma3\n"), "{told:#?}");
 
     let mode = |name: &str| {
         let metadata = std::fs::metadata(scratch.path(name)).unwrap();
@@ -57,11 +57,9 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
 }
 
 #[test]
-fn a_demonstration_with_a_real_model_wants_it_in_its_folder_or_in_the_cache() {
+fn a_demonstration_with_a_real_model_wants_it_in_a_folder_or_in_the_cache() {
     let scratch = Scratch::new();
-    scratch
-        .wardround("demo --real --models nowhere")
-        .refused(3, &["nowhere has no folder smollm2-135m", "hint: `wardround models fetch"]);
+    scratch.wardround("demo --real ./nowhere").refused(2, &["no model is called `./nowhere`"]);
     scratch.wardround("demo --real --offline").refused(
         3,
         &[
@@ -72,12 +70,9 @@ fn a_demonstration_with_a_real_model_wants_it_in_its_folder_or_in_the_cache() {
     );
     assert!(!scratch.path("wardround-demo").exists());
     // In its place a tiny one, of the same family: the way is the same.
-    let model = scratch.model(Family::Llama);
-    std::fs::create_dir(scratch.path("models")).unwrap();
-    std::fs::rename(model, scratch.path("models/smollm2-135m")).unwrap();
+    scratch.model(Family::Llama);
     let sandbox = if common::lacks_landlock() { "auto" } else { "require" };
-    let told =
-        scratch.wardround(format!("demo --real --models models --out real --sandbox {sandbox}"));
+    let told = scratch.wardround(format!("demo --real ./llama --out real --sandbox {sandbox}"));
     // What noise says is unread, so that there is no debate to show.
     let told = &told.finished().stdout;
     assert!(told.contains("medmad on demo: 8 items"), "{told}");
