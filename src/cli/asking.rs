@@ -12,13 +12,11 @@ use super::options::{HubFlags, refuse_existing};
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::subset::Subset;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED, formats};
 use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
-use crate::prompts::PromptSet;
 use crate::record::CallLine;
 use crate::systems::case::{Case, Task};
 use crate::systems::decoding::MAX_TOKENS;
@@ -26,23 +24,15 @@ use crate::systems::in_flight::run_all;
 
 #[derive(Debug, Args)]
 pub struct AskFlags {
-    #[command(flatten)]
-    subset: Subset,
     /// The model
     #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
     panel: String,
-    /// Random seed [default: 42]
-    #[arg(long, value_name = "S")]
-    seed: Option<u64>,
     /// Maximum tokens per completion
     #[arg(long, value_name = "N", default_value_t = MAX_TOKENS)]
     max_tokens: usize,
     /// The new file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, value_name = "DIR")]
-    prompts: Option<PathBuf>,
     #[command(flatten)]
     hardware: Hardware,
     #[command(flatten)]
@@ -62,10 +52,6 @@ impl AskFlags {
         given.store(&self.hardware.calls)?.write_beside(&self.out)
     }
 
-    pub fn prompts(&self) -> Result<PromptSet, Failure> {
-        Ok(PromptSet::open(self.prompts.as_deref())?)
-    }
-
     /// The result of `ask` on each wanted note, by the note's id.
     pub fn ask<T: Send>(
         &self,
@@ -80,11 +66,10 @@ impl AskFlags {
                 &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
-        let mut dataset = data::load(data, *format)?;
+        let dataset = data::load(data, *format)?;
         for notice in &dataset.notices {
             console::note(format!("note: {notice}"));
         }
-        dataset.items = self.subset.choose(dataset.items)?;
         let (hardware, hub) = (&self.hardware, self.hub.options(true)?);
         let models = Models::describe([&self.panel], hardware, &hub, |_| Ok(Vec::new()))?;
         let at_once = 2 * models.max_batch(hardware);
@@ -98,7 +83,7 @@ impl AskFlags {
             members: members.collect(),
             // The calls are not recorded.
             recorder: Box::new(|_: &CallLine| {}),
-            run_seed: self.seed.unwrap_or(DEFAULT_SEED),
+            run_seed: DEFAULT_SEED,
             settings: CallSettings {
                 decoding: DecodingMode::Grammar,
                 thinking: Some(false),

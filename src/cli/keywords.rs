@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
 use crate::experiment::whole_file;
-use crate::prompts::fill;
+use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
 use crate::systems::case::{One, Step};
 use crate::systems::decoding::Decoding;
@@ -39,7 +39,8 @@ pub struct Keywords {
 impl Keywords {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         self.ask.within(given)?.enter()?;
-        let template = self.ask.prompts()?.get("keywords/keywords", &["wrong", "corrected"])?;
+        let prompts = PromptSet::embedded();
+        let template = prompts.get("keywords/keywords", &["wrong", "corrected"])?;
         let asking = Asking {
             agent: AGENT,
             data: &self.data,

@@ -12,7 +12,7 @@ use crate::console;
 use crate::data::{Format, Note};
 use crate::experiment::exemplars::ReasonsFile;
 use crate::experiment::whole_file;
-use crate::prompts::fill;
+use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
 use crate::systems::case::Step;
 use crate::systems::decoding::Decoding;
@@ -50,7 +50,7 @@ impl Reasons {
         self.ask.within(given)?.enter()?;
         let style = self.style.to_possible_value();
         let style = style.map_or(String::new(), |value| value.get_name().to_owned());
-        let prompts = self.ask.prompts()?;
+        let prompts = PromptSet::embedded();
         let template = prompts.get(&format!("reasons/{style}"), &["note", "gold"])?;
         let wrong = prompts.get("reasons/gold-wrong", &["id", "wrong", "corrected"])?;
         let right = prompts.get("reasons/gold-right", &[])?;
