@@ -119,8 +119,8 @@ fn of_notes(figures: &NoteFigures) -> Vec<(&'static str, String)> {
     for stage in &figures.consensus {
         let agreed = stage.settled.iter().find(|one| one.source == SettledBy::Agreement);
         rows.extend(agreed.map(|agreed| {
-            let (name, share, notes) = (&stage.stage, agreed.share, count(stage.n, "note"));
-            ("agreement", format!("{name}: {share:.4} of {notes}"))
+            let (share, notes) = (agreed.share, count(stage.n, "note"));
+            ("agreement", format!("{}: {share:.4} of {notes}", stage.stage.name()))
         }));
     }
     rows

@@ -120,8 +120,8 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
         note.sentences = row.texts("sentences")?;
     }
     if let Some(name) = row.optional_text("language")? {
-        let unknown = |_| row.wrong("language", format!("is not one of {}", Language::names()));
-        note.language = name.parse().map_err(unknown)?;
+        let unknown = || row.wrong("language", format!("is not one of {}", Language::names()));
+        note.language = Language::named(name).ok_or_else(unknown)?;
     }
     if let Some(gold) = row.get("gold") {
         let gold = Row::new(row.place.clone(), gold.clone());

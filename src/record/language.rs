@@ -1,8 +1,5 @@
 //! The language of a note: it decides how sentences are cut into words and compared.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 #[derive(
@@ -33,21 +30,9 @@ impl Language {
             Language::Arabic => "arabic",
         }
     }
-}
 
-impl fmt::Display for Language {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Language {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Language, String> {
-        let mut all = Language::ALL.into_iter();
-        all.find(|language| language.name() == name)
-            .ok_or_else(|| format!("no language `{name}`: {}", Language::names()))
+    pub fn named(name: &str) -> Option<Language> {
+        Language::ALL.into_iter().find(|language| language.name() == name)
     }
 }
 
@@ -58,14 +43,13 @@ mod tests {
     #[test]
     fn a_language_has_one_name_everywhere() {
         for language in Language::ALL {
-            assert_eq!(language.to_string().parse(), Ok(language));
+            assert_eq!(Language::named(language.name()), Some(language));
             let json = serde_json::to_string(&language).unwrap();
-            assert_eq!(json, format!("\"{language}\""));
+            assert_eq!(json, format!("\"{}\"", language.name()));
             assert_eq!(serde_json::from_str::<Language>(&json).unwrap(), language);
         }
         let old = serde_json::from_str::<Language>("\"japanese\"").unwrap();
-        assert!(old == Language::Chinese && "japanese".parse::<Language>().is_err());
-        let error = "English".parse::<Language>().unwrap_err();
-        assert_eq!(error, "no language `English`: english, chinese, arabic");
+        assert!(old == Language::Chinese && Language::named("japanese").is_none());
+        assert_eq!(Language::names(), "english, chinese, arabic");
     }
 }

@@ -1,7 +1,5 @@
 //! A note's line in `items.jsonl`: the error that a system found in it, and how it was found.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Flag, Language, Trajectory};
@@ -99,12 +97,6 @@ impl NoteStage {
             NoteStage::Localisation => "localisation",
             NoteStage::Correction => "correction",
         }
-    }
-}
-
-impl fmt::Display for NoteStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -103,7 +103,7 @@ fn is_sentence(words: &str, own: &str) -> bool {
 
 /// The sentence that fields name: `{"sentence_id": 5, "corrected_sentence": "…"}`, or lines of such labels.
 fn labelled(text: &str, note: &Note) -> Option<(usize, String)> {
-    let fields = |fields: &record::Fields| {
+    let fields = |fields: &record::Object| {
         let find = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)).map(words);
         let id: usize = find(&["id", "sentence_id"])?.trim().parse().ok()?;
         let correction = find(&["correction", "corrected_sentence"])?;

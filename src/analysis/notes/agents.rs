@@ -145,8 +145,8 @@ pub(super) fn consensus_table(entries: Rows<'_>) -> Option<Table> {
     let rows = entries.iter().flat_map(|entry| {
         entry.of.consensus.iter().flat_map(move |stage| {
             let heading = match entry.group.as_str() {
-                "" => stage.stage.to_string(),
-                group => format!("{group}, {}", stage.stage),
+                "" => stage.stage.name().to_owned(),
+                group => format!("{group}, {}", stage.stage.name()),
             };
             stage.settled.iter().map(move |one| (heading.clone(), one))
         })

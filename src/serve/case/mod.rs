@@ -166,9 +166,9 @@ fn begin_check(
     caller: Option<&Caller>,
 ) -> Result<Box<dyn Answering>, ApiError> {
     let CheckRequest { text, system, seed, language } = request(body)?;
-    let language = language.map(|name| name.parse::<Language>()).transpose().map_err(|_| {
-        ApiError::invalid("language", format!("language is not one of {}", Language::names()))
-    })?;
+    let unknown =
+        || ApiError::invalid("language", format!("language is not one of {}", Language::names()));
+    let language = language.map(|name| Language::named(&name).ok_or_else(unknown)).transpose()?;
     let system = app.served()?.note_system(system.as_deref())?.clone();
     system.refuse_length(&text, "text")?;
     let item = question::note(&text, language, "text")?;

@@ -22,7 +22,7 @@ pub(super) const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonat
 /// Parses the gatherer's reply; as in MedAgentBoard, every specialty but five is dropped. Where `n` names are known, the remaining doctors
 /// get the known specialties from number `n` on, even if one of them is among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Vec<&'static str>, Parse) {
-    let object = |fields: &record::Fields| Some(fields.clone());
+    let object = |fields: &record::Object| Some(fields.clone());
     let found = record::read(text, finish_reason, object).or_else(|| {
         let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
         let is_list = !items.is_empty();

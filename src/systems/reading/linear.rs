@@ -65,7 +65,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             keep(record::read(text, stop, |value| value.get("answer").cloned()));
         }),
         ("record::exact", &|text| {
-            keep(record::exact(text, &|one: &record::Fields| Some(one.clone())))
+            keep(record::exact(text, &|one: &record::Object| Some(one.clone())))
         }),
         ("record::read_or_lines", &|text| {
             keep(record::read_or_lines(text, stop, |value| value.get("answer").cloned()));

@@ -8,7 +8,7 @@ use super::{json, said};
 use crate::record::{FinishReason, Parse};
 
 /// The fields of an object, by [`plain_key`].
-pub type Fields = Map<String, Value>;
+pub type Object = Map<String, Value>;
 
 /// How deep a record may lie in objects around it.
 const MAX_AROUND: usize = 3;
@@ -20,7 +20,7 @@ const MAX_AROUND: usize = 3;
 pub fn read<T>(
     text: &str,
     finish_reason: FinishReason,
-    record: impl Fn(&Fields) -> Option<T>,
+    record: impl Fn(&Object) -> Option<T>,
 ) -> Option<(T, Parse)> {
     let text = said(text);
     let whole = if finish_reason == FinishReason::Length { Parse::Repaired } else { Parse::Ok };
@@ -34,20 +34,20 @@ pub fn read<T>(
 pub fn read_or_lines<T>(
     text: &str,
     finish_reason: FinishReason,
-    record: impl Fn(&Fields) -> Option<T>,
+    record: impl Fn(&Object) -> Option<T>,
 ) -> Option<(T, Parse)> {
     let of_lines = || Some((record(&labelled(said(text)))?, Parse::Fallback));
     read(text, finish_reason, &record).or_else(of_lines)
 }
 
 /// The record that a whole text is.
-pub(super) fn exact<T>(text: &str, record: &impl Fn(&Fields) -> Option<T>) -> Option<T> {
+pub(super) fn exact<T>(text: &str, record: &impl Fn(&Object) -> Option<T>) -> Option<T> {
     record(&lower(&serde_json::from_str(text).ok()?))
 }
 
 /// What stands before the first colon of each line, by [`plain_key`], and what after; of equal keys the last counts. Quotes, bullets and
 /// asterisks around either are no part of it.
-pub fn labelled(text: &str) -> Fields {
+pub fn labelled(text: &str) -> Object {
     let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');
     let pairs = text.lines().filter_map(|line| line.split_once([':', '：']));
     let pairs = pairs.map(|(before, after)| {
@@ -58,7 +58,7 @@ pub fn labelled(text: &str) -> Fields {
 }
 
 /// The record of a text's objects; of several the last, where they decide alike.
-fn last<T>(text: &str, record: &impl Fn(&Fields) -> Option<T>) -> Option<T> {
+fn last<T>(text: &str, record: &impl Fn(&Object) -> Option<T>) -> Option<T> {
     /// Parts of the keys of fields that decide.
     const DECIDES: [&str; 5] = ["answer", "agree", "error", "flag", "sentence_id"];
     let records = json::objects(text).into_iter().filter_map(|found| {
@@ -74,7 +74,7 @@ fn last<T>(text: &str, record: &impl Fn(&Fields) -> Option<T>) -> Option<T> {
 }
 
 /// The record that an object is, or that stands in it; an empty one is none.
-fn within<T>(object: &Fields, record: &impl Fn(&Fields) -> Option<T>, depth: usize) -> Option<T> {
+fn within<T>(object: &Object, record: &impl Fn(&Object) -> Option<T>, depth: usize) -> Option<T> {
     let own = Some(lower(object)).filter(|fields| !fields.is_empty());
     let mut inner = object.values().filter(|_| depth < MAX_AROUND).filter_map(Value::as_object);
     own.and_then(|own| record(&own))
@@ -82,7 +82,7 @@ fn within<T>(object: &Fields, record: &impl Fn(&Fields) -> Option<T>, depth: usi
 }
 
 /// An object that is an answer under another name, with no more than reasons beside it: `{"option": "C: …"}`, or `{"D": "…"}`.
-fn answer_alone(object: &Fields) -> Option<Fields> {
+fn answer_alone(object: &Object) -> Option<Object> {
     const NAMES: [&str; 4] = ["option", "choice", "letter", "selected_option"];
     let is_beside = |key: &str| is_reasons(key) || plain_key(key) == "confidence";
     let mut others = object.iter().filter(|(key, _)| !is_beside(key));
@@ -100,7 +100,7 @@ fn answer_alone(object: &Fields) -> Option<Fields> {
     Some(object.clone().into_iter().chain([answer]).collect())
 }
 
-fn lower(fields: &Fields) -> Fields {
+fn lower(fields: &Object) -> Object {
     fields.iter().map(|(key, value)| (plain_key(key), value.clone())).collect()
 }
 

@@ -61,7 +61,7 @@ impl Fields {
     /// Reads a text that was asked for as a JSON object with `key`. Without such an object, and for every text that was cut short,
     /// its lines count.
     pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Fields {
-        let keyed = |fields: &record::Fields| fields.contains_key(key).then(|| fields.clone());
+        let keyed = |fields: &record::Object| fields.contains_key(key).then(|| fields.clone());
         let found = record::read(text, finish_reason, keyed);
         let text = said(text).to_owned();
         // The list alone, where an object with the list was asked for.
@@ -70,7 +70,7 @@ impl Fields {
             Some((Map::from_iter([(key.to_owned(), list.into())]), Parse::Repaired))
         };
         // An object without the key is read for its other fields.
-        let others = || record::exact(&text, &|fields: &record::Fields| Some(fields.clone()));
+        let others = || record::exact(&text, &|fields: &record::Object| Some(fields.clone()));
         let others = || others().unwrap_or_else(|| record::labelled(&text));
         let (fields, parse) = found.or_else(list).unwrap_or_else(|| (others(), Parse::Fallback));
         Fields { fields: fields.into(), parse, text }
