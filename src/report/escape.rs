@@ -1,7 +1,6 @@
 //! Makes any text harmless inside an HTML page: markup is escaped, characters that hide or reorder text are spelled out.
 
 use minijinja::{Error, Output, State, Value};
-use serde::Serialize;
 
 use crate::text::spell_hidden;
 
@@ -31,21 +30,6 @@ pub fn escape(text: &str) -> String {
         }
     }
     escaped
-}
-
-/// JSON that an HTML script element may hold: nothing in it can end the element.
-///
-/// # Errors
-/// What does not write as JSON, such as a map whose keys are no strings.
-pub fn script_json(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    let json = serde_json::to_string(value)?;
-    // Outside of its strings, JSON has none of these.
-    Ok(json
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029"))
 }
 
 /// `1 call`, `2 calls`.

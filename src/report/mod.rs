@@ -22,12 +22,8 @@ use crate::diagnosis::{Blame, Diagnosis};
 
 /// Why a page could not be written.
 #[derive(Debug, Error)]
-pub enum ReportError {
-    #[error("cannot render the report: {0:#}")]
-    Template(#[from] minijinja::Error),
-    #[error("cannot write the page's data: {0}")]
-    Data(#[from] serde_json::Error),
-}
+#[error("cannot render the report: {0:#}")]
+pub struct ReportError(#[from] minijinja::Error);
 
 impl Diagnosis for ReportError {
     fn blame(&self) -> Blame {

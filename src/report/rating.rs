@@ -2,9 +2,8 @@
 //! it shows is in the sheet, which names no run.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::Serde;
 
-use super::escape::script_json;
 use super::{ReportError, kit};
 use crate::analysis::rating::sheet::Sheet;
 
@@ -26,6 +25,6 @@ pub fn render(sheet: &Sheet) -> Result<String, ReportError> {
         kind => sheet.kind,
         count => sheet.entries.len(),
         synthetic => sheet.synthetic,
-        data => Value::from_safe_string(script_json(sheet)?),
+        data => Serde(sheet),
     })
 }

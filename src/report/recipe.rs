@@ -50,7 +50,7 @@ pub fn render(
         items => recipe.dataset.iter().filter_map(|one| items(recipe, results, cells, one)).collect::<Vec<_>>(),
         making => methods(recipe, cells).html(),
         readings => &recipe.readings,
-        cells => links(recipe, results, cells),
+        cells => cells.len(),
     };
     PAGE.render(context! { page })
 }
@@ -120,19 +120,6 @@ fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Table {
         .text("settings", settings)
         .text("models, in the order of the roles", models)
         .build()
-}
-
-fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)]) -> Vec<Value> {
-    let link = |(cell, _): &(Cell<'_>, Contents)| {
-        let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
-        let head = result.map_or("", |result| &result.head);
-        context! {
-            page => page_of(cell),
-            label => format!("{} on {}", label(recipe, results, cell), cell.dataset.label),
-            head => head.get(..12).unwrap_or(head),
-        }
-    };
-    cells.iter().map(link).collect()
 }
 
 /// What a cell is called beside others on its dataset.

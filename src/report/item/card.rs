@@ -5,7 +5,6 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::Correctness;
-use super::prompts::user_message;
 use crate::record::{CONTRADICTION, CallLine, FinishReason, NOT_AN_OPTION, Reply};
 use crate::systems::medmad::record::{DebateMoves, Record, StructuredReasoning};
 
@@ -64,6 +63,7 @@ struct Line {
 /// The call as the template of cards takes it; `prompt` is the number of its prompt in the appendix. An agent who `is_arbiter`, and so was
 /// given others' words, is shown with what it was asked.
 pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -> Value {
+    let asked = call.messages.iter().rfind(|message| message.role == "user");
     context! {
         agent => &call.agent,
         backbone => &call.backbone,
@@ -71,7 +71,7 @@ pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -
         contradicts => call.record.is_contradiction(),
         said => Serde(said),
         sections => Serde(sections(&call.record)),
-        shown => user_message(call).filter(|_| is_arbiter),
+        shown => asked.map(|message| &message.content).filter(|_| is_arbiter),
         purpose => &call.purpose,
         sample => call.sample,
         parse => Serde(call.parse),

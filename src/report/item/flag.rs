@@ -32,12 +32,11 @@ pub enum Flag {
     Error,
 }
 
-/// A flag as pages show it.
-pub struct Shown {
+/// A flag as a page lists it.
+pub struct Filter {
     pub flag: Flag,
     /// The items that can have it.
     kinds: &'static [ItemKind],
-    /// In the list of filters.
     pub label: &'static str,
     badge: Badge,
 }
@@ -45,101 +44,95 @@ pub struct Shown {
 /// Of the badge of a case's row a class of the page's style, which may be empty, and its words; none for what the row shows otherwise.
 pub type Badge = [&'static str; 2];
 
-const UNREADABLE: &[Parse] = &[Parse::Unread, Parse::Refused];
 const QUESTIONS: &[ItemKind] = &[ItemKind::Questions];
 const NOTES: &[ItemKind] = &[ItemKind::Notes];
 const BOTH: &[ItemKind] = &[ItemKind::Questions, ItemKind::Notes];
 
-const fn shown(flag: Flag, kinds: &'static [ItemKind], label: &'static str, badge: Badge) -> Shown {
-    Shown { flag, kinds, label, badge }
+const fn filter(
+    flag: Flag,
+    kinds: &'static [ItemKind],
+    label: &'static str,
+    badge: Badge,
+) -> Filter {
+    Filter { flag, kinds, label, badge }
 }
 
-/// Every flag, in the order in which pages list them.
-static FLAGS: [Shown; 11] = [
-    shown(Flag::Wrong, BOTH, "wrong", ["", ""]),
-    shown(Flag::Right, BOTH, "right", ["", ""]),
-    shown(Flag::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
-    shown(Flag::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
-    shown(Flag::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
-    shown(Flag::Fallback, BOTH, "read from words", ["caution", "fallback"]),
-    shown(Flag::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
-    shown(Flag::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
-    shown(Flag::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
-    shown(Flag::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
-    shown(Flag::Error, BOTH, "failed", ["wrong", "failed"]),
+/// Of every flag, in the order in which pages list them.
+static FILTERS: [Filter; 11] = [
+    filter(Flag::Wrong, BOTH, "wrong", ["", ""]),
+    filter(Flag::Right, BOTH, "right", ["", ""]),
+    filter(Flag::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
+    filter(Flag::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
+    filter(Flag::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
+    filter(Flag::Fallback, BOTH, "read from words", ["caution", "fallback"]),
+    filter(Flag::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
+    filter(Flag::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
+    filter(Flag::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
+    filter(Flag::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
+    filter(Flag::Error, BOTH, "failed", ["wrong", "failed"]),
 ];
 
 impl Flag {
-    /// The flags that items of a kind can have, in the order in which pages list them.
-    pub fn all(kind: ItemKind) -> impl Iterator<Item = &'static Shown> {
-        FLAGS.iter().filter(move |one| one.kinds.contains(&kind))
+    /// The filters of a list of such items.
+    pub fn filters(kind: ItemKind) -> impl Iterator<Item = &'static Filter> {
+        FILTERS.iter().filter(move |one| one.kinds.contains(&kind))
     }
 
     pub fn badge(self) -> Option<Badge> {
-        let shown = FLAGS.iter().find(|one| one.flag == self)?;
+        let shown = FILTERS.iter().find(|one| one.flag == self)?;
         Some(shown.badge).filter(|[_, words]| !words.is_empty())
     }
 
-    /// Every flag of an item, in the order of [`Flag::all`]. An item that failed counts as wrong where there is a gold answer.
+    /// Every flag of an item, in the order of filters.
     pub fn of(item: &ItemLine, calls: &[&CallLine]) -> Vec<Flag> {
-        match item {
-            ItemLine::Answer(answer) => Flag::of_answer(answer, calls),
-            ItemLine::Note(note) => Flag::of_note(note, calls),
+        FILTERS.iter().map(|one| one.flag).filter(|flag| flag.is_of(item, calls)).collect()
+    }
+
+    /// An item that failed counts as wrong where there is a gold answer.
+    pub fn is_of(self, item: &ItemLine, calls: &[&CallLine]) -> bool {
+        let is_read = |ways: &[Parse]| calls.iter().any(|call| ways.contains(&call.parse));
+        let is_right = item.correct();
+        match (self, item) {
+            (Flag::Wrong, _) => is_right == Some(false),
+            (Flag::Right, _) => is_right == Some(true),
+            (Flag::Error, _) => item.error().is_some(),
+            (Flag::Fallback, _) => is_read(&[Parse::Fallback]),
+            (Flag::Unreadable, _) => {
+                let is_silent = |note: &NoteLine| !note.flag.is_read() && note.error.is_none();
+                is_read(&[Parse::Unread, Parse::Refused]) || item.note().is_some_and(is_silent)
+            }
+            (Flag::RightToWrong, ItemLine::Answer(item)) => {
+                is_right_at_first(item) == Some(true) && is_right == Some(false)
+            }
+            (Flag::WrongToRight, ItemLine::Answer(item)) => {
+                is_right_at_first(item) == Some(false) && is_right == Some(true)
+            }
+            // Where nobody could be read, nobody disagrees.
+            (Flag::Disagreement, ItemLine::Answer(item)) => {
+                let mut rounds = item.rounds.iter().map(|round| &round.answers);
+                let last = rounds.rfind(|answers| answers.len() > 1);
+                last.is_some_and(|last| last.iter().any(|one| !one.is_empty()) && !agree(last))
+            }
+            (Flag::MissedError, ItemLine::Note(note)) => errors(note) == [Some(true), Some(false)],
+            (Flag::FalseAlarm, ItemLine::Note(note)) => errors(note) == [Some(false), Some(true)],
+            (Flag::WrongSentence, ItemLine::Note(note)) => {
+                errors(note) == [Some(true); 2] && !verdict(note).is_located
+            }
+            _ => false,
         }
     }
-
-    pub fn of_answer(item: &AnswerLine, calls: &[&CallLine]) -> Vec<Flag> {
-        let error = item.error.is_some();
-        let right = !error && item.correct == Some(true);
-        let wrong = item.gold.is_some() && !right;
-        let first = item.rounds.first().filter(|_| !error);
-        let at_first = first.map(|round| Some(&round.aggregate) == item.gold.as_ref());
-        let last = item.rounds.iter().rfind(|round| round.answers.len() > 1);
-        choose(ItemKind::Questions, |flag| match flag {
-            Flag::Wrong => wrong,
-            Flag::Right => right,
-            Flag::RightToWrong => at_first == Some(true) && wrong,
-            Flag::WrongToRight => at_first == Some(false) && right,
-            // Where nobody could be read, nobody disagrees.
-            Flag::Disagreement => last.is_some_and(|round| {
-                round.answers.iter().any(|one| !one.is_empty()) && !agree(&round.answers)
-            }),
-            Flag::Fallback => read(calls, &[Parse::Fallback]),
-            Flag::Unreadable => read(calls, UNREADABLE),
-            Flag::Error => error,
-            _ => false,
-        })
-    }
-
-    fn of_note(note: &NoteLine, calls: &[&CallLine]) -> Vec<Flag> {
-        let verdict = verdict(note);
-        let gold = note.gold.as_ref();
-        let has_error = gold.map(|gold| gold.flag);
-        let said = note.flag.said().filter(|_| note.error.is_none());
-        let found = has_error == Some(true) && said == Some(true);
-        choose(ItemKind::Notes, |flag| match flag {
-            Flag::Wrong => gold.is_some() && !verdict.is_detected,
-            Flag::Right => gold.is_some() && verdict.is_detected,
-            Flag::MissedError => has_error == Some(true) && said == Some(false),
-            Flag::FalseAlarm => has_error == Some(false) && said == Some(true),
-            Flag::WrongSentence => found && !verdict.is_located,
-            Flag::Fallback => read(calls, &[Parse::Fallback]),
-            Flag::Unreadable => {
-                read(calls, UNREADABLE) || !note.flag.is_read() && note.error.is_none()
-            }
-            Flag::Error => note.error.is_some(),
-            _ => false,
-        })
-    }
 }
 
-fn choose(kind: ItemKind, is: impl Fn(&Flag) -> bool) -> Vec<Flag> {
-    Flag::all(kind).map(|one| one.flag).filter(is).collect()
+/// Whether the vote of round 0 was right; `None` of a question that failed, and without rounds.
+pub fn is_right_at_first(item: &AnswerLine) -> Option<bool> {
+    let first = item.rounds.first().filter(|_| item.error.is_none())?;
+    Some(Some(&first.aggregate) == item.gold.as_ref())
 }
 
-/// Whether a call was read in one of these ways.
-fn read(calls: &[&CallLine], ways: &[Parse]) -> bool {
-    calls.iter().any(|call| ways.contains(&call.parse))
+/// Whether a note has an error by gold, and by what was said of it.
+fn errors(note: &NoteLine) -> [Option<bool>; 2] {
+    let gold = note.gold.as_ref().map(|gold| gold.flag);
+    [gold, note.flag.said().filter(|_| note.error.is_none())]
 }
 
 #[cfg(test)]
@@ -150,14 +143,14 @@ mod tests {
     use crate::report::tests::notes::{called, gold, note};
 
     fn flags(note: &NoteLine) -> Vec<Flag> {
-        Flag::of_note(note, &[])
+        Flag::of(&note.clone().into(), &[])
     }
 
     #[test]
     fn an_item_that_debate_turned_is_flagged_both_ways() {
         let turned = |gold: Option<&str>| {
             let rounds = vec![round(0, ["A", "A", "B"]), round(1, ["B", "B", "B"])];
-            Flag::of_answer(&item("x", gold, rounds, "B"), &[])
+            Flag::of(&item("x", gold, rounds, "B").into(), &[])
         };
         assert_eq!(turned(Some("B")), [Flag::Right, Flag::WrongToRight]);
         assert_eq!(turned(Some("A")), [Flag::Wrong, Flag::RightToWrong]);
@@ -168,10 +161,10 @@ mod tests {
     #[test]
     fn a_missing_answer_is_disagreement() {
         let rounds = vec![round(0, ["A", "", "A"])];
-        let flags = Flag::of_answer(&item("x", Some("A"), rounds, "A"), &[]);
+        let flags = Flag::of(&item("x", Some("A"), rounds, "A").into(), &[]);
         assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
         let nobody = item("x", Some("A"), vec![round(0, ["", "", ""])], "");
-        assert_eq!(Flag::of_answer(&nobody, &[]), [Flag::Wrong]);
+        assert_eq!(Flag::of(&nobody.into(), &[]), [Flag::Wrong]);
     }
 
     #[test]
@@ -179,16 +172,15 @@ mod tests {
         let mut failed = item("x", Some("A"), Vec::new(), "");
         failed.error = Some("the prompt is too long".into());
         failed.correct = None;
-        assert_eq!(Flag::of_answer(&failed, &[]), [Flag::Wrong, Flag::Error]);
+        assert_eq!(Flag::of(&failed.clone().into(), &[]), [Flag::Wrong, Flag::Error]);
         failed.gold = None;
-        assert_eq!(Flag::of_answer(&failed, &[]), [Flag::Error]);
+        assert_eq!(Flag::of(&failed.into(), &[]), [Flag::Error]);
     }
 
     #[test]
     fn how_a_call_was_read_is_flagged_whatever_the_item() {
-        let answered = item("x", None, vec![round(0, ["A", "A", "A"])], "A");
-        let mut said = note("x");
-        said.flag = Some(false).into();
+        let answered = item("x", None, vec![round(0, ["A", "A", "A"])], "A").into();
+        let said = NoteLine { flag: Some(false).into(), ..note("x") }.into();
         let mut one = call("x", "sym", 0);
         for (parse, flag) in [
             (Parse::Fallback, Flag::Fallback),
@@ -196,14 +188,14 @@ mod tests {
             (Parse::Unread, Flag::Unreadable),
         ] {
             one.parse = parse;
-            assert_eq!(Flag::of_answer(&answered, &[&one]), [flag]);
-            assert_eq!(Flag::of_note(&said, &[&one]), [flag]);
+            assert_eq!(Flag::of(&answered, &[&one]), [flag]);
+            assert_eq!(Flag::of(&said, &[&one]), [flag]);
         }
     }
 
     #[test]
     fn every_flag_of_an_item_is_shown_once() {
-        let names: Vec<Flag> = FLAGS.iter().map(|one| one.flag).collect();
+        let names: Vec<Flag> = FILTERS.iter().map(|one| one.flag).collect();
         assert!((1..names.len()).all(|place| !names[..place].contains(&names[place])));
     }
 
@@ -212,7 +204,7 @@ mod tests {
         let mut decided = round(1, ["A"]);
         decided.stage = Stage::Final;
         let rounds = vec![round(0, ["A", "B"]), decided];
-        let flags = Flag::of_answer(&item("x", Some("A"), rounds, "A"), &[]);
+        let flags = Flag::of(&item("x", Some("A"), rounds, "A").into(), &[]);
         assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
     }
 
@@ -256,13 +248,12 @@ mod tests {
 
     #[test]
     fn one_text_that_cannot_be_read_is_enough() {
-        let mut said = note("x");
-        said.flag = Some(false).into();
+        let said = NoteLine { flag: Some(false).into(), ..note("x") }.into();
         let mut call = called("x", "det2", "detection");
-        assert_eq!(Flag::of_note(&said, &[&call]), []);
+        assert_eq!(Flag::of(&said, &[&call]), []);
         call.parse = Parse::Fallback;
-        assert_eq!(Flag::of_note(&said, &[&call]), [Flag::Fallback]);
+        assert_eq!(Flag::of(&said, &[&call]), [Flag::Fallback]);
         call.parse = Parse::Unread;
-        assert_eq!(Flag::of_note(&said, &[&call]), [Flag::Unreadable]);
+        assert_eq!(Flag::of(&said, &[&call]), [Flag::Unreadable]);
     }
 }

@@ -46,30 +46,3 @@ impl<'a> Prompts<'a> {
         self.0
     }
 }
-
-/// The last user message of a call.
-pub fn user_message(call: &CallLine) -> Option<&str> {
-    let user = call.messages.iter().rfind(|message| message.role == "user");
-    user.map(|message| message.content.as_str())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::tests::questions as debates;
-
-    #[test]
-    fn a_prompt_counts_once_per_agent_and_purpose() {
-        let (_, _, calls) = debates::records();
-        let mut other = calls[0].clone();
-        other.messages[0].content.push('!');
-        let mut prompts = Prompts::default();
-        let numbers: Vec<usize> = calls.iter().map(|call| prompts.number(call)).collect();
-        assert_eq!(prompts.number(&other), numbers[0]);
-        let found = prompts.into_vec();
-        assert_eq!(found.len(), 6, "three members, initial and debate");
-        assert_eq!(found.iter().map(|p| p.calls).sum::<usize>(), calls.len() + 1);
-        assert_eq!(numbers[0], found[0].number);
-        assert_eq!((found[0].variants, found[1].variants), (2, 1));
-    }
-}

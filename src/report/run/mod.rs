@@ -7,6 +7,7 @@ mod questions;
 
 pub use page::file;
 
+use itertools::Itertools;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -40,6 +41,8 @@ struct Results {
     /// What is missing from the figures.
     missing: Option<String>,
     risk: Vec<String>,
+    /// What several tables say.
+    notes: Vec<String>,
     #[serde(skip)]
     tables: Vec<Table>,
 }
@@ -60,7 +63,8 @@ pub(super) fn render_parts(
     scorer: &CorrectionScorer,
     cases_per_page: usize,
 ) -> Result<Vec<(String, String)>, ReportError> {
-    let results = results(contents, scorer);
+    let mut results = results(contents, scorer);
+    results.notes = said_by_several(&mut results.tables);
     let titled = |table: &Table| {
         context! {
             title => &table.title,
@@ -79,6 +83,14 @@ pub(super) fn render_parts(
         Ok((page::file(index + 1), text))
     };
     pages.into_iter().enumerate().map(render).collect()
+}
+
+/// What several tables say, taken out of each: it stands once, below them.
+fn said_by_several(tables: &mut [Table]) -> Vec<String> {
+    let notes = tables.iter().flat_map(|table| &table.notes);
+    let several: Vec<String> = notes.duplicates().cloned().collect();
+    tables.iter_mut().for_each(|table| table.notes.retain(|note| !several.contains(note)));
+    several
 }
 
 /// The tables of the same contents.

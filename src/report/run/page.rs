@@ -12,7 +12,7 @@ use crate::analysis::notes::ScoresByPair;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::record::{CallLine, ItemLine};
-use crate::report::item::flag::{Flag, Shown};
+use crate::report::item::flag::{Filter, Flag};
 use crate::report::item::prompts::Prompts;
 use crate::report::item::{ItemCard, ItemRecords};
 
@@ -103,7 +103,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
     };
     let page = |(index, part): (usize, &&[ItemCard])| {
         // Of the list, and how many cases it leaves.
-        let filter = |one: &Shown| {
+        let filter = |one: &Filter| {
             context! {
                 flag => Serde(one.flag),
                 label => one.label,
@@ -113,7 +113,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         context! {
             number => index + 1,
             next => (index + 1 < parts.len()).then(|| file(index + 2)),
-            filters => Flag::all(kind).map(filter).collect::<Vec<_>>(),
+            filters => Flag::filters(kind).map(filter).collect::<Vec<_>>(),
             cases => part.iter().map(|case| case.shown.clone()).collect::<Vec<_>>(),
             ..shared.clone()
         }

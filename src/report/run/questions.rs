@@ -8,58 +8,55 @@ use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::experiment::contents::Contents;
-use crate::record::{AnswerLine, CallLine};
-use crate::report::item::flag::Flag;
+use crate::record::{AnswerLine, CallLine, ItemLine};
+use crate::report::item::flag::{Flag, is_right_at_first};
 use crate::report::table::{Cell, Table};
 
 /// The items and calls of one run, or of all.
 struct Tally<'a> {
     run: Option<u32>,
-    items: Vec<&'a AnswerLine>,
+    items: Vec<&'a ItemLine>,
     calls: Vec<&'a CallLine>,
 }
 
 impl<'a> Tally<'a> {
-    fn graded(&self) -> Facts<&'a AnswerLine> {
-        Facts(vec![self.items.clone()]).only(|item| item.gold.is_some())
+    fn graded(&self) -> Facts<&'a ItemLine> {
+        Facts(vec![self.items.clone()]).only(|item| item.correct().is_some())
     }
 
     fn having(&self, flag: Flag) -> usize {
-        self.items.iter().filter(|item| has(item, flag)).count()
+        self.items.iter().filter(|item| flag.is_of(item, &[])).count()
+    }
+
+    fn answered(&self) -> impl Iterator<Item = &'a AnswerLine> {
+        let answered = self.items.iter().filter(|item| item.error().is_none());
+        answered.filter_map(|item| item.answer())
     }
 
     fn mean_rounds(&self) -> Cell {
-        let answered = self.items.iter().filter(|item| item.error.is_none());
-        let rounds: Vec<f64> = answered.map(|item| f64::from(item.rounds_run)).collect();
+        let rounds: Vec<f64> = self.answered().map(|item| f64::from(item.rounds_run)).collect();
         mean(&rounds).map_or(Cell::Nothing, |mean| Cell::Number(mean, 2))
     }
 
     fn accuracy(&self) -> Option<f64> {
-        Some(self.graded().share(|item| has(item, Flag::Right))?.mean)
+        Some(self.graded().share(|item| item.correct() == Some(true))?.mean)
     }
 
     /// An item that errored is wrong, at first too.
     fn at_first(&self) -> Option<f64> {
-        let share = self.graded().share(|item| {
-            let first = item.rounds.first().filter(|_| item.error.is_none());
-            first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref())
-        });
-        Some(share?.mean)
+        let is_right = |item: &&ItemLine| item.answer().and_then(is_right_at_first) == Some(true);
+        Some(self.graded().share(is_right)?.mean)
     }
 }
 
-fn has(item: &AnswerLine, flag: Flag) -> bool {
-    Flag::of_answer(item, &[]).contains(&flag)
-}
-
 pub fn results(contents: &Contents) -> Results {
-    let items: Vec<&AnswerLine> = contents.answers().into_values().collect();
+    let items: Vec<&ItemLine> = contents.outcomes().into_values().collect();
     let calls: Vec<&CallLine> = contents.calls.records.iter().collect();
-    let numbers = items.iter().map(|item| item.run);
+    let numbers = items.iter().map(|item| item.run());
     let numbers: BTreeSet<u32> = numbers.chain(calls.iter().map(|call| call.run)).collect();
     let of_run = |run: u32| Tally {
         run: Some(run),
-        items: items.iter().copied().filter(|item| item.run == run).collect(),
+        items: items.iter().copied().filter(|item| item.run() == run).collect(),
         calls: calls.iter().copied().filter(|call| call.run == run).collect(),
     };
     let runs: Vec<Tally> = numbers.into_iter().map(of_run).collect();
@@ -67,7 +64,7 @@ pub fn results(contents: &Contents) -> Results {
     let accuracy = OverRuns::of(runs.iter().filter_map(Tally::accuracy).collect());
     let overall = accuracy.as_ref().map(Spread::from);
     let at_first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
-    let went_on = all.items.iter().any(|item| item.rounds_run > 0);
+    let went_on = all.answered().any(|item| item.rounds_run > 0);
     let digits = |value: f64| format!("{value:.4}");
     let about = match overall {
         None if all.items.is_empty() => "no question is finished yet".to_owned(),
@@ -77,7 +74,7 @@ pub fn results(contents: &Contents) -> Results {
             let first =
                 first.map_or(String::new(), |mean| format!("; round 0 alone {}", digits(mean)));
             let of_one = (spread.n == Some(1)).then(|| {
-                let graded = all.items.iter().filter(|item| item.correct.is_some()).count();
+                let graded = all.graded().iter().count();
                 format!("{} of {graded} right, ", all.having(Flag::Right))
             });
             format!("accuracy, {}{}{first}", of_one.unwrap_or_default(), spread.in_words())
@@ -113,7 +110,7 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .number("errors", |one| one.having(Flag::Error))
         .number("wrong → right", |one| one.having(Flag::WrongToRight))
         .number("right → wrong", |one| one.having(Flag::RightToWrong))
-        .number("ties", |one| one.items.iter().filter(|item| item.tie).count())
+        .number("ties", |one| one.answered().filter(|item| item.tie).count())
         .number("mean rounds", |one| one.mean_rounds())
         .note("An item that failed counts as wrong. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
         .notes(overall.map(|spread| format!("Over all runs: {spread}.")))
