@@ -88,7 +88,7 @@ enum Verb {
     Demo(demo::Demo),
     /// Run a system on a file of questions or notes
     Run(Box<run::Run>),
-    /// Run every cell of a paper's table or figure, then print it (or ls, show, new)
+    /// Run every cell of a paper's table or figure, then print it (or ls, show)
     Recipe(Box<recipes::Recipes>),
     /// Continue a run or a recipe where it stopped
     Resume(Box<resume::Resume>),

@@ -22,7 +22,7 @@ impl Recipe {
         let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
         for (what, names) in [("dataset", &datasets), ("method", &methods)] {
             if names.is_empty() {
-                let hint = "`wardround recipe new FILE` writes a recipe that has one";
+                let hint = "`wardround recipe show new-questions` prints a recipe that has one";
                 return Err(Fault::new(what, format!("there is no [[{what}]]"), hint));
             }
             for (index, name) in names.iter().enumerate() {

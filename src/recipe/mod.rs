@@ -21,10 +21,6 @@ pub mod results;
 pub mod run;
 pub mod tables;
 
-/// What a recipe of one's own on questions begins with; `@RECIPE@`, `@FOLDER@`, `@FILE@` and `@FORMAT@` are filled in.
-pub const NEW_ON_QUESTIONS: &str = include_str!("new_on_questions.toml");
-/// The same on notes.
-pub const NEW_ON_NOTES: &str = include_str!("new_on_notes.toml");
 pub use file::Recipe;
 pub use paper::NoteColumn;
 

@@ -300,7 +300,7 @@ fn every_verb_does_its_work_inside() {
         "rate export run --out rated",
         "audit verify trail",
         "systems ls",
-        "recipe new own.toml",
+        "recipe show new-notes",
         "data ls",
         "data verify question.jsonl --format mcq",
         "models ls",

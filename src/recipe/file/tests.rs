@@ -3,7 +3,6 @@
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::recipe::{NEW_ON_NOTES, NEW_ON_QUESTIONS};
 
 #[test]
 fn every_recipe_in_the_binary_is_one() {
@@ -28,10 +27,9 @@ fn every_recipe_in_the_binary_is_one() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_line_and_a_hint() {
-    let good = NEW_ON_QUESTIONS.replace("@FILE@", "\"q.jsonl\"").replace("@FORMAT@", "mcq");
+    let good = built_in::text("new-questions").unwrap().replace("questions.jsonl", "q.jsonl");
     Recipe::parse(&good, "mine.toml").unwrap();
-    let notes = NEW_ON_NOTES.replace("@FILE@", "\"n.csv\"").replace("@FORMAT@", "medec");
-    Recipe::parse(&notes, "mine.toml").unwrap();
+    Recipe::find("new-notes").unwrap();
     let panel = "panel = [\"smollm2-135m\"]";
     for (from, to, expected) in [
         ("runs = 1 ", "run = 1 ", "unknown field `run`"),
