@@ -275,9 +275,7 @@ fn every_recipe_ends_with_tiny_models() {
         assert!(table.contains("Steps, turns and time"), "{name}: {table}");
         assert!(table.contains("share of chunks"), "{name}: {table}");
         let page = std::fs::read_to_string(scratch.path(&format!("{out}/report.html"))).unwrap();
-        for title in ["Correction, over all notes", "Turns and steps a note", "Time of a step"] {
-            assert!(page.contains(title), "{name}: {title}");
-        }
+        assert!(page.contains("Steps, turns and time"), "{name}");
         if name == "medreact-table2.toml" {
             assert!(table.contains("0.5990"), "{table}");
         }
