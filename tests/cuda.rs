@@ -285,7 +285,7 @@ fn a_corpus_is_built_searched_and_reranked_on_the_gpu() {
     let ward = Ward::new();
     let [on_cpu, on_gpu] = DEVICES.map(|device| {
         ward.build(device, device);
-        let more = "--json --rerank-top-k 3 --device";
+        let more = "--rerank-top-k 3 --device";
         let search = format!("corpus search {device} eclampsia {more} {device} --reranker");
         let found = ward.wardround(&search, ward.reranker.path());
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();

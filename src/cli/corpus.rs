@@ -19,7 +19,7 @@ use crate::corpus::{Corpus, verify};
 pub enum CorpusVerb {
     /// Build a corpus: read its sources, split them, embed the chunks
     Build(Box<build::Build>),
-    /// Search a corpus
+    /// Search a corpus; print a JSON object for each query
     Search(Box<search::Search>),
     /// Check a corpus against its recorded SHA-256 checksums, and show what it holds
     Verify(Verify),

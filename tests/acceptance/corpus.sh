@@ -38,7 +38,7 @@ diff <(sed '/^\[local\]/,$d' "$out/whole/corpus.toml") <(sed '/^\[local\]/,$d' "
 "$wardround" corpus verify "$out/killed"
 
 # The same query twice.
-search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --json --top-k 20 --rerank-top-k 5; }
+search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --top-k 20 --rerank-top-k 5; }
 took_out() { sed 's/"took":{[^}]*}//'; }
 cmp <(search "$out/whole" | took_out) <(search "$out/killed" | took_out)
 
@@ -49,7 +49,7 @@ start=$(date +%s%N)
 "$wardround" corpus search "$out/hundred" --queries "$out/queries.txt" --top-k 50 --rerank-top-k 5 > "$out/found.jsonl"
 echo "a hundred searches at once in $((($(date +%s%N) - start) / 1000000)) ms"
 while IFS= read -r query; do
-    "$wardround" corpus search --json --top-k 50 --rerank-top-k 5 "$out/hundred" -- "$query"
+    "$wardround" corpus search --top-k 50 --rerank-top-k 5 "$out/hundred" -- "$query"
 done < "$out/queries.txt" > "$out/alone.jsonl"
 cmp <(took_out < "$out/found.jsonl") <(took_out < "$out/alone.jsonl")
 "$python" "$here/tests/acceptance/corpus_search.py" check "$out/hundred" "$out/found.jsonl"

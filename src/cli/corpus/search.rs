@@ -1,4 +1,4 @@
-//! `corpus search`: passages for a query, with their ranks before and after reranking.
+//! `corpus search`: what a query retrieves, and the passages that are shown of it.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::DeviceChoice;
 use crate::outside;
-use crate::retrieval::{
-    CorpusSpec, Rerank, Retrieve, Retriever, RetrieverOptions, SearchRequest, SearchResult,
-};
-use crate::text::ellipsis;
+use crate::retrieval::{CorpusSpec, Rerank, Retrieve, Retriever, RetrieverOptions, SearchRequest};
 
 #[derive(Debug, Args)]
 pub struct Search {
@@ -24,7 +21,7 @@ pub struct Search {
     /// The query
     #[arg(required_unless_present = "queries", conflicts_with = "queries")]
     query: Option<String>,
-    /// Search for every line of a file; print a JSON object for each
+    /// Search for every line of a file
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Number of chunks to retrieve
@@ -48,9 +45,6 @@ pub struct Search {
     /// Directory of the encoder, where it has moved
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     device: DeviceChoice,
 }
@@ -78,12 +72,14 @@ impl Search {
             device: self.device.one_device()?,
         };
         let retriever = Retriever::open(options)?;
-        let request = |query: &str| SearchRequest {
-            query: query.to_owned(),
-            retrieve_top_k: self.top_k,
-            rerank_top_k: self.rerank_top_k,
+        let queries = match (&self.queries, self.query) {
+            (Some(path), _) => outside::given_text(path)?.lines().map(str::to_owned).collect(),
+            (None, query) => vec![query.unwrap_or_default()],
         };
-        let print = |request: &SearchRequest, result: &SearchResult| {
+        let (retrieve_top_k, rerank_top_k) = (self.top_k, self.rerank_top_k);
+        for query in queries {
+            let request = SearchRequest { query, retrieve_top_k, rerank_top_k };
+            let result = retriever.search(&request)?;
             let value = serde_json::json!({
                 "query": request.query,
                 "corpus": retriever.searched().corpus,
@@ -92,39 +88,7 @@ impl Search {
                 "shown": result.shown,
                 "took": result.took,
             });
-            console::say(value.to_string())
-        };
-        if let Some(path) = &self.queries {
-            let text = outside::given_text(path)?;
-            for request in text.lines().map(request) {
-                print(&request, &retriever.search(&request)?)?;
-            }
-            return Ok(());
-        }
-        let request = request(self.query.as_deref().unwrap_or_default());
-        let result = retriever.search(&request)?;
-        if self.json {
-            return Ok(print(&request, &result)?);
-        }
-        for (rank, passage) in result.shown.iter().enumerate() {
-            let before = result.retrieved.iter().position(|chunk| chunk.chunk == passage.chunk);
-            let before = before.map_or("-".to_owned(), |before| (before + 1).to_string());
-            let place = passage.url.as_ref().unwrap_or(&passage.chunk);
-            console::say(format!(
-                "{:>3} (retrieved {before:>3})  {:.4}  {}  {place}",
-                rank + 1,
-                passage.score,
-                passage.title
-            ))?;
-            let text = passage.text.as_deref().unwrap_or_default();
-            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            console::say(format!("      {}", ellipsis(&line, 200)))?;
-        }
-        if result.shown.is_empty() {
-            console::note("note: nothing was found");
-        }
-        if result.is_query_cut {
-            console::note("note: the query is longer than the encoder reads, and was cut");
+            console::say(value.to_string())?;
         }
         Ok(())
     }
