@@ -173,6 +173,11 @@ impl Contents {
     }
 
     fn insert(&mut self, name: String, source: Source) -> Result<(), Failure> {
+        if sums::is_escaped(&name) {
+            let message =
+                format!("{name:?}: a bundle takes no name with a backslash or line break");
+            return Err(Failure::refused(message));
+        }
         match self.files.insert(name.clone(), source) {
             None => Ok(()),
             Some(_) => Err(Failure::refused(format!("two files would be {name}"))),

@@ -179,7 +179,7 @@ fn content(directory: &Path, words: &[&str]) -> Option<bool> {
 #[test]
 fn coreutils_and_minisign_check_it_without_us() {
     let scratch = Scratch::new();
-    for name in ["a b", "back\\slash", "line\nbreak", "carriage\rreturn", "Grüße", " *led"] {
+    for name in ["a b", "Grüße", " *led"] {
         scratch.write(&format!("own/{name}"), name);
     }
     let bundle = scratch.bundle("bundle", |request| request.added = vec![scratch.path("own")]);
@@ -419,6 +419,7 @@ fn what_is_not_what_it_should_be_goes_into_no_bundle() {
     request.models.pop();
     for (path, words) in [
         (scratch.write("x/SHA256SUMS", ""), "SHA256SUMS and SHA256SUMS are one file"),
+        (scratch.write("x/back\\slash", ""), "takes no name with a backslash or line break"),
         (scratch.write("x/BIN/y", "").parent().unwrap().to_owned(), "BIN and bin are one file"),
     ] {
         request.added = vec![path];
