@@ -55,7 +55,10 @@ impl Description {
         let generation =
             Generation::of_checkpoint(directory, files, &config, &tokenizer, Some(&chat))?;
         if generation.eos_ids.is_empty() {
-            return Err(PanelError::NoEndOfTurn { path: directory.clone() }.into());
+            return Err(Failure::mismatch(format!(
+                "no end-of-turn token in {}: neither generation_config.json, config.json nor the tokenizer's files name one",
+                directory.display()
+            )));
         }
         let precision = precision_of(&config, &files.weights, wanted, machine)?;
         let weights = digest_files(&checkpoint.named_weights())?;

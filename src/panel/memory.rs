@@ -3,16 +3,15 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 
-use super::PanelError;
 use super::backbone::Description;
-use super::sampling::share;
+use crate::diagnosis::Failure;
 use crate::engine::EngineOptions;
 use crate::model::{Footprint, available_memory};
 use crate::ops::{Device, Machine, PAGE};
 
 /// KV-cache tokens planned for each sequence of a full batch but one, which has room for its whole context.
 const TYPICAL_TOKENS: usize = 4096;
-/// Default fraction of the memory left after weights and scratch; the rest is headroom for allocations that are not accounted for.
+/// Fraction of the memory left after weights and scratch; the rest is headroom for allocations that are not accounted for.
 const KV_FRACTION: f64 = 0.8;
 
 /// The memory of one engine.
@@ -47,9 +46,6 @@ pub struct KvBudget {
     /// KV cache size in tokens, per model [default: what memory allows]
     #[arg(id = "kv_tokens", long = "kv-tokens", help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub tokens: Option<usize>,
-    /// Share of free memory for the KV cache [default: 0.8]
-    #[arg(id = "kv_fraction", long = "kv-fraction", help_heading = "Device", value_name = "FRACTION", value_parser = share::<f64>, conflicts_with = "kv_tokens")]
-    pub fraction: Option<f64>,
     /// Whether the memory is allocated at the start, so that a long-running process does not grow later; else at first use.
     #[arg(skip)]
     pub at_start: bool,
@@ -69,7 +65,7 @@ pub struct AuxiliaryModel {
 /// engines have the same batch size.
 ///
 /// # Errors
-/// [`PanelError::Memory`], with every figure, when the models of a device do not fit there: weights, scratch, and the KV cache of one
+/// Every figure, when the models of a device do not fit there: weights, scratch, and the KV cache of one
 /// whole context each.
 pub fn plan_memory(
     descriptions: &[&Description],
@@ -77,13 +73,13 @@ pub fn plan_memory(
     batch: BatchLimits,
     budget: KvBudget,
     auxiliary: &[AuxiliaryModel],
-) -> Result<Vec<MemoryPlan>, PanelError> {
+) -> Result<Vec<MemoryPlan>, Failure> {
     let at = |place| auxiliary.iter().filter(|model| model.place == place).collect::<Vec<_>>();
     let elsewhere = at(None);
     if let Some(first) = elsewhere.first() {
         plan_device(&[], &first.device, batch, budget, &elsewhere)?;
     }
-    let plan_batch = |sequences| -> Result<Vec<MemoryPlan>, PanelError> {
+    let plan_batch = |sequences| -> Result<Vec<MemoryPlan>, Failure> {
         let batch = BatchLimits { sequences: Some(sequences), ..batch };
         let mut plans = vec![None; descriptions.len()];
         for (place, device) in devices.iter().enumerate() {
@@ -124,7 +120,7 @@ fn plan_device(
     batch: BatchLimits,
     budget: KvBudget,
     auxiliary: &[&AuxiliaryModel],
-) -> Result<Vec<MemoryPlan>, PanelError> {
+) -> Result<Vec<MemoryPlan>, Failure> {
     let machine = device.machine();
     let sequences = batch.sequences.unwrap_or(DEFAULT_BATCH);
     let available = free_memory(device);
@@ -146,8 +142,7 @@ fn plan_device(
     let searching: usize = auxiliary.iter().map(|model| model.footprint.total()).sum();
     let taken: usize = searching + descriptions.iter().map(fixed).sum::<usize>();
     let left = available.saturating_sub(taken) as f64;
-    let fraction = budget.fraction.unwrap_or(KV_FRACTION);
-    let share = left * fraction / descriptions.len().max(1) as f64;
+    let share = left * KV_FRACTION / descriptions.len().max(1) as f64;
     let plans: Vec<MemoryPlan> = descriptions
         .iter()
         .map(|description| {
@@ -157,11 +152,7 @@ fn plan_device(
                 description.config.kv_bytes_per_token(machine, description.precision.kv);
             let affordable = (share / token_bytes as f64) as usize;
             let affordable = affordable.max(context);
-            let tokens = match budget {
-                KvBudget { tokens: Some(tokens), .. } => tokens,
-                KvBudget { fraction: Some(_), .. } => affordable,
-                KvBudget { .. } => wanted.min(affordable),
-            };
+            let tokens = budget.tokens.unwrap_or(wanted.min(affordable));
             allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
@@ -179,12 +170,8 @@ fn free_memory(device: &Device) -> usize {
 }
 
 /// # Errors
-/// [`PanelError::Memory`] for a model that needs more memory than is free on its device.
-pub fn expect_room_for(
-    name: &str,
-    footprint: Footprint,
-    device: &Device,
-) -> Result<(), PanelError> {
+/// A model that needs more memory than is free on its device.
+pub fn expect_room_for(name: &str, footprint: Footprint, device: &Device) -> Result<(), Failure> {
     expect_room(&[(name, footprint)], free_memory(device), false)
 }
 
@@ -192,18 +179,19 @@ fn expect_room(
     parts: &[(&str, Footprint)],
     available: usize,
     searches: bool,
-) -> Result<(), PanelError> {
+) -> Result<(), Failure> {
     let needed: usize = parts.iter().map(|(_, footprint)| footprint.total()).sum();
     if needed <= available {
         return Ok(());
     }
     let models = parts.iter().map(|(name, footprint)| format!("{name}: {}", describe(footprint)));
-    Err(PanelError::Memory {
-        needed: gibibytes(needed),
-        available: gibibytes(available),
-        models: models.collect::<Vec<_>>().join("; "),
-        searches,
-    })
+    let (needed, available) = (gibibytes(needed), gibibytes(available));
+    let models = models.collect::<Vec<_>>().join("; ");
+    let panel = "lower --max-batch, --context or --kv-tokens, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k";
+    let search = "; or search on another device (--retrieval-device), or without a reranker (--set rerank=off)";
+    let hint = format!("{panel}{}", if searches { search } else { "" });
+    let message = format!("the panel needs {needed} of memory, and {available} is free ({models})");
+    Err(Failure::usage(message, &hint))
 }
 
 /// `7.2 GiB of weights, 4.0 GiB of keys and values, 0.3 GiB of scratch`.
@@ -263,30 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_beside_a_panel_takes_of_its_pools_or_is_refused() {
+    fn what_stays_beside_a_panel_has_room_or_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let description = description(folder.path());
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
         let plan = |auxiliary: &[AuxiliaryModel]| {
             let batch = BatchLimits { sequences: Some(4), draft: 0, known_logprobs: false };
-            let budget = KvBudget { fraction: Some(0.5), ..KvBudget::default() };
-            plan_memory(&[&description], &devices, batch, budget, auxiliary)
+            plan_memory(&[&description], &devices, batch, KvBudget::default(), auxiliary)
         };
-        let pages = |auxiliary: &[AuxiliaryModel]| plan(auxiliary).unwrap()[0].options.pages as f64;
-        let alone = pages(&[]);
-        // Half of the memory counts, whatever else the machine does meanwhile.
-        let half = pages(&auxiliary(available_memory() / 2, Some(0))) / alone;
-        assert!((0.2..0.8).contains(&half), "{half}");
         for place in [Some(0), None] {
             let error = plan(&auxiliary(1 << 20 << 30, place)).unwrap_err();
-            let PanelError::Memory { needed, models, searches, .. } = &error else {
-                panic!("{error}")
-            };
-            assert!(
-                needed.starts_with("1048576.")
-                    && models.contains("reranker r: 1048576.0 GiB of weights")
-            );
-            assert!(*searches);
+            let (told, hint) = (error.to_string(), error.hint().unwrap());
+            assert!(told.contains("the panel needs 1048576."), "{told}");
+            assert!(told.contains("reranker r: 1048576.0 GiB of weights"), "{told}");
+            assert!(hint.contains("--retrieval-device"), "{hint}");
         }
         assert!(plan(&auxiliary(GIB >> 4, None)).is_ok());
     }

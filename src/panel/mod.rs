@@ -233,7 +233,7 @@ impl Panel {
             return Ok(line);
         }
         let line = CallLine { record, parse, ..line };
-        self.recorder.record(&line).map_err(PanelError::Beside)?;
+        self.recorder.record(&line)?;
         Ok(line)
     }
 }
@@ -241,6 +241,7 @@ impl Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Failure;
 
     /// Answers with the call's agent, or fails where that is `fails`.
     struct Named(&'static str);
@@ -252,7 +253,7 @@ mod tests {
 
         fn begin(self: Arc<Self>, _call: &Call, _panel: &Panel) -> Result<Begun, PanelError> {
             match self.0 {
-                "refuses" => Err(PanelError::OtherItem { item: "1".to_owned() }),
+                "refuses" => Err(Failure::refused("refused").into()),
                 text => Ok(scripted::begun(text.to_owned(), FinishReason::Stop)),
             }
             .map(|begun| match self.0 {

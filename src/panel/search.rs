@@ -1,6 +1,7 @@
 //! A search of a panel: on disk before the next call, and answered from the log of an earlier attempt at the run.
 
 use super::{Panel, PanelError};
+use crate::diagnosis::Failure;
 use crate::record::{SearchKey, SearchLine};
 use crate::retrieval::SearchRequest;
 
@@ -19,9 +20,12 @@ impl Panel {
         if let Some(known) = known.filter(|known| known.has_texts()) {
             return Ok(known.clone());
         }
-        let retriever = self.retriever.as_ref().ok_or(PanelError::NoCorpus)?;
+        let retriever = self.retriever.as_ref().ok_or_else(|| {
+            let hint = "give --corpus DIR, which `wardround corpus build` writes";
+            Failure::usage("the system searches a corpus, and none was given", hint)
+        })?;
         let searched = retriever.searched();
-        let found = retriever.search(request).map_err(PanelError::Beside)?;
+        let found = retriever.search(request)?;
         let SearchKey { dataset, run, item, round, step } = key;
         let line = SearchLine {
             seq: 0,
@@ -42,13 +46,17 @@ impl Panel {
             hash: String::new(),
         };
         match known {
-            None => self.recorder.record_search(&line).map_err(PanelError::Beside)?,
+            None => self.recorder.record_search(&line)?,
             Some(known) => {
                 let sums = |line: &SearchLine| -> Vec<String> {
                     line.shown.iter().map(|passage| passage.sha256.clone()).collect()
                 };
                 if sums(known) != sums(&line) {
-                    return Err(PanelError::OtherPassages { item: line.item, query: line.query });
+                    let SearchLine { item, query, .. } = line;
+                    return Err(Failure::mismatch(format!(
+                        "search {query:?} of item {item} found other passages than the run's log has: the corpus is not the same"
+                    ))
+                    .into());
                 }
             }
         }
@@ -62,7 +70,6 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::diagnosis::Failure;
     use crate::panel::recorder::{Recorder, Telling};
     use crate::panel::scripted::{Script, panel};
     use crate::record::{CallLine, Passage};
@@ -119,7 +126,7 @@ mod tests {
         let request = SearchRequest { query: "q".into(), retrieve_top_k: 1, rerank_top_k: 1 };
         panel.retriever = None;
         let missing = panel.search(key.clone(), &request).unwrap_err();
-        assert!(matches!(missing, PanelError::NoCorpus));
+        assert!(missing.to_string().contains("none was given"), "{missing}");
         let retriever = Arc::new(Counting::default());
         panel.retriever = Some(retriever.clone());
         let mut said = |shown: Passage| {
@@ -133,7 +140,7 @@ mod tests {
         let (text, made) = said(passage(None, "1"));
         assert_eq!((text.unwrap().as_deref(), made), (Some("found"), 1));
         let (other, _) = said(passage(None, "2"));
-        assert!(matches!(other, Err(PanelError::OtherPassages { .. })));
+        assert!(other.unwrap_err().to_string().contains("found other passages"));
     }
     /// Cuts every query, and finds nothing for blank ones.
     struct Cutting(Searched);

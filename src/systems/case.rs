@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use self::reading::Reading;
 use crate::data::{Item, Note, Question};
+use crate::diagnosis::Failure;
 use crate::panel::seed::call_seed;
 use crate::panel::{Answered, Asked, Call, Panel, PanelError};
 use crate::record::{
@@ -123,10 +124,13 @@ impl Task<'_> {
     /// An item of another kind; a question with an image where a member does not take images.
     pub fn question(&self) -> Result<Case<'_>, PanelError> {
         let Item::Question(question) = self.item else {
-            return Err(PanelError::OtherItem { item: self.item.id().to_owned() });
+            return Err(self.of_another_kind());
         };
         if question.image.is_some() && !self.panel.takes_images() {
-            return Err(PanelError::Image { item: question.id.clone() });
+            return Err(PanelError::OfItem(Failure::refused(format!(
+                "item {} has an image, which a local model cannot be shown",
+                question.id
+            ))));
         }
         Ok(self.case(question, Some(question.letters().collect())))
     }
@@ -138,8 +142,14 @@ impl Task<'_> {
     pub fn note(&self) -> Result<Case<'_, Note>, PanelError> {
         match self.item {
             Item::Note(note) => Ok(self.case(note, None)),
-            Item::Question(_) => Err(PanelError::OtherItem { item: self.item.id().to_owned() }),
+            Item::Question(_) => Err(self.of_another_kind()),
         }
+    }
+
+    fn of_another_kind(&self) -> PanelError {
+        let item = self.item.id();
+        let problem = format!("item {item} is not of the kind that the system works on");
+        Failure::refused(problem).into()
     }
 
     fn case<'a, T>(&'a self, item: &'a T, letters: Option<Vec<char>>) -> Case<'a, T> {

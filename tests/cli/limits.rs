@@ -91,7 +91,7 @@ fn a_panel_beyond_the_memory_is_refused_with_the_figures_before_anything_is_writ
             "MiB of weights, ",
             "GiB of keys and values, ",
             "of scratch)",
-            "hint: lower --max-batch, --context, --kv-tokens or --kv-fraction",
+            "hint: lower --max-batch, --context or --kv-tokens",
         ],
     );
     assert!(!scratch.path("out").exists());

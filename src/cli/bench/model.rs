@@ -16,7 +16,6 @@ use crate::experiment::run;
 use crate::hub::resolve;
 use crate::model::{CostModel, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
-use crate::panel::PanelError;
 use crate::panel::backbone::Description;
 use crate::panel::memory::{BatchLimits, KvBudget, plan_memory};
 
@@ -162,12 +161,7 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
     };
     let device = std::slice::from_ref(device);
     let batch = BatchLimits { sequences: Some(sequences), draft: 0, known_logprobs: false };
-    match plan_memory(&[description], device, batch, budget, &[]) {
-        Ok(_) => Ok(()),
-        Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
-            error.to_string(),
-            "lower --batch or --depth, or keep weights as --dtype bf16 or --quant q8_0",
-        )),
-        Err(error) => Err(error.into()),
-    }
+    let planned = plan_memory(&[description], device, batch, budget, &[]);
+    let hint = "lower --batch or --depth, or keep weights as --dtype bf16 or --quant q8_0";
+    planned.map(drop).map_err(|error| Failure::usage(error.to_string(), hint))
 }

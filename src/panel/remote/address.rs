@@ -3,8 +3,9 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use super::key::WARDROUND_API_KEY;
+use crate::diagnosis::Failure;
 use crate::hub::proxy::split_port;
-use crate::panel::PanelError;
 
 const SCHEME: &str = "openai:";
 const COMPLETIONS: &str = "/chat/completions";
@@ -27,15 +28,21 @@ impl Address {
     /// Parses `openai:MODEL@URL`, split at the last `@`; a URL without a path gets `/v1`.
     ///
     /// # Errors
-    /// [`PanelError::BadAddress`]
-    pub fn parse(member: &str) -> Result<Address, PanelError> {
-        let bad = |reason| PanelError::BadAddress { member: member.to_owned(), reason };
+    /// What is no such address, with the reason.
+    pub fn parse(member: &str) -> Result<Address, Failure> {
+        let wrong = |member: &str, reason: &str| {
+            let hint = format!(
+                "write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}"
+            );
+            Failure::usage(format!("`{member}` is no address of a remote member: {reason}"), &hint)
+        };
+        let bad = |reason| wrong(member, reason);
         let named = member.strip_prefix(SCHEME).and_then(|rest| rest.rsplit_once('@'));
         let (model, url) = named.ok_or_else(|| bad("it names no model and URL"))?;
         // With `name:password@host` the password is before the last `@`: the error must not show it.
         if model.contains("://") {
-            let (member, reason) = (format!("{SCHEME}…"), "the URL holds a user name or password");
-            return Err(PanelError::BadAddress { member, reason });
+            let member = format!("{SCHEME}…");
+            return Err(wrong(&member, "the URL holds a user name or password"));
         }
         if model.is_empty() || model.chars().any(char::is_control) {
             return Err(bad("it names no model"));

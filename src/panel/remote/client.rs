@@ -1,6 +1,6 @@
 //! The client of an endpoint: pace, retries, and fallbacks for parameters that a server does not support.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::body::Forms;
-use self::reply::{Failure, ServerError};
+use self::reply::{NoAnswer, ServerError};
 use self::transport::{Answer, Transport};
 use super::{Address, RemoteOptions, RemoteRequest};
 use crate::calls::Kept;
 use crate::console;
+use crate::diagnosis::{Diagnosis, Failure};
 use crate::hub::OfflineReason;
 use crate::panel::PanelError;
 use crate::panel::responder::Waiting;
@@ -63,16 +64,20 @@ impl RemoteModel {
     /// Prepares a client; nothing is sent yet.
     ///
     /// # Errors
-    /// [`PanelError::Forbidden`] when offline; [`PanelError::Proxy`] for a proxy that cannot be used.
-    pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, PanelError> {
+    /// No connection may be made; a proxy that cannot be used.
+    pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, Failure> {
+        let refused = |why: &dyn Display, hint: &str| {
+            Failure::usage(format!("{address} cannot be asked: {why}"), hint)
+        };
         // A command that only looks at what is there sends nothing to it.
         if let Some(reason) = options.offline.filter(|reason| *reason != OfflineReason::Command) {
-            return Err(PanelError::Forbidden { address: address.clone(), reason });
+            let hint = "name a local model, or run where connections are allowed";
+            return Err(refused(&reason, hint));
         }
         Ok(RemoteModel {
             address: address.clone(),
             transport: Transport::new(&options, &address.base)
-                .map_err(|problem| PanelError::Proxy { address: address.clone(), problem })?,
+                .map_err(|problem| refused(&problem, &problem.hint().unwrap_or_default()))?,
             pace: Mutex::new(Pace { in_flight: 0, next: Instant::now() }),
             learned: Mutex::default(),
             options,
@@ -146,7 +151,7 @@ impl RemoteModel {
         url: &str,
         request: Option<&RemoteRequest>,
         stop: &AtomicBool,
-        read: impl Fn(&Answer) -> Result<T, Failure>,
+        read: impl Fn(&Answer) -> Result<T, NoAnswer>,
     ) -> Result<(T, Forms), PanelError> {
         let image = request.and_then(|request| request.image.as_deref());
         let image = image.map(image::url).transpose()?;
@@ -161,8 +166,8 @@ impl RemoteModel {
             let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
             let reason = match answer.and_then(|answer| read(&answer)) {
                 Ok(read) => return Ok((read, forms)),
-                Err(Failure::Lost(reason)) => self.shown(&reason, request),
-                Err(Failure::Refused(error)) => {
+                Err(NoAnswer::Lost(reason)) => self.shown(&reason, request),
+                Err(NoAnswer::Refused(error)) => {
                     let next = request.and_then(|request| forms.after_rejection(&error, request));
                     if let Some(next) = next {
                         forms = next;
@@ -177,8 +182,12 @@ impl RemoteModel {
             attempts += 1;
             let pause = asked.unwrap_or_default();
             if attempts >= self.options.attempts || pause > LONGEST_PAUSE {
-                let address = self.address.clone();
-                return Err(PanelError::Exhausted { address, attempts, reason });
+                let many = if attempts == 1 { "attempt" } else { "attempts" };
+                let address = &self.address;
+                return Err(PanelError::OfItem(Failure::machine(
+                    format!("{address} gave no answer ({attempts} {many}): {reason}"),
+                    "once the endpoint answers again, `wardround resume DIR` tries the item again",
+                )));
             }
             let now = Instant::now();
             let mut pace = lock(&self.pace);
@@ -227,7 +236,9 @@ impl RemoteModel {
         };
         match is_of_all || error.is_no_model() {
             true => PanelError::Refused { address, status, message },
-            false => PanelError::Rejected { address, status, message },
+            false => PanelError::OfItem(Failure::refused(format!(
+                "{address} refuses the prompt (HTTP {status}): {message}"
+            ))),
         }
     }
 }

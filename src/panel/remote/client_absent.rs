@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{Address, RemoteOptions, RemoteRequest};
+use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::panel::responder::Waiting;
 
@@ -13,9 +14,12 @@ pub enum RemoteModel {}
 
 impl RemoteModel {
     /// # Errors
-    /// Always [`PanelError::NoFeature`].
-    pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, PanelError> {
-        Err(PanelError::NoFeature { address: address.clone() })
+    /// Always.
+    pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, Failure> {
+        Err(Failure::usage(
+            format!("{address} cannot be asked: this build lacks the feature `remote`"),
+            "build with the feature `remote`, which is on by default, or name a local model",
+        ))
     }
 
     pub fn address(&self) -> &Address {
@@ -34,13 +38,12 @@ impl RemoteModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::Diagnosis;
 
     #[test]
     fn a_build_without_the_feature_says_so() {
         let address = Address::parse("openai:m@http://127.0.0.1:9").unwrap();
         let error = RemoteModel::open(&address, RemoteOptions::default()).unwrap_err();
-        assert!(matches!(error, PanelError::NoFeature { .. }), "{error}");
-        assert!(!error.concerns_item() && error.hint().unwrap().contains("`remote`"));
+        assert!(error.to_string().contains("lacks the feature"), "{error}");
+        assert!(error.hint().unwrap().contains("`remote`"));
     }
 }

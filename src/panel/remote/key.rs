@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 
 use super::Address;
-use crate::panel::PanelError;
+use crate::diagnosis::Failure;
 
 /// The key of the endpoints that the user names: whoever hands over a plan or a recipe must not choose whom it, or a question, is sent
 /// to. An endpoint of this machine may have it too; a host may have a variable of its own, whose name ends with it:
@@ -36,7 +36,7 @@ impl ApiKey {
     ///
     /// # Errors
     /// See [`ApiKey::from_lookup`].
-    pub fn capture(address: &Address) -> Result<Option<ApiKey>, PanelError> {
+    pub fn capture(address: &Address) -> Result<Option<ApiKey>, Failure> {
         let arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
         let arguments: Vec<String> = arguments.collect();
         ApiKey::from_lookup(address, &arguments, |name| env::var_os(name))
@@ -46,20 +46,25 @@ impl ApiKey {
     /// is in the environment for another tool is sent to no other host. An empty variable counts as unset.
     ///
     /// # Errors
-    /// [`PanelError::NotNamed`] of an endpoint that is not this machine, has no variable of its own, and is named by none of the
-    /// `arguments`: only a file names it, which may be a stranger's. [`PanelError::BadKey`] for a key that cannot be sent in a header;
-    /// [`PanelError::KeyInTheClear`] where a key that is not the endpoint's own would cross a network without TLS.
+    /// An endpoint that is not this machine, has no variable of its own, and is named by none of the `arguments`: only a file names it,
+    /// which may be a stranger's. A key that cannot be sent in a header; one that is not the endpoint's own and would cross a network
+    /// without TLS.
     pub fn from_lookup(
         address: &Address,
         arguments: &[String],
         lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<ApiKey>, PanelError> {
+    ) -> Result<Option<ApiKey>, Failure> {
         if let Some(own) = ApiKey::read(own_variable(address.host()), &lookup)? {
             return Ok(Some(own));
         }
         let is_near = address.is_loopback();
         if !is_near && !is_named(address, arguments) {
-            return Err(PanelError::NotNamed { address: address.clone() });
+            let hint = format!(
+                "if the items may go there, name it with --panel, or set {} to its key (to any word if it needs none)",
+                own_variable(address.host())
+            );
+            let message = format!("{address} is not asked: no argument of this command names it");
+            return Err(Failure::usage(message, &hint));
         }
         let shared = match ApiKey::read(WARDROUND_API_KEY.to_owned(), &lookup)? {
             None if is_openai(address) => ApiKey::read(OPENAI_API_KEY.to_owned(), &lookup)?,
@@ -67,7 +72,13 @@ impl ApiKey {
         };
         match shared {
             Some(ApiKey { variable, .. }) if !is_near && !address.is_encrypted() => {
-                Err(PanelError::KeyInTheClear { address: address.clone(), variable })
+                let own = own_variable(address.host());
+                Err(Failure::usage(
+                    format!(
+                        "the key in {variable} is not sent to {address}: the connection is not encrypted"
+                    ),
+                    &format!("use https, or set {own} to a key that others may read on its way"),
+                ))
             }
             shared => Ok(shared),
         }
@@ -77,12 +88,12 @@ impl ApiKey {
     fn read(
         variable: String,
         lookup: &impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<ApiKey>, PanelError> {
+    ) -> Result<Option<ApiKey>, Failure> {
         let Some(value) = lookup(&variable) else { return Ok(None) };
         let secret = value.to_string_lossy().trim().to_owned();
         match secret.bytes().all(|byte| byte.is_ascii_graphic()) {
             true => Ok(Some(ApiKey { variable, secret }).filter(|key| !key.secret.is_empty())),
-            false => Err(PanelError::BadKey { variable }),
+            false => Err(Failure::refused(format!("{variable} holds characters that no key has"))),
         }
     }
 
@@ -141,10 +152,9 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::diagnosis::Diagnosis;
 
     /// The key for an endpoint that the command names.
-    fn key(url: &str, variables: &[(&str, &str)]) -> Result<Option<ApiKey>, PanelError> {
+    fn key(url: &str, variables: &[(&str, &str)]) -> Result<Option<ApiKey>, Failure> {
         key_by(url, &["--panel", &format!("openai:other@{url}")], variables)
     }
 
@@ -152,7 +162,7 @@ mod tests {
         url: &str,
         arguments: &[&str],
         variables: &[(&str, &str)],
-    ) -> Result<Option<ApiKey>, PanelError> {
+    ) -> Result<Option<ApiKey>, Failure> {
         let address = Address::parse(&format!("openai:m@{url}")).unwrap();
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         ApiKey::from_lookup(&address, &arguments, |name| {
@@ -206,7 +216,7 @@ mod tests {
         ] {
             for variables in [&general[..], &[]] {
                 let error = key_by(url, arguments, variables).unwrap_err();
-                assert!(matches!(error, PanelError::NotNamed { .. }), "{arguments:?}: {error}");
+                assert!(error.to_string().contains("no argument"), "{arguments:?}: {error}");
                 assert!(error.hint().unwrap().contains("WARDROUND_API_KEY_API_EXAMPLE_ORG"));
             }
         }
@@ -224,7 +234,7 @@ mod tests {
             [("http://box:8000", WARDROUND_API_KEY), ("http://api.openai.com", OPENAI_API_KEY)]
         {
             let error = key(url, &[(variable, "hush")]).unwrap_err();
-            let is_refused = matches!(error, PanelError::KeyInTheClear { .. });
+            let is_refused = error.to_string().contains("is not encrypted");
             assert!(is_refused && error.to_string().contains(variable), "{error}");
         }
         let own = key("http://box:8000", &[("WARDROUND_API_KEY_BOX", "own")]).unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::diagnosis::Failure;
 use crate::outside;
 use crate::panel::PanelError;
 
@@ -16,7 +17,10 @@ pub fn url(image: &str) -> Result<String, PanelError> {
         return Ok(image.to_owned());
     }
     let path = Path::new(image);
-    let fail = |reason: String| PanelError::ImageFile { path: path.to_owned(), reason };
+    let fail = |reason: String| {
+        let message = format!("the image {} cannot be sent: {reason}", path.display());
+        PanelError::OfItem(Failure::refused(message))
+    };
     let extension = path.extension().and_then(|extension| extension.to_str());
     let kind = match extension.unwrap_or_default().to_ascii_lowercase().as_str() {
         "jpg" | "jpeg" => "jpeg",

@@ -9,7 +9,7 @@ use crate::record::{AnsweredBy, FinishReason, Usage};
 
 /// Why an attempt brought no answer.
 #[derive(Debug, PartialEq)]
-pub enum Failure {
+pub enum NoAnswer {
     /// The connection failed, timed out or ended early, or what came is too long or no whole answer: worth another attempt.
     Lost(String),
     Refused(ServerError),
@@ -107,9 +107,9 @@ const BROKEN: &str = "abort aborted cancelled error timeout network_error insuff
 
 /// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text. What the model or its
 /// provider's filter refused is a refusal; what holds no reply at all is an error, never an empty reply.
-pub fn read(answer: &Answer) -> Result<Kept, Failure> {
+pub fn read(answer: &Answer) -> Result<Kept, NoAnswer> {
     match answer.json().and_then(of) {
-        Err(Failure::Refused(error)) if error.is_filter() => {
+        Err(NoAnswer::Refused(error)) if error.is_filter() => {
             Ok(kept(String::new(), FinishReason::Refusal))
         }
         read => read,
@@ -127,13 +127,13 @@ fn kept(text: String, finish_reason: FinishReason) -> Kept {
     }
 }
 
-fn of(body: Body) -> Result<Kept, Failure> {
-    let lost = |reason: &str| Failure::Lost(format!("the answer {reason}"));
+fn of(body: Body) -> Result<Kept, NoAnswer> {
+    let lost = |reason: &str| NoAnswer::Lost(format!("the answer {reason}"));
     if let Some(error) = body.error {
         // Its `code` counts as the status where it is one.
         let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         let status = code.filter(|status| (400..600).contains(status)).unwrap_or(500);
-        return Err(Failure::Refused(ServerError::read(status, error.to_string().as_bytes())));
+        return Err(NoAnswer::Refused(ServerError::read(status, error.to_string().as_bytes())));
     }
     let choice = body.choices.into_iter().flatten().next().ok_or_else(|| lost("has no choices"))?;
     let reason = choice.finish_reason.unwrap_or_default().to_lowercase();
@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    fn read(answer: &Value) -> Result<Kept, Failure> {
+    fn read(answer: &Value) -> Result<Kept, NoAnswer> {
         let body = answer.to_string().into_bytes();
         super::read(&Answer { status: 200, retry_after: None, body })
     }
@@ -281,7 +281,7 @@ mod tests {
             assert_eq!(end(json!(reason)).unwrap().finish_reason, FinishReason::Length);
         }
         for reason in ["abort", "error", "network_error", "insufficient_system_resource"] {
-            assert!(matches!(end(json!(reason)), Err(Failure::Lost(_))), "{reason}");
+            assert!(matches!(end(json!(reason)), Err(NoAnswer::Lost(_))), "{reason}");
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
             json!({"content": null, "tool_calls": [{"function": {"name": "f"}}]}),
         ] {
             match read(&with(message, json!("stop"))) {
-                Err(Failure::Lost(reason)) => assert!(reason.contains("without content")),
+                Err(NoAnswer::Lost(reason)) => assert!(reason.contains("without content")),
                 other => panic!("{other:?}"),
             }
         }
@@ -312,7 +312,7 @@ mod tests {
             (with(json!({"content": 7}), json!("stop")), "expected a string"),
         ] {
             match read(&answer) {
-                Err(Failure::Lost(reason)) => assert!(reason.contains(said), "{reason}"),
+                Err(NoAnswer::Lost(reason)) => assert!(reason.contains(said), "{reason}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn an_error_within_a_success_is_an_error() {
         let error_of = |error: Value| match read(&json!({"error": error})) {
-            Err(Failure::Refused(error)) => (error.status, error.message),
+            Err(NoAnswer::Refused(error)) => (error.status, error.message),
             other => panic!("{other:?}"),
         };
         let overloaded = json!({"code": 502, "message": "overloaded"});

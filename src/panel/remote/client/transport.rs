@@ -7,7 +7,7 @@ use ureq::http::header;
 use ureq::{Agent, RequestBuilder};
 
 use super::super::{ApiKey, RemoteOptions};
-use super::reply::{Failure, ServerError};
+use super::reply::{NoAnswer, ServerError};
 use crate::hub::proxy::{Proxy, ProxyError};
 use crate::outside;
 
@@ -62,10 +62,10 @@ impl Transport {
     }
 
     /// POSTs a body of JSON; GETs where there is none.
-    pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<Answer, Failure> {
+    pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<Answer, NoAnswer> {
         self.exchange(url, body).map_err(|error| {
             let way = self.proxy.map(|variable| format!(" through the proxy of {variable}"));
-            Failure::Lost(format!("{error}{}", way.unwrap_or_default()))
+            NoAnswer::Lost(format!("{error}{}", way.unwrap_or_default()))
         })
     }
 
@@ -98,11 +98,11 @@ impl Transport {
 
 impl Answer {
     /// What a response with a success status holds.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, NoAnswer> {
         if !(200..300).contains(&self.status) {
-            return Err(Failure::Refused(ServerError::read(self.status, &self.body)));
+            return Err(NoAnswer::Refused(ServerError::read(self.status, &self.body)));
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Failure::Lost(format!("the answer cannot be read: {error}")))
+            .map_err(|error| NoAnswer::Lost(format!("the answer cannot be read: {error}")))
     }
 }

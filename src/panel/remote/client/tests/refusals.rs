@@ -83,7 +83,7 @@ fn an_answer_that_holds_no_reply_is_asked_for_again_and_then_an_error() {
         status(200, ""),
     ] {
         let (error, requests) = always(act);
-        assert!(matches!(error, PanelError::Exhausted { .. }), "{error}");
+        assert!(error.to_string().contains("gave no answer"), "{error}");
         assert!(error.concerns_item());
         assert_eq!(requests, 3, "{error}");
     }
@@ -173,7 +173,7 @@ fn a_refusal_that_had_another_cause_teaches_nothing() {
     let server = play(vec![status(400, "the seed of the matter is the prompt")]);
     let model = open(&server, options());
     let error = model.complete(&with_schema(), &GO).unwrap_err();
-    assert!(matches!(error, PanelError::Rejected { .. }), "{error}");
+    assert!(error.to_string().contains("refuses the prompt"), "{error}");
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     // The next request has its seed again.

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::super::backoff;
 use super::super::fake_server::{Act, ok, play, said, status};
 use super::{GO, always, ask, open, options, request};
-use crate::panel::PanelError;
 use crate::panel::remote::{Address, RemoteModel, RemoteOptions};
 
 #[test]
@@ -48,8 +47,8 @@ fn what_does_not_pass_costs_the_item_and_says_why() {
         (Act::Close, "3 attempts"),
     ] {
         let (error, requests) = always(act);
-        assert!(matches!(error, PanelError::Exhausted { attempts: 3, .. }), "{error}");
-        assert!(error.to_string().contains(said), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("gave no answer (3 attempts)") && told.contains(said), "{told}");
         assert!(error.concerns_item() && error.hint().unwrap().contains("wardround resume"));
         assert_eq!(requests, 3);
     }
@@ -63,7 +62,7 @@ fn a_dead_endpoint_costs_the_item() {
     let address = Address::parse(&format!("openai:m@http://127.0.0.1:{port}")).unwrap();
     let model = RemoteModel::open(&address, options()).unwrap();
     let error = model.complete(&request(), &GO).unwrap_err();
-    assert!(matches!(error, PanelError::Exhausted { attempts: 3, .. }), "{error}");
+    assert!(error.to_string().contains("gave no answer (3 attempts)"), "{error}");
     assert!(error.to_string().contains(&port.to_string()), "{error}");
     assert!(model.look_up(&GO).is_err());
 }
@@ -106,7 +105,6 @@ fn a_pause_beyond_patience_is_not_waited_for() {
     let headers = vec![("retry-after", "86400".to_owned())];
     let act = Act::Answer(429, headers, "tomorrow".to_owned());
     let (error, requests) = always(act);
-    assert!(matches!(error, PanelError::Exhausted { attempts: 1, .. }), "{error}");
     assert!(error.to_string().contains("(1 attempt)"), "{error}");
     assert_eq!(requests, 1);
 }
