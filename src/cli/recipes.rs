@@ -7,8 +7,8 @@ use super::sandboxed::Paths;
 use super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::recipe::built_in::{names, of_paper, papers, text};
 use crate::recipe::Recipe;
+use crate::recipe::built_in::{names, of_paper, papers, text};
 
 #[derive(Debug, Args)]
 #[command(
