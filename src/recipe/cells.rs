@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use super::file::{DatasetEntry, MethodEntry, Recipe};
 use super::malformed;
 use super::manifest::RecipeManifest;
+use crate::data::Format;
 use crate::diagnosis::Failure;
-use crate::experiment::spec::{MEMBER, member_name};
+use crate::experiment::exemplars::ExemplarSpec;
+use crate::experiment::spec::{MEMBER, Spec, member_name};
 use crate::panel::SamplingChoice;
-use crate::retrieval::Rerank;
+use crate::retrieval::{CorpusSpec, Rerank};
 use crate::systems::settings::SettingsError;
 use crate::systems::{Slot, SystemConfig};
 
@@ -48,24 +50,12 @@ impl Recipe {
     }
 }
 
-/// What a method runs as, on whatever dataset.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    pub config: SystemConfig,
-    /// The models, in the order of the system's roles; one for all where it is one.
-    pub panel: Vec<String>,
-    /// Agents with a model of their own.
-    pub slots: BTreeMap<String, String>,
-    pub sampling: SamplingChoice,
-    /// Agents with a sampling of their own.
-    pub slot_sampling: BTreeMap<String, SamplingChoice>,
-}
-
-/// Of every method. What the manifest overrides holds wherever a method's system has the setting or the agent.
+/// What every method runs as, on whatever file and machine. What the manifest overrides holds wherever a method's system has the setting or
+/// the agent.
 ///
 /// # Errors
 /// A system or setting that does not exist; an override that no method has, or of what the methods differ in.
-pub fn setups(manifest: &RecipeManifest) -> Result<Vec<Setup>, Failure> {
+pub fn methods(manifest: &RecipeManifest) -> Result<Vec<Spec>, Failure> {
     let recipe = &manifest.recipe;
     let overrides = &manifest.settings;
     if let Some(key) = overrides.keys().find(|key| is_varied(recipe, key)) {
@@ -76,64 +66,89 @@ pub fn setups(manifest: &RecipeManifest) -> Result<Vec<Setup>, Failure> {
             "leave it out, or change it in a copy of the recipe's file, which `recipe FILE` runs",
         ));
     }
-    let mut setups = Vec::new();
-    for method in &recipe.method {
-        setups.push(Setup::of(manifest, method, overridden(method, overrides)?)?);
+    let methods = recipe.method.iter().map(|method| spec(manifest, method));
+    let methods = methods.collect::<Result<Vec<Spec>, Failure>>()?;
+    let unknown = |key: &&String| !methods.iter().any(|spec| spec.config.table.contains_key(*key));
+    let unseated = |agent: &&String| !methods.iter().any(|spec| seats(spec, agent));
+    let agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
+    let unset = agents.filter(unseated).map(|agent| match agent.starts_with(MEMBER) {
+        true => agent.clone(),
+        false => format!("slot.{agent}"),
+    });
+    match overrides.keys().filter(unknown).cloned().chain(unset).next() {
+        Some(key) => Err(Failure::refused(format!("the recipe has no setting {key} to override"))),
+        None => Ok(methods),
     }
-    let unset =
-        |key: &str| Failure::refused(format!("the recipe has no setting {key} to override"));
-    let has = |key: &String| setups.iter().any(|setup| setup.config.table.contains_key(key));
-    if let Some(key) = overrides.keys().find(|key| !has(key)) {
-        return Err(unset(key));
-    }
-    let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
-    if let Some(agent) = agents.find(|agent| !setups.iter().any(|setup| setup.seats(agent))) {
-        let slot = if agent.starts_with(MEMBER) { "" } else { "slot." };
-        return Err(unset(&format!("{slot}{agent}")));
-    }
-    Ok(setups)
 }
 
-impl Setup {
-    fn of(
-        manifest: &RecipeManifest,
-        method: &MethodEntry,
-        config: SystemConfig,
-    ) -> Result<Setup, Failure> {
-        let recipe = &manifest.recipe;
-        let mut setup = Setup {
-            panel: panel(recipe, method, &config)?,
-            slots: slots(recipe, method)?,
-            sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
-            slot_sampling: manifest.slot_sampling.clone(),
-            config,
+fn spec(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Spec, Failure> {
+    let recipe = &manifest.recipe;
+    let config = overridden(method, &manifest.settings)?;
+    let own =
+        method.slots.iter().map(|(agent, at)| Ok((agent.clone(), model(recipe, method, *at)?)));
+    let corpus = config.search().map(|_| corpus(manifest, method)).transpose()?;
+    let mut spec = Spec {
+        shard: manifest.shard,
+        runs: recipe.runs,
+        panel: panel(recipe, method, &config)?,
+        slots: own.collect::<Result<_, Failure>>()?,
+        sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
+        seed: manifest.seed,
+        decoding: Some(recipe.decoding),
+        prompts: manifest.prompts.clone().map(PathBuf::from),
+        corpus: corpus.flatten(),
+        exemplars: match config.entry.exemplars {
+            true => manifest.exemplars.clone(),
+            false => ExemplarSpec::default(),
+        },
+        ..Spec::new(config, PathBuf::new(), Format::Mcq)?
+    };
+    let slots = manifest.slots.iter().filter(|(agent, _)| seats(&spec, agent));
+    let slots: Vec<_> = slots.map(|(agent, model)| (agent.clone(), model.clone())).collect();
+    spec.slots.extend(slots);
+    let sampled = manifest.slot_sampling.iter().filter(|(agent, _)| seats(&spec, agent));
+    let mut sampled: BTreeMap<String, SamplingChoice> =
+        sampled.map(|(agent, sampling)| (agent.clone(), *sampling)).collect();
+    // What --panel gave in other numbers is not the recipe's, one by one.
+    let is_own_panel = recipe.panel.len() == recipe.panel_sampling.len();
+    for slot in spec.config.slots().into_iter().filter(|_| is_own_panel) {
+        let own = recipe.panel_sampling.get(position(method, &spec.config, &slot));
+        let Some(own) = own.filter(|_| !manifest.slots.contains_key(&slot.agent)) else {
+            continue;
         };
-        let mut slots = manifest.slots.clone();
-        slots.retain(|agent, _| setup.seats(agent));
-        setup.slots.extend(slots);
-        let mut sampled = std::mem::take(&mut setup.slot_sampling);
-        sampled.retain(|agent, _| setup.seats(agent));
-        // What --panel gave in other numbers is not the recipe's, one by one.
-        let is_own_panel = recipe.panel.len() == recipe.panel_sampling.len();
-        for slot in setup.config.slots().into_iter().filter(|_| is_own_panel) {
-            let own = recipe.panel_sampling.get(position(method, &setup.config, &slot));
-            let Some(own) = own.filter(|_| !manifest.slots.contains_key(&slot.agent)) else {
-                continue;
-            };
-            let model = if setup.panel.len() == 1 { 0 } else { slot.model };
-            let member = sampled.get(&member_name(model)).copied();
-            let flags = member.unwrap_or_default().or(manifest.sampling);
-            let sampling = sampled.entry(slot.agent).or_default();
-            *sampling = sampling.or(flags).or(*own);
-        }
-        Ok(Setup { slot_sampling: sampled, ..setup })
+        let model = if spec.panel.len() == 1 { 0 } else { slot.model };
+        let member = sampled.get(&member_name(model)).copied();
+        let flags = member.unwrap_or_default().or(manifest.sampling);
+        let sampling = sampled.entry(slot.agent).or_default();
+        *sampling = sampling.or(flags).or(*own);
     }
+    Ok(Spec { slot_sampling: sampled, ..spec })
+}
 
-    /// Whether it has such an agent, or a model of its panel by this name.
-    fn seats(&self, agent: &str) -> bool {
-        let is_member = (0..self.panel.len()).any(|model| member_name(model) == agent);
-        is_member || self.config.slots().iter().any(|slot| slot.agent == agent)
+/// Whether it has such an agent, or a model of its panel by this name.
+fn seats(spec: &Spec, agent: &str) -> bool {
+    let is_member = (0..spec.panel.len()).any(|model| member_name(model) == agent);
+    is_member || spec.config.slots().iter().any(|slot| slot.agent == agent)
+}
+
+/// What a method searches: the recipe's corpora, or the one and the sources that are its own.
+fn corpus(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Option<CorpusSpec>, Failure> {
+    let Some(mut spec) = manifest.corpus.clone() else { return Ok(None) };
+    if let Some(place) = method.corpus {
+        let (name, given) = (&method.name, spec.directories.len());
+        let own = spec.directories.get(place).cloned();
+        spec.directories = vec![own.ok_or_else(|| {
+            let number = place + 1;
+            Failure::usage(
+                format!("method {name} searches corpus {number} of those given, and {given} were"),
+                "name the corpora in the recipe's order: --corpus DIR,DIR,…",
+            )
+        })?];
     }
+    if !method.sources.is_empty() {
+        spec.sources.clone_from(&method.sources);
+    }
+    Ok(Some(spec))
 }
 
 /// A method's system with its settings and those that are overridden, where the system has them.
@@ -153,13 +168,13 @@ fn overridden(method: &MethodEntry, overrides: &toml::Table) -> Result<SystemCon
 /// Refuses files that no cell takes; the recipes of a paper share their flags, and one of them may not.
 ///
 /// # Errors
-/// Corpora where no method searches, a reranker where none reranks by one, exemplars where none shows any; as [`setups`].
+/// Corpora where no method searches, a reranker where none reranks by one, exemplars where none shows any; as [`methods`].
 pub fn refuse_unused_files(manifest: &RecipeManifest) -> Result<(), Failure> {
-    let setups = setups(manifest)?;
+    let methods = methods(manifest)?;
     let RecipeManifest { corpus, exemplars, .. } = manifest;
-    let mut reranks = setups.iter().filter_map(|one| Some(one.config.search()?.rerank)).peekable();
+    let mut reranks = methods.iter().filter_map(|one| Some(one.config.search()?.rerank)).peekable();
     let reranker = corpus.as_ref().and_then(|corpus| corpus.reranker.as_ref());
-    let shows = setups.iter().any(|setup| setup.config.entry.exemplars);
+    let shows = methods.iter().any(|one| one.config.entry.exemplars);
     let unused = [
         ("corpus", corpus.is_some() && reranks.peek().is_none()),
         ("reranker", reranker.is_some() && !reranks.any(|one| one == Rerank::CrossEncoder)),
@@ -211,11 +226,6 @@ fn position(method: &MethodEntry, config: &SystemConfig, slot: &Slot) -> usize {
     })
 }
 
-fn slots(recipe: &Recipe, method: &MethodEntry) -> Result<BTreeMap<String, String>, Failure> {
-    let slots = method.slots.iter();
-    slots.map(|(agent, position)| Ok((agent.clone(), model(recipe, method, *position)?))).collect()
-}
-
 /// The recipe's model at a position; its only one at any.
 fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<String, Failure> {
     let found = match &recipe.panel[..] {
@@ -238,9 +248,9 @@ mod tests {
     use crate::recipe::built_in::names;
 
     /// Each method's name, and what it runs as.
-    fn of_methods(manifest: &RecipeManifest) -> Vec<(String, Setup)> {
-        let methods = manifest.recipe.method.iter().map(|method| method.name.clone());
-        methods.zip(setups(manifest).unwrap()).collect()
+    fn of_methods(manifest: &RecipeManifest) -> Vec<(String, Spec)> {
+        let names = manifest.recipe.method.iter().map(|method| method.name.clone());
+        names.zip(methods(manifest).unwrap()).collect()
     }
 
     fn sampling(manifest: RecipeManifest, method: &str) -> BTreeMap<String, SamplingChoice> {
@@ -283,7 +293,7 @@ mod tests {
     fn every_recipe_has_settings_with_an_effect_alone() {
         for name in names() {
             let manifest = RecipeManifest::plain(name);
-            for (method, setup) in manifest.recipe.method.iter().zip(setups(&manifest).unwrap()) {
+            for (method, setup) in manifest.recipe.method.iter().zip(methods(&manifest).unwrap()) {
                 let again = SystemConfig::with(setup.config.entry, &setup.config.table);
                 assert_eq!(again, Ok(setup.config), "{name}: {}", method.label);
             }

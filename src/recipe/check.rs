@@ -1,9 +1,7 @@
 //! What a recipe's file contradicts itself in, or lacks: told with the line and a hint.
 
-use itertools::Itertools;
-
 use super::built_in::ids;
-use super::file::{MethodEntry, PAGE, Recipe};
+use super::file::{PAGE, Recipe};
 use crate::diagnosis::Failure;
 use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
@@ -86,30 +84,9 @@ impl Recipe {
             }
         }
         self.method.iter().try_for_each(|method| {
-            self.check_method(method).map_err(|fault| fault.within("method", &method.name))
+            let checked = check_sampling("sampling", &method.sampling);
+            checked.map_err(|fault| fault.within("method", &method.name))
         })
-    }
-
-    /// Whether what a method names is there.
-    fn check_method(&self, method: &MethodEntry) -> Result<(), Fault> {
-        check_sampling("sampling", &method.sampling)?;
-        let known = |names: &[&String]| format!("this recipe has {}", names.iter().join(", "));
-        let datasets: Vec<&String> = self.dataset.iter().map(|one| &one.name).collect();
-        if let Some(unknown) = method.paper.keys().find(|name| !datasets.contains(name)) {
-            return Err(Fault::new("paper", format!("no dataset {unknown}"), known(&datasets)));
-        }
-        let methods: Vec<&String> = self.method.iter().map(|one| &one.name).collect();
-        if let Some(other) = method.against.as_ref().filter(|name| !methods.contains(name)) {
-            return Err(Fault::new("against", format!("no method {other}"), known(&methods)));
-        }
-        let seats = method.panel.iter().flatten().map(|position| ("panel", *position));
-        let mut seats = seats.chain(method.slots.values().map(|position| ("slots", *position)));
-        let count = self.panel.len();
-        if let Some((key, position)) = seats.find(|(_, position)| count > 1 && *position >= count) {
-            let problem = format!("no model {position}: the {count} of `panel` count from 0");
-            return Err(Fault::new(key, problem, known(&self.panel.iter().collect::<Vec<_>>())));
-        }
-        Ok(())
     }
 
     /// Whether there are the methods' systems, with such settings and for so many models; of files beside once they are read.

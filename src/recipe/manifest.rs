@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use super::file::MethodEntry;
 use super::{Recipe, malformed};
 use crate::diagnosis::Failure;
 use crate::experiment::compare::{as_json, differences};
@@ -61,33 +60,6 @@ pub struct RecipeManifest {
 }
 
 impl RecipeManifest {
-    /// What a method searches: the recipe's corpora, or the one and the sources that are its own.
-    ///
-    /// # Errors
-    /// A method's own corpus is not among them.
-    pub(super) fn corpus_of(&self, method: &MethodEntry) -> Result<Option<CorpusSpec>, Failure> {
-        let Some(mut spec) = self.corpus.clone() else {
-            return Ok(None);
-        };
-        if let Some(place) = method.corpus {
-            let (name, given) = (&method.name, spec.directories.len());
-            let Some(own) = spec.directories.get(place).cloned() else {
-                let number = place + 1;
-                return Err(Failure::usage(
-                    format!(
-                        "method {name} searches corpus {number} of those given, and {given} were"
-                    ),
-                    "name the corpora in the recipe's order: --corpus DIR,DIR,…",
-                ));
-            };
-            spec.directories = vec![own];
-        }
-        if !method.sources.is_empty() {
-            spec.sources.clone_from(&method.sources);
-        }
-        Ok(Some(spec))
-    }
-
     /// The files of keywords that its datasets name, each once, whether they are there or not.
     pub fn keyword_files(&self) -> Vec<PathBuf> {
         let named = self.recipe.dataset.iter().filter_map(|one| one.keywords.as_ref());

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use itertools::Itertools;
 
 use super::built_in::ids;
-use super::cells::{Cell, Setup, setups};
+use super::cells::{Cell, methods};
+use super::file::DatasetEntry;
 use super::manifest::RecipeManifest;
 use crate::calls::{Kept, Key, Store};
 use crate::data::subset::Subset;
@@ -17,7 +18,6 @@ use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::Interrupted;
-use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Shared;
 use crate::experiment::library::auxiliary_models;
@@ -60,9 +60,9 @@ impl RecipeRun {
     /// # Errors
     /// A recipe whose cells do not fit together.
     pub fn specs(&self) -> Result<Vec<Spec>, Failure> {
-        let setups = setups(&self.manifest)?;
-        let cells = self.manifest.recipe.cells().zip(setups.iter().cycle());
-        cells.map(|(cell, setup)| self.spec(cell, setup)).collect()
+        let methods = methods(&self.manifest)?;
+        let cells = self.manifest.recipe.cells().zip(methods.iter().cycle());
+        Ok(cells.map(|(cell, method)| self.spec(cell.dataset, method)).collect())
     }
 
     /// Reads what every cell names, and resolves it.
@@ -97,46 +97,30 @@ impl RecipeRun {
         Ok(ResolvedRecipe { cells, models })
     }
 
-    fn spec(&self, cell: Cell<'_>, setup: &Setup) -> Result<Spec, Failure> {
-        let manifest = &self.manifest;
-        let dataset = cell.dataset;
-        let corpus = manifest.corpus_of(cell.method)?;
-        Ok(Spec {
-            data: Path::new(&manifest.data_dir).join(&dataset.file),
+    /// A method on a dataset, on this machine.
+    fn spec(&self, dataset: &DatasetEntry, method: &Spec) -> Spec {
+        let RecipeManifest { data_dir, limit, recipe, .. } = &self.manifest;
+        Spec {
+            data: Path::new(data_dir).join(&dataset.file),
             format: dataset.format,
             subset: match dataset.ids.as_deref().and_then(|name| Some((name, ids(name)?))) {
                 Some((name, list)) => {
                     let listed = list.lines().filter(|line| !line.starts_with('#'));
-                    let listed = listed.take(manifest.limit.unwrap_or(usize::MAX));
+                    let listed = listed.take(limit.unwrap_or(usize::MAX));
                     let path = format!("recipes/ids/{name}.txt").into();
                     let listed = Some((path, listed.map(str::to_owned).collect()));
                     Subset { listed, ..Subset::default() }
                 }
-                None => Subset { limit: manifest.limit, ..Subset::default() },
-            },
-            shard: manifest.shard,
-            runs: manifest.recipe.runs,
-            panel: setup.panel.clone(),
-            set: Vec::new(),
-            slots: setup.slots.clone(),
-            sampling: setup.sampling,
-            slot_sampling: setup.slot_sampling.clone(),
-            config: setup.config.clone(),
-            seed: manifest.seed,
-            decoding: Some(manifest.recipe.decoding),
-            prompts: manifest.prompts.clone().map(PathBuf::from),
-            corpus: setup.config.search().and(corpus),
-            exemplars: match setup.config.entry.exemplars {
-                true => manifest.exemplars.clone(),
-                false => ExemplarSpec::default(),
+                None => Subset { limit: *limit, ..Subset::default() },
             },
             hardware: Hardware {
-                context: self.hardware.context.or(manifest.recipe.context),
+                context: self.hardware.context.or(recipe.context),
                 ..self.hardware.clone()
             },
             max_in_flight: self.max_in_flight,
             hub: self.hub.clone(),
-        })
+            ..method.clone()
+        }
     }
 
     /// Executes every cell that is not finished, in order, each handed to `on_cell`; gives those that are with their runs, and what stopped the
