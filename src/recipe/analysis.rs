@@ -10,8 +10,8 @@ use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::analysis::facts::Facts;
 use crate::analysis::metrics::agreement::{Agreement, mean_pairwise_cosine};
-use crate::analysis::metrics::bootstrap::{Estimate, RESAMPLES};
-use crate::analysis::metrics::net_gain::{Conditional, net_gain};
+use crate::analysis::metrics::bootstrap::RESAMPLES;
+use crate::analysis::metrics::net_gain::{NetGain, net_gain};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::{Outcomes, When};
 use crate::analysis::table::Table;
@@ -29,12 +29,7 @@ pub struct NetGainRow {
     pub method: String,
     pub dataset: String,
     #[serde(flatten)]
-    pub estimate: Estimate,
-    /// Shares of all questions, one per run; their difference is the run's net gain.
-    pub wrong_to_right: Vec<f64>,
-    pub right_to_wrong: Vec<f64>,
-    /// The other reading: shares of the questions that were wrong, or right, at round 0; `null` where there are none.
-    pub conditional: Option<Conditional>,
+    pub gain: NetGain,
     /// The paper's mean and interval, which fit the conditional reading alone.
     pub paper: Option<PapersDifference>,
 }
@@ -130,16 +125,10 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow>
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |cell: &CellOutcomes<'_>| {
         let (method, dataset, outcomes) = (cell.method(), cell.dataset(), &cell.outcomes);
-        let gain = net_gain(&outcomes.round0(), &outcomes.right(), &outcomes.units())?;
-        let share = |count: usize, of: usize| count as f64 / of as f64;
-        let runs = || gain.per_run.iter();
         Some(NetGainRow {
             method: method.to_owned(),
             dataset: dataset.to_owned(),
-            wrong_to_right: runs().map(|run| share(run.wrong_to_right, run.n_questions)).collect(),
-            right_to_wrong: runs().map(|run| share(run.right_to_wrong, run.n_questions)).collect(),
-            estimate: gain.estimate,
-            conditional: gain.conditional,
+            gain: net_gain(&outcomes.round0(), &outcomes.right(), &outcomes.units())?,
             paper: recipe.paper.netgain.get(dataset).and_then(|all| all.get(method)).copied(),
         })
     };
@@ -153,7 +142,7 @@ fn rate(by_run: &[Option<f64>]) -> Option<f64> {
 
 pub fn net_gain_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     let short = results.netgain.iter().filter_map(|row| {
-        let n = row.conditional.as_ref()?.n_resamples;
+        let n = row.gain.conditional.as_ref()?.n_resamples;
         let (method, dataset) = (method(recipe, &row.method), dataset(recipe, &row.dataset));
         (n < RESAMPLES).then(|| format!("{method} on {dataset}: {n} of {RESAMPLES} resamples hold a question that was wrong at round 0 and one that was right; the others are left out of the first interval."))
     });
@@ -161,14 +150,14 @@ pub fn net_gain_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table>
         .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
         .text("method", |row| method(recipe, &row.method))
         .under("of those that could turn")
-        .interval("ours", |row| row.conditional.as_ref().map(|one| &one.estimate))
+        .interval("ours", |row| row.gain.conditional.as_ref().map(|one| &one.estimate))
         .interval("paper", |row| row.paper)
-        .number("P(right at the end, wrong at 0)", |row| rate(&row.conditional.as_ref()?.wrong_to_right))
-        .number("P(wrong at the end, right at 0)", |row| rate(&row.conditional.as_ref()?.right_to_wrong))
+        .number("P(right at the end, wrong at 0)", |row| rate(&row.gain.conditional.as_ref()?.wrong_to_right))
+        .number("P(wrong at the end, right at 0)", |row| rate(&row.gain.conditional.as_ref()?.right_to_wrong))
         .under("of all questions")
-        .interval("ours", |row| &row.estimate)
-        .number("wrong → right", |row| mean(&row.wrong_to_right))
-        .number("right → wrong", |row| mean(&row.right_to_wrong))
+        .interval("ours", |row| &row.gain.estimate)
+        .number("wrong → right", |row| mean(&row.gain.wrong_to_right))
+        .number("right → wrong", |row| mean(&row.gain.right_to_wrong))
         .note("Two readings of one name. Of those that could turn: the share of the questions wrong at round 0 that are right at the end, less the share of those right at round 0 that are wrong at the end, both means over the runs and both taken anew in each resample. Of all questions: the gain in accuracy, over the means of the runs. Intervals are 95 % by bootstrap of questions.")
         .notes(short)
         .unless_empty()
@@ -270,17 +259,14 @@ pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
     let mut rows = Vec::new();
     for dataset in &recipe.dataset {
         let here = on_dataset(cells, &dataset.name);
-        let runs = here.iter().map(|cell| cell.outcomes.graded.0.len()).min();
-        for run in 0..runs.unwrap_or(0) {
-            for right in here.last().map_or(&[][..], |last| &last.outcomes.graded.0[run]) {
-                let same = here.iter().map(|cell| {
-                    let mut lines = cell.outcomes.graded.0[run].iter().copied();
-                    lines.find(|line| line.item() == right.item())
-                });
-                let methods: Option<Vec<_>> = same.collect();
-                if let Some(methods) = methods.filter(|methods| is_case(methods)) {
-                    rows.push(case(&here, &methods));
-                }
+        let Some(last) = here.last() else { continue };
+        for (run, lines) in last.outcomes.graded.0.iter().enumerate() {
+            for at in 0..lines.len() {
+                let lines =
+                    here.iter().map(|cell| cell.outcomes.graded.0.get(run)?.get(at).copied());
+                let methods: Option<Vec<&ItemLine>> = lines.collect();
+                let found = methods.filter(|methods| is_case(methods));
+                rows.extend(found.map(|methods| case(&here, &methods)));
             }
         }
     }

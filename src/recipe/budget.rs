@@ -77,21 +77,17 @@ fn is_sampled(cell: &CellOutcomes<'_>) -> bool {
     answered.peek().is_some() && answered.all(|line| line.rounds.len() == 1 && is_repeated(line))
 }
 
-/// What the calls for a question of a run cost that are such.
-struct Costs<'a> {
-    calls: BTreeMap<(u32, &'a str), Vec<&'a CallLine>>,
+/// What the calls of a cell cost together that have the same key.
+fn costs<'a, K: Ord>(
+    cell: &CellOutcomes<'a>,
     price: fn(&CallLine) -> usize,
-}
-
-impl<'a> Costs<'a> {
-    fn of(cell: &CellOutcomes<'a>, price: fn(&CallLine) -> usize) -> Costs<'a> {
-        Costs { calls: cell.outcomes.calls(), price }
+    key: impl Fn(&'a CallLine) -> K,
+) -> BTreeMap<K, usize> {
+    let mut costs = BTreeMap::new();
+    for call in cell.outcomes.contents.calls.by_key().into_values() {
+        *costs.entry(key(call)).or_default() += price(call);
     }
-
-    fn sum(&self, line: &AnswerLine, of: impl Fn(&CallLine) -> bool) -> usize {
-        let calls = self.calls.get(&(line.run, line.item.as_str())).into_iter().flatten();
-        calls.filter(|call| of(call)).map(|call| (self.price)(call)).sum()
-    }
+    costs
 }
 
 /// The vote of the samples that were paid.
@@ -106,13 +102,15 @@ fn at_budget(
     method: &CellOutcomes<'_>,
     price: fn(&CallLine) -> usize,
 ) -> Option<AtBudget> {
-    let (spent, costs) = (Costs::of(reference, price), Costs::of(method, price));
-    let (answers, others) = (method.outcomes.answers(), reference.outcomes.answers());
-    let runs = answers.0.iter().zip(&others.0).map(|(run, other)| {
-        let both = run.iter().zip(other);
-        both.map(|(line, other)| pay(line, spent.sum(other, |_| true), &costs)).collect()
+    let budgets = costs(reference, price, |call| (call.run, call.item.as_str()));
+    let samples =
+        costs(method, price, |one| (one.run, one.item.as_str(), one.agent.as_str(), one.sample));
+    let paid: Facts<Paid> = method.outcomes.answers().map(|line| {
+        let budget = budgets.get(&(line.run, line.item.as_str())).copied().unwrap_or(0);
+        pay(line, budget, |agent, sample| {
+            samples.get(&(line.run, line.item.as_str(), agent, sample)).copied().unwrap_or(0)
+        })
     });
-    let paid: Facts<Paid> = Facts(runs.collect());
     let over_all = |of: fn(&Paid) -> f64| mean(&paid.iter().map(of).collect::<Vec<_>>());
     let (units, right) = (method.outcomes.units(), paid.map(|one| one.is_right));
     Some(AtBudget {
@@ -123,8 +121,8 @@ fn at_budget(
     })
 }
 
-/// As many samples of the question as `budget` pays, in the order in which they are voted on.
-fn pay(line: &AnswerLine, budget: usize, costs: &Costs<'_>) -> Paid {
+/// As many samples of the question as `budget` pays, in the order in which they are voted on; `cost` is that of an agent's sample.
+fn pay(line: &AnswerLine, budget: usize, cost: impl Fn(&str, u32) -> usize) -> Paid {
     let Some(round) = line.rounds.first() else {
         return Paid { is_right: false, samples: 0, is_exhausted: false };
     };
@@ -132,7 +130,7 @@ fn pay(line: &AnswerLine, budget: usize, costs: &Costs<'_>) -> Paid {
     let (mut samples, mut spent) = (0, 0);
     for agent in &round.agents {
         let sample = drawn.entry(agent).or_default();
-        spent += costs.sum(line, |call| call.agent == *agent && call.sample == *sample);
+        spent += cost(agent, *sample);
         if spent > budget && samples > 0 {
             break;
         }

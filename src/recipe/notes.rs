@@ -59,9 +59,6 @@ pub fn full(recipe: &Recipe, cell: &CellResult) -> String {
     format!("{models}: {}", method(recipe, &cell.method))
 }
 
-/// What is said where weights of metrics are missing.
-const NO_WEIGHTS: &str = "BERTScore, BLEURT and what is made of them (AggregateScore, KPCS) were not computed where a dash stands: give the folder of their weights with --scorers DIR.";
-
 /// A cell of ours, or what the paper has for a dataset.
 struct Row<'a> {
     dataset: &'a str,
@@ -135,18 +132,12 @@ fn columns(recipe: &Recipe, cells: &[&CellResult]) -> Table {
                 .spread("all notes", |row| Some(&correction(recipe, row.ours?, column)?.composite)),
         };
     }
-    let has = |column: NoteColumn| {
-        let mut cells = cells.iter();
-        cells.any(|cell| correction(recipe, cell, column).is_some())
-    };
-    let is_weighed = has(NoteColumn::BertScore) && has(NoteColumn::Bleurt);
     let failed = cells.iter().filter(|cell| cell.n_errors > 0).map(|cell| {
         let (label, dataset) = (full(recipe, cell), dataset(recipe, &cell.dataset));
         format!("{label} on {dataset}: {} failed, and count as wrong.", cell.n_errors)
     });
     table
         .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. MedGuards' paper says that it uses the latter; its figures look like the former, and are listed there. ROUGE-1 is F1, as its published code has it; its A.1 says recall. BERTScore takes that code's models: deberta-xlarge-mnli, in English rescaled and in Arabic not, and bert-base-chinese. KPCS is 0 where no keyword is found. Their other readings stand in the table of corrections.")
-        .notes((!is_weighed).then(|| NO_WEIGHTS.to_owned()))
         .notes(failed)
         .build()
 }

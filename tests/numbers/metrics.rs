@@ -86,9 +86,10 @@ fn net_gain_equals_numpys() {
         let (round0, last) = (runs(&case["round0"]), runs(&case["last"]));
         let gain = net_gain(&round0, &last, &each(last.0[0].len())).unwrap();
         check(&gain.estimate, &case);
-        for (run, flips) in gain.per_run.iter().enumerate() {
-            assert_eq!(flips.wrong_to_right, count(&case["wrong_to_right"][run]));
-            assert_eq!(flips.right_to_wrong, count(&case["right_to_wrong"][run]));
+        let n = last.0[0].len() as f64;
+        for (run, gained) in gain.wrong_to_right.iter().enumerate() {
+            assert_eq!(*gained, number(&case["wrong_to_right"][run]) / n);
+            assert_eq!(gain.right_to_wrong[run], number(&case["right_to_wrong"][run]) / n);
         }
     }
 }

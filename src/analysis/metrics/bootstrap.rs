@@ -70,17 +70,10 @@ pub fn share(values: &[f64], units: &Units) -> Option<Estimate> {
     Some(Estimate { low: Some(ends[0]), high: Some(ends[1]), exact: true, ..found })
 }
 
-/// A statistic that is no mean, such as a ratio: of all questions, and its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Resampled {
-    pub estimate: Estimate,
-    /// The resamples that the interval is over: those that have no such statistic are left out.
-    pub n_resamples: usize,
-}
-
-/// A statistic of the questions of these units, taken anew from the places of the questions in each resample. `None` where the questions
-/// themselves have none.
-pub fn statistic(units: &Units, of: impl Fn(&[usize]) -> Option<f64>) -> Option<Resampled> {
+/// A statistic that is no mean, such as a ratio, of the questions of these units, taken anew from the places of the questions in each
+/// resample; and over how many resamples its interval is, without those that have no such statistic. `None` where the questions themselves
+/// have none.
+pub fn statistic(units: &Units, of: impl Fn(&[usize]) -> Option<f64>) -> Option<(Estimate, usize)> {
     let all: Vec<usize> = (0..units.0.iter().map(Vec::len).sum()).collect();
     let found = of(&all)?;
     let mut chosen = Vec::with_capacity(all.len());
@@ -93,7 +86,7 @@ pub fn statistic(units: &Units, of: impl Fn(&[usize]) -> Option<f64>) -> Option<
     let (first, n_resamples) = (*drawn.first()?, drawn.len());
     let is_one = drawn.iter().all(|value| (value - first).abs() <= ROUNDING);
     let ends = (!is_one).then(|| ends(drawn));
-    Some(Resampled { estimate: estimate(found, ends, all.len(), units.0.len()), n_resamples })
+    Some((estimate(found, ends, all.len(), units.0.len()), n_resamples))
 }
 
 /// The two-sided bootstrap P-value of a mean of differences: 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1, where # counts the B resamples whose
@@ -209,7 +202,7 @@ mod tests {
         let one = mean(&[-1.0], &each(1)).unwrap();
         assert_eq!(one.to_string(), "-1.0000 (one unit alone has no interval)");
         let ratio = statistic(&each(3), |_| Some(0.25)).unwrap();
-        assert_eq!((ratio.estimate.mean, ratio.estimate.low), (0.25, None));
+        assert_eq!((ratio.0.mean, ratio.0.low), (0.25, None));
         // Of half in every question the binomial distribution says nothing.
         assert_eq!(share(&[0.5; 4], &each(4)).unwrap().low, None);
         let shares = [1.0, 0.0, 1.0, 1.0];

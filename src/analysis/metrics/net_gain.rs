@@ -12,10 +12,13 @@ use crate::analysis::facts::Facts;
 /// What became of the questions of all runs between round 0 and the final answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetGain {
-    pub per_run: Vec<Flips>,
     /// Shares of all questions, over the run-mean of each question.
+    #[serde(flatten)]
     pub estimate: Estimate,
-    /// `None` where no run has a question that was wrong at round 0, or none that was right.
+    /// Shares of all questions, one a run; their difference is the run's net gain.
+    pub wrong_to_right: Vec<f64>,
+    pub right_to_wrong: Vec<f64>,
+    /// The other reading; `null` where no run has a question that was wrong at round 0, or none that was right.
     pub conditional: Option<Conditional>,
 }
 
@@ -33,14 +36,14 @@ pub struct Conditional {
 }
 
 /// The flips of one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flips {
-    pub wrong_to_right: usize,
-    pub right_to_wrong: usize,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flips {
+    wrong_to_right: usize,
+    right_to_wrong: usize,
     /// Those that were wrong at round 0.
-    pub n_wrong: usize,
+    n_wrong: usize,
     /// All questions, flipped or not.
-    pub n_questions: usize,
+    n_questions: usize,
 }
 
 impl Flips {
@@ -56,12 +59,12 @@ impl Flips {
     }
 
     /// Of the questions that were wrong at round 0, the share that is right at the end; `None` where none was.
-    pub fn gained(&self) -> Option<f64> {
+    fn gained(&self) -> Option<f64> {
         share(self.wrong_to_right, self.n_wrong)
     }
 
     /// Of the questions that were right at round 0, the share that is wrong at the end; `None` where none was.
-    pub fn lost(&self) -> Option<f64> {
+    fn lost(&self) -> Option<f64> {
         share(self.right_to_wrong, self.n_questions - self.n_wrong)
     }
 }
@@ -85,13 +88,18 @@ pub fn net_gain(round0: &Facts<bool>, last: &Facts<bool>, units: &Units) -> Opti
     };
     let per_run = flips(&(0..estimate.n_questions).collect::<Vec<_>>());
     let conditional = bootstrap::statistic(units, net);
-    let conditional = conditional.map(|found| Conditional {
-        estimate: found.estimate,
+    let conditional = conditional.map(|(estimate, n_resamples)| Conditional {
+        estimate,
         wrong_to_right: per_run.iter().map(Flips::gained).collect(),
         right_to_wrong: per_run.iter().map(Flips::lost).collect(),
-        n_resamples: found.n_resamples,
+        n_resamples,
     });
-    Some(NetGain { per_run, estimate, conditional })
+    let shares = |of: fn(&Flips) -> usize| {
+        per_run.iter().map(|run| of(run) as f64 / run.n_questions as f64).collect()
+    };
+    let wrong_to_right = shares(|run| run.wrong_to_right);
+    let right_to_wrong = shares(|run| run.right_to_wrong);
+    Some(NetGain { estimate, wrong_to_right, right_to_wrong, conditional })
 }
 
 #[cfg(test)]
@@ -101,11 +109,6 @@ mod tests {
 
     fn each(n: usize) -> Units {
         Units::of(&(0..n).collect::<Vec<_>>())
-    }
-
-    /// As a fraction of all questions, −1 to 1.
-    fn net(flips: &Flips) -> f64 {
-        (flips.wrong_to_right as f64 - flips.right_to_wrong as f64) / flips.n_questions as f64
     }
 
     fn runs(random: &mut SplitMix64, runs: usize, questions: usize) -> Facts<bool> {
@@ -122,9 +125,10 @@ mod tests {
             let gain = net_gain(&round0, &last, &each(questions)).unwrap();
             let [before, after] =
                 [&round0, &last].map(|facts| facts.share(|is_right| *is_right).unwrap());
-            for (run, flips) in gain.per_run.iter().enumerate() {
-                let gained = after.per_run[run] - before.per_run[run];
-                assert!((net(flips) - gained).abs() < 1e-15, "{flips:?}: {gained}");
+            for (run, gained) in gain.wrong_to_right.iter().enumerate() {
+                let net = gained - gain.right_to_wrong[run];
+                let expected = after.per_run[run] - before.per_run[run];
+                assert!((net - expected).abs() < 1e-14, "{net}: {expected}");
             }
             let difference = after.mean - before.mean;
             assert!((gain.estimate.mean - difference).abs() < 1e-14);
@@ -141,7 +145,6 @@ mod tests {
         let last = [true, false, true, true, false];
         let flips = Flips::of(&round0, &last, &[0, 1, 2, 3, 4]);
         assert_eq!((flips.wrong_to_right, flips.right_to_wrong), (2, 1));
-        assert_eq!(net(&flips), 0.2);
     }
 
     /// 61 of 100 questions wrong at first: 13 turn right, and 4 of the other 39 turn wrong.

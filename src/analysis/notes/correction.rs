@@ -192,33 +192,39 @@ impl Correction {
     }
 }
 
-/// What stands where a measure has no weights.
+/// What is said of a measure without weights.
 const NOT_COMPUTED: &str = "not computed: needs its model in --scorers DIR";
-
-struct Line<'a> {
-    label: String,
-    found: Option<&'a Measured>,
-    remark: &'static str,
-}
 
 pub(super) fn correction_table(entries: Rows<'_>) -> Option<Table> {
     let title = "Correction: how similar to the gold correction?";
     let found = entries.iter().filter_map(|entry| {
         let correction = entry.of.correction.as_ref()?;
-        Some((entry, lines(correction), counts(entry, correction)))
+        Some((entry, correction, lines(correction)))
     });
     let found: Vec<_> = found.collect();
     let rows = found
         .iter()
-        .flat_map(|(entry, lines, _)| lines.iter().map(move |line| (entry.group.clone(), line)));
+        .flat_map(|(entry, _, lines)| lines.iter().map(move |line| (entry.group.clone(), line)));
+    let counts = found.iter().map(|(entry, correction, _)| counts(entry, correction));
+    let missing = found.iter().filter_map(|(entry, ..)| missing_weights(entry.of)).unique();
     Table::grouped("correction", title, rows)
-        .text("measure", |line| &line.label)
-        .spread("subset", |line| line.found.and_then(|one| one.subset.as_ref()))
-        .spread("composite", |line| line.found.map(|one| &one.composite))
-        .text("remark", |line| line.remark)
-        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there. Gated, as in the published code: all keywords as one string, or nothing.")
-        .notes(found.iter().map(|(.., counts)| counts.clone()))
+        .text("measure", |(label, _)| label)
+        .spread("subset", |(_, found)| found.subset.as_ref())
+        .spread("composite", |(_, found)| &found.composite)
+        .note("ROUGE is F1, as the published code has it, and ROUGE-1 its recall too, which A.1 names; stems are of English alone. AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there. Gated, as in the published code: all keywords as one string, or nothing.")
+        .notes(counts)
+        .notes(missing.map(|told| told + "."))
         .unless_empty()
+}
+
+/// What was computed, each with its name.
+fn lines(correction: &Correction) -> Vec<(String, &Measured)> {
+    let measures = correction.measures.iter().map(|one| (one.measure.label().to_owned(), one));
+    let kpcs = correction.kpcs.iter().flat_map(|kpcs| {
+        [("Eq. 9", &kpcs.eq9), ("gated", &kpcs.gated)]
+            .map(|(form, found)| (format!("KPCS, α = {}, {form}", kpcs.alpha), found))
+    });
+    measures.chain(kpcs).collect()
 }
 
 fn counts(entry: &Labelled<'_, NoteFigures>, correction: &Correction) -> String {
@@ -239,37 +245,6 @@ fn counts(entry: &Labelled<'_, NoteFigures>, correction: &Correction) -> String 
             }
         },
     )
-}
-
-fn lines(correction: &Correction) -> Vec<Line<'_>> {
-    let line = |label: &str, found, remark| Line { label: label.to_owned(), found, remark };
-    let measures = Measure::of_texts().chain([Measure::Aggregate]);
-    let mut lines: Vec<Line<'_>> = measures
-        .map(|measure| {
-            let found = correction.measure(measure);
-            let remark = match (found, measure) {
-                (None, Measure::BertScoreMultilingual) => "of Arabic alone, with --scorers DIR",
-                (None, _) if measure.is_neural() => NOT_COMPUTED,
-                (None, _) => "defined for English only, which has a stemmer",
-                (_, Measure::Rouge1 | Measure::Rouge1Stemmed) => "F1, as the published code has it",
-                (_, Measure::Rouge1Recall | Measure::Rouge1StemmedRecall) => "as A.1 says",
-                (_, Measure::BertScore) => "the published code's model of the language",
-                (_, Measure::BertScoreMultilingual) => "bert-score's own model of Arabic",
-                (Some(_), _) => "",
-            };
-            line(measure.label(), found, remark)
-        })
-        .collect();
-    for kpcs in &correction.kpcs {
-        let label = |form: &str| format!("KPCS, α = {}, {form}", kpcs.alpha);
-        lines.push(line(&label("Eq. 9"), Some(&kpcs.eq9), ""));
-        lines.push(line(&label("gated"), Some(&kpcs.gated), ""));
-    }
-    if correction.kpcs.is_empty() {
-        lines.push(line("KPCS, Eq. 9", None, NOT_COMPUTED));
-        lines.push(line("KPCS, gated", None, NOT_COMPUTED));
-    }
-    lines
 }
 
 /// What is said where BERTScore, BLEURT or both have no weights.

@@ -266,14 +266,8 @@ fn a_measure_without_weights_is_empty_and_loud() {
     };
     let (rows, page) = told(&CorrectionScorer::default());
     assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: needs its model in --scorers DIR"));
-    for measure in ["BERTScore", "BLEURT", "AggregateScore", "KPCS, Eq. 9", "KPCS, gated"] {
-        let row = row(&rows, measure);
-        assert_eq!((&row["subset"], &row["composite"]), (&Value::Null, &Value::Null));
-        assert!(
-            row["remark"].as_str().unwrap().starts_with("not computed: needs its model"),
-            "{row}"
-        );
-    }
+    let mut measures = rows.iter().map(|row| row["measure"].as_str().unwrap());
+    assert!(measures.all(|measure| measure.starts_with("ROUGE")), "{rows:?}");
     assert!(row(&rows, "ROUGE-1")["subset"]["mean"].is_f64());
 
     let mut scorer = CorrectionScorer::default();
