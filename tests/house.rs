@@ -1,6 +1,7 @@
 //! The house keeps its plan: which folder of `src/` and of `crates/engine/` may use which, and how long a file may be.
 
 mod house {
+    mod routes;
     pub mod source;
     mod units;
 }

@@ -214,12 +214,12 @@ fn a_corpus_finds_its_encoder_in_a_hubs_cache_and_nothing_beside_it() {
     let plan = std::fs::read_to_string(path.join("inside/plan.toml")).unwrap();
     assert!(plan.contains("sandbox = \"sandbox: files by Landlock ABI"), "{plan}");
     done(wardround(path, "verify inside"));
-    // A link of a module to what is no blob, as a stranger's folder may have.
+    // A link of a file to what is no blob, as a stranger's folder may have.
     std::fs::create_dir(path.join("elsewhere")).unwrap();
-    let module = snapshot.join("1_Pooling/config.json");
-    std::fs::copy(&module, path.join("elsewhere/config.json")).unwrap();
-    std::fs::remove_file(&module).unwrap();
-    std::os::unix::fs::symlink("../../../../elsewhere/config.json", &module).unwrap();
+    let file = snapshot.join("encoder.toml");
+    std::fs::copy(&file, path.join("elsewhere/encoder.toml")).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("../../../elsewhere/encoder.toml", &file).unwrap();
     let refused = searched("refused", "require").output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && said.contains("Permission denied"), "{said}");

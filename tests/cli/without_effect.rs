@@ -11,7 +11,7 @@ fn flags_without_effect_are_refused() {
     scratch.model(Family::Llama);
     let run = "run zero-shot --data questions.jsonl --format mcq --panel llama --out out";
     for (flags, told) in [
-        ("--reranker none", "needs a corpus"),
+        ("--reranker none", "reranks by no cross-encoder"),
         ("--retrieval-device cuda", "needs a corpus"),
         ("--no-passages", "--corpus <DIR,DIR>"),
         ("--exemplars-format notes", "--exemplars <FILE>"),

@@ -168,7 +168,7 @@ mod tests {
     fn what_cannot_be_honoured_is_refused_by_name() {
         let object = json!({"type": "json_object"});
         let cases = [
-            (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format"),
+            (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type"),
             (json!({"response_format": 1}), "invalid_type", "response_format"),
             (
                 json!({"response_format": {"type": "json_schema", "json_schema": 1}}),
