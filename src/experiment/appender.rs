@@ -80,7 +80,7 @@ impl<R: Link> Appender<R> {
     pub fn push(&mut self, mut record: R) -> Result<(), RunError> {
         let key = record.key();
         if self.settled.contains(&key) {
-            return Err(RunError::AlreadyLogged { what: key.to_string() });
+            return Err(RunError::Unlogged(format!("{key} is logged already")));
         }
         let (line, hash) = chain::seal(&mut record, self.lines + 1, &self.head, &self.hasher)?;
         self.pending.extend_from_slice(line.as_bytes());

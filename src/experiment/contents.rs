@@ -113,7 +113,10 @@ fn blame_plan(error: RunError, plan_path: &Path) -> RunError {
             path: log,
             line: 1,
             defect: Defect::Prev { found: expected, expected: found },
-        } => RunError::PlanChanged { path: plan_path.to_owned(), log, expected, found },
+        } => {
+            let told = format!("line 1 of {} was chained to {expected}", log.display());
+            RunError::Changed { path: plan_path.to_owned(), found, told }
+        }
         other => other,
     }
 }

@@ -154,7 +154,7 @@ impl Directory {
     pub(super) fn push_search(&mut self, record: SearchLine) -> Result<(), RunError> {
         match &mut self.searches {
             Some(searches) => searches.push(record),
-            None => Err(RunError::NoSearches { what: record.key().to_string() }),
+            None => Err(RunError::Unlogged(format!("{}: the plan names no corpus", record.key()))),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a run directory: errors that carry the path, the line and both values.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,12 +30,8 @@ faults! {
         Missing { path: PathBuf } => Artefact, RESTORE;
         #[error("{} is being written by another process", path.display())]
         Busy { path: PathBuf } => Usage, "wait for it to end, or choose another `--out`";
-        #[error("{} is not a plan: {reason}", path.display())]
-        UnreadablePlan { path: PathBuf, reason: String } => Artefact;
         #[error("{}: {reason}", path.display())]
         Unreadable { path: PathBuf, reason: String } => Artefact, RESTORE;
-        #[error("the plan cannot be written as TOML: {reason}")]
-        UnwritablePlan { reason: String } => Usage;
         #[error("an earlier version of wardround wrote the plan; this one reads its run and cannot repeat it")]
         OlderPlan => Usage,
             "repeat the run with that version, or run it anew";
@@ -44,14 +41,8 @@ faults! {
         #[error("{}: another version of wardround wrote the plan: {difference}", path.display())]
         OtherVersion { path: PathBuf, difference: String } => Usage,
             "use that version, or give --allow-version: answers may then differ";
-        #[error(
-            "{} was changed: its sha256 is {found}, line 1 of {} was chained to {expected}",
-            path.display(),
-            log.display()
-        )]
-        PlanChanged { path: PathBuf, log: PathBuf, expected: String, found: String } => Artefact, RESTORE;
-        #[error("{} was changed: its sha256 is {found}, plan.toml says {expected}", path.display())]
-        TextsChanged { path: PathBuf, found: String, expected: String } => Artefact, RESTORE;
+        #[error("{} was changed: its sha256 is {found}, {told}", path.display())]
+        Changed { path: PathBuf, found: String, told: String } => Artefact, RESTORE;
         #[error("{} has schema {found}, this version of wardround reads {SCHEMA}", path.display())]
         Schema { path: PathBuf, found: u32 } => Artefact,
             OTHER_WARDROUND;
@@ -68,19 +59,11 @@ faults! {
             };
         #[error("{}: no head of this run is {expected}", path.display())]
         HeadDiffers { path: PathBuf, expected: String } => Artefact, RESTORE;
-        #[error("{}: {missing} of the planned items have no line, the first of them {first}", path.display())]
-        Unfinished { path: PathBuf, missing: usize, first: String } => Artefact,
+        #[error("{} {lacks}", path.display())]
+        Unfinished { path: PathBuf, lacks: String } => Artefact,
             "finish the run with `wardround resume DIR`";
-        #[error("{} has not finished", path.display())]
-        NoResults { path: PathBuf } => Artefact, "finish the run with `wardround resume DIR`";
-        #[error("{what} is logged already")]
-        AlreadyLogged { what: String } => Machine;
-        #[error("{what} would not read back from its own JSON: {reason}")]
-        Unloggable { what: String, reason: String } => Machine;
-        #[error("{what}: the plan names no corpus")]
-        NoSearches { what: String } => Machine;
-        #[error("the log of this run is closed")]
-        LogClosed => Machine;
+        #[error("{0}")]
+        Unlogged(what: String) => Machine;
         #[error("{0}")]
         Io(error: Arc<io::Error>) => error.blame(), of_files(error);
     }
@@ -91,43 +74,31 @@ faults! {
 pub enum Defect {
     #[error("the line has schema {found}, this version of wardround reads {SCHEMA}")]
     Schema { found: u32 },
-    #[error("the line does not end in its hash")]
-    NoHash,
-    #[error("the line was changed: its bytes hash to {computed}, it says {found}")]
-    Hash { found: String, computed: String },
-    #[error("the line is not a record: {0}")]
-    NotARecord(String),
-    #[error("the line is not spelled as its record is written")]
-    Spelling,
-    #[error("seq is {found} where {expected} comes next")]
-    Seq { found: u64, expected: u64 },
     #[error("prev is {found}, the line before has the hash {expected}")]
     Prev { found: String, expected: String },
-    #[error("{0} was logged before")]
-    Repeated(String),
-    #[error("the plan has no item {0} here")]
-    Unplanned(String),
-    #[error("the text of item {0} is missing")]
-    NoText(String),
-    #[error("its {field} is {found}, and by {by} it is {expected}")]
-    Outcome { field: &'static str, found: String, by: &'static str, expected: String },
-    #[error("the line is cut short")]
-    Torn,
-    #[error("the line is missing: results.json counts {expected} lines")]
-    Cut { expected: u64 },
-    #[error("results.json counts only the {expected} lines before")]
-    Uncounted { expected: u64 },
     #[error("found `{found}` where the logs give `{expected}`")]
     Figure { found: String, expected: String },
     #[error(
         "the figures are said to be of version {found}, of which version {THIS} cannot know: it is later, or none"
     )]
     Version { found: String },
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Defect {
+    pub(super) fn torn() -> Defect {
+        Defect::Other("the line is cut short".to_owned())
+    }
+
+    pub(super) fn no_record(error: &serde_json::Error) -> Defect {
+        Defect::Other(format!("the line is not a record: {error}"))
+    }
 }
 
 impl RunError {
-    pub(crate) fn unloggable(what: impl ToString, reason: impl ToString) -> RunError {
-        RunError::Unloggable { what: what.to_string(), reason: reason.to_string() }
+    pub(crate) fn unloggable(what: impl Display, reason: impl Display) -> RunError {
+        RunError::Unlogged(format!("{what} would not read back from its own text: {reason}"))
     }
 }
 

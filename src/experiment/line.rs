@@ -85,12 +85,15 @@ pub fn open<'a>(line: &'a [u8], hasher: &Hasher) -> Result<Opened<'a>, Defect> {
     {
         return Err(Defect::Schema { found });
     }
-    let (body, hash) = split(line).ok_or(Defect::NoHash)?;
+    let no_hash = || Defect::Other("the line does not end in its hash".to_owned());
+    let (body, hash) = split(line).ok_or_else(no_hash)?;
     let computed = hasher.hash(&[body, b"}"]);
     if computed.as_bytes() != hash {
         // Whoever was told the right one under a key could put it there.
         let computed = if hasher.0.is_some() { "another".to_owned() } else { computed };
-        return Err(Defect::Hash { found: String::from_utf8_lossy(hash).into_owned(), computed });
+        let found = String::from_utf8_lossy(hash);
+        let told = format!("the line was changed: its bytes hash to {computed}, it says {found}");
+        return Err(Defect::Other(told));
     }
     match schema.and_then(|(_, start)| body.get(start..)) {
         Some(fields) => Ok(Opened { fields, hash: computed }),

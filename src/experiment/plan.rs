@@ -85,9 +85,6 @@ pub struct Found {
 pub struct Host {
     /// In UTC (RFC 3339).
     pub created_at: String,
-    /// The version whose plan this run repeats, where it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeats_version: Option<String>,
     pub engine: EnginePlan,
     #[serde(rename = "host")]
     pub machine: HostPlan,
@@ -265,8 +262,10 @@ impl Plan {
 
     /// Reads the bytes of the file `path`.
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Plan, RunError> {
-        let unreadable =
-            |reason: String| RunError::UnreadablePlan { path: path.to_owned(), reason };
+        let unreadable = |reason: String| {
+            let reason = format!("it is no plan: {reason}");
+            RunError::Unreadable { path: path.to_owned(), reason }
+        };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         refuse_other_schema(text, path)?;
         let mut plan: Plan = outside::toml(text).map_err(|error| {
@@ -283,21 +282,19 @@ impl Plan {
 
     /// The bytes of plan.toml. Errors when they would not read back equal, as a NaN would not.
     pub fn to_toml(&self) -> Result<String, RunError> {
-        let unwritable = |reason: String| RunError::UnwritablePlan { reason };
-        let text = toml::to_string(self).map_err(|error| unwritable(error.to_string()))?;
-        let read: Plan = outside::toml(&text).map_err(|error| unwritable(error.to_string()))?;
+        let text = toml::to_string(self).map_err(|error| RunError::unloggable(FILE, error))?;
+        let read: Plan = outside::toml(&text).map_err(|error| RunError::unloggable(FILE, error))?;
         let is_same = toml::to_string(&read).is_ok_and(|again| again == text);
         match is_same && read.found == self.found {
             true => Ok(text),
-            false => Err(unwritable("a value changes".to_owned())),
+            false => Err(RunError::unloggable(FILE, "a value changes")),
         }
     }
 
     /// The fields in which `other` would run differently, this plan's value first.
     pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
         let json = |plan: &Plan| {
-            compare::as_json(&plan.found)
-                .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })
+            compare::as_json(&plan.found).map_err(|error| RunError::unloggable(FILE, error))
         };
         Ok(compare::differences(&json(self)?, &json(other)?))
     }

@@ -212,11 +212,13 @@ fn refuse_unfinished(
     let items = &plan.dataset.items;
     match items.iter().find(|item| lacking(item) > 0) {
         None => Ok(()),
-        Some(first) => Err(RunError::Unfinished {
-            path: contents.path.clone(),
-            missing: items.iter().map(lacking).sum(),
-            first: first.clone(),
-        }),
+        Some(first) => {
+            let missing: usize = items.iter().map(lacking).sum();
+            let lacks = format!(
+                "lacks a line of {missing} of the planned items, the first of them {first}"
+            );
+            Err(RunError::Unfinished { path: contents.path.clone(), lacks })
+        }
     }
 }
 
@@ -295,7 +297,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "{}: 2 of the planned items have no line, the first of them q4",
+                "{} lacks a line of 2 of the planned items, the first of them q4",
                 out.path().display()
             )
         );

@@ -192,12 +192,7 @@ impl Spec {
             schema: SCHEMA,
             found,
             asked: Some(Box::new(self.whole(models)?)),
-            host: Host {
-                created_at: clock::utc_now(),
-                repeats_version: None,
-                engine,
-                machine: host(),
-            },
+            host: Host { created_at: clock::utc_now(), engine, machine: host() },
         };
         let run = Run {
             config: self.config,

@@ -56,23 +56,25 @@ pub(super) fn read(
         count = index + 1;
     }
     if let Some(item) = expected.next() {
-        return Err(bad_line(count + 1, Defect::NoText(item.clone())));
+        let told = format!("the text of item {item} is missing");
+        return Err(bad_line(count + 1, Defect::Other(told)));
     }
     let found = digest::sha256(&file);
     if found != plan.items_sha256 {
-        return Err(RunError::TextsChanged { path, found, expected: plan.items_sha256.clone() });
+        let told = format!("plan.toml says {}", plan.items_sha256);
+        return Err(RunError::Changed { path, found, told });
     }
     Ok(texts)
 }
 
 fn check(line: &[u8], expected: Option<&String>) -> Result<Item, Defect> {
-    let line = line.strip_suffix(b"\n").ok_or(Defect::Torn)?;
+    let line = line.strip_suffix(b"\n").ok_or_else(Defect::torn)?;
     let opened = line::open(line, &Hasher::default())?;
     let text: Item = serde_json::from_slice(&opened.without_hash())
-        .map_err(|error| Defect::NotARecord(error.to_string()))?;
+        .map_err(|error| Defect::no_record(&error))?;
     match expected {
         Some(item) if item == text.id() => Ok(text),
-        _ => Err(Defect::Unplanned(text.id().to_owned())),
+        _ => Err(Defect::Other(format!("the plan has no item {} here", text.id()))),
     }
 }
 
@@ -129,7 +131,8 @@ fn same<T: PartialEq + Serialize>(
         let json = serde_json::to_string(value).unwrap_or_default();
         if json.len() > LONGEST { format!("{} bytes of JSON", json.len()) } else { json }
     };
-    Err(Defect::Outcome { field, found: shown(found), by, expected: shown(expected) })
+    let (found, expected) = (shown(found), shown(expected));
+    Err(Defect::Other(format!("its {field} is {found}, and by {by} it is {expected}")))
 }
 
 #[cfg(test)]
@@ -180,7 +183,7 @@ mod tests {
         };
         question.question = "Another?".to_owned();
         let error = read_lines(&to_lines(&changed).unwrap()).unwrap_err();
-        assert!(matches!(error, RunError::TextsChanged { .. }), "{error}");
+        assert!(matches!(error, RunError::Changed { .. }), "{error}");
     }
 }
 

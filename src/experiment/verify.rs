@@ -54,7 +54,7 @@ pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
     }
     // What is missing is said more exactly where it is an item.
     Results::of(&contents)?;
-    Err(RunError::NoResults { path: path.to_owned() })
+    Err(RunError::Unfinished { path: path.to_owned(), lacks: "has not finished".to_owned() })
 }
 
 /// Checks the outcomes against the texts, and results.json, where there is one, against the plan and the logs.
@@ -75,7 +75,7 @@ pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunE
         return Err(RunError::Schema { path, found: schema });
     }
     let stored: Results = serde_json::from_slice(&bytes)
-        .map_err(|error| bad_line(error.line(), Defect::NotARecord(error.to_string())))?;
+        .map_err(|error| bad_line(error.line(), Defect::no_record(&error)))?;
     let mut sealed = stored.clone();
     sealed.head = stored.computed_head()?;
     let sealed = sealed.text()?;
@@ -116,10 +116,16 @@ fn check_count<R: Link>(
 ) -> Result<(), RunError> {
     let lines = chain.records.len();
     let (line, defect) = match (lines as u64).cmp(&expected) {
-        _ if chain.torn_bytes > 0 => (lines + 1, Defect::Torn),
-        Ordering::Less => (lines + 1, Defect::Cut { expected }),
+        _ if chain.torn_bytes > 0 => (lines + 1, Defect::torn()),
+        Ordering::Less => {
+            let told = format!("the line is missing: results.json counts {expected} lines");
+            (lines + 1, Defect::Other(told))
+        }
         Ordering::Equal => return Ok(()),
-        Ordering::Greater => (expected as usize + 1, Defect::Uncounted { expected }),
+        Ordering::Greater => {
+            let told = format!("results.json counts only the {expected} lines before");
+            (expected as usize + 1, Defect::Other(told))
+        }
     };
     Err(RunError::BadLine { path: contents.path.join(R::FILE), line, defect })
 }
@@ -159,7 +165,7 @@ mod tests {
         assert_eq!(error.blame(), Blame::Artefact, "{error}");
         match error {
             RunError::BadLine { path, line, .. } => (path, line),
-            RunError::PlanChanged { path, .. } | RunError::Schema { path, .. } => (path, 0),
+            RunError::Changed { path, .. } | RunError::Schema { path, .. } => (path, 0),
             error => panic!("{error}"),
         }
     }

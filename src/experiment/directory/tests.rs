@@ -11,7 +11,6 @@ use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
 
 use super::*;
-use crate::experiment::error::Defect;
 use crate::experiment::fixtures::{
     ITEMS, call, failed_item, item, plan, searching_plan, start, texts, write_finished,
     write_results, write_unfinished,
@@ -114,9 +113,9 @@ fn a_resumed_run_gets_what_is_done_and_goes_on() {
 
     let log = Log::start(directory).unwrap();
     let error = error_of(log.call(call("q1", 0, "sym")));
-    assert!(matches!(error, RunError::AlreadyLogged { .. }), "{error}");
+    assert!(error.to_string().ends_with("is logged already"), "{error}");
     let error = error_of(log.item(item("q1", 0)));
-    assert!(matches!(error, RunError::AlreadyLogged { .. }), "{error}");
+    assert!(error.to_string().ends_with("is logged already"), "{error}");
     log.call(call("q2", 0, "sym")).unwrap();
     log.item(item("q2", 0)).unwrap();
     log.finish().unwrap();
@@ -206,7 +205,7 @@ fn a_finished_run_that_was_cut_does_not_resume() {
     let whole = fs_err::read(&log).unwrap();
     fs_err::write(&log, &whole[..whole.len() - 9]).unwrap();
     let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
-    assert!(matches!(error, RunError::BadLine { line: 6, defect: Defect::Torn, .. }), "{error}");
+    assert!(matches!(error, RunError::BadLine { line: 6, .. }), "{error}");
 
     // Whole, it stays as it is.
     fs_err::write(&log, &whole).unwrap();
