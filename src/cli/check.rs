@@ -16,12 +16,11 @@ use self::log::Log;
 use super::audit::AuditFlags;
 use super::interrupt;
 use super::options::HubFlags;
-use super::run::systems;
 use super::sandboxed::Paths;
 use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Dataset, Format, ItemKind};
+use crate::data::{self, Dataset, Format};
 use crate::experiment::case::Worked;
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
@@ -29,7 +28,6 @@ use crate::experiment::run::Run;
 use crate::experiment::spec::{Spec, cited};
 use crate::outside;
 use crate::panel::recorder::Telling;
-use crate::systems::table::SystemEntry;
 use crate::systems::{Task, Which};
 
 /// The name of a note from stdin.
@@ -45,8 +43,8 @@ pub struct Check {
     /// Exit with 1 if an error was found, no answer was accepted or nothing could be read
     #[arg(long)]
     gate: bool,
-    /// The system that reads the note: one of these, or the TOML file of another
-    #[arg(long, default_value = "medguards", value_name = "SYSTEM", value_parser = systems(reads_one_note))]
+    /// The system that reads the note (see `systems ls`), or the TOML file of another
+    #[arg(long, default_value = "medguards", value_name = "SYSTEM")]
     system: String,
     #[command(flatten)]
     spec: Spec,
@@ -64,10 +62,6 @@ fn pass(finding: &Finding) -> Result<(), Failure> {
         None => format!("whether {} has an error could not be told", finding.note),
     };
     Err(Failure::outcome(message, None))
-}
-
-fn reads_one_note(system: &SystemEntry) -> bool {
-    system.takes == ItemKind::Notes
 }
 
 impl Check {

@@ -3,7 +3,7 @@
 //! Calls are the most that the systems can make.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::options::ScorerFlags;
 use super::summary::{self, count};
@@ -36,7 +36,7 @@ pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure
         }
     }
     // What cannot be resolved is told as it would be by the run itself.
-    if outlook.is_whole() {
+    if outlook.is_whole {
         let local = RecipeRun { hub: recipe.hub.local(), ..recipe.clone() };
         summary::tell_memory(&local.resolve()?.models)?;
     }
@@ -44,15 +44,12 @@ pub fn announce(recipe: &RecipeRun, scorers: &ScorerFlags) -> Result<(), Failure
 }
 
 /// All runs together, which share a machine.
-#[derive(Default)]
 pub struct Outlook {
     lines: Vec<String>,
-    /// Models that are not here.
-    models: BTreeSet<String>,
-    /// Whether they can be fetched.
-    fetches: bool,
-    /// What else is not, with what brings it.
-    missing: BTreeSet<String>,
+    /// Whether everything is on this machine.
+    pub is_whole: bool,
+    /// How much is not, and is not fetched when it runs.
+    lacking: usize,
 }
 
 impl Outlook {
@@ -61,80 +58,58 @@ impl Outlook {
     /// # Errors
     /// A run that could not be.
     pub fn of(runs: &[(String, Spec)]) -> Result<Outlook, Failure> {
-        let mut outlook = Outlook::default();
-        let mut shared = Shared::default();
-        let mut all_calls = 0;
+        let (mut lines, mut models, mut missing) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut shared, mut all_calls, mut fetches) = (Shared::default(), 0, false);
         for (label, spec) in runs {
-            outlook.fetches = spec.hub.fetch_refusal().is_none();
+            fetches = spec.hub.fetch_refusal().is_none();
             let files = missing_files(spec);
             let inputs = files.is_empty().then(|| spec.read(&mut shared)).transpose();
-            // Of several it says which.
-            let inputs = inputs.map_err(|error| match runs {
-                [_] => error,
-                _ => error.about(label),
-            })?;
+            let inputs = inputs.map_err(|error| error.about(label))?;
             let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
             let listed = || spec.subset.listed.as_ref().map(|(_, ids)| share(ids.len()));
             let items = inputs.as_ref().map(Inputs::items).or_else(listed);
-            let calls = items.unwrap_or(1) as u64
-                * u64::from(spec.runs)
-                * u64::from(spec.config.max_calls());
-            for name in spec.slot_models()? {
+            let most = spec.runs * spec.config.max_calls();
+            let calls = items.unwrap_or(1) as u64 * u64::from(most);
+            for name in spec.slot_models()?.into_iter().filter(|name| !Address::is_meant_by(name)) {
                 match resolve(name, &spec.hub.local()) {
-                    _ if Address::is_meant_by(name) => {}
-                    Ok(_) => {}
                     Err(HubError::NotCached { .. } | HubError::NoCache) => {
-                        outlook.models.insert(name.clone());
+                        models.insert(name.clone());
                     }
-                    Err(error) => return Err(error.into()),
+                    found => drop(found?),
                 }
             }
-            outlook.missing.extend(files.into_iter().chain(missing_corpora(spec)));
+            missing.extend(files.into_iter().chain(missing_corpora(spec)));
             let items = match items {
                 Some(items) => count(items, "item"),
                 None => "an unknown number of items, here as one".to_owned(),
             };
-            outlook.lines.push(format!(
-                "cell       {label}: {items}, {}, at most {calls} calls",
-                count(spec.runs as usize, "run"),
-            ));
+            let runs = count(spec.runs as usize, "run");
+            lines.push(format!("cell       {label}: {items}, {runs}, at most {calls} calls"));
             all_calls += calls;
         }
-        let shared = if runs.len() > 1 { ", less what cells share" } else { "" };
-        outlook.lines.push(format!("calls      at most {all_calls}{shared}"));
-        Ok(outlook)
-    }
-
-    /// Whether everything is on this machine.
-    pub fn is_whole(&self) -> bool {
-        self.missing.is_empty() && self.models.is_empty()
-    }
-
-    fn told(&self) -> Vec<String> {
-        let model = |name: &String| {
+        let less = if runs.len() > 1 { ", less what cells share" } else { "" };
+        lines.push(format!("calls      at most {all_calls}{less}"));
+        let is_whole = missing.is_empty() && models.is_empty();
+        let lacking = missing.len() + if fetches { 0 } else { models.len() };
+        lines.extend(models.iter().map(|name| {
             let bytes = Card::find(name).and_then(Card::size_bytes);
-            let size =
-                bytes.map_or(String::new(), |bytes| format!(": {:.1} GB", bytes as f64 / 1e9));
+            let size = bytes.map(|bytes| format!(": {:.1} GB", bytes as f64 / 1e9));
+            let size = size.unwrap_or_default();
             format!(
                 "missing    the model {name}{size}, fetched when it runs, or by `wardround models fetch {name}`"
             )
-        };
-        let missing = self.missing.iter().map(|one| format!("missing    {one}"));
-        self.lines.iter().cloned().chain(self.models.iter().map(model)).chain(missing).collect()
+        }));
+        lines.extend(missing.iter().map(|one| format!("missing    {one}")));
+        Ok(Outlook { lines, is_whole, lacking })
     }
 
     /// Prints all of it.
     pub fn tell(&self) -> Result<(), Failure> {
-        self.told().into_iter().try_for_each(console::say)?;
-        // Models are fetched when it runs, where they may be.
-        match self.missing.len() + if self.fetches { 0 } else { self.models.len() } {
+        self.lines.iter().try_for_each(console::say)?;
+        match self.lacking {
             0 => Ok(()),
             things => Err(Failure::missing(
-                format!(
-                    "{} {} missing, so it would not start",
-                    count(things, "thing"),
-                    if things == 1 { "is" } else { "are" }
-                ),
+                format!("{} missing, so it would not start", count(things, "thing")),
                 "the lines that begin with `missing` say what brings each",
             )),
         }
@@ -154,17 +129,13 @@ fn missing_files(spec: &Spec) -> Vec<String> {
 
 /// The corpora that a run needs and has not.
 fn missing_corpora(spec: &Spec) -> Vec<String> {
-    match (&spec.corpus, spec.config.search()) {
-        (None, Some(_)) => vec![
-            "a corpus to search: `wardround corpus build` makes one, --corpus DIR names it"
-                .to_owned(),
-        ],
-        (corpus, _) => {
-            let named = corpus.iter().flat_map(|corpus| &corpus.directories);
-            let absent = named.filter(|folder| !folder.is_dir());
-            absent.map(|folder| format!("the corpus {}", folder.display())).collect()
-        }
+    let named: Vec<&PathBuf> = spec.corpus.iter().flat_map(|corpus| &corpus.directories).collect();
+    if named.is_empty() && spec.config.search().is_some() {
+        let what = "a corpus to search: `wardround corpus build` makes one, --corpus DIR names it";
+        return vec![what.to_owned()];
     }
+    let absent = named.into_iter().filter(|folder| !folder.is_dir());
+    absent.map(|folder| format!("the corpus {}", folder.display())).collect()
 }
 
 /// A file, and the dataset that it is of.
@@ -204,7 +175,7 @@ mod tests {
             let run = RecipeRun { hub: hub.clone(), ..verb.recipe().unwrap() };
             let runs = planned(&run).unwrap();
             let outlook = Outlook::of(&runs).unwrap();
-            let told = outlook.told().join("\n");
+            let told = outlook.lines.join("\n");
             assert!(told.contains("calls      at most "), "{name}: {told}");
             assert!(told.contains(": `wardround data fetch "), "{name}: {told}");
             let fetches = told.contains(" GB, fetched when it runs");

@@ -1,10 +1,7 @@
 //! `run`: runs a system on a file of questions or notes, into a run directory.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command};
 
 use super::audit::{AuditDirectory, RunTrail};
@@ -22,22 +19,19 @@ use crate::experiment::clock;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
-use crate::experiment::error::RunError;
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::{MOST_RUNS, Shard, Spec};
 use crate::retrieval::CorpusSpec;
-use crate::systems::file::EXTENSION;
-use crate::systems::table::SystemEntry;
-use crate::systems::{SYSTEMS, Which};
+use crate::systems::Which;
 
 #[derive(Clone, Debug, Args)]
 #[command(mut_args(beside_plan))]
 pub struct Run {
     /// The system (see `systems ls`), or the TOML file of another
-    #[arg(value_parser = systems(|_| true), hide_possible_values = true, required_unless_present = "plan")]
+    #[arg(required_unless_present = "plan")]
     system: Option<String>,
     /// The questions, or the notes
     #[arg(long, value_name = "FILE", requires = "format", required_unless_present = "plan")]
@@ -68,7 +62,7 @@ pub struct Run {
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// Run the plan of another version, which the new plan names; or go on with its run
+    /// Run the plan of another version, or go on with its run
     #[arg(long)]
     allow_version: bool,
 }
@@ -94,8 +88,7 @@ impl Run {
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let (execution, audit) = (self.execution.clone(), self.audit.clone());
-        let (out, dry_run) = (self.out.clone(), self.dry_run);
-        let (allow_version, shard) = (self.allow_version, self.shard);
+        let (out, dry_run, allow_version) = (self.out.clone(), self.dry_run, self.allow_version);
         let (mut spec, promised) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
         let mut outlook = None;
@@ -107,7 +100,7 @@ impl Run {
             let (name, text) = (spec.config.entry.plan_name, spec.decoding().adjective());
             let label = format!("{name}, {text} text, on {}", spec.data.display());
             let told = Outlook::of(&[(label, spec.clone())])?;
-            if !told.is_whole() {
+            if !told.is_whole {
                 return told.tell();
             }
             spec.hub = spec.hub.local();
@@ -118,31 +111,21 @@ impl Run {
         }
         let mut shared = Shared::default();
         let inputs = spec.read(&mut shared)?;
-        if let (Some(shard), true) = (shard, inputs.items() == 0) {
+        if let (Some(shard), true) = (spec.shard, inputs.items() == 0) {
             console::note(format!("shard {shard} has none of the items: there is nothing to run"));
             return Ok(());
         }
         let models = spec.describe_models()?;
-        let mut run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
+        let run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
         if let Some((plan, path)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
-            let is_other = plan.version != run.plan.version;
-            run.plan.host.repeats_version = is_other.then(|| plan.version.clone());
         }
         if let Some(outlook) = outlook {
             summary::announce(&run, &models)?;
             return outlook.tell();
         }
         let with = Execution { flags: &execution, audit: audit.options(), verb: "run" };
-        let ended = go_on(run, models, &out, with, allow_version);
-        ended.map_err(|error| match error.downcast_ref() {
-            Some(RunError::PlanDiffers { differences, .. }) => {
-                let (out, differences) = (out.display(), differences.join("; "));
-                let message = format!("{out} holds another run: {differences}");
-                Failure::usage(message, "give another --out, or the flags that it was begun with")
-            }
-            _ => error,
-        })
+        go_on(run, models, &out, with, allow_version)
     }
 
     fn spec(self) -> Result<Spec, Failure> {
@@ -195,40 +178,4 @@ pub fn go_on(
     let driver = Driver::new(models, flags.observer(trail.as_ref()), interrupt::watch());
     let executed = driver.execute(run, begun, out);
     summary::finish(&RunTrail::end(trail, executed)?)
-}
-
-/// A parser of the systems' names, and of paths of files of other systems; a system is also found by its name in plans.
-pub fn systems(is_wanted: fn(&SystemEntry) -> bool) -> SystemOrFile {
-    let systems = SYSTEMS.iter().filter(|system| is_wanted(system)).map(|system| {
-        let in_plans = Some(system.plan_name).filter(|other| *other != system.name);
-        PossibleValue::new(system.name).aliases(in_plans)
-    });
-    SystemOrFile(PossibleValuesParser::new(systems))
-}
-
-#[derive(Clone)]
-pub struct SystemOrFile(PossibleValuesParser);
-
-impl TypedValueParser for SystemOrFile {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        match value.to_str().filter(|value| value.ends_with(EXTENSION)) {
-            Some(path) => Ok(path.to_owned()),
-            None => self.0.parse_ref(command, argument, value).map_err(|mut error| {
-                let tip = "a file that ends in .toml is a system of your own".into();
-                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
-                error
-            }),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
-    }
 }

@@ -2,7 +2,6 @@
 
 use clap::{Args, Subcommand};
 
-use super::run::systems;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
@@ -19,7 +18,6 @@ pub enum Systems {
 #[derive(Debug, Args)]
 pub struct Show {
     /// The system
-    #[arg(value_parser = systems(|_| true))]
     name: String,
 }
 

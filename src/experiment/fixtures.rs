@@ -74,7 +74,6 @@ pub fn plan() -> Plan {
     };
     let host = Host {
         created_at: "2026-03-01T09:30:00Z".to_owned(),
-        repeats_version: None,
         engine: EnginePlan {
             device: "cpu".to_owned(),
             threads: 2,

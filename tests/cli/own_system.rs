@@ -129,7 +129,7 @@ fn a_file_that_is_wrong_is_refused_with_its_line() {
     scratch.write("wrong.toml", text);
     run("wrong.toml")
         .refused(2, &["wrong.toml, line 4: stage answer, user: ", "{option}", "hint: "]);
-    run("medmud").refused(2, &["medmud", "a file that ends in .toml is a system of your own"]);
+    run("medmud").refused(2, &["medmud", "or give a TOML file of your own"]);
     run("missing.toml").refused(2, &["missing.toml", "hint: "]);
     scratch.write("cot.toml", text.replace("{option}", "{options}"));
     run("cot.toml").refused(2, &["a built-in system is named cot", "another name"]);

@@ -59,7 +59,7 @@ fn a_shard_goes_on_and_another_is_refused_in_its_place() {
     std::fs::remove_file(half.join("results.json")).unwrap();
     std::fs::write(half.join("items.jsonl"), "").unwrap();
     scratch.run_one("half", "--shard 2/2").succeeded();
-    scratch.run_one("half", "--shard 1/2").refused(2, &["half holds another run: dataset.items"]);
+    scratch.run_one("half", "--shard 1/2").refused(3, &["half/plan.toml", "dataset.items"]);
     scratch.wardround("resume half").succeeded();
     scratch
         .wardround("run --plan half/plan.toml --shard 1/2 --out again")

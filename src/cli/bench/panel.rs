@@ -14,7 +14,6 @@ use crate::cli::exit::Failure;
 use crate::cli::flags::ExecutionFlags;
 use crate::cli::options::FigureFormat;
 use crate::cli::progress::Progress;
-use crate::cli::run::systems;
 use crate::cli::sandboxed::Paths;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
@@ -29,8 +28,8 @@ use crate::systems::in_flight::run_all;
 
 #[derive(Clone, Debug, Args)]
 pub struct PanelBench {
-    /// The system: one of these, or the TOML file of another
-    #[arg(long, default_value = "medmad", value_name = "SYSTEM", value_parser = systems(|_| true))]
+    /// The system (see `systems ls`), or the TOML file of another
+    #[arg(long, default_value = "medmad", value_name = "SYSTEM")]
     system: String,
     #[command(flatten)]
     spec: Spec,
