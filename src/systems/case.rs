@@ -119,9 +119,6 @@ pub struct Verdict {
 
 impl Task<'_> {
     /// The item as a question.
-    ///
-    /// # Errors
-    /// An item of another kind; a question with an image where a member does not take images.
     pub fn question(&self) -> Result<Case<'_>, PanelError> {
         let Item::Question(question) = self.item else {
             return Err(self.of_another_kind());
@@ -132,38 +129,22 @@ impl Task<'_> {
                 question.id
             ))));
         }
-        Ok(self.case(question, Some(question.letters().collect())))
+        let options = question.options.iter().map(|option| &option.text);
+        let own = std::iter::once(&question.question).chain(options);
+        let letters = Some(question.letters().collect());
+        Ok(Case { letters, ..Case::new(self, question, own.cloned().collect()) })
     }
 
     /// The item as a note.
-    ///
-    /// # Errors
-    /// An item of another kind.
     pub fn note(&self) -> Result<Case<'_, Note>, PanelError> {
-        match self.item {
-            Item::Note(note) => Ok(self.case(note, None)),
-            Item::Question(_) => Err(self.of_another_kind()),
-        }
+        let Item::Note(note) = self.item else { return Err(self.of_another_kind()) };
+        Ok(Case::new(self, note, [std::slice::from_ref(&note.text), &note.sentences].concat()))
     }
 
     fn of_another_kind(&self) -> PanelError {
         let item = self.item.id();
         let problem = format!("item {item} is not of the kind that the system works on");
         Failure::refused(problem).into()
-    }
-
-    fn case<'a, T>(&'a self, item: &'a T, letters: Option<Vec<char>>) -> Case<'a, T> {
-        let own = match self.item {
-            Item::Question(question) => {
-                let options = question.options.iter().map(|option| &option.text);
-                std::iter::once(&question.question).chain(options).cloned().collect()
-            }
-            Item::Note(note) => {
-                std::iter::once(&note.text).chain(&note.sentences).cloned().collect()
-            }
-        };
-        let own = Some(RefCell::new(own));
-        Case { task: self, item, calls: Cell::new(0), basis: Cell::new(None), letters, own }
     }
 
     /// The line of an item that failed.
@@ -245,6 +226,11 @@ impl Case<'_, Note> {
 }
 
 impl<'a, T> Case<'a, T> {
+    fn new(task: &'a Task<'_>, item: &'a T, own: Vec<String>) -> Case<'a, T> {
+        let own = Some(RefCell::new(own));
+        Case { task, item, calls: Cell::new(0), basis: Cell::new(None), letters: None, own }
+    }
+
     /// Reads replies as they are written, what they repeat of their prompts included, where another program's way of reading is followed.
     pub fn as_written(self, is_so: bool) -> Case<'a, T> {
         Case { own: self.own.filter(|_| !is_so), ..self }
@@ -274,10 +260,8 @@ impl<'a, T> Case<'a, T> {
         }
     }
 
-    /// Makes all calls at once and waits for every answer.
-    ///
-    /// # Errors
-    /// The first failure. Answers to the other calls are logged all the same, for they may have been paid for; an interrupt drops them.
+    /// Makes all calls at once and waits for every answer. Of a failure answers to the other calls are logged all the same, for they may have
+    /// been paid for; an interrupt drops them.
     pub fn ask_all<R: Record>(
         &self,
         calls: impl IntoIterator<Item = Call>,
@@ -333,10 +317,9 @@ impl<'a, T> Case<'a, T> {
         rerank_top_k: usize,
     ) -> Result<SearchLine, PanelError> {
         let Task { panel, dataset, item, run } = *self.task;
-        let (dataset, item) = (dataset.to_owned(), item.id().to_owned());
+        let (dataset, item, query) = (dataset.to_owned(), item.id().to_owned(), query.to_owned());
         let SearchPlace { round, step } = place;
         let key = SearchKey { dataset, run, item, round, step };
-        let query = query.to_owned();
         panel.search(key, &SearchRequest { query, retrieve_top_k, rerank_top_k })
     }
 

@@ -94,25 +94,16 @@ pub struct SystemConfig {
 
 impl SystemConfig {
     /// The system of this name with its defaults.
-    ///
-    /// # Errors
-    /// A name that no system has.
     pub fn named(name: &str) -> Result<SystemConfig, SettingsError> {
         SystemConfig::with(SystemEntry::named(name)?, &toml::Table::new())
     }
 
     /// The system with its defaults, changed by `key=value` pairs.
-    ///
-    /// # Errors
-    /// An unknown name; the first pair that is no setting of the system, or has a value that is not allowed.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
 
     /// The same of any system, see [`Which`].
-    ///
-    /// # Errors
-    /// A pair as for [`SystemConfig::parse`].
     pub fn of<S: AsRef<str>>(
         entry: &'static SystemEntry,
         given: &[S],
@@ -123,9 +114,6 @@ impl SystemConfig {
     }
 
     /// The system of a plan; a missing key has its default.
-    ///
-    /// # Errors
-    /// The first entry that is no setting of the system or has a value that is not allowed.
     pub fn with(
         entry: &'static SystemEntry,
         table: &toml::Table,
@@ -134,9 +122,6 @@ impl SystemConfig {
     }
 
     /// The defaults of the settings' type, changed by those of the entry and by the settings that are given.
-    ///
-    /// # Errors
-    /// An unknown setting, or a value that it cannot have.
     pub fn new<S>(
         entry: &'static SystemEntry,
         given: Vec<(String, toml::Value)>,
@@ -152,9 +137,6 @@ impl SystemConfig {
     }
 
     /// The settings of a table, which has their defaults, changed by those that are given.
-    ///
-    /// # Errors
-    /// An unknown setting, or a value that it cannot have.
     pub(super) fn over<S: Serialize + DeserializeOwned>(
         entry: &'static SystemEntry,
         defaults: toml::Table,
@@ -171,9 +153,6 @@ impl SystemConfig {
     }
 
     /// The system, ready to work on items.
-    ///
-    /// # Errors
-    /// An overridden prompt that lacks a placeholder; settings that need exemplars that were not given.
     pub fn build(&self, prompts: &PromptSet, exemplars: &Arc<Exemplars>) -> Built {
         self.settings.build(&Given { prompts, exemplars })
     }
@@ -224,9 +203,6 @@ impl SystemConfig {
     }
 
     /// The template by which its prompts quote a passage, see [`passage`].
-    ///
-    /// # Errors
-    /// An overridden prompt that lacks a placeholder.
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
         let is_labelled = self.search().is_some_and(|search| search.labels);
         passage(prompts, self.entry.prompts, is_labelled)
@@ -291,9 +267,6 @@ fn unusable(entry: &SystemEntry, error: &dyn std::fmt::Display) -> SettingsError
 }
 
 /// `passage.txt` of a folder of prompts, without its line of the label where passages have none.
-///
-/// # Errors
-/// An overridden prompt that lacks a placeholder.
 pub fn passage(
     prompts: &PromptSet,
     folder: &str,

@@ -112,7 +112,6 @@ mod max_tokens {
 }
 
 impl Decoding {
-    /// # Errors
     /// A local member, where thinking is left to the endpoint: its template would think or not as its authors chose, unsaid. One that is
     /// to think and whose chat template has no switch for it.
     pub fn check_local(&self, agent: &str, lets_think: bool) -> Result<(), Failure> {

@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Works on `jobs`, in order, `threads` of them at a time; starts no more when one fails or `stop` is set.
-///
-/// # Errors
-/// The failure of a job; those in flight are finished first.
+/// Works on `jobs`, in order, `threads` of them at a time; starts no more when one fails or `stop` is set. Those in flight are finished
+/// first.
 pub fn run_all<J: Send, E: Send>(
     jobs: Vec<J>,
     threads: usize,

@@ -81,7 +81,7 @@ pub fn fill_question(template: &str, question: &Question, more: &[(&str, &str)])
 }
 
 /// A question's options, a line each: `A: aspirin`.
-fn option_lines(question: &Question) -> String {
+pub fn option_lines(question: &Question) -> String {
     let options = question.options.iter();
     let lines = options.map(|option| format!("{}: {}", option.letter, option.text));
     lines.collect::<Vec<_>>().join("\n")

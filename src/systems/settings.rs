@@ -62,9 +62,6 @@ macro_rules! settings {
 pub(super) use settings;
 
 /// Splits `key=value` pairs.
-///
-/// # Errors
-/// The first text without `=`.
 pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -74,9 +71,6 @@ pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, Settin
 }
 
 /// `table` with these entries in place of its own.
-///
-/// # Errors
-/// The first entry whose key is not in `table`, or whose value `T` does not accept.
 pub fn replace<T: DeserializeOwned>(
     mut table: toml::Table,
     entries: impl IntoIterator<Item = (String, toml::Value)>,

@@ -8,9 +8,6 @@ use crate::record::ItemLine;
 /// A system with its settings and prompts, ready to work on items.
 pub trait System: Send + Sync {
     /// Works on an item, and returns its log line.
-    ///
-    /// # Errors
-    /// A call that could not be made or recorded; an item of a kind that the system does not take.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError>;
 
     /// Characters of an item's longest prompt where a quoted passage has at most so many; `None` where prompts quote no passages.

@@ -140,9 +140,6 @@ impl SystemEntry {
     }
 
     /// The system with this name on the command line or in plans.
-    ///
-    /// # Errors
-    /// A name that no system has.
     pub fn named(name: &str) -> Result<&'static SystemEntry, SettingsError> {
         let mut entries = SYSTEMS.iter();
         let found = entries.find(|entry| entry.name == name || entry.plan_name == name);

@@ -21,9 +21,6 @@ pub enum Which {
 
 impl Which {
     /// Reads the file, where the text is the path of one.
-    ///
-    /// # Errors
-    /// A file that describes no system.
     pub fn read(text: &str) -> Result<Which, Failure> {
         match text.ends_with(EXTENSION) {
             true => Ok(Which::File(SystemText::read(Path::new(text))?)),
@@ -32,9 +29,6 @@ impl Which {
     }
 
     /// Reads the file, where another one in `folder`, which may be somebody else's, has named it.
-    ///
-    /// # Errors
-    /// As [`Which::read`]; a path that leads out of the folder.
     pub fn read_below(&mut self, folder: &Path) -> Result<(), Failure> {
         if let Which::Named(text) = self
             && text.ends_with(EXTENSION)
@@ -55,9 +49,6 @@ impl Which {
     }
 
     /// Its line in the table, or the one that stands beside it for as long as the program runs.
-    ///
-    /// # Errors
-    /// A name that no system has; a text that describes none.
     pub fn entry(&self) -> Result<&'static SystemEntry, Failure> {
         static OWN: Mutex<Vec<&'static SystemEntry>> = Mutex::new(Vec::new());
         let text = match self {

@@ -54,12 +54,9 @@ const DRAW_SEED: &str = "exemplars 42";
 
 impl Exemplars {
     /// The exemplars to show with a note; fewer than asked for where there are fewer.
-    ///
-    /// # Errors
-    /// A text that cannot be encoded.
     pub fn shots(&self, note: &Note, choice: &Choice) -> Result<Vec<Shot<'_>>, PanelError> {
         let chosen = self.choose(note, choice)?.into_iter();
-        let shot = |place: usize| Shot { exemplar: &self.notes[place], more: Vec::new() };
+        let shot = |place: usize| Shot { exemplar: &self.notes[place], sentence: String::new() };
         Ok(chosen.map(shot).collect())
     }
 

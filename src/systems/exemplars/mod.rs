@@ -37,8 +37,8 @@ impl Exemplar {
 /// An exemplar as it is shown.
 pub struct Shot<'a> {
     pub exemplar: &'a Exemplar,
-    /// Further values of the user's message, where exemplars are turns of the conversation.
-    pub more: Vec<(&'a str, String)>,
+    /// The sentence that is judged, where one is.
+    pub sentence: String,
 }
 
 /// The contents of `--exemplars` and related flags; empty where they were not given.

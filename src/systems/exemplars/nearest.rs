@@ -27,9 +27,6 @@ impl Nearest {
     }
 
     /// The right and the wrong exemplar, `most` of both, whose sentences are most like this one: by vectors, or else by TF-IDF.
-    ///
-    /// # Errors
-    /// A text that cannot be encoded.
     pub fn shots<'a>(
         &self,
         exemplars: &'a Exemplars,
@@ -43,7 +40,7 @@ impl Nearest {
             let nearest = side.nearest(exemplars, ranking, sentence, &shown)?;
             shots.extend(nearest.map(|(place, own)| Shot {
                 exemplar: &exemplars.notes[*place],
-                more: vec![("sentence", own.clone())],
+                sentence: own.clone(),
             }));
         }
         Ok(shots)

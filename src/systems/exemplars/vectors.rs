@@ -38,9 +38,6 @@ impl Vectors {
 
 impl Exemplars {
     /// The cosine of a text's vector with that of each other.
-    ///
-    /// # Errors
-    /// No encoder; a text that cannot be encoded.
     pub fn likeness<'a>(
         &self,
         text: &'a str,

@@ -7,19 +7,19 @@ use super::reply::ParsedReply;
 use super::schema::{Gives, PROMPT, ReplyKind, Stage, SystemFile, Text, YES_NO};
 use super::settings::{Compat, Settings};
 use super::transcript::Transcript;
-use crate::data::{Item, ItemKind, Question};
+use crate::data::{Item, ItemKind, Note, Question};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
-use crate::prompts::has_placeholder;
+use crate::prompts::{fill, has_placeholder};
 use crate::record::{self, FinishReason, ItemLine, Message, SearchPlace};
 use crate::systems::case::{Case, Step};
 use crate::systems::config::{Given, Slot, passage};
 use crate::systems::exemplars::nearest::Nearest;
 use crate::systems::exemplars::vectors::no_encoder;
-use crate::systems::exemplars::{Choice, Exemplars, Ranking};
+use crate::systems::exemplars::{Choice, Exemplars, Ranking, Shot};
 use crate::systems::mediqa_corr::note_line;
 use crate::systems::medreflex::settings::Temperatures;
-use crate::systems::messages::{fill_question, messages};
+use crate::systems::messages::{messages, numbered, option_lines};
 use crate::systems::quote::{Found, PASSAGES, quote};
 use crate::systems::{System, Task};
 
@@ -40,8 +40,6 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// # Errors
-    /// A prompt that is missing or lacks what it must quote; settings that need a file that was not given.
     pub fn new(
         (file, settings, slots): (&'static SystemFile, &Settings, Vec<Slot>),
         Given { prompts, exemplars }: &Given<'_>,
@@ -139,29 +137,21 @@ impl Staged {
         Ok((!found.shown.is_empty()).then(|| Found::new(&found, &self.passage)))
     }
 
-    /// A text that prompts quote, of the settings' choice: of a question with that and what was `said` filled in, and nothing where one of
-    /// these that it quotes is empty. Texts of notes quote nothing.
-    fn told(&self, text: &Text, item: &Item, said: &[(&str, String)]) -> String {
+    /// A text that prompts quote, of the settings' choice, with the values filled in; nothing where one that it quotes is empty.
+    fn told(&self, text: &Text, item: &Item, values: &[(&str, String)]) -> String {
         let text = match text {
-            Text::One(text) => text,
+            Text::One(text) => Some(text),
             Text::By { by, words } => {
                 let word = self.settings.word(by);
-                let of_yes_no = words.get(&format!("{word}{YES_NO}"));
-                let of_yes_no = of_yes_no.filter(|_| item.question().is_some_and(is_yes_or_no));
-                let Some(text) = of_yes_no.or_else(|| words.get(&word)) else {
-                    return String::new();
-                };
-                text
+                let is_yes_no = item.question().is_some_and(is_yes_or_no);
+                let of_yes_no = words.get(&format!("{word}{YES_NO}")).filter(|_| is_yes_no);
+                of_yes_no.or_else(|| words.get(&word))
             }
         };
-        let Item::Question(question) = item else { return text.clone() };
-        let quoted = said.iter().filter(|(name, _)| has_placeholder(text, name));
-        let quoted: Vec<(&str, &str)> =
-            quoted.map(|(name, value)| (*name, value.as_str())).collect();
-        match quoted.iter().any(|(_, value)| value.is_empty()) {
-            true => String::new(),
-            false => fill_question(text, question, &quoted),
-        }
+        let text = text.map_or("", String::as_str);
+        let mut empty = values.iter().filter(|(_, value)| value.is_empty());
+        let is_left_out = empty.any(|(name, _)| has_placeholder(text, name));
+        if is_left_out { String::new() } else { fill(text, values) }
     }
 
     fn ask<T>(
@@ -229,9 +219,21 @@ impl Staged {
             ("own", transcript.own(agent)),
             ("others", transcript.others(agent)),
         ];
-        if stage.search {
-            values.push(("passages", PASSAGES.clone()));
+        let id = transcript.finding.opinion.sentence_id;
+        match item {
+            Item::Question(question) => {
+                values.push(("question", question.question.clone()));
+                values.push(("options", option_lines(question)));
+            }
+            Item::Note(note) => {
+                let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
+                values.push(("note", numbered(note)));
+                values.push(("text", note.text.clone()));
+                values.push(("id", id.map_or(String::new(), |id| id.to_string())));
+                values.push(("sentence", sentence.unwrap_or_default()));
+            }
         }
+        values.extend(stage.search.then(|| ("passages", PASSAGES.clone())));
         // Of a stage that was left out, nothing.
         values.extend(self.file.stages.iter().map(|one| {
             let name = one.name.as_str();
@@ -241,39 +243,39 @@ impl Staged {
         let texts = texts.map(|(name, text)| (name.as_str(), self.told(text, item, &values)));
         let texts: Vec<(&str, String)> = texts.collect();
         values.extend(texts.iter().cloned());
+        let mut turns = Vec::new();
         if let Item::Note(note) = item {
-            let id = transcript.finding.opinion.sentence_id;
-            let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
-            values.push(("id", id.map_or(String::new(), |id| id.to_string())));
-            values.push(("sentence", sentence.unwrap_or_default()));
+            let shots = self.shots(stage, note, id)?;
+            match stage.example.is_empty() {
+                true => turns = self.reasons.turns(stage, &shots, &texts),
+                false => values.extend(self.reasons.blocks(stage, &shots)),
+            }
         }
-        let more: Vec<(&str, &str)> =
-            values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        match item {
-            Item::Question(question) => {
-                let [system, user] = [&stage.system, &stage.user]
-                    .map(|template| fill_question(template, question, &more));
-                Ok(messages(&system, user))
+        let [system, user] = [&stage.system, &stage.user].map(|text| fill(text, &values));
+        let mut messages = messages(&system, user);
+        let last = messages.len() - 1;
+        messages.splice(last..last, turns);
+        Ok(messages)
+    }
+
+    /// The exemplars that a stage shows with a note, of which this sentence is suspected.
+    fn shots(
+        &self,
+        stage: &Stage,
+        note: &Note,
+        id: Option<usize>,
+    ) -> Result<Vec<Shot<'_>>, PanelError> {
+        let shots = stage.shots.or(self.settings.shots).unwrap_or(0) as usize;
+        let Some(ranking) = self.settings.choice else { return Ok(Vec::new()) };
+        match (stage.exemplars, &self.nearest, id) {
+            (Some(kinds), ..) => {
+                let choice = Choice { ranking, shots, kinds, drawn_from: stage.drawn_from };
+                self.exemplars.shots(note, &choice)
             }
-            Item::Note(note) => {
-                let shots = stage.shots.or(self.settings.shots).unwrap_or(0) as usize;
-                let sentence =
-                    transcript.finding.opinion.sentence_id.map(|id| &*note.sentences[id]);
-                let mut shots =
-                    match (self.settings.choice, stage.exemplars, &self.nearest, sentence) {
-                        (Some(ranking), Some(kinds), ..) => {
-                            let choice =
-                                Choice { ranking, shots, kinds, drawn_from: stage.drawn_from };
-                            self.exemplars.shots(note, &choice)?
-                        }
-                        (Some(ranking), None, Some(nearest), Some(sentence)) if stage.nearest => {
-                            nearest.shots(&self.exemplars, ranking, (note, sentence), shots)?
-                        }
-                        _ => Vec::new(),
-                    };
-                shots.iter_mut().for_each(|shot| shot.more.extend(texts.iter().cloned()));
-                Ok(self.reasons.messages(stage, &shots, note, &more))
+            (None, Some(nearest), Some(id)) if stage.nearest => {
+                nearest.shots(&self.exemplars, ranking, (note, &note.sentences[id]), shots)
             }
+            _ => Ok(Vec::new()),
         }
     }
 }

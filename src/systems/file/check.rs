@@ -30,9 +30,6 @@ fn refuse_unknown(key: &str, text: &str, known: &[&str]) -> Checked {
 
 impl SystemFile {
     /// Names and what they refer to, and the prompts, whose texts are in place.
-    ///
-    /// # Errors
-    /// The first fault.
     pub(super) fn check(&self) -> Checked {
         self.defaults().map_err(|error| Fault::under("settings", &error.into(), PAGE))?;
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();

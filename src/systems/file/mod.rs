@@ -45,9 +45,6 @@ impl SystemFile {
     }
 
     /// The system of a text, for as long as the program runs.
-    ///
-    /// # Errors
-    /// A text that describes no system.
     pub fn of_source(source: &SystemText) -> Result<&'static SystemFile, Failure> {
         let file = SystemFile::settled(source);
         Ok(Box::leak(Box::new(file.map_err(|fault| fault.told(&source.name, &source.text))?)))
@@ -99,9 +96,6 @@ impl SystemFile {
 
 impl SystemText {
     /// A file outside, with the texts of the files beside it that it names.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or describes no system; one with the name of another.
     pub fn read(path: &Path) -> Result<SystemText, Failure> {
         let unread = |problem: String| {
             let hint =

@@ -1,11 +1,10 @@
 //! A prompt with exemplars (few-shot): in one block of its user message, or as turns of the conversation before it.
 
 use super::schema::Stage;
-use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 use crate::systems::exemplars::{Exemplar, Shot};
-use crate::systems::messages::{messages, numbered};
+use crate::systems::messages::numbered;
 use crate::text::{Edit, SequenceMatcher};
 
 /// The reasons of exemplars that came without.
@@ -16,35 +15,32 @@ pub struct Reasons {
 }
 
 impl Reasons {
-    /// # Errors
-    /// A prompt for exemplars without reasons that is missing or lacks a placeholder.
     pub fn new(prompts: &PromptSet) -> Result<Reasons, PromptError> {
         let wrong = prompts.get("mediqa_corr/reason-wrong", &["old", "new"])?;
         Ok(Reasons { wrong, right: prompts.get("mediqa_corr/reason-right", &[])? })
     }
 
-    /// The messages of a stage's question about a note, with `more` values of the templates.
-    pub fn messages(
+    /// The values by which a prompt quotes exemplars.
+    pub fn blocks(&self, stage: &Stage, shots: &[Shot<'_>]) -> [(&'static str, String); 2] {
+        let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(stage, number, shot));
+        let (blocks, reasons): (Vec<String>, Vec<String>) = blocks.unzip();
+        [("examples", blocks.join("\n\n")), ("reasons", reasons.join("\n"))]
+    }
+
+    /// Each exemplar as a user's question and the assistant's answer; `texts` are those that questions quote.
+    pub fn turns(
         &self,
         stage: &Stage,
         shots: &[Shot<'_>],
-        note: &Note,
-        more: &[(&str, &str)],
+        texts: &[(&str, String)],
     ) -> Vec<Message> {
-        let sentences = numbered(note);
-        let own = [&[("note", sentences.as_str()), ("text", &note.text)], more].concat();
-        let system = fill(&stage.system, &own);
-        if stage.example.is_empty() {
-            let mut turns = messages(&system, fill(&stage.user, &own));
-            let last = turns.len() - 1;
-            turns.splice(last..last, shots.iter().flat_map(|shot| self.turns(stage, shot)));
-            return turns;
-        }
-        let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(stage, number, shot));
-        let (blocks, reasons): (Vec<String>, Vec<String>) = blocks.unzip();
-        let (examples, reasons) = (blocks.join("\n\n"), reasons.join("\n"));
-        let shown = [("examples", examples.as_str()), ("reasons", &reasons)];
-        messages(&system, fill(&stage.user, &[&shown[..], &own].concat()))
+        let turns = shots.iter().flat_map(|Shot { exemplar, sentence }| {
+            let own = [("note", numbered(&exemplar.note)), ("sentence", sentence.clone())];
+            let answer = stage.form().of_gold(exemplar, &self.of(exemplar));
+            let question = fill(&stage.user, &[&own, texts].concat());
+            [Message::new("user", question), Message::new("assistant", answer)]
+        });
+        turns.collect()
     }
 
     /// An exemplar's block, and its line among the reasons, which some prompts show after all examples.
@@ -65,16 +61,6 @@ impl Reasons {
             ("right", right.unwrap_or_default()),
         ];
         (fill(&stage.example, &values), format!("Example {number} {verdict} because: {reason}"))
-    }
-
-    /// An exemplar as a user's question and the assistant's answer.
-    fn turns(&self, stage: &Stage, shot: &Shot<'_>) -> [Message; 2] {
-        let note = [("note", numbered(&shot.exemplar.note))];
-        let answer = stage.form().of_gold(shot.exemplar, &self.of(shot.exemplar));
-        [
-            Message::new("user", fill(&stage.user, &[&note, &shot.more[..]].concat())),
-            Message::new("assistant", answer),
-        ]
     }
 
     /// The exemplar's reason; without one, a sentence made of its gold.

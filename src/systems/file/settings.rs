@@ -89,9 +89,6 @@ impl SystemFile {
     }
 
     /// The settings that the system has, each with its default.
-    ///
-    /// # Errors
-    /// A setting that no file may list, or a value that it cannot have.
     pub(super) fn defaults(&self) -> Result<toml::Table, SettingsError> {
         let mut table = toml::Table::try_from(Settings::default()).unwrap_or_default();
         for (key, value) in &self.settings {
@@ -106,9 +103,6 @@ impl SystemFile {
 }
 
 /// The system of an entry with a file, with the settings that are given.
-///
-/// # Errors
-/// An unknown setting, or a value that it cannot have.
 pub fn configure(
     entry: &'static SystemEntry,
     given: Vec<(String, toml::Value)>,

@@ -10,7 +10,7 @@ use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form;
 use super::messages::{fill_question, messages, prompt_files};
-use super::reading::reply::{Explained, Fields};
+use super::reading::reply::Explained;
 use super::reading::said;
 use super::settings::settings;
 use super::vote::{decided, round_line};
@@ -72,16 +72,14 @@ impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
-        let read = |text: &str, finish_reason| {
-            Explained::of(&Fields::read(text, finish_reason, "answer"), &case.item.options)
-        };
+        let read = Explained::reader(case.item);
         let considerations = self.considerations(&case)?;
         let concluded = Explained::grammar(case.item, &self.settings.decoding);
 
         let values = [("considerations", considerations.as_str())];
         let prompt = self.about(case.item, &self.texts.preliminary, &values);
         let step = Step::new(Stage::Initial, 0, "preliminary", concluded.clone());
-        let first = case.ask(case.call(&step, 0, AGENT, prompt), read)?;
+        let first = case.ask(case.call(&step, 0, AGENT, prompt), &read)?;
         let draft = said(&first.call.text);
 
         // No critique sees another, so all are asked at once.

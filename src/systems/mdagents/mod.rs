@@ -25,7 +25,7 @@ use super::vote::{decided, round_line};
 use super::{System, Task};
 use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
-use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
+use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
 
@@ -111,7 +111,7 @@ impl MdAgents {
         let step = self.opinion_step(case, Stage::Initial, "answer");
         let messages = self.messages.basic.fill_question(case.item, &[]);
         let call = case.call(&step, 0, agent_name(0), messages);
-        let answer = case.ask(call, self.reader(case))?;
+        let answer = case.ask(call, Explained::reader(case.item))?;
         Ok((answers(std::slice::from_ref(&answer)), answer))
     }
 
@@ -132,7 +132,7 @@ impl MdAgents {
             let messages = self.messages.opinion.fill_question(case.item, &values);
             case.call(&step, at % AGENTS, expert_name(at), messages)
         });
-        let opinions = case.ask_all(calls, self.reader(case))?;
+        let opinions = case.ask_all(calls, Explained::reader(case.item))?;
         let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
             let Explained { explanation, answer, .. } = &opinion.value;
             let explanation = truncate(explanation, EXPLANATION_CHARS);
@@ -172,17 +172,11 @@ impl MdAgents {
         let step = self.opinion_step(case, Stage::Final, "decision");
         let messages = templates.fill_question(case.item, &[said]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
-        case.ask(call, self.reader(case))
+        case.ask(call, Explained::reader(case.item))
     }
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
         Step::new(stage, 0, purpose, Explained::grammar(case.item, &self.settings.decoding))
-    }
-
-    /// A parser of records with an answer.
-    fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
-        let options = case.item.options.clone();
-        move |text, reason| Explained::of(&Fields::read(text, reason, "answer"), &options)
     }
 }
 

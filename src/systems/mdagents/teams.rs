@@ -118,7 +118,7 @@ impl MdAgents {
             let more = [("request", request.as_str()), ("investigations", &reported)];
             self.ask_member(case, (&step, templates), (at, 0), team, &more)
         });
-        case.ask_all(calls, self.reader(case))
+        case.ask_all(calls, Explained::reader(case.item))
     }
 
     /// A call of one member of a team, by the indices of both.

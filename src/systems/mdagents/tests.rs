@@ -3,7 +3,7 @@
 use super::teams::member_of;
 use super::*;
 use crate::panel::scripted::Script;
-use crate::record::{AnswerLine, CallKey, CallLine};
+use crate::record::{AnswerLine, CallKey, CallLine, FinishReason};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question, said};
 

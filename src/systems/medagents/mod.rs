@@ -20,7 +20,7 @@ use super::vote::{decided, round_line};
 use super::{System, Task};
 use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
-use crate::record::{FinishReason, ItemLine, Parse, Stage};
+use crate::record::{ItemLine, Parse, Stage};
 
 /// The number of doctors.
 const DOCTORS: usize = 3;
@@ -139,7 +139,7 @@ impl MedAgents {
                 self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
             case.call(&step, doctor, doctor_name(doctor), messages)
         });
-        case.ask_all(calls, self.opinion_reader(case))
+        case.ask_all(calls, Explained::reader(case.item))
     }
 
     /// The report on the opinions, which names no answer.
@@ -216,19 +216,11 @@ impl MedAgents {
     ) -> Result<Asked<Explained>, PanelError> {
         let step = self.opinion_step(case, Stage::Final, round, "decision");
         let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
-        case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
+        case.ask(case.call(&step, DECISION, "decision", messages), Explained::reader(case.item))
     }
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, round: u32, purpose: &str) -> Step {
         Step::new(stage, round, purpose, Explained::grammar(case.item, &self.settings.decoding))
-    }
-
-    fn opinion_reader(
-        &self,
-        case: &Case<'_>,
-    ) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
-        let options = case.item.options.clone();
-        move |text, reason| Explained::of(&Fields::read(text, reason, "answer"), &options)
     }
 }
 

@@ -21,8 +21,6 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// # Errors
-    /// An overridden prompt that lacks a placeholder, or the numbered entry that a setting replaces.
     pub fn new(prompts: &PromptSet, settings: &Settings) -> Result<Messages, PromptError> {
         let text = |name: &str, placeholders: &[&str]| {
             prompts.get(&format!("medmad/{name}"), placeholders)

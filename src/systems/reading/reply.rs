@@ -28,6 +28,11 @@ impl Explained {
         (Explained { explanation: fields.prose("explanation"), answer }, parse)
     }
 
+    /// A reader of replies on this question.
+    pub fn reader(question: &Question) -> impl Fn(&str, FinishReason) -> (Explained, Parse) {
+        |text, reason| Explained::of(&Fields::read(text, reason, "answer"), &question.options)
+    }
+
     /// The grammar of a reply on a question.
     pub fn grammar(question: &Question, decoding: &Decoding) -> Grammar {
         form::record(vec![("explanation", decoding.reasons()), ("answer", form::answer(question))])
