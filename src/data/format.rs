@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::source::Source;
 use super::{
-    DataError, Draft, ItemKind, mcq, medec, mederrbench, medqa, medxpertqa, mmlu_pro, notes,
+    DataError, Dataset, ItemKind, mcq, medec, mederrbench, medqa, medxpertqa, mmlu_pro, notes,
     pubmedqa,
 };
 
@@ -33,7 +33,7 @@ pub enum Format {
     Notes,
 }
 
-type Read = fn(&Source) -> Result<Draft, DataError>;
+type Read = fn(&Source) -> Result<Dataset, DataError>;
 
 impl Format {
     /// The table of formats: the name, the kind of the items, and what reads them.
@@ -65,7 +65,7 @@ impl Format {
         self.row().1
     }
 
-    pub(super) fn read(self, source: &Source) -> Result<Draft, DataError> {
+    pub(super) fn read(self, source: &Source) -> Result<Dataset, DataError> {
         self.row().2(source)
     }
 }

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Question};
+use super::{DataError, Dataset, Question};
 
 #[cfg(test)]
 mod tests;
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    Draft::questions(source.stem(), source, source.plain_rows(nest)?, question)
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
+    Dataset::of_questions(source.stem(), source, source.plain_rows(nest)?, question)
 }
 
 /// Moves a CSV record's lettered cells into the field `options`; `\r\n` in a cell becomes `\n`.

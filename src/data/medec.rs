@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::row::Row;
 use super::sentences::{ESCAPED, has_a_number_twice, numbered};
-use super::source::{Rows, Source};
-use super::{DataError, Draft, Note, Place, notice, script};
+use super::source::{self, Rows, Source};
+use super::{DataError, Dataset, ItemKind, Note, Place, notice, script};
 use crate::record::GoldLine;
 
 const ID: &str = "Text ID";
@@ -22,7 +22,7 @@ const ID: &str = "Text ID";
 /// The number of MEDEC's test notes, MEDEC-UW included.
 const PAPER_NOTES: usize = 925;
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
     let (mut rows, total, mut notices) = rows(source)?;
     let identified = rows.rows.len();
     rows.rows.retain(|row| {
@@ -34,7 +34,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         identified - rows.rows.len(),
         total,
     ));
-    let notes = rows.numbered(|row, _| note(row))?;
+    let notes = source::numbered(rows.rows, |row, _| note(row))?;
     let read = notes.len();
     let split = split(&notes);
     if read > 0 {
@@ -45,7 +45,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
             _ => "MEDEC-MS, and not the paper's test notes: its figures are not comparable".to_owned(),
         });
     }
-    Ok(Draft::new(named("medec", split), &[source], notes, notices))
+    dataset("medec", source, split, notes, notices)
 }
 
 /// The rows of a file with MEDEC's columns that have an id, how many it has with and without one, and the notice about these.
@@ -130,18 +130,23 @@ pub(super) fn split(notes: &[(Place, Note)]) -> Option<String> {
     all.then(|| first.to_owned())
 }
 
-pub(super) fn named(dataset: &str, split: Option<String>) -> String {
-    match split {
-        Some(split) => format!("{dataset}-{split}"),
-        None => dataset.to_owned(),
-    }
+/// The dataset, named after the part of it that its notes are of.
+pub(super) fn dataset(
+    name: &str,
+    source: &Source,
+    split: Option<String>,
+    notes: Vec<(Place, Note)>,
+    notices: Vec<String>,
+) -> Result<Dataset, DataError> {
+    let name = split.map_or_else(|| name.to_owned(), |split| format!("{name}-{split}"));
+    Dataset::new(name, &source.path, &[source], ItemKind::Notes, notes, notices)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::super::{Dataset, Format, load, read};
+    use super::super::{Format, load, read};
     use super::*;
     use crate::record::Language;
 

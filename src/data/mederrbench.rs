@@ -6,13 +6,13 @@
 //! Of the published notes, 18 have other sentences than their text, and three errors are worded otherwise than their sentence: such are read as
 //! they stand.
 
-use super::source::Source;
-use super::{DataError, Draft, medec};
+use super::source::{Source, numbered};
+use super::{DataError, Dataset, medec};
 use crate::text::split_keywords;
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
     let (rows, _, notices) = medec::rows(source)?;
-    let notes = rows.numbered(|row, _| {
+    let notes = numbered(rows.rows, |row, _| {
         let mut note = medec::note(row)?;
         if let Some(error) = note.gold.as_mut().filter(|gold| gold.flag) {
             let words = split_keywords(row.text("Important Words")?);
@@ -20,15 +20,14 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         }
         Ok(note)
     })?;
-    let name = medec::named("mederrbench", medec::split(&notes));
-    Ok(Draft::new(name, &[source], notes, notices))
+    medec::dataset("mederrbench", source, medec::split(&notes), notes, notices)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::super::{Dataset, Format, load, read};
+    use super::super::{Format, load, read};
     use super::*;
     use crate::record::Language;
 

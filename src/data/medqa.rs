@@ -7,13 +7,13 @@
 
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Question};
+use super::{DataError, Dataset, Question};
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let mut draft = Draft::questions("", source, source.json_lines()?, question)?;
-    let first = draft.items.first().and_then(|(_, item)| item.question());
-    draft.name = format!("medqa-{}opt", first.map_or(0, |first| first.options.len()));
-    Ok(draft)
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
+    let mut dataset = Dataset::of_questions("", source, source.json_lines()?, question)?;
+    let options = dataset.questions().first().map_or(0, |first| first.options.len());
+    dataset.name = format!("medqa-{options}opt");
+    Ok(dataset)
 }
 
 fn question(row: &Row, number: usize) -> Result<Question, DataError> {
@@ -31,7 +31,7 @@ fn question(row: &Row, number: usize) -> Result<Question, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Dataset, Format, load, read};
+    use super::super::{Format, load, read};
     use super::*;
 
     const LINE: &str = r#"{"question": "q", "answer": "x", "options": {"A": "w", "B": "x", "C": "y", "D": "z"}, "answer_idx": "B", "meta_info": "step1"}"#;

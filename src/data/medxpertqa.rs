@@ -6,14 +6,14 @@
 
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Question};
+use super::{DataError, Dataset, Question};
 
 /// What stands before the options in a question.
 const CHOICES: &str = "Answer Choices:";
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
     let rows = source.json_lines()?;
-    Draft::questions("medxpertqa", source, rows, |row, _| question(row))
+    Dataset::of_questions("medxpertqa", source, rows, |row, _| question(row))
 }
 
 fn question(row: &Row) -> Result<Question, DataError> {
@@ -38,7 +38,7 @@ fn question(row: &Row) -> Result<Question, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Dataset, Format, read};
+    use super::super::{Format, read};
     use super::*;
 
     const LINE: &str = r#"{"id": "Text-0", "question": "Which?\nAnswer Choices: (A) Low back  pain (B) Fever", "options": {"A": "Low back pain", "B": "Fever"}, "label": "B", "medical_task": "Diagnosis"}"#;

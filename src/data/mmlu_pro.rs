@@ -7,27 +7,26 @@
 
 use super::row::Row;
 use super::source::Source;
-use super::{Choice, DataError, Draft, Question, notice};
+use super::{Choice, DataError, Dataset, Question, notice};
 
 const SUBJECT: &str = "ori_mmlu-professional_medicine";
 /// What stands in place of an option that a question lacks.
 const NO_OPTION: &str = "N/A";
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
     let mut rows = source.json_lines()?;
     let total = rows.rows.len();
     let is_of_subject = |row: &Row| row.get("src").is_none_or(|src| src == SUBJECT);
     rows.rows.retain(is_of_subject);
-    let left_out = total - rows.rows.len();
-    let mut fillers = 0;
-    let mut draft =
-        Draft::questions("mmlu-pro", source, rows, |row, _| question(row, &mut fillers))?;
     let told = format!("rows left out, whose src is not {SUBJECT}");
-    draft.notices.extend(notice(&told, left_out, total));
+    rows.notices.extend(notice(&told, total - rows.rows.len(), total));
+    let mut fillers = 0;
+    let read = |row: &Row, _| question(row, &mut fillers);
+    let mut dataset = Dataset::of_questions("mmlu-pro", source, rows, read)?;
     if fillers > 0 {
-        draft.notices.push(format!("options left out that read {NO_OPTION}: {fillers}"));
+        dataset.notices.push(format!("options left out that read {NO_OPTION}: {fillers}"));
     }
-    Ok(draft)
+    Ok(dataset)
 }
 
 /// A row's question; `fillers` counts the options that are none.
@@ -61,7 +60,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    use super::super::{Dataset, Format, load, read};
+    use super::super::{Format, load, read};
     use super::*;
 
     const LINE: &str = r#"{"question_id": 5, "question": "q", "options": ["x", "y", "z"], "answer": "C", "answer_index": 2, "src": "ori_mmlu-professional_medicine"}"#;

@@ -68,44 +68,43 @@ impl Dataset {
     pub fn notes(&self) -> Vec<&Note> {
         self.items.iter().filter_map(Item::note).collect()
     }
-}
 
-/// The output of a format's reader, before ids are checked: each item with its place.
-struct Draft {
-    name: String,
-    sha256: String,
-    items: Vec<(Place, Item)>,
-    notices: Vec<String>,
-}
-
-impl Draft {
-    /// The draft of questions from `rows`; `read` is told the row's number, from 1.
-    fn questions(
+    /// Of questions from `rows`; `read` is told a row's number, from 1.
+    fn of_questions(
         name: impl Into<String>,
         source: &Source,
-        rows: Rows,
+        Rows { rows, mut notices, .. }: Rows,
         read: impl FnMut(&Row, usize) -> Result<Question, DataError>,
-    ) -> Result<Draft, DataError> {
-        let mut notices = rows.notices();
-        let questions = rows.numbered(read)?;
+    ) -> Result<Dataset, DataError> {
+        let questions = source::numbered(rows, read)?;
         let unscored = questions.iter().filter(|(_, question)| question.gold.is_none()).count();
         let told = "questions without an answer, not scored";
         notices.extend(notice(told, unscored, questions.len()));
-        Ok(Draft::new(name, &[source], questions, notices))
+        Dataset::new(name, &source.path, &[source], ItemKind::Questions, questions, notices)
     }
 
-    /// The draft of items from `sources`, whose bytes are hashed in this order.
+    /// Of items of one kind with their places, from `sources`, whose bytes are hashed in this order.
     fn new<T: Into<Item>>(
         name: impl Into<String>,
+        path: &Path,
         sources: &[&Source],
-        items: Vec<(Place, T)>,
+        kind: ItemKind,
+        found: Vec<(Place, T)>,
         notices: Vec<String>,
-    ) -> Draft {
-        Draft {
-            name: name.into(),
-            sha256: source::sha256(sources),
-            items: items.into_iter().map(|(place, item)| (place, item.into())).collect(),
-            notices,
+    ) -> Result<Dataset, DataError> {
+        let mut positions: HashMap<String, Position> = HashMap::new();
+        let mut items: Vec<Item> = Vec::new();
+        for (place, item) in found {
+            let item = item.into();
+            if let Some(first) = positions.insert(item.id().to_owned(), place.position.clone()) {
+                return Err(place.repeats(item.id(), &first));
+            }
+            items.push(item);
+        }
+        let (name, path, sha256) = (name.into(), path.to_owned(), source::sha256(sources));
+        match items.is_empty() {
+            true => Err(DataError::Empty { path, kind, notices }),
+            false => Ok(Dataset { name, path, sha256, items, notices }),
         }
     }
 }
@@ -120,16 +119,16 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
 /// # Errors
 /// The first malformed row, with file, line and field; a file without items; a duplicate id.
 pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
-    let draft = if format == Format::Notes && path.is_dir() {
-        notes::read_folder(path)?
-    } else if format == Format::Notes && error::has_extension(path, "txt") {
-        return note(path, crate::outside::file(path)?);
-    } else if path == Path::new(DEMO_PATH) {
-        format.read(&Source::new(path, DEMO_TEXT.as_bytes().to_vec())?)?
-    } else {
-        format.read(&Source::read(path)?)?
-    };
-    checked(path.to_owned(), format, draft)
+    match format {
+        Format::Notes if path.is_dir() => notes::read_folder(path),
+        Format::Notes if error::has_extension(path, "txt") => {
+            note(path, crate::outside::file(path)?)
+        }
+        _ if path == Path::new(DEMO_PATH) => {
+            format.read(&Source::new(path, DEMO_TEXT.as_bytes().to_vec())?)
+        }
+        _ => format.read(&Source::read(path)?),
+    }
 }
 
 /// A dataset of one note with this text; its id is the path's file name without the extension.
@@ -138,8 +137,7 @@ pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
 /// A text that is empty or not UTF-8.
 pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
     let source = Source::new(path, text)?;
-    let draft = notes::read_texts(source.stem(), &[&source], Vec::new())?;
-    checked(path.to_owned(), Format::Notes, draft)
+    notes::read_texts(source.stem(), path, &[&source], Vec::new())
 }
 
 /// The text of a file's bytes, without a byte order mark.
@@ -152,22 +150,5 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
 
 #[cfg(test)]
 fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
-    let draft = format.read(&source)?;
-    checked(source.path, format, draft)
-}
-
-/// The dataset of a draft, whose ids are checked here.
-fn checked(path: PathBuf, format: Format, draft: Draft) -> Result<Dataset, DataError> {
-    let Draft { name, sha256, items, notices } = draft;
-    let mut positions: HashMap<&str, &Position> = HashMap::new();
-    for (place, item) in &items {
-        if let Some(first) = positions.insert(item.id(), &place.position) {
-            return Err(place.repeats(item.id(), first));
-        }
-    }
-    if items.is_empty() {
-        return Err(DataError::Empty { path, kind: format.kind(), notices });
-    }
-    let items = items.into_iter().map(|(_, item)| item).collect();
-    Ok(Dataset { name, path, sha256, items, notices })
+    format.read(&source)
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::error::has_extension;
 use super::row::Row;
-use super::source::Source;
-use super::{DataError, Draft, Note, Place, notice, sentences};
+use super::source::{Rows, Source, numbered};
+use super::{DataError, Dataset, ItemKind, Note, Place, notice, sentences};
 use crate::record::{GoldLine, Language};
 use crate::text::split_keywords;
 
@@ -24,16 +24,15 @@ const GOLD_FIELDS: [&str; 6] =
     ["flag", "sentence_id", "sentence", "correction", "type", "keywords"];
 
 /// The notes of a file.
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.plain_rows(nest)?;
-    let notices = records.notices();
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
+    let Rows { rows, notices, .. } = source.plain_rows(nest)?;
     let mut split = 0;
-    let notes = records.numbered(|row, number| {
+    let notes = numbered(rows, |row, number| {
         let note = note(row, number)?;
         split += usize::from(row.get("sentences").is_none());
         Ok(note)
     })?;
-    Ok(draft(source.stem(), &[source], notes, split, notices))
+    dataset(source.stem(), &source.path, &[source], notes, split, notices)
 }
 
 /// Turns a CSV record into the form of JSON Lines: gold columns move into the field `gold`, and `sentences` and `keywords`
@@ -59,7 +58,7 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The notes of a folder.
-pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
+pub(super) fn read_folder(folder: &Path) -> Result<Dataset, DataError> {
     let (mut paths, mut others) = (Vec::new(), 0);
     for entry in fs_err::read_dir(folder)? {
         let path: PathBuf = entry?.path();
@@ -74,15 +73,16 @@ pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
     let sources: Vec<&Source> = sources.iter().collect();
     let left_out = (others > 0).then(|| format!("not .txt files, left out: {others}"));
     let name = folder.file_stem().unwrap_or_default().to_string_lossy();
-    read_texts(name.into_owned(), &sources, left_out.into_iter().collect())
+    read_texts(name.into_owned(), folder, &sources, left_out.into_iter().collect())
 }
 
 /// The notes of files that hold one note each.
 pub(super) fn read_texts(
     name: String,
+    path: &Path,
     sources: &[&Source],
     notices: Vec<String>,
-) -> Result<Draft, DataError> {
+) -> Result<Dataset, DataError> {
     let mut notes = Vec::new();
     for source in sources {
         let fields = json!({"id": source.stem(), "text": source.text()});
@@ -91,16 +91,17 @@ pub(super) fn read_texts(
         notes.push((row.place, note));
     }
     let split = notes.len();
-    Ok(draft(name, sources, notes, split, notices))
+    dataset(name, path, sources, notes, split, notices)
 }
 
-fn draft(
+fn dataset(
     name: String,
+    path: &Path,
     sources: &[&Source],
     notes: Vec<(Place, Note)>,
     split: usize,
     mut notices: Vec<String>,
-) -> Draft {
+) -> Result<Dataset, DataError> {
     let unscored = notes.iter().filter(|(_, note)| note.gold.is_none()).count();
     let total = notes.len();
     notices.extend(notice(
@@ -109,7 +110,7 @@ fn draft(
         total,
     ));
     notices.extend(notice("notes without gold, not scored", unscored, total));
-    Draft::new(name, sources, notes, notices)
+    Dataset::new(name, path, sources, ItemKind::Notes, notes, notices)
 }
 
 fn note(row: &Row, number: usize) -> Result<Note, DataError> {

@@ -7,7 +7,7 @@
 
 use super::row::Row;
 use super::source::Source;
-use super::{Choice, DataError, Draft, Question};
+use super::{Choice, DataError, Dataset, ItemKind, Question};
 use crate::outside;
 
 /// What is read beside the questions, where it is there.
@@ -17,7 +17,7 @@ pub const TEST_FILE: &str = "test_ground_truth.json";
 const OPTIONS: [(char, &str, &str); 3] =
     [('A', "Yes", "yes"), ('B', "No", "no"), ('C', "Maybe", "maybe")];
 
-pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
     let path = source.path.with_file_name(TEST_FILE);
     let test = outside::if_there(outside::file(&path))?;
     let test = test.map(|bytes| Source::new(&path, bytes)).transpose()?;
@@ -25,7 +25,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 }
 
 /// The questions that the test file lists; without a test file all.
-fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
+fn select(source: &Source, test: Option<&Source>) -> Result<Dataset, DataError> {
     let records = source.members()?;
     let listed = test.map(Source::members).transpose()?;
     let total = records.len();
@@ -46,7 +46,7 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
         }
     };
     let sources: Vec<&Source> = [Some(source), test].into_iter().flatten().collect();
-    Ok(Draft::new("pubmedqa", &sources, questions, vec![notice]))
+    Dataset::new("pubmedqa", &source.path, &sources, ItemKind::Questions, questions, vec![notice])
 }
 
 fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
@@ -67,7 +67,7 @@ fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Format, Item, load};
+    use super::super::{Format, load};
     use super::*;
 
     const RECORDS: &str = r#"{
@@ -75,7 +75,7 @@ mod tests {
  "7": {"QUESTION": "r?", "CONTEXTS": ["three."], "final_decision": "maybe"}
 }"#;
 
-    fn parse(records: &str, labels: Option<&str>) -> Result<Draft, DataError> {
+    fn parse(records: &str, labels: Option<&str>) -> Result<Dataset, DataError> {
         let source = Source::new(Path::new("ori_pqal.json"), records.as_bytes().to_vec())?;
         let test = labels
             .map(|labels| Source::new(Path::new(TEST_FILE), labels.as_bytes().to_vec()))
@@ -89,30 +89,27 @@ mod tests {
 
     #[test]
     fn joins_question_and_context() {
-        let draft = parse(RECORDS, None).unwrap();
-        let (place, Item::Question(question)) = &draft.items[0] else {
-            panic!("not a question");
-        };
-        assert_eq!(place.to_string(), "ori_pqal.json: record 12");
+        let dataset = parse(RECORDS, None).unwrap();
+        let question = dataset.questions()[0];
         assert_eq!((question.id.as_str(), question.gold), ("pubmedqa_mc_12", Some('A')));
         assert_eq!(question.question, "q?\n\nContext: one. two.");
         assert_eq!(question.option('C'), Some("Maybe"));
         assert_eq!(
-            draft.notices,
+            dataset.notices,
             ["no test_ground_truth.json beside the file: not the test set, but all 2 questions"]
         );
     }
 
     #[test]
     fn takes_the_test_set_alone() {
-        let draft = parse(RECORDS, Some(r#"{"7": "maybe"}"#)).unwrap();
-        assert_eq!(draft.items.len(), 1);
-        assert_eq!(draft.items[0].1.id(), "pubmedqa_mc_7");
+        let dataset = parse(RECORDS, Some(r#"{"7": "maybe"}"#)).unwrap();
+        assert_eq!(dataset.items.len(), 1);
+        assert_eq!(dataset.items[0].id(), "pubmedqa_mc_7");
         assert_eq!(
-            draft.notices,
+            dataset.notices,
             ["questions taken, those that test_ground_truth.json lists: 1 of 2"]
         );
-        assert_ne!(draft.sha256, parse(RECORDS, None).unwrap().sha256);
+        assert_ne!(dataset.sha256, parse(RECORDS, None).unwrap().sha256);
     }
 
     #[test]

@@ -84,7 +84,9 @@ impl<R: BufRead> RowReader<R> {
     pub(super) fn all(mut self) -> Result<Rows, DataError> {
         let rows = std::iter::from_fn(|| self.next_row().transpose());
         let rows = rows.collect::<Result<_, _>>()?;
-        Ok(Rows { rows, blank_lines: self.blank_lines })
+        let blank_lines = self.blank_lines;
+        let told = (blank_lines > 0).then(|| format!("blank lines: {blank_lines}"));
+        Ok(Rows { rows, blank_lines, notices: told.into_iter().collect() })
     }
 
     /// The next record of CSV with a cell that is not empty: a line, and those after it while a quote is open.

@@ -22,26 +22,20 @@ pub(super) struct Rows {
     pub rows: Vec<Row>,
     /// The number of lines without a record.
     pub blank_lines: usize,
+    /// What was left out, with counts.
+    pub notices: Vec<String>,
 }
 
-impl Rows {
-    pub fn notices(&self) -> Vec<String> {
-        let blank = self.blank_lines;
-        let notice = (blank > 0).then(|| format!("blank lines: {blank}"));
-        notice.into_iter().collect()
-    }
-
-    /// What each row holds, with its place; `read` is told the row's number, from 1.
-    pub fn numbered<T>(
-        self,
-        mut read: impl FnMut(&Row, usize) -> Result<T, DataError>,
-    ) -> Result<Vec<(Place, T)>, DataError> {
-        let numbered = (1_usize..).zip(self.rows).map(|(number, row)| {
-            let found = read(&row, number)?;
-            Ok((row.place, found))
-        });
-        numbered.collect()
-    }
+/// What each row holds, with its place; `read` is told the row's number, from 1.
+pub(super) fn numbered<T>(
+    rows: Vec<Row>,
+    mut read: impl FnMut(&Row, usize) -> Result<T, DataError>,
+) -> Result<Vec<(Place, T)>, DataError> {
+    let numbered = (1_usize..).zip(rows).map(|(number, row)| {
+        let found = read(&row, number)?;
+        Ok((row.place, found))
+    });
+    numbered.collect()
 }
 
 impl Source {
@@ -158,7 +152,7 @@ mod tests {
         let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines().unwrap();
         assert_eq!(rows.rows.len(), 2);
         assert_eq!(rows.rows[1].place.to_string(), "a.jsonl:3");
-        assert_eq!(rows.notices(), ["blank lines: 2"]);
+        assert_eq!(rows.notices, ["blank lines: 2"]);
     }
 
     #[test]

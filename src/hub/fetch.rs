@@ -129,9 +129,7 @@ impl Fetch<'_> {
         let known =
             Known { name, of_card, of_hub: Some(&*remote.etag).filter(|etag| is_sum(etag)) };
         let file = self.directory.join(name);
-        // On a file system without links the cache keeps a blob in the snapshot itself.
-        let is_link_or_absent = !fs_err::symlink_metadata(&file).is_ok_and(|data| data.is_file());
-        let cache = self.cache.as_ref().filter(|_| is_link_or_absent);
+        let cache = self.cache.as_ref();
         let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(&remote.etag));
         let is_whole = path.is_file() && fs_err::metadata(&path)?.len() == remote.size_bytes;
         let kept = if is_whole { Some(sha256_file(&path)?) } else { None };
@@ -231,7 +229,7 @@ impl Known<'_> {
     }
 }
 
-/// Links a snapshot's file to its blob; where the file system knows no links, the blob itself moves there.
+/// Links a snapshot's file to its blob.
 fn link(blob: &Path, file: &Path, name: &str) -> Result<(), HubError> {
     if file.is_file() && fs_err::canonicalize(file)? == fs_err::canonicalize(blob)? {
         return Ok(());
@@ -244,8 +242,7 @@ fn link(blob: &Path, file: &Path, name: &str) -> Result<(), HubError> {
     let up = "../".repeat(Path::new(name).components().count() + 1);
     let blobs = Path::new(&up).join("blobs");
     let target = blobs.join(blob.file_name().unwrap_or_default());
-    let linked = fs_err::os::unix::fs::symlink(target, file);
-    Ok(linked.or_else(|_| fs_err::rename(blob, file))?)
+    Ok(fs_err::os::unix::fs::symlink(target, file)?)
 }
 
 /// The name that a file has until it is complete.

@@ -53,9 +53,7 @@ pub struct Record {
 pub struct FetchedFile {
     /// The address.
     pub source: String,
-    /// Of the published file.
-    pub source_sha256: String,
-    /// Of the file here: the same, unless it was converted.
+    /// Of the file here.
     pub sha256: String,
 }
 

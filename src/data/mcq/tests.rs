@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::{DEMO_PATH, Dataset, Format, load, read};
+use super::super::{DEMO_PATH, Format, load, read};
 use super::*;
 
 fn parse(text: &str) -> Result<Dataset, DataError> {

@@ -1,6 +1,6 @@
 //! The plain format for notes, as text files, JSON Lines and CSV.
 
-use super::super::{Dataset, Format, load, read};
+use super::super::{Format, load, read};
 use super::*;
 
 fn parse(name: &str, text: &str) -> Result<Dataset, DataError> {
