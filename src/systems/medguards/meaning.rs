@@ -6,8 +6,8 @@ use super::tags::tagged;
 use crate::data::Note;
 use crate::record::Parse;
 use crate::systems::file::form::CHANGED;
+use crate::systems::reading::correction::quoted;
 use crate::systems::reading::correction::{change, is_cut_off};
-use crate::systems::reading::quotation::quoted;
 use crate::text::align;
 
 /// How alike a quotation must be to the sentence that it is taken for.

@@ -75,7 +75,7 @@ impl<'a> Asked<'a> {
                 let sentences = &self.note.sentences;
                 let found = align(sentences, words, Language::English, Aligner::default());
                 let found = found.filter(|found| found.ratio >= 0.5).map(|found| found.index);
-                json!(super::quotation::quoted(sentences, words).or(found))
+                json!(super::correction::quoted(sentences, words).or(found))
             }
             (Located::Malformed, _) => Value::Null,
         };

@@ -1,8 +1,7 @@
 //! What reads replies, for `crate::linear`: of what a model writes, much is what a client sent.
 
 use super::{
-    answer, confidence, correction, echo, harness, json, letter, options, quotation, record, reply,
-    verdict, words,
+    answer, confidence, correction, echo, json, letter, options, record, reply, verdict, words,
 };
 use crate::linear::{self, keep};
 use crate::record::{FinishReason, Message, Parse};
@@ -31,7 +30,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             let messages = [Message::new("user", format!("Read this: {text}"))];
             keep(echo::is_echo(text, &messages, &[text.to_owned()]));
         }),
-        ("harness::object", &|text| keep(harness::object(text))),
+        ("json::harness_object", &|text| keep(json::harness_object(text))),
         ("json::objects", &|text| keep(json::objects(text))),
         ("json::list", &|text| keep(json::list(&format!("[{text}")))),
         ("letter::letter", &|text| keep(letter::letter(text, options))),
@@ -51,9 +50,9 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             keep(answer::contradicts_itself(text, options));
         }),
         ("options::beside", &|text| keep(options::beside(text, options))),
-        ("quotation::word_count", &|text| keep(quotation::word_count(text))),
-        ("quotation::quoted", &|text| {
-            keep(quotation::quoted(&[format!("Before {text}")], text));
+        ("correction::word_count", &|text| keep(correction::word_count(text))),
+        ("correction::quoted", &|text| {
+            keep(correction::quoted(&[format!("Before {text}")], text));
         }),
         ("reading::said", &|text| keep(super::said(text))),
         ("reading::without_thinking", &|text| keep(super::without_thinking(text))),

@@ -13,7 +13,6 @@ pub mod correction;
 pub mod echo;
 #[cfg(test)]
 mod gold;
-pub mod harness;
 pub mod json;
 #[cfg(test)]
 mod kinds;
@@ -21,7 +20,6 @@ pub mod letter;
 #[cfg(test)]
 mod linear;
 pub mod options;
-pub mod quotation;
 pub mod record;
 pub mod reply;
 pub mod verdict;

@@ -12,7 +12,7 @@ use crate::systems::reading::answer::harness_letter;
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::Fields;
 use crate::systems::reading::words::{consents, one_of};
-use crate::systems::reading::{harness, said, text, without_thinking};
+use crate::systems::reading::{json, said, text, without_thinking};
 use crate::systems::vote::most;
 
 /// A parsed completion.
@@ -137,7 +137,7 @@ fn read_letter(
 /// Parses as the harness does: a JSON object, else labelled lines.
 fn read_as_harness(completion: &str) -> (Reading, Parse) {
     let completion = without_thinking(completion);
-    let (thought, written, parse) = match harness::object(completion) {
+    let (thought, written, parse) = match json::harness_object(completion) {
         Some(object) => {
             let field = |keys: [&str; 2]| {
                 let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
