@@ -17,7 +17,6 @@ use crate::hub::{self, HubOptions};
 use crate::ops::Device;
 use crate::panel::memory::AuxiliaryModel;
 use crate::retrieval::{self, CorpusSpec, Retrieve, Retriever, RetrieverOptions, Searched};
-use crate::systems::SystemConfig;
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
 /// fails its item with an error; no prompt is truncated.
@@ -124,10 +123,8 @@ impl Spec {
                 ));
             }
             (None, Some(_)) => {
-                let searching = SystemConfig::searching();
-                let hint =
-                    format!("leave --corpus out, or run a system that searches: {searching}");
-                return Err(Failure::usage(format!("{name} searches no corpus"), &hint));
+                let hint = "leave --corpus out, or run medreact, medreflex or em-mixers";
+                return Err(Failure::usage(format!("{name} searches no corpus"), hint));
             }
         };
         if let Some(missing) = spec.directories.iter().find(|path| !Path::is_dir(path)) {

@@ -108,9 +108,8 @@ impl SystemConfig {
         entry: &'static SystemEntry,
         given: &[S],
     ) -> Result<SystemConfig, SettingsError> {
-        let given = pairs(given)?.into_iter();
-        let given = given.map(|(key, value)| (key, value.into()));
-        (entry.configure)(entry, given.collect())
+        let given = pairs(given)?.into_iter().map(|(key, value)| (key, value.into()));
+        SystemConfig::with(entry, &given.collect())
     }
 
     /// The system of a plan; a missing key has its default.
@@ -118,13 +117,13 @@ impl SystemConfig {
         entry: &'static SystemEntry,
         table: &toml::Table,
     ) -> Result<SystemConfig, SettingsError> {
-        (entry.configure)(entry, table.clone().into_iter().collect())
+        (entry.configure)(entry, table.clone())
     }
 
     /// The defaults of the settings' type, changed by those of the entry and by the settings that are given.
     pub fn new<S>(
         entry: &'static SystemEntry,
-        given: Vec<(String, toml::Value)>,
+        given: toml::Table,
     ) -> Result<SystemConfig, SettingsError>
     where
         S: Settings + Default + Serialize + DeserializeOwned + 'static,
@@ -140,7 +139,7 @@ impl SystemConfig {
     pub(super) fn over<S: Serialize + DeserializeOwned>(
         entry: &'static SystemEntry,
         defaults: toml::Table,
-        given: impl IntoIterator<Item = (String, toml::Value)>,
+        given: toml::Table,
         finish: impl FnOnce(S) -> Arc<dyn Settings>,
     ) -> Result<SystemConfig, SettingsError> {
         let table = replace::<S>(defaults, given)?;
@@ -206,14 +205,6 @@ impl SystemConfig {
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
         let is_labelled = self.search().is_some_and(|search| search.labels);
         passage(prompts, self.entry.prompts, is_labelled)
-    }
-
-    /// The names of the systems that search a corpus.
-    pub fn searching() -> String {
-        let systems = SYSTEMS.iter().map(|entry| entry.name);
-        let searches =
-            |name: &&str| SystemConfig::named(name).is_ok_and(|one| one.search().is_some());
-        systems.filter(searches).collect::<Vec<_>>().join(", ")
     }
 
     /// The names of the systems that work on items of this kind.

@@ -13,21 +13,21 @@ pub static PASSAGES: LazyLock<String> =
 
 /// What was found, as a prompt quotes it.
 #[derive(Clone)]
-pub struct Found {
+pub struct Quotation {
     place: SearchPlace,
     text: String,
 }
 
-impl Found {
+impl Quotation {
     /// By the template of a passage.
-    pub fn new(found: &SearchLine, template: &str) -> Found {
+    pub fn new(found: &SearchLine, template: &str) -> Quotation {
         let SearchLine { round, step, .. } = *found;
-        Found { place: SearchPlace { round, step }, text: passages(template, found) }
+        Quotation { place: SearchPlace { round, step }, text: passages(template, found) }
     }
 }
 
 /// The messages with what was found in the last.
-pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> {
+pub fn quote(mut messages: Vec<Message>, found: Option<&Quotation>) -> Vec<Message> {
     let Some(last) = messages.pop() else { return messages };
     messages.push(match found {
         Some(found) => quoted(&last.role, &last.content, std::slice::from_ref(found)),
@@ -37,7 +37,7 @@ pub fn quote(mut messages: Vec<Message>, found: Option<&Found>) -> Vec<Message> 
 }
 
 /// A message of a text, in which [`PASSAGES`] stands where each search's find belongs.
-pub fn quoted(role: &str, text: &str, found: &[Found]) -> Message {
+pub fn quoted(role: &str, text: &str, found: &[Quotation]) -> Message {
     let part = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
     let mut texts = text.splitn(found.len() + 1, PASSAGES.as_str());
     let mut parts: Vec<_> = texts.next().map(part).into_iter().collect();
@@ -58,7 +58,7 @@ mod tests {
         let note = "\u{fdd0}passages\u{fdd1} \u{fdd0}0000000000000000\u{fdd1}";
         let text = format!("{note}\n{}\nend", *PASSAGES);
         let place = SearchPlace { round: 0, step: 1 };
-        let found = Found { place, text: "Give protamine.".to_owned() };
+        let found = Quotation { place, text: "Give protamine.".to_owned() };
         let messages = quote(vec![Message::new("user", text.clone())], Some(&found));
         assert_eq!(messages[0].content, format!("{note}\nGive protamine.\nend"));
         let bare = quote(vec![Message::new("user", text)], None);

@@ -52,8 +52,7 @@ pub struct SystemEntry {
 }
 
 /// Makes a system of the settings that a plan or `--set` gives; the others have their defaults.
-pub type Configure =
-    fn(&'static SystemEntry, Vec<(String, toml::Value)>) -> Result<SystemConfig, SettingsError>;
+pub type Configure = fn(&'static SystemEntry, toml::Table) -> Result<SystemConfig, SettingsError>;
 
 /// MED-MAD's prompts are printed in full.
 const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");

@@ -3,8 +3,10 @@
 use super::source::production;
 
 /// Each route's heading, and the most files and production lines that it may have.
-const ROUTES: [(&str, usize, usize); 2] =
-    [("### One question, from the command line to the page", 14, 3500), ("### One token", 10, 2000)];
+const ROUTES: [(&str, usize, usize); 2] = [
+    ("### One question, from the command line to the page", 14, 3500),
+    ("### One token", 10, 2000),
+];
 
 /// The files of a route's table, with the lines that it says each has.
 fn files<'a>(page: &'a str, heading: &str) -> Vec<(&'a str, usize)> {
@@ -27,9 +29,13 @@ fn the_routes_of_a_newcomer_are_short_and_lead_through_files_that_are_there() {
         let mut all = 0;
         for (name, said) in &files {
             let file = production().iter().find(|file| file.name == *name);
-            let lines = file.unwrap_or_else(|| panic!("{heading}: no file {name}")).production_lines;
+            let lines =
+                file.unwrap_or_else(|| panic!("{heading}: no file {name}")).production_lines;
             // Within a few lines: a table that is renewed at every edit is no help.
-            assert!(lines.abs_diff(*said) <= 20, "{name} has {lines} lines, and {heading} says {said}");
+            assert!(
+                lines.abs_diff(*said) <= 20,
+                "{name} has {lines} lines, and {heading} says {said}"
+            );
             all += lines;
         }
         assert!(!files.is_empty(), "{heading} names no file");

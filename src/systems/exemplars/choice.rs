@@ -28,7 +28,7 @@ pub enum Ranking {
 
 /// How many exemplars, and which of the ranked.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
+pub struct Selection {
     pub ranking: Ranking,
     pub shots: usize,
     pub kinds: Kinds,
@@ -54,14 +54,14 @@ const DRAW_SEED: &str = "exemplars 42";
 
 impl Exemplars {
     /// The exemplars to show with a note; fewer than asked for where there are fewer.
-    pub fn shots(&self, note: &Note, choice: &Choice) -> Result<Vec<Shot<'_>>, PanelError> {
+    pub fn shots(&self, note: &Note, choice: &Selection) -> Result<Vec<Shot<'_>>, PanelError> {
         let chosen = self.choose(note, choice)?.into_iter();
         let shot = |place: usize| Shot { exemplar: &self.notes[place], sentence: String::new() };
         Ok(chosen.map(shot).collect())
     }
 
     /// Their places.
-    fn choose(&self, note: &Note, choice: &Choice) -> Result<Vec<usize>, PanelError> {
+    fn choose(&self, note: &Note, choice: &Selection) -> Result<Vec<usize>, PanelError> {
         let ranked = self.ranked(note, choice.ranking)?;
         let is_wrong = |place: &usize| self.notes[*place].error().is_some();
         let (wrong, right): (Vec<usize>, Vec<usize>) = ranked.iter().partition(|one| is_wrong(one));
@@ -131,14 +131,14 @@ mod tests {
     use super::*;
     use crate::systems::scripted::{exemplars, note};
 
-    fn choose(choice: &Choice) -> Vec<usize> {
+    fn choose(choice: &Selection) -> Vec<usize> {
         exemplars().choose(&note(), choice).unwrap()
     }
 
     #[test]
     fn the_best_of_each_kind_come_best_first() {
         let best =
-            |shots, kinds| Choice { ranking: Ranking::Tfidf, shots, kinds, drawn_from: None };
+            |shots, kinds| Selection { ranking: Ranking::Tfidf, shots, kinds, drawn_from: None };
         // «Beta blockers» and «wheezing» stand in the note.
         assert_eq!(choose(&best(4, Kinds::Balanced)), [2, 1, 0, 3]);
         assert_eq!(choose(&best(2, Kinds::Balanced)), [2, 1]);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn draws_are_the_notes_own_and_take_the_next_where_too_few_are_near() {
-        let drawn = |near| Choice {
+        let drawn = |near| Selection {
             ranking: Ranking::Tfidf,
             shots: 4,
             kinds: Kinds::Balanced,
@@ -160,8 +160,12 @@ mod tests {
         assert_eq!(all, choose(&drawn(1)));
         all.sort_unstable();
         assert_eq!(all, [0, 1, 2, 3]);
-        let random =
-            Choice { ranking: Ranking::Random, shots: 4, kinds: Kinds::Balanced, drawn_from: None };
+        let random = Selection {
+            ranking: Ranking::Random,
+            shots: 4,
+            kinds: Kinds::Balanced,
+            drawn_from: None,
+        };
         let mut orders = (0..20).map(|id| {
             let note = Note { id: format!("ms-{id}"), ..note() };
             exemplars().choose(&note, &random).unwrap()
@@ -172,7 +176,7 @@ mod tests {
 
     #[test]
     fn vectors_rank_by_their_cosine_and_without_an_encoder_nothing_does() {
-        let choice = Choice {
+        let choice = Selection {
             ranking: Ranking::Embedding,
             shots: 1,
             kinds: Kinds::Balanced,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-pub use choice::{Choice, Kinds, Ranking};
+pub use choice::{Kinds, Ranking, Selection};
 
 use self::terms::TfIdf;
 use self::vectors::Vectors;

@@ -16,11 +16,11 @@ use crate::systems::case::{Case, Step};
 use crate::systems::config::{Given, Slot, passage};
 use crate::systems::exemplars::nearest::Nearest;
 use crate::systems::exemplars::vectors::no_encoder;
-use crate::systems::exemplars::{Choice, Exemplars, Ranking, Shot};
+use crate::systems::exemplars::{Exemplars, Ranking, Selection, Shot};
 use crate::systems::mediqa_corr::note_line;
 use crate::systems::medreflex::settings::Temperatures;
 use crate::systems::messages::{messages, numbered, option_lines};
-use crate::systems::quote::{Found, PASSAGES, quote};
+use crate::systems::quote::{PASSAGES, Quotation, quote};
 use crate::systems::{System, Task};
 
 /// The folder of the prompt that shows a passage, where a file names no folder.
@@ -126,7 +126,7 @@ impl Staged {
         case: &Case<'_, T>,
         stage: &Stage,
         transcript: &mut Transcript,
-    ) -> Result<Option<Found>, PanelError> {
+    ) -> Result<Option<Quotation>, PanelError> {
         let (Item::Note(note), true) = (case.task.item, stage.search) else { return Ok(None) };
         let sentence = transcript.finding.opinion.sentence_id.map(|id| &note.sentences[id]);
         let longest = || longest_word(sentence.map_or("", String::as_str)).to_owned();
@@ -134,7 +134,7 @@ impl Staged {
         let place = SearchPlace { round: 0, step: transcript.searches };
         let found = case.search(place, &query, 1, 1)?;
         transcript.searches += 1;
-        Ok((!found.shown.is_empty()).then(|| Found::new(&found, &self.passage)))
+        Ok((!found.shown.is_empty()).then(|| Quotation::new(&found, &self.passage)))
     }
 
     /// A text that prompts quote, of the settings' choice, with the values filled in; nothing where one that it quotes is empty.
@@ -157,7 +157,7 @@ impl Staged {
     fn ask<T>(
         &self,
         case: &Case<'_, T>,
-        (stage, found): (&Stage, Option<&Found>),
+        (stage, found): (&Stage, Option<&Quotation>),
         round: u32,
         transcript: &Transcript,
     ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
@@ -269,7 +269,7 @@ impl Staged {
         let Some(ranking) = self.settings.choice else { return Ok(Vec::new()) };
         match (stage.exemplars, &self.nearest, id) {
             (Some(kinds), ..) => {
-                let choice = Choice { ranking, shots, kinds, drawn_from: stage.drawn_from };
+                let choice = Selection { ranking, shots, kinds, drawn_from: stage.drawn_from };
                 self.exemplars.shots(note, &choice)
             }
             (None, Some(nearest), Some(id)) if stage.nearest => {

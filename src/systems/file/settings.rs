@@ -105,7 +105,7 @@ impl SystemFile {
 /// The system of an entry with a file, with the settings that are given.
 pub fn configure(
     entry: &'static SystemEntry,
-    given: Vec<(String, toml::Value)>,
+    given: toml::Table,
 ) -> Result<SystemConfig, SettingsError> {
     let unknown =
         || SettingsError::UnknownSystem { name: entry.name.to_owned(), known: Vec::new() };
@@ -114,7 +114,7 @@ pub fn configure(
         let value = file.value(&key, value)?;
         Ok::<_, SettingsError>((key, value))
     };
-    let given = given.into_iter().map(value).collect::<Result<Vec<_>, _>>()?;
+    let given = given.into_iter().map(value).collect::<Result<_, _>>()?;
     let filed =
         |settings: Settings| Arc::new(Filed { file, settings }) as Arc<dyn config::Settings>;
     SystemConfig::over(entry, file.defaults()?, given, filed)

@@ -10,7 +10,7 @@ use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{Message, SearchLine};
 use crate::systems::config::passage;
 use crate::systems::messages::{numbered, prompt_files};
-use crate::systems::quote::{Found, PASSAGES, quoted};
+use crate::systems::quote::{PASSAGES, Quotation, quoted};
 
 prompt_files! {
     /// The prompts of both systems.
@@ -169,7 +169,7 @@ impl Texts {
     }
 
     /// The steps, and what the searches found whose passages they show.
-    fn history(&self, view: View<'_>) -> (String, Vec<Found>) {
+    fn history(&self, view: View<'_>) -> (String, Vec<Quotation>) {
         let (mut text, mut shown) = (String::new(), Vec::new());
         if view.history.is_empty() {
             text += &self.prompts.no_history;
@@ -199,7 +199,7 @@ impl Texts {
             }
             let results = fill(&self.prompts.results, &[("number", &number)]);
             text += &results.replacen("{results}", &PASSAGES, 1);
-            shown.push(Found::new(found, &self.passage));
+            shown.push(Quotation::new(found, &self.passage));
         }
         (text, shown)
     }
