@@ -6,47 +6,28 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use self::passages::{NONE_FOUND, label, passages};
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::fault::faults;
 use crate::outside;
 
 // `PROMPTS`: every file below `prompts/` by its path there, the system's name, then the file's; in their order.
 include!(concat!(env!("OUT_DIR"), "/prompts.rs"));
 
-/// Why prompts could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptError {
-    #[error(transparent)]
-    Read(#[from] std::io::Error),
-    #[error("{} is not a prompt that wardround knows", .path.display())]
-    Unknown { path: PathBuf },
-    #[error("no prompt is named {name}")]
-    Missing { name: String },
-    #[error("prompt {name} does not contain {{{placeholder}}}")]
-    NoPlaceholder { name: String, placeholder: String },
-    #[error("prompt {name} has no line that starts with \"{entry}. \", which a switch replaces")]
-    NoEntry { name: String, entry: u32 },
-}
-
-impl Diagnosis for PromptError {
-    fn blame(&self) -> Blame {
-        match self {
-            PromptError::Read(error) => error.blame(),
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            PromptError::Read(_) => Some("--prompts takes a directory of text files".into()),
-            PromptError::Unknown { path } => Some(beside(&path.to_string_lossy())),
-            PromptError::Missing { name } => Some(beside(name)),
-            PromptError::NoPlaceholder { placeholder, .. } => {
-                Some(format!("write {{{placeholder}}} where its text belongs in the file"))
-            }
-            PromptError::NoEntry { entry, .. } => {
-                Some(format!("number the file's entry {entry}, or leave `counterfactual` on"))
-            }
-        }
+faults! {
+    /// Why prompts could not be used.
+    #[derive(Debug, thiserror::Error)]
+    pub enum PromptError {
+        #[error(transparent)]
+        Read(error: #[from] std::io::Error) => error.blame(), "--prompts takes a directory of text files";
+        #[error("{} is not a prompt that wardround knows", path.display())]
+        Unknown { path: PathBuf } => Usage, beside(&path.to_string_lossy());
+        #[error("no prompt is named {name}")]
+        Missing { name: String } => Usage, beside(name);
+        #[error("prompt {name} does not contain {{{placeholder}}}")]
+        NoPlaceholder { name: String, placeholder: String }
+            => Usage, format!("write {{{placeholder}}} where its text belongs in the file");
+        #[error("prompt {name} has no line that starts with \"{entry}. \", which a switch replaces")]
+        NoEntry { name: String, entry: u32 }
+            => Usage, format!("number the file's entry {entry}, or leave `counterfactual` on");
     }
 }
 
@@ -214,6 +195,7 @@ pub fn without_last_newline(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
 
     #[test]
     fn fill_takes_one_pass() {
