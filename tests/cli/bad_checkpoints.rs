@@ -127,7 +127,7 @@ fn an_architecture_or_a_field_that_the_decoder_does_not_run() {
 #[test]
 fn a_file_that_is_no_json() {
     for (name, message) in [
-        ("config.json", "llama/config.json is not a model's config: EOF"),
+        ("config.json", "llama/config.json: EOF"),
         ("tokenizer.json", "cannot read "),
         ("tokenizer_config.json", "llama/tokenizer_config.json: EOF"),
         ("generation_config.json", "llama/generation_config.json: EOF"),

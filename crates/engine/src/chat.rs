@@ -131,9 +131,6 @@ impl ChatTemplate {
     /// The text of `messages` and its tokens. The control tokens among these are those that the template writes: what
     /// looks like one in a message is text. Through its last `</think>`, an assistant's message holds its thinking, which
     /// the template cuts or keeps as it would.
-    ///
-    /// # Errors
-    /// When the template refuses the messages or leaves one out, or the text cannot be tokenised.
     pub fn prompt(
         &self,
         tokenizer: &Tokenizer,

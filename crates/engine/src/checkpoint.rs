@@ -62,10 +62,6 @@ faults! {
 
 impl CheckpointFiles {
     /// Finds the files of `directory`. Where both forms of weights are there, the single file wins.
-    ///
-    /// # Errors
-    /// [`FilesError::Incomplete`] names the first file that is missing; [`FilesError::BadIndex`] says
-    /// what is wrong with the index.
     pub fn find(directory: &Path) -> Result<Self, FilesError> {
         let optional = |name: &str| optional(directory, name);
         let config = required(directory, CONFIG)?;

@@ -100,7 +100,7 @@ impl Generation {
         let Some(path) = path else {
             return Ok(Generation::of(&Raw::default(), config_eos_ids));
         };
-        let fail = |problem: String| ConfigError::Inconsistent { path: path.to_owned(), problem };
+        let fail = |problem: String| ConfigError::damaged(path, problem);
         let raw: Raw = read_json(path)?;
         for (name, value) in [("top_p", raw.top_p), ("min_p", raw.min_p)] {
             if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
@@ -154,9 +154,8 @@ fn eos_token(path: &Path) -> Result<Option<String>, ConfigError> {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
-    let fail = |problem| ConfigError::Inconsistent { path: path.to_owned(), problem };
-    let read = outside::json(path).map_err(|error| fail(error.to_string()))?;
-    read.map_err(|error| fail(error.to_string()))
+    let read = outside::json(path).map_err(|error| ConfigError::damaged(path, error))?;
+    read.map_err(|error| ConfigError::damaged(path, error))
 }
 
 #[cfg(test)]

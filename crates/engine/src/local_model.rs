@@ -97,9 +97,6 @@ pub struct Start<'a> {
 
 impl Start<'_> {
     /// Loads the weights and starts the engine. Gives what of the files contradicts itself or is not known here, too.
-    ///
-    /// # Errors
-    /// A tensor that is missing or of another shape; an engine that cannot start.
     pub fn on(&self, device: &Device) -> Result<(Engine, Vec<String>), Failure> {
         match device {
             Device::Cpu(cpu) => self.with(cpu.clone()),

@@ -27,9 +27,6 @@ pub fn is_below(path: &str) -> bool {
 }
 
 /// What a file of somebody else's names below `folder`.
-///
-/// # Errors
-/// A path that leads out of it.
 pub fn below(folder: &Path, path: &str) -> io::Result<PathBuf> {
     match is_below(path) {
         true => Ok(folder.join(path)),
@@ -221,9 +218,6 @@ pub fn toml<T: DeserializeOwned>(text: &str) -> Result<T, ::toml::de::Error> {
 }
 
 /// A text of TOML as its keys, each with its place in the text.
-///
-/// # Errors
-/// As [`toml()`].
 pub fn toml_keys(text: &str) -> Result<Spanned<DeTable<'_>>, ::toml::de::Error> {
     refuse_long(text)?;
     DeTable::parse(text)

@@ -79,10 +79,6 @@ faults! {
     pub enum TokenizerError {
         #[error("cannot read {path}: {problem}")]
         Load { path: PathBuf, problem: String } => Artefact;
-        #[error(
-            "{path}: the decoder is neither byte-level nor byte-fallback, so tokens have no fixed bytes"
-        )]
-        Decoder { path: PathBuf } => Artefact;
         #[error("cannot tokenise {length} bytes of text: {problem}")]
         Encode { length: usize, problem: String } => Artefact;
         #[error(transparent)]
@@ -102,8 +98,12 @@ impl Tokenizer {
     fn of(mut inner: Inner, path: &Path) -> Result<Tokenizer, TokenizerError> {
         let load = |problem: String| TokenizerError::Load { path: path.to_owned(), problem };
         keep_no_words(&mut inner);
-        let style =
-            Style::of(&inner).ok_or_else(|| TokenizerError::Decoder { path: path.to_owned() })?;
+        let style = Style::of(&inner).ok_or_else(|| {
+            load(
+                "its decoder is neither byte-level nor byte-fallback: tokens have no fixed bytes"
+                    .into(),
+            )
+        })?;
         let added = inner.get_added_tokens_decoder();
         let size = match inner.get_vocab(true).into_values().max() {
             None => 0,

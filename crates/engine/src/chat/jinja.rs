@@ -71,8 +71,6 @@ fn describe(error: &Error) -> String {
 }
 
 impl Compiled {
-    /// # Errors
-    /// What does not compile, by line.
     pub(super) fn compile(text: &str) -> Result<Compiled, Problem> {
         if text.len() > LONGEST_TEMPLATE {
             return Err(refuse(format!("it is longer than {LONGEST_TEMPLATE} bytes")).into());

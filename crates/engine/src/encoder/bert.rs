@@ -26,8 +26,6 @@ struct BertNetwork<B: EncoderBackend> {
     spare: Mutex<Option<(Size, BertScratch<B>)>>,
 }
 
-/// # Errors
-/// Weights that are missing or do not fit the config; a machine without room.
 pub(super) fn load(
     folder: &Folder,
     config: BertConfig,
@@ -108,9 +106,6 @@ fn tensor(weights: &VarBuilder<'_>, name: &str, shape: &[usize]) -> Result<Vec<f
 }
 
 /// BERT's sizes, checked.
-///
-/// # Errors
-/// A config that is missing or damaged, or of another model.
 pub(super) fn bert_config(folder: &Folder) -> Result<BertConfig, EncoderError> {
     let value: Value = folder.json(CONFIG)?;
     folder.expect(&value, "model_type", "bert")?;
@@ -143,8 +138,6 @@ struct Linear {
 }
 
 impl Classifier {
-    /// # Errors
-    /// Weights without a classifier of one logit.
     pub(super) fn read(folder: &Folder, hidden: usize) -> Result<Classifier, EncoderError> {
         folder.weights("", |weights| -> Result<_, EncoderError> {
             let linear = |name: &str, outputs: usize| {

@@ -41,9 +41,6 @@ impl Folder {
     }
 
     /// A folder below, as a file of this one names it.
-    ///
-    /// # Errors
-    /// A name that leads out.
     pub(super) fn subfolder(&self, name: &str) -> Result<Self, EncoderError> {
         Ok(Self { path: outside::below(&self.path, name)?, card: self.card })
     }

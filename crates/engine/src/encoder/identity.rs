@@ -39,9 +39,6 @@ pub struct EncoderIdentity {
 impl EncoderIdentity {
     /// Of vectors of `dims` numbers, where states have `width`, and of queries and documents that are cut at so many tokens; `queries` is the
     /// folder of the other model that reads these.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
     pub(super) fn of(
         (folder, card): (&Folder, &EncoderCard),
         options: &EncoderOptions,

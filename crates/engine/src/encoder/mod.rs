@@ -36,9 +36,6 @@ use vector::pool;
 use crate::model::BertConfig;
 
 /// What the model of a folder gives; `None`: nothing says that it is an encoder or a reranker.
-///
-/// # Errors
-/// A folder that cannot be read, or says something that is none of ours.
 pub fn output_of(
     directory: &Path,
     known: Option<KnownModel>,
@@ -123,9 +120,6 @@ impl Encoder {
     }
 
     /// What is read of a text without a title.
-    ///
-    /// # Errors
-    /// A text that cannot be tokenised.
     pub fn sequence(&self, side: Side, text: &str) -> Result<Sequence, EncoderError> {
         match side {
             Side::Document => self.of_document(&Document { title: "", text }),
@@ -134,9 +128,6 @@ impl Encoder {
     }
 
     /// `[texts][width]`.
-    ///
-    /// # Errors
-    /// Numbers that are not finite; a machine without room.
     pub fn embed_sequences(
         &self,
         side: Side,
@@ -194,9 +185,6 @@ impl Encoder {
 }
 
 /// The same numbers.
-///
-/// # Errors
-/// One that is not finite, with the place of its text.
 fn expect_finite<T: AsRef<[f32]>>(numbers: Vec<T>) -> Result<Vec<T>, EncoderError> {
     let is_broken = |one: &T| !one.as_ref().iter().all(|number| number.is_finite());
     match numbers.iter().position(is_broken) {

@@ -19,8 +19,6 @@ pub struct Reranker {
 }
 
 impl Reranker {
-    /// # Errors
-    /// A file that is missing or damaged; weights that do not fit the config; a folder of an encoder.
     pub fn open(options: &EncoderOptions) -> Result<Reranker, EncoderError> {
         let folder = Folder::of(options)?;
         let card = EncoderCard::read(&folder, options.known)?;
@@ -64,9 +62,6 @@ impl Reranker {
     }
 
     /// What is read of a pair.
-    ///
-    /// # Errors
-    /// A text that cannot be tokenised.
     pub fn sequence(&self, pair: &Pair<'_>) -> Result<Sequence, EncoderError> {
         let query = self.card.query_text(pair.query);
         let document = self.card.document_text(pair.title, pair.text);

@@ -164,9 +164,6 @@ impl Compiler {
     }
 
     /// `grammar` compiled, here or by an earlier call.
-    ///
-    /// # Errors
-    /// When the grammar does not compile, or the model has no end-of-turn token.
     pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
         let slot = self.kept.slot(grammar);
         let compiled = slot.get_or_init(|| self.compile_anew(grammar)).clone()?;

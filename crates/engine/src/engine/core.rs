@@ -63,9 +63,6 @@ impl<B: Backend> Core<B> {
     }
 
     /// Serves until the inbox is closed and every request done.
-    ///
-    /// # Errors
-    /// When the machine fails, or the engine itself panics.
     pub fn run(&mut self, inbox: &Receiver<Message>) -> Result<(), EngineError> {
         match catch_unwind(AssertUnwindSafe(|| self.serve(inbox))) {
             Ok(served) => Ok(served?),

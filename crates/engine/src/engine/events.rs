@@ -107,9 +107,6 @@ impl Ticket {
     }
 
     /// Waits for the completion; `on_piece` sees the text as it comes, if the request asked for pieces.
-    ///
-    /// # Errors
-    /// What the engine refused the request for, or that it died.
     pub fn wait_with(self, mut on_piece: impl FnMut(&str)) -> Result<Completion, EngineError> {
         loop {
             match self.events.recv() {

@@ -55,8 +55,6 @@ impl Head {
 }
 
 impl<B: Backend> Runner<B> {
-    /// # Errors
-    /// When the machine has no room for pages and scratch.
     pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
         let mut pages = ops.pages(config.page_shape(), decoder.precision.kv, options.pages)?;
@@ -134,9 +132,6 @@ impl<B: Backend> Runner<B> {
     }
 
     /// The log-probabilities of the tokens after them, each with so many of the likeliest.
-    ///
-    /// # Errors
-    /// A failure of the machine since the last draw.
     pub fn score(&mut self, wanted: &[(u32, usize)]) -> Result<Vec<TokenLogprobs>, OpsError> {
         let heads = self.logit_rows.len() - self.known.len();
         let (logits, stage) = self.scratch.logits();
@@ -144,9 +139,6 @@ impl<B: Backend> Runner<B> {
     }
 
     /// Samples each of the first rows of logits that has a request; the others stay as they are.
-    ///
-    /// # Errors
-    /// A failure of the machine since the last draw.
     pub fn draw(&mut self, requests: &[Option<SamplingRequest>]) -> Result<Vec<Drawn>, OpsError> {
         let (logits, stage) = self.scratch.logits();
         self.ops.draw(logits, requests, stage)

@@ -154,8 +154,6 @@ impl<B: EncoderBackend> BertScratch<B> {
 }
 
 impl<B: EncoderBackend> Bert<B> {
-    /// # Errors
-    /// A tensor that is missing or of another shape; a machine without room.
     pub fn load<E: From<OpsError>>(
         ops: &B,
         config: BertConfig,

@@ -73,16 +73,17 @@ faults! {
     /// Why a `config.json` describes no model that runs here.
     #[derive(Debug, Error)]
     pub enum ConfigError {
-        #[error("cannot read {path}: {source}")]
-        Read { path: PathBuf, source: std::io::Error } => Artefact;
-        #[error("{path} is not a model's config: {source}")]
-        Json { path: PathBuf, source: serde_json::Error } => Artefact;
+        #[error("{path}: {problem}")]
+        Damaged { path: PathBuf, problem: String } => Artefact;
         #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
         Unsupported { path: PathBuf, field: String, value: String, supported: String } => Artefact;
-        #[error("{path}: `{field}` is missing")]
-        Missing { path: PathBuf, field: &'static str } => Artefact;
-        #[error("{path}: {problem}")]
-        Inconsistent { path: PathBuf, problem: String } => Artefact;
+    }
+}
+
+impl ConfigError {
+    /// Of any file that describes a model.
+    pub(crate) fn damaged(path: &Path, problem: impl ToString) -> ConfigError {
+        ConfigError::Damaged { path: path.to_owned(), problem: problem.to_string() }
     }
 }
 
@@ -105,14 +106,10 @@ impl Ids {
 
 impl Config {
     /// Reads and checks `config.json`.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or describes a model that the decoder cannot run: the field and its value are named.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        let read = outside::json(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        let value = read.map_err(|source| ConfigError::Json { path: path.to_owned(), source })?;
-        Config::from_json(value, path)
+        let damaged = |error: &dyn std::fmt::Display| ConfigError::damaged(path, error);
+        let read = outside::json(path).map_err(|error| damaged(&error))?;
+        Config::from_json(read.map_err(|error| damaged(&error))?, path)
     }
 
     /// `path` only names the file in errors.

@@ -85,8 +85,6 @@ pub(super) fn widths(config: &Config) -> [(usize, Numbers); 8] {
 }
 
 impl<B: Backend> Scratch<B> {
-    /// # Errors
-    /// When the machine has no memory for it.
     pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
         let stage = ops.stage(config.page_shape(), config.heads, limits)?;
         let [residual, normed, branch, qkv, queries, attended, gate_up, gated] =

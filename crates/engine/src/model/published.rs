@@ -56,8 +56,7 @@ struct Raw {
 
 pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> {
     let parse = |value| {
-        serde_json::from_value::<Raw>(value)
-            .map_err(|source| ConfigError::Json { path: path.to_owned(), source })
+        serde_json::from_value::<Raw>(value).map_err(|error| ConfigError::damaged(path, error))
     };
     let outer = parse(value)?;
     let reader = Reader { path };
@@ -99,10 +98,7 @@ impl Reader<'_> {
         let (field, name, names): (_, _, fn(&Traits) -> _) = match (named, &raw.model_type) {
             (Some(name), _) => ("architectures", name, |traits| traits.architectures),
             (None, Some(name)) => ("model_type", name, |traits| traits.model_types),
-            (None, None) => {
-                let path = self.path.to_owned();
-                return Err(ConfigError::Missing { path, field: "architectures" });
-            }
+            (None, None) => return Err(self.missing("architectures")),
         };
         let has_name = |family: &Family| names(family.traits()).contains(&name.as_str());
         Family::ALL.into_iter().find(has_name).ok_or_else(|| {
@@ -118,9 +114,7 @@ impl Reader<'_> {
         let defaults = &traits.defaults;
         self.refuse_sizes(raw)?;
         let need = |value: Option<usize>, field| {
-            value
-                .filter(|&value| value > 0)
-                .ok_or(ConfigError::Missing { path: self.path.to_owned(), field })
+            value.filter(|&value| value > 0).ok_or_else(|| self.missing(field))
         };
         let hidden_size = need(raw.hidden_size, "hidden_size")?;
         let heads = need(raw.num_attention_heads.or(defaults.heads), "num_attention_heads")?;
@@ -164,7 +158,11 @@ impl Reader<'_> {
     }
 
     fn inconsistent(&self, problem: String) -> ConfigError {
-        ConfigError::Inconsistent { path: self.path.to_owned(), problem }
+        ConfigError::damaged(self.path, problem)
+    }
+
+    fn missing(&self, field: &str) -> ConfigError {
+        self.inconsistent(format!("`{field}` is missing"))
     }
 
     /// What no machine holds is refused before it is asked for.

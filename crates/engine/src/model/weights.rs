@@ -74,9 +74,6 @@ impl<B: Backend> Decoder<B> {
 }
 
 /// How the weights of these files are to be kept on `machine`.
-///
-/// # Errors
-/// Files that cannot be read or hold no decoder; what the machine cannot multiply with.
 pub fn precision_of(
     config: &Config,
     files: &[PathBuf],

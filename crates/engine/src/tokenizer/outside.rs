@@ -50,9 +50,6 @@ impl Deref for Library {
 
 impl Library {
     /// What `make` makes of a tokenizer.json, in the same piece of work.
-    ///
-    /// # Errors
-    /// What is no tokenizer, or needs more memory or time to be read than any that is published.
     pub fn read<T: Send + 'static>(
         path: &Path,
         make: impl FnOnce(Inner) -> Result<T, String> + Send + 'static,
