@@ -40,22 +40,20 @@ pub struct RawTensor<'a> {
 }
 
 #[derive(Debug, Error)]
-pub enum CheckpointError {
-    #[error("{path} is not a sound safetensors file: {problem}")]
-    Corrupt { path: PathBuf, problem: String },
-    #[error("{0}")]
-    Unreadable(io::Error),
-    #[error("tensor `{name}` stands in {first} and in {second}")]
-    Twice { name: String, first: PathBuf, second: PathBuf },
-    #[error("no tensor `{name}` in {}", list(files))]
-    Missing { name: String, files: Vec<PathBuf> },
-    #[error(
-        "tensor `{name}` in {} has shape {found:?}, but config.json asks for {expected:?}",
-        list(files)
-    )]
-    Shape { name: String, files: Vec<PathBuf>, found: Vec<usize>, expected: Vec<usize> },
-    #[error("tensor `{name}` in {} is stored as {found}; known: F32, F16, BF16", list(files))]
-    StoredType { name: String, files: Vec<PathBuf>, found: String },
+#[error("{problem}")]
+pub struct CheckpointError {
+    problem: String,
+    hint: Option<&'static str>,
+}
+
+const DAMAGED: &str = "the file is damaged or cut short: copy or fetch it again";
+const NOT_OF_ONE: &str =
+    "config.json and the weights are not of one model: copy or fetch both again";
+
+impl CheckpointError {
+    fn of(problem: String, hint: &'static str) -> CheckpointError {
+        CheckpointError { problem, hint: Some(hint) }
+    }
 }
 
 impl Diagnosis for CheckpointError {
@@ -64,22 +62,8 @@ impl Diagnosis for CheckpointError {
     }
 
     fn hint(&self) -> Option<String> {
-        let hint = match self {
-            CheckpointError::Corrupt { .. } | CheckpointError::Unreadable(_) => {
-                "the file is damaged or cut short: copy or fetch it again"
-            }
-            CheckpointError::Missing { .. } | CheckpointError::Shape { .. } => {
-                "config.json and the weights are not of one model: copy or fetch both again"
-            }
-            CheckpointError::Twice { .. } => "remove the file that is not of this model",
-            CheckpointError::StoredType { .. } => return None,
-        };
-        Some(hint.to_owned())
+        self.hint.map(str::to_owned)
     }
-}
-
-fn list(files: &[PathBuf]) -> String {
-    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl Checkpoint {
@@ -97,16 +81,23 @@ impl Checkpoint {
     }
 
     fn add(&mut self, path: &Path) -> Result<(), CheckpointError> {
-        let map = MappedFile::open(path).map_err(CheckpointError::Unreadable)?;
-        let corrupt = |problem: String| CheckpointError::Corrupt { path: path.to_owned(), problem };
-        let (header_bytes, header) =
-            SafeTensors::read_metadata(&map).map_err(|error| corrupt(error.to_string()))?;
+        let unreadable = |error: io::Error| CheckpointError::of(error.to_string(), DAMAGED);
+        let map = MappedFile::open(path).map_err(unreadable)?;
+        let (header_bytes, header) = SafeTensors::read_metadata(&map).map_err(|error| {
+            let path = path.display();
+            let problem = format!("{path} is not a sound safetensors file: {error}");
+            CheckpointError::of(problem, DAMAGED)
+        })?;
         let (file, data_start) = (self.maps.len(), size_of::<u64>() + header_bytes);
         for (name, info) in header.tensors() {
             let place = Location { file, data_start, info: info.clone() };
             if let Some(other) = self.tensors.insert(name.clone(), place) {
-                let first = self.files[other.file].clone();
-                return Err(CheckpointError::Twice { name, first, second: path.to_owned() });
+                let (first, second) = (self.files[other.file].display(), path.display());
+                let problem = format!("tensor `{name}` stands in {first} and in {second}");
+                return Err(CheckpointError::of(
+                    problem,
+                    "remove the file that is not of this model",
+                ));
             }
         }
         self.maps.push(map);
@@ -126,23 +117,25 @@ impl Checkpoint {
 
     /// The tensor `name`, if it has `shape`.
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'_>, CheckpointError> {
-        let (name, files) = (|| name.to_owned(), || self.files.clone());
-        let place = self.tensors.get(&name());
-        let Location { file, data_start, info } =
-            place.ok_or_else(|| CheckpointError::Missing { name: name(), files: files() })?;
+        let files = || {
+            self.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let Some(Location { file, data_start, info }) = self.tensors.get(name) else {
+            let problem = format!("no tensor `{name}` in {}", files());
+            return Err(CheckpointError::of(problem, NOT_OF_ONE));
+        };
+        let about = || format!("tensor `{name}` in {}", files());
         if info.shape != shape {
-            return Err(CheckpointError::Shape {
-                name: name(),
-                files: files(),
-                found: info.shape.clone(),
-                expected: shape.to_vec(),
-            });
+            let found = &info.shape;
+            let problem =
+                format!("{} has shape {found:?}, but config.json asks for {shape:?}", about());
+            return Err(CheckpointError::of(problem, NOT_OF_ONE));
         }
-        let kind = RawType::of(info.dtype).ok_or_else(|| CheckpointError::StoredType {
-            name: name(),
-            files: files(),
-            found: format!("{:?}", info.dtype),
-        })?;
+        let Some(kind) = RawType::of(info.dtype) else {
+            let problem =
+                format!("{} is stored as {:?}; known: F32, F16, BF16", about(), info.dtype);
+            return Err(CheckpointError { problem, hint: None });
+        };
         let (start, end) = info.data_offsets;
         Ok(RawTensor { kind, bytes: &self.maps[*file][data_start + start..data_start + end] })
     }

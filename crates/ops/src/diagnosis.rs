@@ -32,7 +32,6 @@ impl Blame {
     }
 }
 
-/// An error that a command may end with.
 pub trait Diagnosis: Error + Send + Sync + 'static {
     fn blame(&self) -> Blame;
 
@@ -42,7 +41,6 @@ pub trait Diagnosis: Error + Send + Sync + 'static {
     }
 }
 
-/// Any error that says who has to act on it.
 #[derive(Debug)]
 pub struct Failure(Box<dyn Diagnosis>);
 
@@ -52,7 +50,6 @@ impl<E: Diagnosis> From<E> for Failure {
     }
 }
 
-/// An error without a type of its own.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 struct Complaint {

@@ -11,8 +11,6 @@ use memmap2::Mmap;
 pub struct MappedFile(Mmap);
 
 impl MappedFile {
-    /// # Errors
-    /// The file cannot be opened or mapped; the message names it.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
         let file = crate::regular_file::open(path)?;
         // SAFETY: the mapping is read-only, and what is built is not changed while it is read.

@@ -96,7 +96,6 @@ pub fn open_directory(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     fs_err::File::open(path.as_ref())
 }
 
-/// Makes the names in a directory durable.
 pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
     open_directory(path)?.sync_all()
 }

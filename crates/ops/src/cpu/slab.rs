@@ -26,8 +26,6 @@ impl Plain for u16 {}
 impl Plain for u8 {}
 
 impl<T: Plain> Slab<T> {
-    /// # Errors
-    /// When the system has no memory for it.
     pub fn zeroed(length: usize) -> io::Result<Slab<T>> {
         let bytes = length * size_of::<T>();
         // A mapping starts at a page of 4 KiB, so a huge one needs room to move up.

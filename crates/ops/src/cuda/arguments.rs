@@ -20,7 +20,6 @@ impl Arguments {
         self.address(region.address())
     }
 
-    /// Null where there is none.
     pub fn maybe(self, region: Option<&Region>) -> Arguments {
         self.address(region.map_or(0, Region::address))
     }
@@ -42,7 +41,6 @@ impl Arguments {
         self
     }
 
-    /// An `int` or `unsigned`.
     pub fn int(self, number: usize) -> Arguments {
         self.words(&[number as u32 as u64])
     }

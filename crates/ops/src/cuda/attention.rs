@@ -8,7 +8,6 @@ use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
 use crate::{AttentionShape, LayerPages};
 
-/// What the rows of a step attend to in a layer.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub queries: &'a Region,

@@ -62,8 +62,6 @@ pub struct Function(&'static CStr);
 pub struct Pinned(Vec<u8>);
 
 impl Stream {
-    /// # Errors
-    /// For any but the first.
     pub fn open(ordinal: usize) -> Result<Stream, OpsError> {
         match ordinal {
             0 => Ok(Stream::hopper()),
@@ -89,8 +87,6 @@ impl Stream {
         1
     }
 
-    /// # Errors
-    /// None.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
         Ok(Stream { state: Arc::default(), ..self.clone() })
     }
@@ -157,8 +153,6 @@ impl Stream {
         Ok(Function(Box::leak(name.into_boxed_c_str())))
     }
 
-    /// # Errors
-    /// When the system has no room.
     pub fn allocate(&self, bytes: usize, what: &'static str) -> Result<Region, OpsError> {
         // SAFETY: the size is not zero.
         let pointer = unsafe { alloc_zeroed(layout(bytes)) };
@@ -173,8 +167,6 @@ impl Stream {
         unsafe { dealloc(address as *mut u8, layout(bytes)) };
     }
 
-    /// # Errors
-    /// None.
     pub fn pin(&self, bytes: usize) -> Result<Pinned, OpsError> {
         Ok(Pinned(vec![0; bytes.max(16)]))
     }
@@ -194,8 +186,6 @@ impl Stream {
         self.write(region, offset, &pinned.0[part]);
     }
 
-    /// # Errors
-    /// None.
     pub fn download(&self, from: &Region, to: &mut Pinned, bytes: usize) -> Result<(), OpsError> {
         assert!(bytes <= from.bytes(), "a copy beyond its region");
         let from = from.address() as *const u8;
@@ -212,8 +202,6 @@ impl Stream {
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 
-    /// # Errors
-    /// None.
     pub fn synchronise(&self) -> Result<(), OpsError> {
         Ok(())
     }

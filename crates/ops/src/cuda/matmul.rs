@@ -37,7 +37,6 @@ pub enum Matmul {
     /// By warpgroups whose CTAs stay.
     Units {
         launch: Launch,
-        /// Of a tile.
         rows: usize,
         /// Tiles whose inputs a CTA takes all, blocks of rows, chunks of another tile, and what is to be done in all.
         pieces: [usize; 4],

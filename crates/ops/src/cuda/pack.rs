@@ -62,7 +62,6 @@ pub struct Packer {
     /// `[inputs, up to whole tiles][16 outputs]`.
     weights: Vec<[f32; OUTPUTS]>,
     quantised: Vec<u8>,
-    /// f16 bits.
     halves: Vec<u16>,
 }
 

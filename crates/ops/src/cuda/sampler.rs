@@ -17,7 +17,6 @@ const NONE: u32 = u32::MAX;
 /// Words of a request, as kernels/sampler.cu declares it.
 const REQUEST_WORDS: usize = 10;
 
-/// Room for the draws of a step.
 #[derive(Debug)]
 pub struct Drawer {
     /// Requests `[rows][10]`, then masks `[2 · rows][⌈vocabulary / 32⌉]`.
@@ -104,7 +103,6 @@ const IDLE: [u32; REQUEST_WORDS] = [0, 0, 0, 0, 0x3F80_0000, 0, 0x3F80_0000, NON
 struct Masks<'a> {
     words: Words<'a>,
     first: usize,
-    /// Words of a mask.
     each: usize,
     shared: Vec<(Arc<[u32]>, u32)>,
     count: usize,

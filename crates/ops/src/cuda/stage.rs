@@ -38,9 +38,7 @@ struct Layout {
     rows: usize,
     logit_rows: usize,
     blocks: usize,
-    /// Rows of texts.
     texts: usize,
-    /// Pages of a table.
     stride: usize,
 }
 
@@ -74,7 +72,6 @@ impl Layout {
         self.lengths() + self.texts
     }
 
-    /// With so many tables.
     fn words(self, tables: usize) -> usize {
         self.tables() + tables * self.stride
     }
@@ -88,7 +85,6 @@ struct StepForm {
     chunk_slots: usize,
 }
 
-/// What is kept of a form's launches.
 #[derive(Debug)]
 enum KeptLaunches {
     /// Nothing yet, but they ran once: what a first launch may still load, a graph must not.
@@ -287,7 +283,6 @@ fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
     blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
 }
 
-/// 32-bit words in bytes.
 pub struct Words<'a>(pub &'a mut [u8]);
 
 impl Words<'_> {

@@ -23,8 +23,6 @@ const INPUTS: usize = 512;
 /// What to leave out where a GPU stumbles over it: `wgmma`, or of that `units`, the CTAs that stay, or `waves`. That changes how fast a step is, not its bits.
 const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
 
-/// # Errors
-/// Anything else.
 pub fn left_out() -> Result<LeftOut, OpsError> {
     LeftOut::named(&std::env::var(WITHOUT).unwrap_or_default())
 }

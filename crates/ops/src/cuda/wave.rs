@@ -79,7 +79,6 @@ impl Room {
 mod tests {
     use super::*;
 
-    /// As an H100 says.
     const H100: Room =
         Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(30) };
 

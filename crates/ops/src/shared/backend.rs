@@ -83,7 +83,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     ) -> Result<Self::Pages, OpsError>;
     /// Has the system give the memory of pages that are still zero, where it gives memory only as it is used.
     fn touch(&self, _pages: &mut Self::Pages) {}
-    /// Room for up to `rows` rows.
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers)
     -> Result<Self::Buffer, OpsError>;
     fn stage(
@@ -166,9 +165,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     );
 
     /// Samples a token for each row of logits that has a request.
-    ///
-    /// # Errors
-    /// A failure of the machine since the last call.
     fn draw(
         &self,
         logits: &mut Self::Buffer,
@@ -177,9 +173,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     ) -> Result<Vec<Drawn>, OpsError>;
     /// Log-probabilities of tokens that are known, each under a row of logits from `first` on, and of so many of the
     /// likeliest; NaN where a row's logits are no numbers (where the machine tells).
-    ///
-    /// # Errors
-    /// A failure of the machine since the last call.
     fn score(
         &self,
         logits: &Self::Buffer,
@@ -199,8 +192,5 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         Ok(scores)
     }
     /// The first `rows` rows of `buffer`, one after another.
-    ///
-    /// # Errors
-    /// A failure of the machine since the last call.
     fn read(&self, buffer: &Self::Buffer, rows: usize) -> Result<Vec<f32>, OpsError>;
 }

@@ -1,6 +1,5 @@
 //! An output that several threads write, each its own part.
 
-/// A pointer to an output that several threads write, each its own part.
 pub struct Disjoint<T>(*mut T);
 
 // SAFETY: whoever uses the pointer writes only elements that no other range of the same `split` writes.

@@ -2,7 +2,6 @@
 
 use super::Backend;
 
-/// The embedding tables of an encoder.
 #[derive(Debug)]
 pub struct TextTables<B: Backend> {
     /// `[vocabulary, hidden]`.

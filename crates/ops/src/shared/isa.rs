@@ -21,7 +21,6 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best that this machine has.
     pub fn detect() -> Isa {
         static DETECTED: LazyLock<Isa> = LazyLock::new(|| {
             let best = Isa::available().into_iter().rfind(|isa| isa.pays());

@@ -23,7 +23,6 @@ pub use isa::Isa;
 pub use machine::{FAST, Limits, METAL_ROWS, Machine};
 pub use precision::{Precision, Quantisation, StoredType};
 
-/// The most that a step may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepLimits {
     pub rows: usize,
@@ -94,7 +93,6 @@ pub const PAGE: usize = 32;
 /// chunks merge in ascending order, so that a split of the work never shows in the bits.
 pub const CHUNK: usize = 256;
 
-/// What a layer's attention is.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionShape {
     /// Query heads; each group of `heads / kv_heads` shares one head of keys and values.
@@ -124,7 +122,6 @@ impl AttentionShape {
 /// What multiplies the up projection in a gated feed-forward layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// `x · sigmoid(x)`.
     Silu,
     /// The tanh approximation of GELU, `x · sigmoid(2·√(2/π)·(x + 0.044715·x³))`.
     GeluTanh,

@@ -98,7 +98,6 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Whether matrices are f32.
     pub fn is_f32(self) -> bool {
         (self.stored, self.quantisation) == (StoredType::F32, Quantisation::None)
     }

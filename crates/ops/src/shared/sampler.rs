@@ -11,15 +11,12 @@ use super::sampling::{
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]
 struct Sampler {
-    /// The logits, changed on the way.
     row: Vec<f32>,
     exponentials: Vec<f32>,
-    /// Token ids and masses that may be drawn.
     kept: Vec<(u32, u64)>,
 }
 
 impl Sampler {
-    /// Draws from a row of logits.
     fn draw(&mut self, logits: &[f32], request: &SamplingRequest) -> Drawn {
         if !are_sound(logits) {
             return Drawn { is_broken: true, ..Drawn::default() };
@@ -133,7 +130,6 @@ pub fn logprobs_of_rows(
 }
 
 thread_local! {
-    /// The buffers of a thread's last draw.
     static SPARE: Cell<Sampler> = Cell::default();
 }
 

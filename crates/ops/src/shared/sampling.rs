@@ -52,13 +52,11 @@ impl Sampling {
         Sampling { temperature: if is_greedy { 0.0 } else { self.temperature }, ..self }
     }
 
-    /// The penalty, where it changes anything.
     pub fn penalty(&self) -> Option<f32> {
         self.repetition_penalty.filter(|penalty| *penalty != 1.0)
     }
 }
 
-/// One token to draw.
 #[derive(Clone, Debug)]
 pub struct SamplingRequest {
     pub sampling: Sampling,
@@ -75,7 +73,6 @@ pub struct SamplingRequest {
     pub logprobs: Option<usize>,
 }
 
-/// The result of a [`SamplingRequest`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawn {
     /// `None`: no token is allowed.
@@ -96,7 +93,6 @@ pub struct TokenLogprobs {
     pub top: Vec<(u32, f32)>,
 }
 
-/// The likeliest token's mass.
 pub const ONE: f32 = (1u64 << 40) as f32;
 
 /// What makes log-probabilities of a row's logits.

@@ -17,8 +17,6 @@ pub fn stride(dims: usize) -> usize {
     (dims * size_of::<f16>()).next_multiple_of(ALIGNMENT)
 }
 
-/// Appends a vector as a row.
-///
 /// # Errors
 /// What is wrong with the vector, to read on from its name: a number that is none or too large, length 0.
 pub fn append(vector: &[f32], rows: &mut Vec<u8>) -> Result<(), &'static str> {
@@ -94,7 +92,6 @@ pub struct Query {
     pub(crate) numbers: Vec<f32>,
 }
 
-/// A row with its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     pub score: f32,
@@ -148,7 +145,6 @@ impl Best {
         }
     }
 
-    /// Best first.
     pub fn into_sorted(self) -> Vec<Hit> {
         self.heap.into_sorted_vec()
     }

@@ -28,8 +28,6 @@ unsafe impl Send for Gpu {}
 unsafe impl Sync for Gpu {}
 
 impl Gpu {
-    /// # Errors
-    /// The driver's reason, in its words.
     pub fn open(ordinal: usize) -> Result<Gpu, String> {
         let (mut device, mut context) = (0, std::ptr::null_mut());
         let mut name = [0; 128];
@@ -75,7 +73,6 @@ impl Gpu {
         })
     }
 
-    /// Makes the context this thread's.
     pub fn enter(&self) {
         // SAFETY: the primary context is kept for the life of the process.
         unsafe { sys::cuCtxSetCurrent(self.context) };
@@ -116,8 +113,6 @@ fn reason(result: CUresult) -> String {
     format!("{} ({result:?})", text.to_string_lossy())
 }
 
-/// # Errors
-/// The driver's reason, in its words.
 pub fn check(result: CUresult) -> Result<(), String> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),

@@ -7,7 +7,6 @@ use cudarc::driver::sys;
 use super::Stream;
 use super::gpu::check;
 
-/// A step's launches, kept.
 #[derive(Debug)]
 pub struct Graph(sys::CUgraphExec);
 

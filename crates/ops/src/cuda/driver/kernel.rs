@@ -27,9 +27,6 @@ unsafe impl Sync for Function {}
 
 impl Stream {
     /// The kernel `name`, which may take up to `shared_bytes` of dynamic shared memory.
-    ///
-    /// # Errors
-    /// When this build has no such kernel for this GPU.
     pub fn function(&self, name: &str, shared_bytes: usize) -> Result<Function, OpsError> {
         let gpu = &self.0.gpu;
         gpu.enter();

@@ -11,8 +11,6 @@ use super::{Pinned, Stream};
 use crate::OpsError;
 
 impl Stream {
-    /// # Errors
-    /// When the GPU has no room.
     pub fn allocate(&self, bytes: usize, what: &'static str) -> Result<Region, OpsError> {
         let mut address = 0;
         self.0.gpu.enter();
@@ -33,8 +31,6 @@ impl Stream {
         unsafe { sys::cuMemFree_v2(address) };
     }
 
-    /// # Errors
-    /// When the system cannot pin so much memory.
     pub fn pin(&self, bytes: usize) -> Result<Pinned, OpsError> {
         let mut pointer = std::ptr::null_mut();
         self.0.gpu.enter();
@@ -104,7 +100,6 @@ impl Stream {
         self.told()
     }
 
-    /// Copies inside the GPU.
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
         assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
@@ -116,7 +111,6 @@ impl Stream {
         self.0.after_copy.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for everything.
     pub fn synchronise(&self) -> Result<(), OpsError> {
         self.0.gpu.enter();
         // SAFETY: a live stream.

@@ -44,8 +44,6 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Stream {
-    /// # Errors
-    /// When there is no driver, no GPU of that number, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Stream, OpsError> {
         let missing =
             |reason: String| OpsError::NoDevice { device: format!("cuda:{ordinal}"), reason };
@@ -55,7 +53,6 @@ impl Stream {
         Stream::on(Arc::new(Gpu::open(ordinal).map_err(missing)?))
     }
 
-    /// How many GPUs the driver shows to this process.
     pub fn count() -> usize {
         let mut count = 0;
         if !is_driver_there() {
@@ -68,7 +65,6 @@ impl Stream {
         counted.map_or(0, |()| count as usize)
     }
 
-    /// Another stream of the same GPU.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
         Stream::on(self.0.gpu.clone())
     }

@@ -10,7 +10,6 @@ pub trait Counted {
     fn call<const COUNT: usize>(self) -> usize;
 }
 
-/// A machine's instructions.
 pub trait Apart {
     /// `body`, in a function with the instructions.
     fn apart<const COUNT: usize>(body: impl Counted) -> usize;

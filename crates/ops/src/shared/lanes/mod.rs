@@ -18,7 +18,6 @@ pub(crate) use count::apart;
 pub use count::{Apart, Counted, by_count};
 pub use portable::Portable;
 
-/// Lanes in a vector.
 pub const LANES: usize = 16;
 
 /// How far ahead of their use weights are asked for in the second-level cache: the processor itself looks less far ahead, and
@@ -115,7 +114,6 @@ pub trait Lanes: Copy + Apart {
         by_halves(self.to_array(), |a, b| a + b)
     }
 
-    /// The largest lane.
     #[inline(always)]
     fn maximum(self) -> f32 {
         by_halves(self.to_array(), f32::max)
