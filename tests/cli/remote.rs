@@ -84,7 +84,7 @@ fn what_an_endpoint_quotes_of_a_prompt_is_not_told() {
             (status, json!({"error": {"message": message}}))
         });
         let run = scratch.wardround(format!("{QUICK} --panel {member} --out out"));
-        assert!(run.stderr.contains("cannot answer ["), "{run:?}");
+        assert!(run.stderr.contains("its reason quotes the prompt"), "{run:?}");
         let log = std::fs::read_to_string(scratch.path("out/items.jsonl")).unwrap_or_default();
         for text in [&run.stderr, &run.stdout, &log] {
             assert!(!text.contains("Seven times"), "{text}");

@@ -212,15 +212,16 @@ impl RemoteModel {
         Err(PanelError::Interrupted)
     }
 
-    /// What a server or a library says as errors show it: without the API key and without what was sent, both of which some repeat, and
-    /// cut only then, so that no part of them is left at the cut.
+    /// What a server or a library says as errors show it: without the API key, which some repeat, and cut only then, so that no part of it
+    /// is left at the cut. Nothing where it quotes what was sent.
     fn shown(&self, message: &str, request: Option<&RemoteRequest>) -> String {
         let key = self.options.key.as_ref();
         let message = key.map_or_else(|| message.to_owned(), |key| key.redact(message));
         let sent = request.map_or(&[][..], |request| &request.messages);
-        match quotation::without_quotations(&message, sent) {
-            message if message.is_empty() => "no reason given".to_owned(),
-            message => ellipsis(&message, MESSAGE_CHARS),
+        match () {
+            () if message.is_empty() => "no reason given".to_owned(),
+            () if quotation::quotes(&message, sent) => "its reason quotes the prompt".to_owned(),
+            () => ellipsis(&message, MESSAGE_CHARS),
         }
     }
 
