@@ -258,8 +258,8 @@ impl Contents {
 
     fn add_corpus(&mut self, directory: &Path, request: &Request) -> Result<(), Failure> {
         let checks = verify_corpus(directory)?;
-        if let Some(wrong) = checks.iter().find(|check| check.problem.is_some()) {
-            let message = format!("{}: {} is not as it was built", directory.display(), wrong.name);
+        if let Some((wrong, _)) = checks.iter().find(|(_, problem)| problem.is_some()) {
+            let message = format!("{}: {wrong} is not as it was built", directory.display());
             return Err(Failure::missing(message, "`wardround corpus verify` says where"));
         }
         let ManifestFile { manifest, local, .. } = ManifestFile::read(&directory.join(MANIFEST))?;

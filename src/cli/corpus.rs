@@ -37,10 +37,9 @@ impl Verify {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
         let mut wrong = 0;
-        for check in verify::verify(&self.directory)? {
-            wrong += usize::from(check.problem.is_some());
-            let state = check.problem.as_deref().unwrap_or("ok");
-            console::say(format!("{:16} {state}", check.name))?;
+        for (name, problem) in verify::verify(&self.directory)? {
+            wrong += usize::from(problem.is_some());
+            console::say(format!("{name:16} {}", problem.as_deref().unwrap_or("ok")))?;
         }
         match wrong {
             0 => show(&Corpus::open(&self.directory)?),

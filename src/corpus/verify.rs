@@ -8,16 +8,8 @@ use super::store::manifest::{MANIFEST, ManifestFile, StoredFile};
 use crate::diagnosis::Failure;
 use crate::hub::sha256_file;
 
-/// What was found of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileCheck {
-    pub name: String,
-    /// `None` where all is well.
-    pub problem: Option<String>,
-}
-
-/// Checks every file, and where all are well every chunk's text against its own sum.
-pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, Failure> {
+/// Checks every file, and where all are well every chunk's text against its own sum. Gives each file's name with its problem, if it has one.
+pub fn verify(directory: &Path) -> Result<Vec<(String, Option<String>)>, Failure> {
     let path = directory.join(MANIFEST);
     if !path.is_file() {
         // Opening says whether it is unfinished.
@@ -26,14 +18,13 @@ pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, Failure> {
     let file = ManifestFile::read(&path)?;
     let mut checks = Vec::new();
     for stored in &file.manifest.files {
-        checks.push(FileCheck { name: stored.name.clone(), problem: check(directory, stored)? });
+        checks.push((stored.name.clone(), check(directory, stored)?));
     }
-    if checks.iter().all(|check| check.problem.is_none()) {
+    if checks.iter().all(|(_, problem)| problem.is_none()) {
         let corpus = Corpus::open(directory)?;
         if let Some(error) = (0..corpus.len()).find_map(|number| corpus.chunk(number).err()) {
-            let name = CHUNKS.to_owned();
-            checks.retain(|check| check.name != name);
-            checks.push(FileCheck { name, problem: Some(error.to_string()) });
+            checks.retain(|(name, _)| name != CHUNKS);
+            checks.push((CHUNKS.to_owned(), Some(error.to_string())));
         }
     }
     Ok(checks)

@@ -24,6 +24,7 @@ use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
 pub use memory::memory;
 pub use retriever::Retriever;
+pub use search::cosine;
 pub use spec::CorpusSpec;
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.

@@ -126,7 +126,7 @@ impl Searcher {
                 for candidate in candidates.iter_mut() {
                     let (shelf, chunk) = candidate.place;
                     let rows = self.corpora.shelves[shelf].corpus.full_vectors()?;
-                    candidate.order = cosine(vector, &rows.numbers(chunk));
+                    candidate.order = cosine(vector, &rows.numbers(chunk)) as f32;
                     candidate.passage.score = candidate.order;
                 }
             }
@@ -152,13 +152,13 @@ fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// In f64 and in order; 0 where one is 0.
-fn cosine(one: &[f32], other: &[f32]) -> f32 {
+/// The cosine similarity, in f64 and in order; 0 where a vector is all zeros.
+pub fn cosine(one: &[f32], other: &[f32]) -> f64 {
     let dot = |one: &[f32], other: &[f32]| -> f64 {
         one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
     };
     let lengths = (dot(one, one) * dot(other, other)).sqrt();
-    if lengths > 0.0 { (dot(one, other) / lengths) as f32 } else { 0.0 }
+    if lengths > 0.0 { dot(one, other) / lengths } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -32,9 +32,9 @@ mkdir -p "$out"
 # As many positions as the published model has: the tiny tokenizer makes up to 36,000 tokens of prompts.
 sed -i 's/"max_position_embeddings": 16384/"max_position_embeddings": 40960/' "$out/tiny-qwen3/config.json"
 sed -i "s/\"\(num_hidden_layers\|max_window_layers\)\": 3/\"\1\": ${LAYERS:-3}/" "$out/tiny-qwen3/config.json"
-limit=()
-[ -n "${DOCUMENTS:-}" ] && limit=(--limit "$DOCUMENTS")
-"$wardround" corpus build medquad --data-dir "$data" --encoder "$encoder" --out "$out/corpus" --quiet ${limit[@]+"${limit[@]}"}
+mkdir -p "$out/data/corpus"
+head -n "${DOCUMENTS:-1000000}" "$data/corpus/medquad.jsonl" >"$out/data/corpus/medquad.jsonl"
+"$wardround" corpus build medquad --data-dir "$out/data" --encoder "$encoder" --out "$out/corpus" --quiet
 "$wardround" corpus verify "$out/corpus"
 
 set=(--set rerank=off)

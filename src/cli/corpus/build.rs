@@ -39,9 +39,6 @@ pub struct Build {
     /// Dimensions of the vectors that are searched, beside the longer ones for --rerank embedding [default: those of --dims]
     #[arg(long, value_name = "D")]
     search_dims: Option<usize>,
-    /// Maximum number of documents per source
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
@@ -56,8 +53,7 @@ impl Build {
     }
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let paths = self.data().iter().fold(given, |paths, data| paths.read_model(data));
-        paths.write_public(&self.out)?.enter()?;
+        given.read(self.data()).write_public(&self.out)?.enter()?;
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
         let data = self.data().ok_or_else(|| {
@@ -72,7 +68,6 @@ impl Build {
             out: self.out.clone(),
             encoder: encoder_options.directory,
             search_dims: self.search_dims,
-            limit: self.limit,
         };
         let mut reported = Instant::now();
         builder::Build::begin(&options, &encoder)?.run(&encoder, BATCH, &mut |chunks| {

@@ -42,8 +42,6 @@ pub struct BuildOptions {
     pub encoder: PathBuf,
     /// Numbers of a vector that is searched, where the encoder's are more; its own are kept too.
     pub search_dims: Option<usize>,
-    /// Documents of each source at most.
-    pub limit: Option<usize>,
 }
 
 /// A build with its directory locked.
@@ -62,7 +60,7 @@ impl Build {
     /// An input that is not there, or has changed; a directory that is taken, or that another process builds in; the encoder's vectors are
     /// shorter than asked.
     pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, Failure> {
-        let BuildOptions { description, data, out, limit, .. } = options;
+        let BuildOptions { description, data, out, .. } = options;
         let path = out.join(PLAN);
         let is_begun = path.is_file();
         if !is_begun {
@@ -88,7 +86,6 @@ impl Build {
             schema: SCHEMA,
             name: description.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            limit: *limit,
             documents: 0,
             chunks: 0,
             longest_chunk_chars: 0,
@@ -173,9 +170,7 @@ impl Build {
             empty: Vec::new(),
             segments,
         };
-        read_sources(&mut manifest.sources, &local.data, manifest.limit, &mut |read| {
-            writer.take(read)
-        })?;
+        read_sources(&mut manifest.sources, &local.data, &mut |read| writer.take(read))?;
         writer.flush()?;
         manifest.longest_chunk_chars = writer.longest;
         manifest.chunks = writer.segments.chunks;

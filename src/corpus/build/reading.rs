@@ -31,14 +31,13 @@ pub enum Read {
     Empty(String),
 }
 
-/// Reads every source and hands on what comes of it; counts go to `sources`. `limit` is the number of documents of a source at most.
+/// Reads every source and hands on what comes of it; counts go to `sources`.
 ///
 /// # Errors
 /// An input that is none, two documents of one id, and what `act` refuses.
 pub fn read_sources(
     sources: &mut [BuiltSource],
     data: &Path,
-    limit: Option<usize>,
     act: &mut dyn FnMut(Read) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     for (number, source) in sources.iter_mut().enumerate() {
@@ -48,14 +47,11 @@ pub fn read_sources(
             number: number as u16,
             ids: HashSet::new(),
             current: None,
-            limit: limit.unwrap_or(usize::MAX),
             act: &mut *act,
         };
         for path in formats::inputs(&description, data)? {
             for record in formats::records(&description, &path, data)? {
-                if !reading.take(record?)? {
-                    break;
-                }
+                reading.take(record?)?;
             }
         }
         reading.close()?;
@@ -69,7 +65,6 @@ struct Reading<'a> {
     /// Half of each id's sum: enough to tell any two apart.
     ids: HashSet<u128>,
     current: Option<Current>,
-    limit: usize,
     act: &'a mut dyn FnMut(Read) -> Result<(), Failure>,
 }
 
@@ -83,14 +78,10 @@ struct Current {
 }
 
 impl Reading<'_> {
-    /// `false` where the source has given as many documents as are wanted.
-    fn take(&mut self, record: Record) -> Result<bool, Failure> {
+    fn take(&mut self, record: Record) -> Result<(), Failure> {
         let Record { document, text, is_first, paragraph } = record;
         if is_first {
             self.close()?;
-            if self.source.documents as usize >= self.limit {
-                return Ok(false);
-            }
         }
         if is_first || paragraph.is_some() {
             self.expect_new(&document.id, paragraph)?;
@@ -110,7 +101,7 @@ impl Reading<'_> {
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     fn chunk(&mut self, text: String, paragraph: Option<u32>) -> Result<(), Failure> {

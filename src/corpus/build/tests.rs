@@ -80,7 +80,6 @@ impl Sources {
             out: self.path(out),
             encoder: PathBuf::from("fake"),
             search_dims: Some(8),
-            limit: None,
         }
     }
 
@@ -136,7 +135,7 @@ fn a_corpus_holds_what_its_sources_hold() {
     assert_eq!(corpus.full_vectors().unwrap().dims(), 16);
     let own = first as usize..corpus.len();
     assert_eq!(corpus.ranges(&["own".to_owned()]), std::slice::from_ref(&own));
-    assert!(verify(&sources.path("out")).unwrap().iter().all(|check| check.problem.is_none()));
+    assert!(verify(&sources.path("out")).unwrap().iter().all(|(_, problem)| problem.is_none()));
     let lines = segments::read_lines(&sources.path("out/build.jsonl")).unwrap();
     assert_eq!(lines.last().unwrap().empty, ["rows/r7", "rows/r57", "ward/inner/empty.txt"]);
 }
@@ -195,8 +194,8 @@ fn what_earlier_versions_wrote_too_is_left_aside() {
     assert_eq!(corpus.vectors().unwrap().numbers(3), old.vectors().unwrap().numbers(3));
     drop((corpus, old));
     let checks = verify(&options.out).unwrap();
-    assert!(checks.iter().all(|check| check.problem.is_none()));
-    assert!(checks.iter().any(|check| check.name == "bm25.bin"));
+    assert!(checks.iter().all(|(_, problem)| problem.is_none()));
+    assert!(checks.iter().any(|(name, _)| name == "bm25.bin"));
 }
 
 #[test]
@@ -289,7 +288,7 @@ fn damage_is_found() {
         let error = Corpus::open(&options.out).map(drop).map_err(|error| error.to_string());
         let checks = verify(&options.out);
         fs_err::write(&path, good).unwrap();
-        let problem = checks.map(|checks| checks.into_iter().find_map(|check| check.problem));
+        let problem = checks.map(|checks| checks.into_iter().find_map(|(_, problem)| problem));
         (error.err().unwrap_or_default(), problem.unwrap_or_default().unwrap_or_default())
     };
     let (open, found) = refused("vectors.bin", &|bytes| bytes.truncate(100));

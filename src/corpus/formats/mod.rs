@@ -178,7 +178,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         let (kind, path) = (entry.file_type()?, entry.path());
         if kind.is_dir() {
             list(&path, files)?;
-        } else if kind.is_file() || kind.is_symlink() && is_blob(&path) {
+        } else if kind.is_file() {
             files.push(path);
         } else {
             let problem = match kind.is_symlink() {
@@ -189,17 +189,6 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Whether a link is that of a snapshot in the hub's cache to a blob of the same repository.
-fn is_blob(path: &Path) -> bool {
-    let is_snapshots = |folder: &&Path| folder.file_name().is_some_and(|name| name == "snapshots");
-    let repository = path.ancestors().find(is_snapshots).and_then(Path::parent);
-    let (Some(repository), Ok(to)) = (repository, fs_err::canonicalize(path)) else {
-        return false;
-    };
-    let blobs = fs_err::canonicalize(repository.join("blobs"));
-    to.is_file() && blobs.is_ok_and(|blobs| to.starts_with(blobs))
 }
 
 #[cfg(test)]

@@ -27,9 +27,6 @@ pub struct Manifest {
     pub name: String,
     /// The version of wardround.
     pub version: String,
-    /// Documents of each source at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
     #[serde(default)]
     pub documents: u64,
     #[serde(default)]

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::Exemplars;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
+pub use crate::retrieval::cosine;
 
 /// An encoder of texts, which returns `[texts][width]`; each vector depends on its text alone.
 pub type Encode = Box<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, Failure> + Send>;
@@ -46,19 +47,10 @@ impl Exemplars {
         let texts: Vec<&str> = std::iter::once(text).chain(others).collect();
         let vectors = self.vectors.as_ref().ok_or_else(no_encoder);
         let vectors = vectors.and_then(|vectors| vectors.of(&texts));
-        let vectors = vectors.map_err(PanelError::Beside)?;
+        let vectors = vectors?;
         let [first, others @ ..] = &vectors[..] else { return Ok(Vec::new()) };
         Ok(others.iter().map(|other| cosine(first, other)).collect())
     }
-}
-
-/// The cosine similarity; 0 where a vector is all zeros.
-pub fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
-    };
-    let lengths = (dot(one, one) * dot(other, other)).sqrt();
-    if lengths > 0.0 { dot(one, other) / lengths } else { 0.0 }
 }
 
 /// The error of settings that need an encoder where there is none.
