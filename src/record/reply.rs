@@ -72,7 +72,8 @@ impl Reply {
             return Says::Answer(answer);
         }
         if let Some(flag) = field("flag").or_else(|| field("is_error")) {
-            return Says::Flag(flag.as_bool(), self.sentence_id());
+            let id = field("sentence_id").and_then(Value::as_u64);
+            return Says::Flag(flag.as_bool(), id.map(|id| id as usize));
         }
         // A plan is a word.
         if let Some(action) = field("action").filter(|action| !action.is_string()) {
@@ -95,22 +96,14 @@ impl Reply {
         self.0["confidence"].as_f64()
     }
 
-    pub fn sentence_id(&self) -> Option<usize> {
-        self.0["sentence_id"].as_u64().map(|id| id as usize)
-    }
-
     pub fn correction(&self) -> Option<&str> {
         self.0["correction"].as_str()
     }
 
-    /// The thought before an action or an answer; empty where there is none.
-    pub fn thought(&self) -> &str {
-        self.text_of("thought")
-    }
-
-    /// The reasons of an answer.
-    pub fn reasoning(&self) -> &str {
-        self.text_of("reasoning")
+    /// The reasons that are given, under the names that systems have for them; empty where there are none.
+    pub fn reasons(&self) -> &str {
+        let names = ["reasoning", "explanation", "thought"];
+        names.iter().find_map(|name| self.0[*name].as_str()).unwrap_or_default()
     }
 
     /// A reply that is one text.
@@ -135,15 +128,15 @@ impl Reply {
             Value::String(text) => text.clone(),
             _ => String::new(),
         };
-        let support = ["reasoning", "explanation", "thought"].iter().map(|name| &self.0[*name]);
-        let support = support
-            .chain([&self.0["structured_reasoning"]["final_support"]])
-            .find_map(Value::as_str);
+        let support = match self.reasons() {
+            "" => self.0["structured_reasoning"]["final_support"].as_str().unwrap_or_default(),
+            reasons => reasons,
+        };
         let collapse = |text: &str| {
             let words: Vec<&str> = text.split_whitespace().collect();
             (!words.is_empty()).then(|| words.join(" "))
         };
-        collapse(&steps).or_else(|| collapse(support?))
+        collapse(&steps).or_else(|| collapse(support))
     }
 
     /// A letter, or what stands in its place; empty where there is none.

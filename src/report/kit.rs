@@ -58,7 +58,7 @@ pub fn content_policy(script: &str) -> String {
 ///
 /// # Errors
 /// A template that cannot be parsed.
-pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -15,7 +15,7 @@ mod tests;
 
 use thiserror::Error;
 
-pub use kit::{content_policy, environment};
+pub use kit::content_policy;
 pub use run::{file as run_page, render, tables};
 
 use crate::diagnosis::{Blame, Diagnosis};

@@ -214,7 +214,7 @@ impl Statement {
             agent: call.agent.clone(),
             stage: call.purpose.clone(),
             backbone: call.backbone.clone(),
-            reasons: call.record.thought().to_owned(),
+            reasons: call.record.reasons().to_owned(),
             ..Statement::default()
         }
     }

@@ -39,8 +39,7 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
     if let Some(call) = parsed {
         let said = note.flag.said();
         let says = said.map_or(UNREAD.to_owned(), |flag| found_in_words(flag, note.sentence_id));
-        let reasons = call.record.reasoning().to_owned();
-        statements.push(Statement { says, agrees: true, reasons, ..Statement::of_call(call) });
+        statements.push(Statement { says, agrees: true, ..Statement::of_call(call) });
     }
     statements
 }
