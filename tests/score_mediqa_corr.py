@@ -40,8 +40,8 @@ def strip_quotes(text):
 
 
 def read_submission(path):
-    """What the run says by id, how many lines are invalid, and how many ids came before."""
-    said, invalid, repeated = {}, 0, 0
+    """What the run says by id, and how many lines are invalid."""
+    said, invalid = {}, 0
     with open(path, encoding="utf-8") as file:
         for line in map(str.strip, file):
             if not line:
@@ -52,24 +52,22 @@ def read_submission(path):
             # The task's scorer has these arguments in this order: the line is the template, the text one blank.
             words = re.sub(r"\s+", line, " ").split()
             correction = "NA" if words[1] == "0" else strip_quotes(" ".join(words[3:]))
-            repeated += words[0] in said
             said[words[0]] = (words[1], words[2], correction)
-    return said, invalid, repeated
+    return said, invalid
 
 
 def score(submission, gold):
-    said, invalid, repeated = submission
+    said, invalid = submission
     found = [key for key in gold if key in said]
     right = lambda place: sum(said[key][place] == gold[key][place] for key in found)
     both = [(said[key][2], gold[key][2]) for key in found]
     correct_na = both.count(("NA", "NA"))
     pairs = [pair for pair in both if "NA" not in pair]
-    rouge, scores, without_words = Rouge(), [], 0
+    rouge, scores = Rouge(), []
     for hypothesis, reference in pairs:
         if hypothesis.strip(".") and reference.strip("."):
             scores.append(rouge.get_scores(hypothesis, reference)[0])
         else:  # The package raises.
-            without_words += 1
             scores.append({name: {"f": 0.0} for name in ("rouge-1", "rouge-2", "rouge-l")})
     figures = {"flag_accuracy": right(0) / len(gold), "sentence_accuracy": right(1) / len(gold)}
     for ours, theirs in (("rouge1", "rouge-1"), ("rouge2", "rouge-2"), ("rougeL", "rouge-l")):
@@ -82,11 +80,8 @@ def score(submission, gold):
         "n_references": len(gold),
         "n_missing": len(gold) - len(found),
         "n_invalid_lines": invalid,
-        "n_repeated": repeated,
-        "n_unknown": len(said) - len(found),
         "n_pairs": len(pairs),
         "n_correct_na": correct_na,
-        "n_without_words": without_words,
     }
 
 

@@ -72,7 +72,7 @@ fn tables_show_both_families_and_what_was_not_as_it_should_be() {
         "| sentence | 0.5000 |",
         "| ROUGE-1 | 0.6667 | 0.3333 |",
         "| ROUGE-2 | 0.0000 | 0.0000 |",
-        "2 notes: 1 missing, 0 rightly left alone, 1 corrections compared (the subset); 1 invalid lines",
+        "2 notes: 1 missing (1 invalid lines), 0 rightly left alone, 1 corrections compared (the subset)",
     ] {
         assert!(lines.contains(&line), "{lines:#?}");
     }

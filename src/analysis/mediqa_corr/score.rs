@@ -5,7 +5,6 @@ use serde::ser::{Error, SerializeMap, Serializer};
 
 use super::submission::{NOTHING, Prediction, Submission};
 use crate::analysis::metrics::over_runs::mean;
-use crate::analysis::metrics::rouge::rouge_set;
 use crate::analysis::notes::{Measure, Quality, ScoresByPair};
 use crate::analysis::table::Table;
 use crate::data::Note;
@@ -88,15 +87,9 @@ pub struct Counts {
     /// References without a valid line.
     pub n_missing: usize,
     pub n_invalid_lines: usize,
-    /// Lines whose id came before; the last counts.
-    pub n_repeated: usize,
-    /// Ids that no reference has; they count nowhere.
-    pub n_unknown: usize,
     pub n_pairs: usize,
     /// Notes where both correct nothing.
     pub n_correct_na: usize,
-    /// Pairs of which one has no words; the official scorer stops at them, here they count 0.
-    pub n_without_words: usize,
 }
 
 impl SubmissionFigures {
@@ -114,19 +107,14 @@ impl SubmissionFigures {
             found.iter().filter(|(reference, given)| is(reference, given)).count()
         };
         let (n, pairs) = (references.len(), pairs(references, submission));
-        let has_no_words =
-            |(reference, candidate): &&(String, String)| rouge_set(candidate, reference).is_none();
         let counts = Counts {
             n_references: n,
             n_missing: n - found.len(),
             n_invalid_lines: submission.invalid_lines.len(),
-            n_repeated: submission.n_repeated,
-            n_unknown: submission.predictions.len() - found.len(),
             n_pairs: pairs.len(),
             n_correct_na: count(|one, given| {
                 one.correction == NOTHING && given.correction == NOTHING
             }),
-            n_without_words: pairs.iter().filter(has_no_words).count(),
         };
         // The shared task is in English.
         let quality = |pair: &(String, String)| {
@@ -176,21 +164,10 @@ impl SubmissionFigures {
 
 impl Counts {
     fn in_words(&self) -> String {
-        let mut text = format!(
-            "{} notes: {} missing, {} rightly left alone, {} corrections compared (the subset)",
-            self.n_references, self.n_missing, self.n_correct_na, self.n_pairs
-        );
-        for (count, what) in [
-            (self.n_invalid_lines, "invalid lines"),
-            (self.n_repeated, "lines with the id of an earlier one, which they replace"),
-            (self.n_unknown, "ids that the gold does not have"),
-            (self.n_without_words, "pairs without words, which count 0"),
-        ] {
-            if count > 0 {
-                text += &format!("; {count} {what}");
-            }
-        }
-        text
+        let Counts { n_references, n_missing, n_invalid_lines, n_pairs, n_correct_na } = self;
+        format!(
+            "{n_references} notes: {n_missing} missing ({n_invalid_lines} invalid lines), {n_correct_na} rightly left alone, {n_pairs} corrections compared (the subset)"
+        )
     }
 }
 
@@ -268,7 +245,6 @@ mod tests {
         let figures = figures(run, &ScoresByPair::new());
         assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (0.25, 0.5));
         assert_eq!((figures.counts.n_missing, figures.counts.n_invalid_lines), (2, 1));
-        assert_eq!((figures.counts.n_repeated, figures.counts.n_unknown), (1, 1));
         assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 2.0 / 3.0));
         assert!(close(figures.get(Measure::Rouge1).unwrap().composite, 2.0 / 3.0 / 4.0));
     }
@@ -284,7 +260,7 @@ mod tests {
     #[test]
     fn a_correction_of_full_stops_alone_counts_0() {
         let figures = figures("a 1 2 ...\nc 1 0 It is gout.\n", &ScoresByPair::new());
-        assert_eq!((figures.counts.n_pairs, figures.counts.n_without_words), (2, 1));
+        assert_eq!(figures.counts.n_pairs, 2);
         assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 0.5));
     }
 

@@ -27,8 +27,6 @@ pub struct Submission {
     pub predictions: HashMap<String, Prediction>,
     /// Numbers, from 1, of lines that are neither blank nor of the form; they count as missing.
     pub invalid_lines: Vec<usize>,
-    /// Lines whose id came before.
-    pub n_repeated: usize,
 }
 
 impl Submission {
@@ -65,8 +63,7 @@ impl Submission {
                 ));
             }
             let (id, prediction) = prediction(&halves.join(r"\"));
-            let earlier = submission.predictions.insert(id, prediction);
-            submission.n_repeated += usize::from(earlier.is_some());
+            submission.predictions.insert(id, prediction);
         }
         Ok(submission)
     }
@@ -195,7 +192,7 @@ mod tests {
     fn of_lines_with_one_id_the_last_counts() {
         let submission = parse("a-1 1 2 One\na-1 0 -1 NA\nb 1 1 x\na-1 1 3 Three\n");
         assert_eq!(submission.predictions["a-1"].correction, "Three");
-        assert_eq!((submission.predictions.len(), submission.n_repeated), (2, 2));
+        assert_eq!(submission.predictions.len(), 2);
     }
 
     #[test]
