@@ -4,7 +4,7 @@
 
 Shares no code with the program. From each cell's plan.toml, items.jsonl and calls.jsonl it computes accuracies, their means and
 deviations, the intervals by the documented generator, NetGain in both readings, paired differences, their adjusted P-values and what they could
-have shown, McNemar's test, samples at a debate's price, agreement, and the counts of calls
+have shown, samples at a debate's price, agreement, and the counts of calls
 and tokens, how replies were read; the answers of every item are also looked up in the records of its calls. `results.json` must say the same. Similarity,
 which needs an encoder, is not recomputed. Exits 1 with the first difference. Python 3.11 or later, standard library only.
 """
@@ -15,7 +15,6 @@ import statistics
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from fractions import Fraction
 from pathlib import Path
 
 from health import parse_health, warnings
@@ -129,14 +128,6 @@ def over_runs(values):
 
 def shares(runs):
     return over_runs([sum(run) / len(run) for run in runs])
-
-
-def mcnemar(left, right, units):
-    ahead = [sum(left[place] - right[place] for place in unit) for unit in units]
-    only_left, only_right = sum(one > 0 for one in ahead), sum(one < 0 for one in ahead)
-    n = only_left + only_right
-    tail = sum(math.comb(n, k) for k in range(min(only_left, only_right) + 1))
-    return only_left, only_right, float(min(Fraction(1), Fraction(2 * tail, 2**n)))
 
 
 # The logs.
@@ -300,12 +291,6 @@ def check_paired(row, left, right, units):
     seen = (statistics.NormalDist().inv_cdf(0.975) + statistics.NormalDist().inv_cdf(0.8)) * error
     if not math.isclose(row["detectable"] or 0.0, seen, rel_tol=1e-6, abs_tol=1e-12):
         raise Difference(f"{where}: what could be seen: found {row['detectable']}, recomputed {seen}")
-    for run, (a, b) in enumerate(zip(left, right)):
-        only_left, only_right, p = mcnemar(a, b, units)
-        found = row["mcnemar"][run]
-        expect(f"{where}: discordant", (found["only_left"], found["only_right"]), (only_left, only_right))
-        if not math.isclose(found["p_value"], p, rel_tol=1e-12):
-            raise Difference(f"{where}: p of run {run + 1}: found {found['p_value']}, recomputed {p}")
 
 
 def check_adjusted(rows):

@@ -2,13 +2,13 @@
 
 use itertools::Itertools;
 
-use crate::experiment::plan::{CorpusPlan, MemberPlan, Plan};
+use crate::experiment::plan::{MemberPlan, Plan};
 use crate::panel::DecodingMode;
 
 /// What one row was made with; equal facts are equal texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
-    /// Names and values, the same names in every row; an empty value is none, and where all are it is not said.
+    /// Names and values, the same names in every row.
     facts: Vec<(&'static str, String)>,
 }
 
@@ -46,7 +46,6 @@ impl Conditions {
                 ("thinking", thinking(&plan.panel).to_owned()),
                 ("models", models.collect_vec().join(", ")),
                 ("weights in", numbers.unique().join(", ")),
-                ("token limits of search", plan.corpus.as_ref().map_or(String::new(), limits)),
             ],
         }
     }
@@ -90,19 +89,6 @@ pub fn thinking(panel: &[MemberPlan]) -> &'static str {
     }
 }
 
-/// Where encoder and reranker cut what they read, in words.
-fn limits(corpus: &CorpusPlan) -> String {
-    let tokens = |tokens: Option<usize>| match tokens {
-        Some(tokens) => tokens.to_string(),
-        None => "as its card says".to_owned(),
-    };
-    let encoder = format!("encoder {}", tokens(corpus.document_tokens));
-    match corpus.reranker {
-        Some(_) => format!("{encoder}, reranker {}", tokens(corpus.reranker_tokens)),
-        None => encoder,
-    }
-}
-
 /// How completions are decoded, in words.
 pub fn decoding(mode: DecodingMode) -> &'static str {
     match mode {
@@ -120,16 +106,15 @@ pub fn say<'a>(rows: &'a [(String, Conditions)]) -> Vec<String> {
     for (place, (name, value)) in first.facts.iter().enumerate() {
         let of = |row: &'a (String, Conditions)| row.1.facts[place].1.as_str();
         if rows.iter().all(|row| of(row) == value) {
-            common.extend((!value.is_empty()).then(|| format!("{name}: {value}")));
+            common.push(format!("{name}: {value}"));
             continue;
         }
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         for row in rows {
-            let value = if of(row).is_empty() { "none" } else { of(row) };
-            match groups.iter_mut().find(|(known, _)| *known == value) {
+            match groups.iter_mut().find(|(known, _)| *known == of(row)) {
                 Some((_, labels)) if labels.contains(&row.0.as_str()) => {}
                 Some((_, labels)) => labels.push(&row.0),
-                None => groups.push((value, vec![&row.0])),
+                None => groups.push((of(row), vec![&row.0])),
             }
         }
         let mut groups =
@@ -144,7 +129,7 @@ pub fn say<'a>(rows: &'a [(String, Conditions)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::fixtures::{plan, searching_plan};
+    use crate::experiment::fixtures::plan;
 
     #[test]
     fn a_plan_says_prompts_examples_decoding_bounds_and_seats() {
@@ -175,24 +160,6 @@ mod tests {
         plan.prompts = Some("mine".to_owned());
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");
-    }
-
-    #[test]
-    fn a_plan_that_searches_says_where_texts_are_cut() {
-        let mut searching = searching_plan();
-        let said = |plans: &[&Plan]| {
-            let rows = plans.iter().map(|plan| (plan.system.clone(), Conditions::of(plan)));
-            say(&rows.collect::<Vec<_>>()).concat()
-        };
-        assert!(!said(&[&plan()]).contains("token limits"));
-        assert!(said(&[&searching]).contains("token limits of search: encoder as its card says."));
-        let corpus = searching.corpus.as_mut().unwrap();
-        (corpus.document_tokens, corpus.reranker_tokens) = (Some(200), Some(300));
-        corpus.reranker = Some("99".repeat(32));
-        assert!(said(&[&searching]).contains("token limits of search: encoder 200, reranker 300."));
-        searching.system = "medreact".to_owned();
-        let both = said(&[&searching, &plan()]);
-        assert!(both.contains("encoder 200, reranker 300 (medreact); none ("), "{both}");
     }
 
     #[test]

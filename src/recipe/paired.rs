@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::Recipe;
@@ -13,7 +12,7 @@ use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::analysis::metrics::bootstrap::{self, Estimate, differences, p_value};
 use crate::analysis::metrics::over_runs::mean;
-use crate::analysis::metrics::significance::{McNemar, detectable, holm, mcnemar};
+use crate::analysis::metrics::significance::{detectable, holm};
 use crate::analysis::table::Table;
 
 /// The name of the system that the paper compares with all others.
@@ -64,8 +63,6 @@ pub struct PairedRow {
     /// The smallest true difference that these questions show in four of five repetitions; `null` where all differences are equal.
     #[serde(default)]
     pub detectable: Option<f64>,
-    /// Exact McNemar of each run both have.
-    pub mcnemar: Vec<McNemar>,
     /// What the paper prints of the same two methods.
     pub paper: Option<PapersDifference>,
 }
@@ -150,7 +147,6 @@ fn pair(
     let units = method.outcomes.units();
     let by_question = differences(&left, &right);
     let (dataset, name) = (method.dataset(), method.method());
-    let tests = left.0.iter().zip(&right.0).map(|(left, right)| mcnemar(left, right, &units));
     let paper = match comparison {
         Against::Named => recipe.paper.paired.get(dataset).map(|pair| pair.difference),
         Against::First => recipe.paper.delta.get(dataset).and_then(|all| all.get(name)).copied(),
@@ -165,7 +161,6 @@ fn pair(
         p_value: p_value(&by_question, &units),
         p_adjusted: None,
         detectable: detectable(&by_question, &units),
-        mcnemar: tests.collect(),
         paper,
     })
 }
@@ -184,10 +179,7 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     table
         .text("p, Holm", |row| row.p_adjusted.map(|p| format!("{p:.3}")))
         .number("could be seen", |row| row.detectable)
-        .text("exact McNemar p, by run", |row| {
-            row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value)).join(", ")
-        })
-        .note(format!("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here."))
+        .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
         .unless_empty()
 }
 

@@ -111,38 +111,41 @@ impl Cell {
         }
     }
 
-    /// As many as its column has headings.
-    pub(super) fn fields(&self, kind: Kind) -> Vec<String> {
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let mut fields = match self {
+    /// What it holds, each by its name; of a cell of one value it has none.
+    fn values(&self) -> Vec<(&'static str, Value)> {
+        match self {
             Cell::Nothing => Vec::new(),
-            Cell::Text(text) => vec![text.clone()],
-            Cell::Count(count) => vec![count.to_string()],
-            Cell::Number(value, _) => vec![value.to_string()],
+            Cell::Text(text) => vec![("", json!(text))],
+            Cell::Count(count) => vec![("", json!(count))],
+            Cell::Number(value, _) => vec![("", json!(value))],
             Cell::Spread(Spread { mean, std, n }, _) => {
-                let n = n.map_or(String::new(), |n| n.to_string());
-                vec![mean.to_string(), number(*std), n]
+                vec![("mean", json!(mean)), ("std", json!(std)), ("n", json!(n))]
             }
             Cell::Interval { mean, low, high }
             | Cell::Estimate(Estimate { mean, low, high, .. }) => {
-                vec![mean.to_string(), number(*low), number(*high)]
+                vec![("mean", json!(mean)), ("low", json!(low)), ("high", json!(high))]
             }
+        }
+    }
+
+    /// As many as its column has headings.
+    pub(super) fn fields(&self, kind: Kind) -> Vec<String> {
+        let field = |(_, value)| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text,
+            number => number.to_string(),
         };
+        let mut fields: Vec<String> = self.values().into_iter().map(field).collect();
         fields.resize(kind.fields().len(), String::new());
         fields
     }
 
     pub(super) fn json(&self) -> Value {
-        match self {
-            Cell::Nothing => Value::Null,
-            Cell::Text(text) => json!(text),
-            Cell::Count(count) => json!(count),
-            Cell::Number(value, _) => json!(value),
-            Cell::Spread(Spread { mean, std, n }, _) => json!({"mean": mean, "std": std, "n": n}),
-            Cell::Interval { mean, low, high }
-            | Cell::Estimate(Estimate { mean, low, high, .. }) => {
-                json!({"mean": mean, "low": low, "high": high})
-            }
+        let mut values = self.values();
+        match values.len() {
+            0 => Value::Null,
+            1 => values.remove(0).1,
+            _ => values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         }
     }
 }
