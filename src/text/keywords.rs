@@ -1,6 +1,6 @@
 //! The keywords of a correction: given by an annotator, or what it has and the wrong sentence had not.
 
-use super::sequence_matcher::{Edit, SequenceMatcher};
+use super::sequence_matcher::SequenceMatcher;
 use super::split_words;
 
 /// The words of `corrected` that replace words of `error` or are inserted, each once, in order. The authors' code joins
@@ -10,7 +10,7 @@ pub fn diff_keywords<'a>(error: &str, corrected: &'a str) -> Vec<&'a str> {
     let corrected: Vec<&str> = split_words(corrected).collect();
     let mut keywords = Vec::new();
     for opcode in SequenceMatcher::new(&corrected).opcodes(&error) {
-        if !matches!(opcode.edit, Edit::Replace | Edit::Insert) {
+        if opcode.is_equal {
             continue;
         }
         for &word in &corrected[opcode.b] {

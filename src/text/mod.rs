@@ -25,5 +25,5 @@ pub use keywords::{diff_keywords, split_keywords};
 pub use lcs::{lcs_length, lcs_ratio};
 pub use pattern::Pattern;
 pub use porter::porter_stem;
-pub use sequence_matcher::{Block, Edit, Opcode, SequenceMatcher};
+pub use sequence_matcher::{Block, Opcode, SequenceMatcher};
 pub use words::{is_whitespace, split_words, strip};

@@ -23,18 +23,10 @@ pub struct Block {
     pub size: usize,
 }
 
-/// What is done with a range of `a`, so that a range of `b` comes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edit {
-    Equal,
-    Replace,
-    Delete,
-    Insert,
-}
-
+/// A range of `a` and what comes of it in `b`: the same, or another; either may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opcode {
-    pub edit: Edit,
+    pub is_equal: bool,
     pub a: Range<usize>,
     pub b: Range<usize>,
 }
@@ -101,22 +93,12 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
         let (mut done_a, mut done_b) = (0, 0);
         let end = Block { a: a.len(), b: self.b.len(), size: 0 };
         for block in self.matching_blocks(a).into_iter().chain([end]) {
-            let edit = match (done_a < block.a, done_b < block.b) {
-                (true, true) => Some(Edit::Replace),
-                (true, false) => Some(Edit::Delete),
-                (false, true) => Some(Edit::Insert),
-                (false, false) => None,
-            };
-            opcodes.extend(edit.map(|edit| Opcode {
-                edit,
-                a: done_a..block.a,
-                b: done_b..block.b,
-            }));
-            (done_a, done_b) = (block.a + block.size, block.b + block.size);
-            if block.size > 0 {
-                opcodes.push(Opcode { edit: Edit::Equal, a: block.a..done_a, b: block.b..done_b });
-            }
+            let (end_a, end_b) = (block.a + block.size, block.b + block.size);
+            opcodes.push(Opcode { is_equal: false, a: done_a..block.a, b: done_b..block.b });
+            opcodes.push(Opcode { is_equal: true, a: block.a..end_a, b: block.b..end_b });
+            (done_a, done_b) = (end_a, end_b);
         }
+        opcodes.retain(|opcode| !opcode.a.is_empty() || !opcode.b.is_empty());
         opcodes
     }
 }
@@ -216,14 +198,14 @@ mod tests {
     fn opcodes_tell_every_kind_of_edit() {
         let b = characters("abycdf");
         let opcodes = SequenceMatcher::new(&b).opcodes(&characters("qabxcd"));
-        let edits: Vec<(Edit, Range<usize>, Range<usize>)> =
-            opcodes.into_iter().map(|opcode| (opcode.edit, opcode.a, opcode.b)).collect();
+        let edits: Vec<(bool, Range<usize>, Range<usize>)> =
+            opcodes.into_iter().map(|opcode| (opcode.is_equal, opcode.a, opcode.b)).collect();
         let expected = [
-            (Edit::Delete, 0..1, 0..0),
-            (Edit::Equal, 1..3, 0..2),
-            (Edit::Replace, 3..4, 2..3),
-            (Edit::Equal, 4..6, 3..5),
-            (Edit::Insert, 6..6, 5..6),
+            (false, 0..1, 0..0),
+            (true, 1..3, 0..2),
+            (false, 3..4, 2..3),
+            (true, 4..6, 3..5),
+            (false, 6..6, 5..6),
         ];
         assert_eq!(edits, expected);
     }

@@ -14,7 +14,7 @@ use wardround::analysis::metrics::rouge::rouge_score;
 use wardround::analysis::metrics::rouge::rouge_set;
 use wardround::random::SplitMix64;
 use wardround::text::{
-    Aligner, Edit, Language, SequenceMatcher, align, chinese_words, diff_keywords, lcs_length,
+    Aligner, Language, SequenceMatcher, align, chinese_words, diff_keywords, lcs_length,
     porter_stem, split_words,
 };
 
@@ -52,11 +52,11 @@ fn matched<T: Eq + Hash>(a: &[T], b: &[T]) -> String {
     let opcodes = matcher.opcodes(a).into_iter();
     let opcodes: Vec<String> = opcodes
         .map(|opcode| {
-            let edit = match opcode.edit {
-                Edit::Equal => "equal",
-                Edit::Replace => "replace",
-                Edit::Delete => "delete",
-                Edit::Insert => "insert",
+            let edit = match (opcode.is_equal, opcode.a.is_empty(), opcode.b.is_empty()) {
+                (true, ..) => "equal",
+                (_, true, _) => "insert",
+                (_, _, true) => "delete",
+                _ => "replace",
             };
             let (a, b) = (opcode.a, opcode.b);
             format!("{edit},{},{},{},{}", a.start, a.end, b.start, b.end)

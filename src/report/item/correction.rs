@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::notes::{Measure, ScoresByPair, quality};
 use crate::record::NoteLine;
-use crate::text::{Edit, Language, SequenceMatcher, chinese_words, split_words};
+use crate::text::{Language, SequenceMatcher, chinese_words, split_words};
 
 #[derive(Serialize)]
 pub struct Correction {
@@ -69,16 +69,13 @@ impl Diff {
         };
         let mut pieces = Vec::new();
         for opcode in SequenceMatcher::new(&after).opcodes(&before) {
-            let mut push = |change, words: &[&str]| pieces.push((change, words.join(gap)));
-            match opcode.edit {
-                Edit::Equal => push("kept", &after[opcode.b]),
-                Edit::Delete => push("dropped", &before[opcode.a]),
-                Edit::Insert => push("added", &after[opcode.b]),
-                Edit::Replace => {
-                    push("dropped", &before[opcode.a]);
-                    push("added", &after[opcode.b]);
-                }
-            }
+            let (old, new) = (&before[opcode.a], &after[opcode.b]);
+            let changes = match opcode.is_equal {
+                true => vec![("kept", new)],
+                false => vec![("dropped", old), ("added", new)],
+            };
+            let changes = changes.into_iter().filter(|(_, words)| !words.is_empty());
+            pieces.extend(changes.map(|(change, words)| (change, words.join(gap))));
         }
         Diff { gap, pieces }
     }

@@ -5,7 +5,7 @@ use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 use crate::systems::exemplars::{Exemplar, Shot};
 use crate::systems::messages::numbered;
-use crate::text::{Edit, SequenceMatcher};
+use crate::text::SequenceMatcher;
 
 /// The reasons of exemplars that came without.
 pub struct Reasons {
@@ -84,7 +84,7 @@ impl Reasons {
 fn difference(wrong: &str, right: &str) -> (String, String) {
     let [old, new] = [wrong, right].map(|text| text.split_whitespace().collect::<Vec<_>>());
     let opcodes = SequenceMatcher::new(&new).opcodes(&old);
-    let mut changed = opcodes.iter().filter(|opcode| opcode.edit != Edit::Equal);
+    let mut changed = opcodes.iter().filter(|opcode| !opcode.is_equal);
     let Some(first) = changed.next() else { return (wrong.to_owned(), right.to_owned()) };
     let last = changed.next_back().unwrap_or(first);
     let (mut a, mut b) = (first.a.start..last.a.end, first.b.start..last.b.end);
