@@ -137,7 +137,7 @@ const CAPS: &[(&str, usize)] = &[
     ("calls", 280),
     // 10 more: what held is known to all, where it was handed from verb to verb.
     ("sandbox", 450),
-    ("text", 780),
+    ("text", 745),
     // 10 more, and 10 of generation: what ends a turn is read off all three places that say it, not off the first.
     ("chat", 495),
     // 10 more: what a file adds around a text is found or refused. The encoders' own way around its padding went.

@@ -1,7 +1,7 @@
 //! Asks one model once about each note of a file; shared by `data keywords` and `data reasons`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 
@@ -24,6 +24,12 @@ use crate::systems::in_flight::run_all;
 
 #[derive(Debug, Args)]
 pub struct AskFlags {
+    /// The notes, with their gold
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// Format of the file
+    #[arg(long, value_enum)]
+    format: Format,
     /// The model
     #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
     panel: String,
@@ -39,14 +45,6 @@ pub struct AskFlags {
     hub: HubFlags,
 }
 
-/// Which notes a model is asked about.
-pub struct Asking<'a> {
-    pub agent: &'static str,
-    pub data: &'a Path,
-    pub format: Format,
-    pub wanted: fn(&Note) -> bool,
-}
-
 impl AskFlags {
     pub fn within(&self, given: Paths) -> Result<Paths, Failure> {
         given.store(&self.hardware.calls)?.write_beside(&self.out)
@@ -55,18 +53,18 @@ impl AskFlags {
     /// The result of `ask` on each wanted note, by the note's id.
     pub fn ask<T: Send>(
         &self,
-        asking: &Asking<'_>,
+        agent: &str,
+        wanted: fn(&Note) -> bool,
         ask: impl Fn(&Case<'_, Note>) -> Result<T, PanelError> + Sync,
     ) -> Result<BTreeMap<String, T>, Failure> {
-        let Asking { agent, data, format, wanted } = asking;
         refuse_existing(&self.out)?;
-        if format.kind() != ItemKind::Notes {
+        if self.format.kind() != ItemKind::Notes {
             return Err(Failure::usage(
-                format!("{agent} needs notes, and {format} files hold questions"),
+                format!("{agent} needs notes, and {} files hold questions", self.format),
                 &format!("the formats of notes are {}", formats(ItemKind::Notes)),
             ));
         }
-        let dataset = data::load(data, *format)?;
+        let dataset = data::load(&self.data, self.format)?;
         for notice in &dataset.notices {
             console::note(format!("note: {notice}"));
         }
@@ -75,7 +73,7 @@ impl AskFlags {
         let at_once = 2 * models.max_batch(hardware);
         let stop = interrupt::watch();
         let members = models.start()?.models.into_iter().map(|source| Member {
-            agent: (*agent).to_owned(),
+            agent: agent.to_owned(),
             source,
             sampling: SamplingChoice::default(),
         });

@@ -1,16 +1,13 @@
 //! `data keywords`: has a model extract, for each note with an error, the keywords that a correction must name, from the erroneous and the
 //! corrected sentence (MedGuards, A.1).
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
-use super::asking::{AskFlags, Asking};
+use super::asking::AskFlags;
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::Format;
 use crate::experiment::whole_file;
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
@@ -26,12 +23,6 @@ const AGENT: &str = "keywords";
 
 #[derive(Debug, Args)]
 pub struct Keywords {
-    /// The notes, with their gold
-    #[arg(long, value_name = "FILE")]
-    data: PathBuf,
-    /// Format of the file
-    #[arg(long, value_enum)]
-    format: Format,
     #[command(flatten)]
     ask: AskFlags,
 }
@@ -41,34 +32,34 @@ impl Keywords {
         self.ask.within(given)?.enter()?;
         let prompts = PromptSet::embedded();
         let template = prompts.get("keywords/keywords", &["wrong", "corrected"])?;
-        let asking = Asking {
-            agent: AGENT,
-            data: &self.data,
-            format: self.format,
-            wanted: |note| note.error().is_some(),
-        };
-        let found = self.ask.ask(&asking, |case| {
-            let Some(error) = case.item.error() else { return Ok(Vec::new()) };
-            let [wrong, corrected] = [&error.sentence, &error.correction]
-                .map(|text| text.as_deref().unwrap_or_default());
-            let values = [("wrong", wrong), ("corrected", corrected)];
-            let decoding =
-                Decoding { record_chars: corrected.chars().count().max(1), ..Decoding::default() };
-            let keywords = form::array(decoding.string(), 1, MOST);
-            let grammar = form::record(vec![("keywords", keywords)]);
-            let step = Step::new(Stage::Aside, 0, "keywords", grammar);
-            let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
-            let asked = case.ask(call, |text, finish_reason| {
-                One::of("words", words(text, finish_reason, "keywords", MOST))
-            })?;
-            Ok(match asked.call.parse {
-                Parse::Refused | Parse::Unread => Vec::new(),
-                // A keyword must occur in the gold correction.
-                Parse::Ok | Parse::Repaired | Parse::Fallback => {
-                    named(&asked.value.said, corrected)
-                }
-            })
-        })?;
+        let found = self.ask.ask(
+            AGENT,
+            |note| note.error().is_some(),
+            |case| {
+                let Some(error) = case.item.error() else { return Ok(Vec::new()) };
+                let [wrong, corrected] = [&error.sentence, &error.correction]
+                    .map(|text| text.as_deref().unwrap_or_default());
+                let values = [("wrong", wrong), ("corrected", corrected)];
+                let decoding = Decoding {
+                    record_chars: corrected.chars().count().max(1),
+                    ..Decoding::default()
+                };
+                let keywords = form::array(decoding.string(), 1, MOST);
+                let grammar = form::record(vec![("keywords", keywords)]);
+                let step = Step::new(Stage::Aside, 0, "keywords", grammar);
+                let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
+                let asked = case.ask(call, |text, finish_reason| {
+                    One::of("words", words(text, finish_reason, "keywords", MOST))
+                })?;
+                Ok(match asked.call.parse {
+                    Parse::Refused | Parse::Unread => Vec::new(),
+                    // A keyword must occur in the gold correction.
+                    Parse::Ok | Parse::Repaired | Parse::Fallback => {
+                        named(&asked.value.said, corrected)
+                    }
+                })
+            },
+        )?;
         let empty = found.values().filter(|named| named.is_empty()).count();
         let out = &self.ask.out;
         whole_file::write_private(out, format!("{:#}\n", json!(found)).as_bytes())?;

@@ -1,15 +1,14 @@
 //! `data reasons`: has a model explain why each exemplar is right or wrong; it is given the gold annotation and must not mention it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::asking::{AskFlags, Asking};
+use super::asking::AskFlags;
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{Format, Note};
+use crate::data::Note;
 use crate::experiment::exemplars::ReasonsFile;
 use crate::experiment::whole_file;
 use crate::prompts::{PromptSet, fill};
@@ -32,12 +31,6 @@ pub enum Style {
 
 #[derive(Debug, Args)]
 pub struct Reasons {
-    /// The notes, with their gold
-    #[arg(long, value_name = "FILE")]
-    exemplars: PathBuf,
-    /// Format of the file
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "medec")]
-    exemplars_format: Format,
     /// Style of the reasons
     #[arg(long, value_enum)]
     style: Style,
@@ -70,21 +63,19 @@ impl Reasons {
                 fill(&wrong, &values)
             }
         };
-        let asking = Asking {
-            agent: AGENT,
-            data: &self.exemplars,
-            format: self.exemplars_format,
-            wanted: |note| note.gold.is_some(),
-        };
-        let found = self.ask.ask(&asking, |case| {
-            let values = [("note", numbered(case.item)), ("gold", gold(case.item))];
-            let grammar = Decoding::default().passage();
-            let step = Step::new(Stage::Aside, 0, "reason", grammar);
-            let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
-            let asked = case.ask(call, |text, _| passage(text))?;
-            let is_read = !matches!(asked.call.parse, Parse::Refused | Parse::Unread);
-            Ok(Some(asked.value.said).filter(|text| is_read && !mentions_gold(text)))
-        })?;
+        let found = self.ask.ask(
+            AGENT,
+            |note| note.gold.is_some(),
+            |case| {
+                let values = [("note", numbered(case.item)), ("gold", gold(case.item))];
+                let grammar = Decoding::default().passage();
+                let step = Step::new(Stage::Aside, 0, "reason", grammar);
+                let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
+                let asked = case.ask(call, |text, _| passage(text))?;
+                let is_read = !matches!(asked.call.parse, Parse::Refused | Parse::Unread);
+                Ok(Some(asked.value.said).filter(|text| is_read && !mentions_gold(text)))
+            },
+        )?;
         let total = found.len();
         let reasons: BTreeMap<String, String> =
             found.into_iter().filter_map(|(id, reason)| Some((id, reason?))).collect();

@@ -81,7 +81,7 @@ fn a_run_with_reasons_is_verified_replayed_and_taken_up() {
     let scratch = scratch();
     scratch
         .wardround(format!(
-            "data reasons {EXEMPLARS} --style solve --panel qwen3 --max-tokens 8 --out reasons.json"
+            "data reasons --data exemplars.jsonl --format notes --style solve --panel qwen3 --max-tokens 8 --out reasons.json"
         ))
         .succeeded();
     let reasons = std::fs::read_to_string(scratch.path("reasons.json")).unwrap();
