@@ -10,8 +10,24 @@ __device__ __forceinline__ unsigned random_pair(unsigned number) {
     return (number & 0x80FF80FFu) | 0x3F003F00u;
 }
 
-// Eight independent sums a warp, of bf16 tiles. Here and below nothing is written unless `out` is given: what might be is all
-// that the compiler must not know.
+// Eight independent sums a thread. Here and below nothing is written unless `out` is given: what might be is all that
+// the compiler must not know.
+extern "C" __global__ void multiply_numbers(int rounds, float *out) {
+    const unsigned seed = (blockIdx.x * blockDim.x + threadIdx.x) * 2;
+    const float factor = low_bf16(random_pair(seed)), other = low_bf16(random_pair(seed + 1));
+    float sums[8];
+    // Sums that begin alike would be one sum to the compiler.
+    for (int index = 0; index < 8; ++index) sums[index] = static_cast<float>(index) * other;
+    for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+        for (int index = 0; index < 8; ++index) sums[index] = __fmaf_rn(factor, other, sums[index]);
+    }
+    if (out == nullptr) return;
+    for (int index = 0; index < 8; ++index) out[threadIdx.x] = __fadd_rn(out[threadIdx.x], sums[index]);
+}
+EMULATED_KERNEL(multiply_numbers)
+
+// Eight independent sums a warp, of bf16 tiles.
 extern "C" __global__ void multiply_tiles(int rounds, float *out) {
     const unsigned seed = (blockIdx.x * blockDim.x + threadIdx.x) * 8;
     const unsigned a[4] = {random_pair(seed), random_pair(seed + 1), random_pair(seed + 2), random_pair(seed + 3)};

@@ -57,12 +57,12 @@ impl Environment {
     /// Two lines: machine and build, then the limits.
     pub fn describe(&self) -> String {
         let (hardware, limits) = (&self.hardware, &self.limits);
-        let rate = limits.multiply_adds_per_second.map(|rate| rate / 1e9);
-        let rate =
-            rate.map(|rate| format!(", {rate:.1} billion multiply-adds/s")).unwrap_or_default();
+        let narrow = |rate: Option<f64>, name: &str| {
+            rate.map_or(String::new(), |rate| format!(", {:.1} in {name}", rate / 1e9))
+        };
         format!(
             "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({})\n\
-             limits, measured: {:.1} GB/s read{rate}",
+             limits, measured: {:.1} GB/s read; {:.1} billion multiply-adds/s in f32{}{}",
             hardware.cpu,
             self.threads,
             hardware.cores,
@@ -71,6 +71,9 @@ impl Environment {
             self.build.version,
             self.build.profile,
             limits.bytes_per_second / 1e9,
+            limits.f32_multiply_adds_per_second / 1e9,
+            narrow(limits.bf16_multiply_adds_per_second, "bf16"),
+            narrow(limits.i8_multiply_adds_per_second, "8 bits"),
         )
     }
 

@@ -10,7 +10,7 @@ use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::table::{Cell, Table};
 use crate::experiment::plan::MemberPlan;
 use crate::model::{Cost, CostModel};
-use crate::ops::Limits;
+use crate::ops::{Limits, Precision};
 use crate::panel::SamplingChoice;
 use crate::panel::backbone::Description;
 
@@ -43,8 +43,8 @@ pub struct Measurement {
     /// took.
     pub share_of_bandwidth: f64,
     /// The time that the device's matrix rate needs for the multiply-adds of the linear layers, over the time that the
-    /// test took; of a GPU of NVIDIA.
-    pub share_of_matrix_rate: Option<f64>,
+    /// test took.
+    pub share_of_matrix_rate: f64,
 }
 
 /// The model that was measured.
@@ -86,6 +86,7 @@ impl Measurement {
         costs: &CostModel,
         durations: &[Duration],
         limits: &Limits,
+        precision: Precision,
     ) -> Option<Measurement> {
         let tokens = workload.tokens();
         let seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
@@ -109,9 +110,7 @@ impl Measurement {
             tokens_per_second_min: rates.into_iter().fold(f64::INFINITY, f64::min),
             seconds,
             share_of_bandwidth: cost.bytes_read as f64 / limits.bytes_per_second / mean,
-            share_of_matrix_rate: limits
-                .multiply_adds_per_second
-                .map(|rate| cost.multiply_adds as f64 / rate / mean),
+            share_of_matrix_rate: cost.multiply_adds as f64 / limits.matrix_rate(precision) / mean,
         })
     }
 }
@@ -135,7 +134,7 @@ impl ModelReport {
             .number("±", |one| one.tokens_per_second_std.map(rate))
             .number("slowest", |one| rate(one.tokens_per_second_min))
             .number("share of bandwidth, %", |one| percent(one.share_of_bandwidth))
-            .number("share of matrix rate, %", |one| one.share_of_matrix_rate.map(percent))
+            .number("share of matrix rate, %", |one| percent(one.share_of_matrix_rate))
             .note(self.environment.describe())
             .build()
             .markdown()
@@ -159,21 +158,27 @@ mod tests {
         });
         let config = Config::from_json(json, Path::new("config.json")).unwrap();
         let costs = CostModel::new(&config, StoredType::F32.into(), Machine::Cpu);
-        let limits = Limits { bytes_per_second: 1e9, multiply_adds_per_second: Some(1e9) };
+        let limits = Limits {
+            bytes_per_second: 1e9,
+            f32_multiply_adds_per_second: 1e9,
+            bf16_multiply_adds_per_second: None,
+            i8_multiply_adds_per_second: None,
+        };
         let times = [1, 3].map(Duration::from_secs);
         let workload = Workload::prefill(600, 1, 0, 512);
-        let result = Measurement::new(&workload, &costs, &times, &limits).unwrap();
+        let result =
+            Measurement::new(&workload, &costs, &times, &limits, StoredType::F32.into()).unwrap();
         assert_eq!((result.tokens_per_second, result.tokens_per_second_min), (400.0, 200.0));
         assert_eq!(result.tokens_per_second_std, Some(80_000f64.sqrt()));
         let matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128);
         // Of the last layer 599 rows need keys and values alone.
         let last = 2 * 64 * 64 + 3 * 64 * 128;
         let expected = (600 * (matrices - last) + last + 100 * 64) as f64 / 1e9 / 2.0;
-        assert!((result.share_of_matrix_rate.unwrap() - expected).abs() < 1e-12);
+        assert!((result.share_of_matrix_rate - expected).abs() < 1e-12);
         // Two steps read the layers twice, the head once, and 512 and 600 positions.
         let kv = config.kv_bytes_per_token(Machine::Cpu, StoredType::F32) * 1112;
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
         assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
-        assert_eq!(Measurement::new(&workload, &costs, &[], &limits), None);
+        assert_eq!(Measurement::new(&workload, &costs, &[], &limits, StoredType::F32.into()), None);
     }
 }

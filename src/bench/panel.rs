@@ -8,7 +8,7 @@ use super::environment::Environment;
 use crate::analysis::table::{Cell, Table};
 use crate::engine::{EngineStats, Work};
 use crate::experiment::plan::Plan;
-use crate::ops::Limits;
+use crate::ops::{Limits, Precision};
 use crate::record::Usage;
 
 #[derive(Clone, Debug, Serialize)]
@@ -85,7 +85,12 @@ impl PanelFigures {
 }
 
 impl EngineFigures {
-    pub fn new(backbone: &str, stats: &EngineStats, limits: &Limits) -> EngineFigures {
+    pub fn new(
+        backbone: &str,
+        stats: &EngineStats,
+        limits: &Limits,
+        precision: Precision,
+    ) -> EngineFigures {
         EngineFigures {
             backbone: backbone.to_owned(),
             pages: stats.pages,
@@ -93,14 +98,14 @@ impl EngineFigures {
             preemptions: stats.counts.preemptions,
             drafted_tokens: stats.drafted_tokens,
             accepted_tokens: stats.accepted_tokens,
-            decode: WorkFigures::new(&stats.decode, limits),
-            prefill: WorkFigures::new(&stats.prefill, limits),
+            decode: WorkFigures::new(&stats.decode, limits, precision),
+            prefill: WorkFigures::new(&stats.prefill, limits, precision),
         }
     }
 }
 
 impl WorkFigures {
-    fn new(work: &Work, limits: &Limits) -> WorkFigures {
+    fn new(work: &Work, limits: &Limits, precision: Precision) -> WorkFigures {
         let busy = work.busy.as_secs_f64();
         let share = |amount: u64, rate: f64| (busy > 0.0).then(|| amount as f64 / rate / busy);
         WorkFigures {
@@ -110,9 +115,7 @@ impl WorkFigures {
             idle_seconds: work.idle.as_secs_f64(),
             idle_us: (work.steps > 0).then(|| work.idle.as_secs_f64() * 1e6 / work.steps as f64),
             share_of_bandwidth: share(work.cost.bytes_read, limits.bytes_per_second),
-            share_of_matrix_rate: limits
-                .multiply_adds_per_second
-                .and_then(|rate| share(work.cost.multiply_adds, rate)),
+            share_of_matrix_rate: share(work.cost.multiply_adds, limits.matrix_rate(precision)),
         }
     }
 }
@@ -173,6 +176,7 @@ impl PanelReport {
 mod tests {
     use super::*;
     use crate::model::Cost;
+    use crate::ops::StoredType;
 
     fn stats() -> EngineStats {
         EngineStats {
@@ -191,9 +195,14 @@ mod tests {
 
     #[test]
     fn figures_follow_from_what_was_counted() {
-        let limits = Limits { bytes_per_second: 1e9, multiply_adds_per_second: Some(1e9) };
+        let limits = Limits {
+            bytes_per_second: 1e9,
+            f32_multiply_adds_per_second: 1e9,
+            bf16_multiply_adds_per_second: None,
+            i8_multiply_adds_per_second: None,
+        };
         let stats = stats();
-        let engine = EngineFigures::new("one", &stats, &limits);
+        let engine = EngineFigures::new("one", &stats, &limits, StoredType::Bf16.into());
         assert_eq!(engine.decode.share_of_bandwidth, Some(0.5));
         assert_eq!(engine.decode.share_of_matrix_rate, Some(0.125));
         assert_eq!(engine.prefill.share_of_matrix_rate, None);

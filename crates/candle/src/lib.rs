@@ -28,6 +28,9 @@ pub struct Metal {
 
 impl Metal {
     /// The first GPU, with `threads` threads of the host.
+    ///
+    /// # Errors
+    /// When there is none, or none that this build computes on, or the system refuses to start the threads.
     pub fn open(threads: usize) -> std::result::Result<Metal, OpsError> {
         let missing = |reason| OpsError::NoDevice { device: "metal".to_owned(), reason };
         if cfg!(not(feature = "metal")) {

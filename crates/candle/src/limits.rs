@@ -1,4 +1,4 @@
-//! What the GPU does of what decoding asks: bytes moved.
+//! What the GPU does of what decoding asks: bytes moved, and multiply-adds of candle's matmul.
 
 use std::time::{Duration, Instant};
 
@@ -8,27 +8,49 @@ use wardround_ops::Limits;
 
 use super::Metal;
 
-/// The rate is the best of several goes.
+/// Each rate is the best of several goes.
 const GOES: usize = 7;
+/// Rows and columns of the matrices.
+const SIDE: usize = 4096;
 
 impl Metal {
-    /// Takes the rate; 0 where it cannot be taken. Bytes are those read and written by a pass over half of `buffer_bytes`.
+    /// Takes every rate; 0 where it cannot be taken. Bytes are those read and written by a pass over half of
+    /// `buffer_bytes`.
     pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
-        let rate = self.host.take_turn(|| self.pass_rate(buffer_bytes / 2));
-        Limits { bytes_per_second: rate.unwrap_or(0.0), multiply_adds_per_second: None }
+        self.measure(buffer_bytes, SIDE)
+    }
+
+    pub(super) fn measure(&self, buffer_bytes: usize, side: usize) -> Limits {
+        self.host.take_turn(|| Limits {
+            bytes_per_second: self.pass_rate(buffer_bytes / 2).unwrap_or(0.0),
+            f32_multiply_adds_per_second: self.matmul_rate(side, DType::F32).unwrap_or(0.0),
+            bf16_multiply_adds_per_second: self.matmul_rate(side, DType::BF16).ok(),
+            i8_multiply_adds_per_second: None,
+        })
     }
 
     fn pass_rate(&self, bytes: usize) -> Result<f64> {
         let from = Tensor::zeros(bytes / 4, DType::F32, &self.device)?;
-        let go = |_| {
+        let elapsed = self.best(|| from.affine(2.0, 0.0))?;
+        Ok(2.0 * bytes as f64 / elapsed.as_secs_f64())
+    }
+
+    fn matmul_rate(&self, side: usize, numbers: DType) -> Result<f64> {
+        let matrix = Tensor::zeros((side, side), numbers, &self.device)?;
+        let elapsed = self.best(|| matrix.matmul(&matrix))?;
+        Ok((side as f64).powi(3) / elapsed.as_secs_f64())
+    }
+
+    fn best(&self, work: impl Fn() -> Result<Tensor>) -> Result<Duration> {
+        let go = || {
             let started = Instant::now();
-            from.affine(2.0, 0.0)?;
+            work()?;
             self.device.synchronize()?;
             Ok(started.elapsed())
         };
         // The first go may compile a kernel.
-        let goes: Result<Vec<Duration>> = (0..GOES).map(go).collect();
+        let goes: Result<Vec<Duration>> = (0..GOES).map(|_| go()).collect();
         let shortest = goes?.into_iter().min().unwrap_or_default();
-        Ok(2.0 * bytes as f64 / shortest.max(Duration::from_nanos(1)).as_secs_f64())
+        Ok(shortest.max(Duration::from_nanos(1)))
     }
 }

@@ -16,6 +16,11 @@ fn pages_take_what_is_planned_for_them() {
 
 #[test]
 fn limits_are_rates() {
-    let limits = Metal::on(Device::Cpu, 2).unwrap().measure_limits(1 << 16);
-    assert!(limits.bytes_per_second > 1e3 && limits.bytes_per_second.is_finite(), "{limits:?}");
+    let limits = Metal::on(Device::Cpu, 2).unwrap().measure(1 << 16, 32);
+    let rates = [
+        limits.bytes_per_second,
+        limits.f32_multiply_adds_per_second,
+        limits.bf16_multiply_adds_per_second.unwrap(),
+    ];
+    assert!(rates.iter().all(|rate| *rate > 1e3 && rate.is_finite()), "{limits:?}");
 }

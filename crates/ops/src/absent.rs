@@ -15,6 +15,8 @@ macro_rules! never {
 }
 
 impl Cuda {
+    /// # Errors
+    /// Always.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
         let reason = "this build has no CUDA (feature `cuda`)".to_owned();
         Err(OpsError::NoDevice { device: format!("cuda:{ordinal}"), reason })

@@ -84,7 +84,7 @@ impl ModelBench {
         let limits = &environment.limits;
         let timed = workloads.iter().zip(&durations);
         let results = timed.filter_map(|(workload, durations)| {
-            Measurement::new(workload, &costs, durations, limits)
+            Measurement::new(workload, &costs, durations, limits, precision)
         });
         let report = ModelReport {
             results: results.collect(),

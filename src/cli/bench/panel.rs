@@ -91,8 +91,8 @@ impl PanelBench {
             engines: counted
                 .iter()
                 .map(|(description, stats)| {
-                    let name = &description.checkpoint.name;
-                    EngineFigures::new(name, stats, &environment.limits)
+                    let (name, precision) = (&description.checkpoint.name, description.precision);
+                    EngineFigures::new(name, stats, &environment.limits, precision)
                 })
                 .collect(),
             plan,

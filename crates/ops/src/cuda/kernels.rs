@@ -98,6 +98,7 @@ pub struct Kernels {
     /// Rows that are drawn at once by clusters of 8, 4 and 2 CTAs.
     pub drawn_at_once: [usize; 3],
     pub score: Function,
+    pub multiply_numbers: Function,
     pub multiply_tiles: Function,
     pub multiply_warpgroup_tiles: Function,
 }
@@ -117,6 +118,8 @@ impl Product {
 }
 
 impl Kernels {
+    /// # Errors
+    /// When the build lacks one of them for this GPU.
     pub fn load(stream: &Stream) -> Result<Kernels, OpsError> {
         let plain = |name: &str| stream.function(name, 0);
         let kinds = |bf16: &str, f32: &str| {
@@ -180,6 +183,7 @@ impl Kernels {
             clusters_of_four: None,
             drawn_at_once,
             score: stream.function("score", SCORE_SHARED_BYTES)?,
+            multiply_numbers: plain("multiply_numbers")?,
             multiply_tiles: plain("multiply_tiles")?,
             multiply_warpgroup_tiles: stream
                 .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,

@@ -1,4 +1,4 @@
-//! What the GPU can do at most: bytes moved, and multiply-adds of bf16 tiles.
+//! What the GPU can do at most: bytes moved, and multiply-adds of bf16 tiles and of f32 numbers.
 
 use std::time::{Duration, Instant};
 
@@ -15,16 +15,19 @@ const COPY_BYTES: usize = 4 << 30;
 /// Of one launch of the arithmetic: enough CTAs for any GPU, and milliseconds of work for each.
 const CTAS: usize = 4224;
 const THREADS: usize = 256;
-/// Rounds of eight tiles a warp, and of eight tiles a warpgroup.
+/// Rounds of eight f32 numbers a thread; of eight tiles a warp; and of eight tiles a warpgroup.
+const NUMBER_ROUNDS: usize = 16_384;
 const TILE_ROUNDS: usize = 2048;
 const WARPGROUP_ROUNDS: usize = 128;
 /// Multiply-adds of a thread in a round.
+const NUMBERS_PER_ROUND: usize = 8;
 const TILES_PER_ROUND: usize = 8 * 16 * 8 * 16 / 32;
 const WARPGROUP_TILES_PER_ROUND: usize = 8 * 64 * 128 * 16 / 128;
 
 impl Cuda {
-    /// Takes both rates, that of the instruction, `wgmma` or `mma.sync`, on random operands: a GPU is slower on them than on
-    /// zeros, which take less power.
+    /// Takes every rate. Bytes are those read and written by a copy inside the GPU; the bf16 rate is that of the
+    /// instruction that products of many rows use, `wgmma` or `mma.sync`, on random operands: a GPU is slower on them
+    /// than on zeros, which take less power.
     pub fn measure_limits(&self) -> Result<Limits, OpsError> {
         let rate = |kernel, rounds, per_round: usize| {
             let seconds = self.arithmetic_seconds(kernel, rounds)?;
@@ -36,7 +39,8 @@ impl Cuda {
             ..Launch::new(function, [CTAS, 1, 1], THREADS)
         };
         let kernels = &self.kernels;
-        let multiply_adds = if self.warpgroups {
+        let numbers = launch(kernels.multiply_numbers, 0);
+        let bf16_rate = if self.warpgroups {
             let tiles = launch(kernels.multiply_warpgroup_tiles, WARPGROUP_TILE_BYTES);
             rate(tiles, WARPGROUP_ROUNDS, WARPGROUP_TILES_PER_ROUND)
         } else {
@@ -44,7 +48,9 @@ impl Cuda {
         };
         Ok(Limits {
             bytes_per_second: self.copy_rate(COPY_BYTES.min(self.available_memory() / 4))?,
-            multiply_adds_per_second: Some(multiply_adds?),
+            f32_multiply_adds_per_second: rate(numbers, NUMBER_ROUNDS, NUMBERS_PER_ROUND)?,
+            bf16_multiply_adds_per_second: Some(bf16_rate?),
+            i8_multiply_adds_per_second: None,
         })
     }
 
