@@ -12,7 +12,7 @@ fn flags_without_effect_are_refused() {
     let run = "run zero-shot --data questions.jsonl --format mcq --panel llama --out out";
     for (flags, told) in [
         ("--reranker none", "reranks by no cross-encoder"),
-        ("--retrieval-device cuda", "needs a corpus"),
+        ("--retrieval-device cuda", "searches no corpus"),
         ("--no-passages", "--corpus <DIR,DIR>"),
         ("--exemplars-format notes", "--exemplars <FILE>"),
         ("--set samples=1 --set samples=2", "--set samples is given twice"),
