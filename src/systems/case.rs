@@ -118,7 +118,6 @@ pub struct Verdict {
 }
 
 impl Task<'_> {
-    /// The item as a question.
     pub fn question(&self) -> Result<Case<'_>, PanelError> {
         let Item::Question(question) = self.item else {
             return Err(self.of_another_kind());
@@ -135,7 +134,6 @@ impl Task<'_> {
         Ok(Case { letters, ..Case::new(self, question, own.cloned().collect()) })
     }
 
-    /// The item as a note.
     pub fn note(&self) -> Result<Case<'_, Note>, PanelError> {
         let Item::Note(note) = self.item else { return Err(self.of_another_kind()) };
         Ok(Case::new(self, note, [std::slice::from_ref(&note.text), &note.sentences].concat()))
@@ -147,7 +145,6 @@ impl Task<'_> {
         Failure::refused(problem).into()
     }
 
-    /// The line of an item that failed.
     pub fn failure(&self, error: &PanelError) -> ItemLine {
         let error = Some(error.to_string());
         match self.item {
@@ -298,7 +295,6 @@ impl<'a, T> Case<'a, T> {
         Ok(Asked { call, value })
     }
 
-    /// Makes one call and waits for its answer.
     pub fn ask<R: Record>(
         &self,
         call: Call,
@@ -328,7 +324,6 @@ impl<'a, T> Case<'a, T> {
         call_seed(self.task.panel.run_seed, &self.key(String::new(), round, purpose))
     }
 
-    /// Calls so far.
     pub fn calls(&self) -> u32 {
         self.calls.get()
     }

@@ -38,7 +38,6 @@ pub trait Settings: Send + Sync {
         None
     }
 
-    /// See [`SystemConfig::build`].
     fn build(&self, given: &Given<'_>) -> Built;
 }
 
@@ -93,12 +92,10 @@ pub struct SystemConfig {
 }
 
 impl SystemConfig {
-    /// The system of this name with its defaults.
     pub fn named(name: &str) -> Result<SystemConfig, SettingsError> {
         SystemConfig::with(SystemEntry::named(name)?, &toml::Table::new())
     }
 
-    /// The system with its defaults, changed by `key=value` pairs.
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
@@ -151,7 +148,6 @@ impl SystemConfig {
         Ok(SystemConfig { entry, decoding, table, settings: finish(settings) })
     }
 
-    /// The system, ready to work on items.
     pub fn build(&self, prompts: &PromptSet, exemplars: &Arc<Exemplars>) -> Built {
         self.settings.build(&Given { prompts, exemplars })
     }
@@ -181,7 +177,6 @@ impl SystemConfig {
         self.entry.default_models.unwrap_or_else(|| self.models())
     }
 
-    /// How its calls are made.
     pub fn call_settings(&self, decoding: DecodingMode) -> CallSettings {
         CallSettings {
             decoding,
@@ -192,7 +187,6 @@ impl SystemConfig {
         }
     }
 
-    /// The hash of the prompts that it uses, in hex.
     pub fn prompts_sha256(&self, prompts: &PromptSet) -> String {
         let built_in = prompts.sha256(self.entry.prompts);
         match self.file() {
@@ -207,7 +201,6 @@ impl SystemConfig {
         passage(prompts, self.entry.prompts, is_labelled)
     }
 
-    /// The names of the systems that work on items of this kind.
     pub fn names(kind: ItemKind) -> Vec<&'static str> {
         let systems = SYSTEMS.iter().filter(|entry| entry.takes == kind);
         systems.map(|entry| entry.name).collect()

@@ -132,12 +132,10 @@ impl Decoding {
         }
     }
 
-    /// The schema of a string.
     pub fn string(&self) -> Value {
         form::string(self.record_chars)
     }
 
-    /// The schema of a string with reasons.
     pub fn reasons(&self) -> Value {
         form::string(self.reason_chars())
     }
@@ -153,7 +151,6 @@ impl Decoding {
         Grammar::Regex(form::passage(self.reason_chars()))
     }
 
-    /// Characters of reasons at most.
     pub fn reason_chars(&self) -> usize {
         STEPS * self.record_chars
     }

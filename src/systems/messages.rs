@@ -25,12 +25,10 @@ impl Templates {
         Ok(Templates { system, user: prompts.get(&format!("{name}-user"), user)? })
     }
 
-    /// The messages, with both templates filled.
     pub fn fill(&self, values: &[(&str, &str)]) -> Vec<Message> {
         messages(&fill(&self.system, values), fill(&self.user, values))
     }
 
-    /// The messages, with the question, its options and `more` filled in.
     pub fn fill_question(&self, question: &Question, more: &[(&str, &str)]) -> Vec<Message> {
         let system = fill_question(&self.system, question, more);
         messages(&system, fill_question(&self.user, question, more))
@@ -93,7 +91,6 @@ pub fn numbered(note: &Note) -> String {
     lines.map(|(id, text)| format!("{id} {text}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The numbers of a note's sentences.
 pub fn numbers(note: &Note) -> Vec<String> {
     (0..note.sentences.len()).map(|id| id.to_string()).collect()
 }

@@ -61,7 +61,6 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// Splits `key=value` pairs.
 pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),

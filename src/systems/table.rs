@@ -27,13 +27,10 @@ impl fmt::Display for Wording {
     }
 }
 
-/// One system.
 pub struct SystemEntry {
-    /// The name on the command line.
     pub name: &'static str,
     /// The name in plans and logs: for single-model baselines MedAgentBoard's. The command line accepts it too.
     pub plan_name: &'static str,
-    /// What it works on.
     pub takes: ItemKind,
     /// The folder of its prompts under `prompts/`.
     pub prompts: &'static str,

@@ -8,7 +8,6 @@ use crate::systems::reading::correction::is_cut_off;
 use crate::systems::reading::echo::is_echo;
 use crate::systems::reading::refuses;
 
-/// What was read of a reply.
 pub(super) struct Reading<T> {
     pub value: T,
     /// The value as the call's log line has it.

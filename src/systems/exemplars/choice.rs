@@ -16,9 +16,7 @@ use crate::random::sample;
 pub enum Ranking {
     /// At random, differently for every note but the same in every run.
     Random,
-    /// Cosine of TF-IDF vectors.
     Tfidf,
-    /// Cosine of an encoder's vectors.
     Embedding,
     /// At random, the same for every note.
     Fixed,
@@ -47,7 +45,6 @@ pub enum Kinds {
     BalancedIfEven,
 }
 
-/// The seed of [`Ranking::Fixed`].
 const FIXED_SEED: u64 = 42;
 /// Hashed with a note for the seeds of its draws.
 const DRAW_SEED: &str = "exemplars 42";
@@ -60,7 +57,6 @@ impl Exemplars {
         Ok(chosen.map(shot).collect())
     }
 
-    /// Their places.
     fn choose(&self, note: &Note, choice: &Selection) -> Result<Vec<usize>, PanelError> {
         let ranked = self.ranked(note, choice.ranking)?;
         let is_wrong = |place: &usize| self.notes[*place].error().is_some();

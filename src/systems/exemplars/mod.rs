@@ -16,10 +16,8 @@ use self::vectors::Vectors;
 use crate::data::Note;
 use crate::record::GoldLine;
 
-/// Words of an n-gram.
 const GRAM: usize = 8;
 
-/// A note with its gold.
 pub struct Exemplar {
     pub note: Note,
     /// Why the note is right or wrong, in a model's words.
@@ -28,13 +26,11 @@ pub struct Exemplar {
 }
 
 impl Exemplar {
-    /// Its error; `None` where it has none.
     pub fn error(&self) -> Option<&GoldLine> {
         self.note.error()
     }
 }
 
-/// An exemplar as it is shown.
 pub struct Shot<'a> {
     pub exemplar: &'a Exemplar,
     /// The sentence that is judged, where one is.

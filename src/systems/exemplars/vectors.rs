@@ -11,7 +11,6 @@ pub use crate::retrieval::cosine;
 /// An encoder of texts, which returns `[texts][width]`; each vector depends on its text alone.
 pub type Encode = Box<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, Failure> + Send>;
 
-/// An encoder, and a cache of its vectors.
 pub struct Vectors {
     cached: Mutex<(Encode, HashMap<String, Vec<f32>>)>,
 }

@@ -115,7 +115,6 @@ impl Staged {
         Ok(())
     }
 
-    /// The stages that the settings have.
     fn there(&self) -> impl Iterator<Item = &Stage> {
         self.file.stages.iter().filter(move |stage| stage.is_there(&self.settings))
     }

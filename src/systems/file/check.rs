@@ -10,12 +10,10 @@ use crate::systems::settings::spelling;
 /// What prompts may quote of their item and of what was said of it.
 const OF_NOTE: [&str; 8] = ["note", "text", "id", "sentence", "agent", "said", "own", "others"];
 const OF_QUESTION: [&str; 6] = ["question", "options", "agent", "said", "own", "others"];
-/// What shows an exemplar.
 const OF_EXAMPLE: [&str; 7] = ["number", "note", "reason", "verdict", "answer", "wrong", "right"];
 
 type Checked = Result<(), Fault>;
 
-/// Refuses at a key, where it is wrong.
 fn refuse(is_wrong: bool, key: &str, problem: &str) -> Checked {
     let hint = || format!("docs/{PAGE} says what it may be");
     if is_wrong { Err(Fault::new(key, problem, hint())) } else { Ok(()) }

@@ -23,7 +23,6 @@ impl Fault {
         Fault { key: key.to_owned(), problem, hint, ..Fault::default() }
     }
 
-    /// In the `[[table]]` of this name.
     pub fn within(self, table: &'static str, name: &str) -> Fault {
         Fault { of: Some((table, name.to_owned())), ..self }
     }
@@ -71,7 +70,6 @@ impl Fault {
     }
 }
 
-/// What is wrong, without the place.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((table, name)) = &self.of {

@@ -55,17 +55,14 @@ pub const CHANGED: f64 = 0.4;
 const NONE: &str = "NA";
 
 impl<'a> Form<'a> {
-    /// The field with this meaning.
     pub fn field(&self, is: Is) -> Option<&'a FieldOf> {
         self.fields.iter().find(|field| field.is == is)
     }
 
-    /// Its key.
     pub fn key(&self, is: Is) -> Option<&'a str> {
         self.field(is).map(|field| field.key.as_str())
     }
 
-    /// An exemplar's gold as an answer.
     pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
         let error = exemplar.error();
         let text = |text: Option<&str>| text.map_or(NONE, str::trim).to_owned();
@@ -276,7 +273,6 @@ fn one_of(alternatives: impl IntoIterator<Item = String>) -> String {
     format!("(?:{})", alternatives.join("|"))
 }
 
-/// Text on one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

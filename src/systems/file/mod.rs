@@ -28,9 +28,7 @@ use crate::prompts::without_last_newline;
 // `SYSTEM_FILES`: every file below `systems/` by its path there, and its text; in their order.
 include!(concat!(env!("OUT_DIR"), "/system_files.rs"));
 
-/// The end of the name of a system's file.
 pub const EXTENSION: &str = ".toml";
-/// The page of docs/ on it.
 const PAGE: &str = "your-own-system.md";
 /// Bytes of a system's file, and of a prompt beside it, at most.
 const LONGEST: u64 = 1 << 20;
@@ -38,7 +36,6 @@ const LONGEST: u64 = 1 << 20;
 const PANEL: usize = 3;
 
 impl SystemFile {
-    /// Every built-in file, by the system's name.
     pub fn embedded() -> impl Iterator<Item = (&'static str, &'static str)> {
         let name = |path: &'static str| path.strip_suffix(EXTENSION).unwrap_or(path);
         SYSTEM_FILES.iter().map(move |(path, text)| (name(path), *text))
@@ -68,13 +65,11 @@ impl SystemFile {
         outside::toml(&source.text).map_err(|error| Fault::of_toml(&error, PAGE))
     }
 
-    /// Whether wardround has no such file.
     pub fn is_outside(&self) -> bool {
         let SystemText { name, text, .. } = &self.source;
         !SystemFile::embedded().any(|built_in| built_in == (name.as_str(), text.as_str()))
     }
 
-    /// Its line in the table of systems.
     pub fn entry(&'static self) -> SystemEntry {
         let agents = self.agents.len();
         let name = self.source.name.as_str();

@@ -91,17 +91,14 @@ impl ParsedReply {
 }
 
 impl Stage {
-    /// The form of an answer.
     pub fn form(&self) -> Form<'_> {
         Form { style: self.style, fields: &self.fields }
     }
 
-    /// Whether it shows exemplars.
     pub fn shows(&self) -> bool {
         self.exemplars.is_some() || self.nearest
     }
 
-    /// Whether the settings have it.
     pub fn is_there(&self, settings: &Settings) -> bool {
         self.only.iter().all(|(choice, word)| settings.word(choice) == *word)
     }
@@ -110,7 +107,6 @@ impl Stage {
         self.agents.is_empty() || self.agents.iter().any(|one| one == agent)
     }
 
-    /// Whether its replies answer a question.
     pub fn answers(&self) -> bool {
         self.reply == ReplyKind::Letter || self.form().key(Is::Answer).is_some()
     }
@@ -122,7 +118,6 @@ impl Stage {
         self.reply == ReplyKind::Medec || fields.any(|field| judges.contains(&field.is))
     }
 
-    /// The grammar of a reply.
     pub fn grammar(&self, item: &Item, settings: &Settings) -> Grammar {
         let decoding = &settings.decoding;
         match (self.reply, item, self.form().key(Is::Word)) {

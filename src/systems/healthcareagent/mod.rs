@@ -20,7 +20,6 @@ use crate::panel::PanelError;
 use crate::prompts::fill;
 use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
 
-/// The one agent.
 const AGENT: &str = "doctor";
 /// The subjects of the critiques, in the order of the feedback; they name the purposes of the calls.
 const CRITIQUES: [&str; 3] = ["ethics", "emergency", "error"];
@@ -28,7 +27,6 @@ const CRITIQUES: [&str; 3] = ["ethics", "emergency", "error"];
 const FOLLOW_UPS: usize = 3;
 
 settings! {
-    /// How HealthcareAgent runs.
     pub struct Settings {} with decoding: Decoding
 }
 

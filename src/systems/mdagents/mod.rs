@@ -44,7 +44,6 @@ const TEAMS: usize = 3;
 const MEMBERS: usize = 3;
 
 settings! {
-    /// How MDAgents runs.
     pub struct Settings {} with decoding: Decoding
 }
 

@@ -22,7 +22,6 @@ use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
 use crate::record::{ItemLine, Parse, Stage};
 
-/// The number of doctors.
 const DOCTORS: usize = 3;
 /// Members of the panel, by index: the doctors come first.
 const GATHERER: usize = DOCTORS;
@@ -30,7 +29,6 @@ const META: usize = DOCTORS + 1;
 const DECISION: usize = DOCTORS + 2;
 
 settings! {
-    /// How MedAgents runs.
     pub struct Settings {
         /// Rounds of review at most.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
@@ -108,7 +106,6 @@ impl System for MedAgents {
 }
 
 impl MedAgents {
-    /// The doctors' specialties.
     fn gather(&self, case: &Case<'_>) -> Result<Vec<&'static str>, PanelError> {
         let names = form::array(self.settings.decoding.string(), DOCTORS, DOCTORS);
         let grammar = form::record(vec![("fields", names)]);

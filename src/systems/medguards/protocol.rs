@@ -17,7 +17,6 @@ use crate::systems::reading::correction::{change, is_cut_off};
 use crate::systems::vote::most;
 use crate::systems::{System, Task};
 
-/// The protocol, with the prompts of a run.
 pub struct MedGuards {
     settings: Settings,
     texts: Texts,

@@ -28,7 +28,6 @@ prompt_files! {
     }
 }
 
-/// The prompts with a run's settings.
 pub struct Texts {
     settings: Settings,
     prompts: Prompts,

@@ -40,7 +40,6 @@ pub struct Settled {
     pub heard: Vec<(String, Opinion)>,
 }
 
-/// The log line of a note with this result.
 pub fn note_line(case: &Case<'_, Note>, finding: Settled) -> NoteLine {
     let Settled { opinion, heard } = finding;
     let mut line = case.open();

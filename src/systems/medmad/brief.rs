@@ -6,9 +6,7 @@ use crate::systems::messages::truncate;
 use super::record::{Elimination, Record};
 use super::settings::{Counterfactual, RecordForm, Settings};
 
-/// Options whose scores a brief shows.
 const TOP_OPTIONS: usize = 3;
-/// Eliminations that a brief shows.
 const ELIMINATIONS: usize = 2;
 
 /// The templates of a brief, with a run's settings applied.

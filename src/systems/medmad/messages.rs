@@ -51,7 +51,6 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Round 0: the question.
     pub fn initial(&self, role: Role, question: &Question) -> Vec<Message> {
         let user = fill_question(&self.initial_user, question, &[]);
         self.pair(role, &self.initial_system, user)

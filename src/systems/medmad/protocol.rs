@@ -16,7 +16,6 @@ use crate::systems::permutation::permutation;
 use crate::systems::vote::{Vote, WHOLE, consensus, of_whole, round_line, vote};
 use crate::systems::{System, Task};
 
-/// The debate, with the prompts of a run.
 pub struct MedMad {
     settings: Settings,
     messages: Messages,

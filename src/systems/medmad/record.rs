@@ -96,26 +96,23 @@ impl case::Record for Record {
 impl Record {
     /// These reasons, and the answer, confidence and scores of `record`; reasons that it lacks stay away.
     pub fn in_place_of(&self, record: &Record) -> Record {
-        let swap = |own: &String, with: &String| match own.trim() {
-            "" => String::new(),
-            _ => with.clone(),
+        let swap = |own: &mut String, with: &String| match own.trim() {
+            "" => own.clear(),
+            _ => own.clone_from(with),
         };
         let mut swapped = record.clone();
-        swapped.cot = record.cot.iter().zip(&self.cot).map(|(own, with)| swap(own, with)).collect();
-        swapped.structured_reasoning = StructuredReasoning {
-            final_support: swap(
-                &record.structured_reasoning.final_support,
-                &self.structured_reasoning.final_support,
-            ),
-            ..StructuredReasoning::default()
-        };
+        swapped.cot.truncate(self.cot.len());
+        swapped.cot.iter_mut().zip(&self.cot).for_each(|(own, with)| swap(own, with));
+        let mut final_support = swapped.structured_reasoning.final_support;
+        swap(&mut final_support, &self.structured_reasoning.final_support);
+        swapped.structured_reasoning =
+            StructuredReasoning { final_support, ..StructuredReasoning::default() };
         if let (Some(own), Some(with)) =
             (&mut swapped.counterfactual_check, &self.counterfactual_check)
         {
-            own.if_chose_other = swap(&own.if_chose_other, &with.if_chose_other);
+            swap(&mut own.if_chose_other, &with.if_chose_other);
         }
-        swapped.debate_moves.risk_check =
-            swap(&record.debate_moves.risk_check, &self.debate_moves.risk_check);
+        swap(&mut swapped.debate_moves.risk_check, &self.debate_moves.risk_check);
         swapped
     }
 

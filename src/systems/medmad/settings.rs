@@ -138,16 +138,13 @@ settings! {
         pub answer_reading: AnswerReading = AnswerReading::Plain,
         /// How a confidence is read that is no number from 0 to 1.
         pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
-        /// What a vote weighs.
         pub weights: Weights = Weights::Paper,
-        /// Whose records a round of debate shows.
         pub peers: Peers = Peers::All,
         /// A confidence, in thousandths: the first agent is asked alone, and from this on its answer stands and nobody else is asked. `None`:
         /// all are asked.
         #[serde(with = "gate")]
         pub gate: Option<u32> = None,
         pub counterfactual: Counterfactual = Counterfactual::On,
-        /// What an agent writes: the paper's record, or a short one.
         pub record: RecordForm = RecordForm::Full,
         /// In panel order.
         #[serde(with = "roles")]

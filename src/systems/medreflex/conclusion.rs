@@ -8,7 +8,6 @@ use crate::prompts::label;
 use crate::record::{DetectionLine, EvidenceLine, Flag, LocalisationLine, NoteLine, SettledBy};
 
 impl Work<'_> {
-    /// The line of the outcome.
     pub(super) fn conclude(self, outcome: Outcome) -> NoteLine {
         let Work { system, case, mut trajectory, searched, .. } = self;
         let (note, mut line) = (case.item, case.open());

@@ -38,13 +38,11 @@ const EVAL: Published = Published { agent: "eval", temperature: 1.0, max_tokens:
 const REFLEX: Published = Published { agent: "reflex", temperature: 0.1, max_tokens: 512 };
 const PARSER: Published = Published { agent: "parser", temperature: 0.0, max_tokens: 512 };
 
-/// The work on a note so far.
 pub(super) struct Work<'a> {
     pub(super) system: &'a MedReflex,
     pub(super) case: Case<'a, Note>,
     memory: Vec<String>,
     pub(super) trajectory: Trajectory,
-    /// Every search of the note.
     pub(super) searched: Vec<SearchLine>,
 }
 
@@ -62,12 +60,10 @@ pub(super) struct Turn {
     reviewed: Option<Basis>,
 }
 
-/// What the work on a note came to.
 pub(super) struct Outcome {
     pub(super) answer: Answer,
     /// What the answer's flag rests on.
     pub(super) basis: Option<Basis>,
-    /// The turn that gave the answer.
     pub(super) turn: Option<Turn>,
 }
 
@@ -205,7 +201,6 @@ impl Work<'_> {
         Ok(found)
     }
 
-    /// Reviews the answer of a turn.
     fn review(&self, reviewing: &Settings, turn: &mut Turn) -> Result<(), PanelError> {
         let messages = self.system.texts.review(self.view(turn));
         let grammar = shapes::review(&self.system.settings.decoding);

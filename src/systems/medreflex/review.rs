@@ -43,7 +43,6 @@ impl Review {
     }
 }
 
-/// Reads a review.
 pub fn read(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
     let found = record::read_or_lines(text, finish_reason, |object| {
         let review = of_object(object);

@@ -8,7 +8,6 @@ use crate::record::Grammar;
 use crate::systems::decoding::Decoding;
 use crate::systems::form;
 
-/// Characters of a query at most.
 const QUERY_CHARS: usize = 200;
 /// Passages that an answer may cite.
 const MOST_EVIDENCE: usize = 5;
@@ -77,7 +76,6 @@ pub fn answer(decoding: &Decoding, note: &Note) -> Grammar {
     Grammar::JsonSchema(schema.to_string())
 }
 
-/// Each sentence once.
 fn distinct(sentences: &[String]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for sentence in sentences {

@@ -48,7 +48,6 @@ impl StepRecord {
 }
 
 impl Action {
-    /// As a JSON object on one line.
     pub fn as_object(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -71,7 +70,6 @@ impl Action {
     }
 }
 
-/// Reads a step.
 pub fn read(text: &str, finish_reason: FinishReason) -> (StepRecord, Parse) {
     let text = &text[..end_of_step(text)];
     let whole = record::read(text, finish_reason, |object| {
@@ -238,7 +236,6 @@ fn arguments(inside: &str) -> Vec<String> {
     list.unwrap_or_default().iter().map(reading::text).collect()
 }
 
-/// An argument without quotes.
 fn value_of(text: &str) -> String {
     let named = text
         .split_once('=')

@@ -13,7 +13,6 @@ use crate::systems::messages::{numbered, prompt_files};
 use crate::systems::quote::{PASSAGES, Quotation, quoted};
 
 prompt_files! {
-    /// The prompts of both systems.
     struct Prompts in "medreflex" {
         system: "common-system" [],
         user: "user" ["note", "memory", "history", "task"],
@@ -38,7 +37,6 @@ prompt_files! {
     }
 }
 
-/// The prompts with a run's settings.
 pub struct Texts {
     prompts: Prompts,
     passage: String,
@@ -53,7 +51,6 @@ pub struct HistoryStep {
     /// From 0, lost steps counted.
     pub number: u32,
     pub record: StepRecord,
-    /// What its search found.
     pub found: Option<SearchLine>,
 }
 

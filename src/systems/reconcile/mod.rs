@@ -24,13 +24,11 @@ use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 #[cfg(test)]
 mod tests;
 
-/// The number of agents.
 const AGENTS: usize = 3;
 /// Characters of an explanation that the other agents' prompts show.
 const EXPLANATION_CHARS: usize = 500;
 
 settings! {
-    /// How ReConcile runs.
     pub struct Settings {
         /// Discussion rounds at most; one always runs.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
