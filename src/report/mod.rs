@@ -1,9 +1,8 @@
 //! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, and the sheet on which clinicians rate.
 //!
-//! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
+//! What models wrote is hostile input here: it reaches a page only through `kit::escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
 
-pub(crate) mod escape;
 mod item;
 mod kit;
 pub mod rating;

@@ -1,6 +1,6 @@
 //! A table as HTML.
 
-use super::escape::escape;
+use super::kit::escape;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::Spread;
 pub use crate::analysis::table::{Cell, Kind, Labelled, Table};

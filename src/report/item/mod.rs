@@ -205,6 +205,14 @@ fn excerpt(text: &str) -> String {
     ellipsis(&line, EXCERPT_CHARS)
 }
 
+/// `1 call`, `2 calls`.
+fn plural(count: u32, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}
+
 #[derive(Serialize)]
 pub struct Text<'a> {
     /// Their concatenation is the text.

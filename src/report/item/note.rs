@@ -3,13 +3,12 @@
 
 use super::card::Said;
 use super::correction::Correction;
-use super::{Correctness, Mark, Own, Turn};
+use super::{Correctness, Mark, Own, Turn, plural};
 use crate::analysis::notes::{ScoresByPair, verdict};
 use crate::analysis::say::reply_in_words;
 use crate::record::{
     CallLine, Language, NO_SENTENCE, NoteLine, Says, SettledBy, found_in_words, sentence_in_words,
 };
-use crate::report::escape::plural;
 
 /// Coloured only where the sentence is right too.
 pub fn found(note: &NoteLine) -> Mark {

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::card::{Said, card};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
-use super::{Correctness, Leg, Mark, Own, Turn};
+use super::{Correctness, Leg, Mark, Own, Turn, plural};
 use crate::data::Item;
 use crate::record::{AnswerLine, CallLine, Parse, RoundLine, Stage};
-use crate::report::escape::plural;
 use crate::systems::medmad::record::Note;
 use crate::systems::vote::WHOLE;
 

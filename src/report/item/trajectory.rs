@@ -3,11 +3,11 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use super::plural;
 use crate::analysis::notes::{
     Evidence, calls_of, evidence, facts, may_be_followed, score_in_words,
 };
 use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
-use crate::report::escape::plural;
 use crate::systems::medreflex::review::{CRITERIA, Review};
 use crate::systems::medreflex::step::{Action, StepRecord};
 
