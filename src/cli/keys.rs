@@ -7,7 +7,7 @@ use clap::Subcommand;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
-use crate::serve::keys::{add, read, revoke};
+use crate::serve::keys::{add, revoke};
 
 #[derive(Debug, Subcommand)]
 pub enum KeysVerb {
@@ -17,11 +17,6 @@ pub enum KeysVerb {
         file: PathBuf,
         /// Name of the key's holder
         name: String,
-    },
-    /// List the names
-    Ls {
-        /// The file of keys
-        file: PathBuf,
     },
     /// Remove a key from the file; a running server reloads the file on SIGHUP
     Revoke {
@@ -34,16 +29,10 @@ pub enum KeysVerb {
 
 impl KeysVerb {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let (KeysVerb::Add { file, .. } | KeysVerb::Ls { file } | KeysVerb::Revoke { file, .. }) =
-            &self;
+        let (KeysVerb::Add { file, .. } | KeysVerb::Revoke { file, .. }) = &self;
         given.write_beside(file)?.enter()?;
         match self {
             KeysVerb::Add { file, name } => console::say(add(&file, &name)?)?,
-            KeysVerb::Ls { file } => {
-                for key in read(&file)? {
-                    console::say(key.name)?;
-                }
-            }
             KeysVerb::Revoke { file, name } => revoke(&file, &name)?,
         }
         Ok(())

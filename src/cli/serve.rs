@@ -56,11 +56,11 @@ impl Serve {
         let paths = self.audit.within(paths)?;
         let audit = self.audit.options();
         let options = ServeOptions { audit, ..self.options };
-        let enter = move || {
+        let enter = || {
             paths.enter()?.iter().for_each(console::note);
-            Ok(sources)
+            Ok(())
         };
-        serve(options, enter, Sources::load)
+        serve(options, enter, move || sources.load())
     }
 }
 

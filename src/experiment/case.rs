@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
 
 use serde_json::{Map, Value, json};
 
@@ -16,6 +15,7 @@ use crate::data::{Choice, Item, Note, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
+use crate::panel::recorder::Telling;
 use crate::panel::{CallSettings, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
@@ -131,22 +131,12 @@ impl Seated {
         self.config.fingerprint(models, &self.prompts_sha256)
     }
 
-    /// Works on an item, and waits until it is done. `on_call` is told of every finished call.
+    /// Works on an item, and waits until it is done.
     ///
     /// # Errors
     /// When a call could not be made; an item of a kind that the system does not take; a stop.
-    pub fn work(
-        &self,
-        item: &Item,
-        options: CaseOptions,
-        on_call: impl Fn(&CallLine) + Send + Sync + 'static,
-    ) -> Result<Worked, PanelError> {
-        let (caller, calls) = channel();
-        let on_call = move |call: &CallLine| {
-            on_call(call);
-            // The receiver outlives the calls.
-            let _ = caller.send(call.clone());
-        };
+    pub fn work(&self, item: &Item, options: CaseOptions) -> Result<Worked, PanelError> {
+        let (recorder, calls, searches) = Telling::new();
         let member = |seat: &AgentModel| Member {
             agent: seat.plan.agent.clone(),
             source: seat.backbone.clone(),
@@ -154,7 +144,7 @@ impl Seated {
         };
         let panel = Panel {
             members: self.seats.iter().map(member).collect(),
-            recorder: Box::new(on_call),
+            recorder: Box::new(recorder),
             run_seed: options.seed,
             settings: self.settings.clone(),
             salt: options.salt,
@@ -163,7 +153,7 @@ impl Seated {
         };
         let task = Task { panel: &panel, dataset: DATASET, item, run: options.run };
         let line = self.system.answer(&task)?;
-        Ok(Worked::of(line, calls.try_iter().collect(), Vec::new()))
+        Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
     }
 }
 

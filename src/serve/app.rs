@@ -51,7 +51,8 @@ pub struct App {
     pub readers: Arc<Pool>,
     /// What works on cases of systems.
     pub cases: Arc<Pool>,
-    served: OnceLock<(Served, Queue)>,
+    pub queue: Queue,
+    served: OnceLock<Served>,
 }
 
 impl App {
@@ -67,6 +68,7 @@ impl App {
             budget: Arc::new(Semaphore::new(budget)),
             readers: Pool::start("serve", READERS, give_way)?,
             cases: Pool::start("serve-case", options.limits.cases, || {})?,
+            queue: Queue::new(options.limits.queued_sequences),
             options,
             phase,
             keys,
@@ -78,9 +80,8 @@ impl App {
 
     /// Starts to serve these models and systems.
     pub fn begin(&self, served: Served) {
-        let queue = Queue::new(self.options.limits.queued_sequences);
         self.audit.served(&served);
-        let _ = self.served.set((served, queue));
+        let _ = self.served.set(served);
     }
 
     /// The models and systems.
@@ -91,7 +92,9 @@ impl App {
         if *self.phase.borrow() != Phase::Serving {
             return Err(ApiError::draining());
         }
-        let served = self.loaded().ok_or_else(loading)?;
+        let served = self
+            .loaded()
+            .ok_or_else(|| ApiError::new(Code::LOADING, "the models are loading").retry_after(5))?;
         match served.failure() {
             None => Ok(served),
             Some(error) => {
@@ -102,11 +105,7 @@ impl App {
 
     /// The models and systems, in any phase.
     pub fn loaded(&self) -> Option<&Served> {
-        self.served.get().map(|(served, _)| served)
-    }
-
-    pub fn queue(&self) -> Result<&Queue, ApiError> {
-        self.served.get().map(|(_, queue)| queue).ok_or_else(loading)
+        self.served.get()
     }
 
     /// The seed of a request: the one that it asks for, else the server's default, else a random one.
@@ -120,8 +119,4 @@ fn random_seed() -> Result<u64, ApiError> {
     let seed = getrandom::u64();
     let seed = seed.map_err(|error| ApiError::new(Code::INTERNAL, error.to_string()))?;
     Ok(seed & SEED_BITS)
-}
-
-fn loading() -> ApiError {
-    ApiError::new(Code::LOADING, "the models are loading").retry_after(5)
 }

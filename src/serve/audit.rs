@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-use super::app::Keys;
 use super::body::Reserved;
 use super::error::{ApiError, Code};
 use super::guard::Caller;
@@ -71,13 +70,6 @@ impl Audit {
         }
     }
 
-    /// Tells of an event without waiting.
-    fn note(&self, event: Event) {
-        if let Some(trail) = &self.trail {
-            trail.send(event, |_| {});
-        }
-    }
-
     /// Tells of the end of the server, and of the head of the chain.
     pub fn stop(&self) -> Result<(), Failure> {
         self.trail.as_ref().map_or(Ok(()), Trail::finish)
@@ -90,14 +82,10 @@ impl Audit {
                 served.entries().filter(|one| (one.wardround.kind == Kind::System) == is_system);
             own.map(|one| json!({"id": one.id, "fingerprint": one.wardround.fingerprint})).collect()
         };
-        self.note(Event::new("config").with("models", of(false)).with("systems", of(true)));
-    }
-
-    /// Tells of the names of the current keys.
-    pub fn keys(&self, keys: &Keys) {
-        let names = keys.iter().flat_map(|keys| keys.iter().map(|key| key.name.as_str()));
-        let names: Vec<&str> = names.collect();
-        self.note(Event::new("config").with("keys", keys.is_some().then_some(names)));
+        if let Some(trail) = &self.trail {
+            let event = Event::new("config").with("models", of(false)).with("systems", of(true));
+            trail.send(event, |_| {});
+        }
     }
 }
 

@@ -41,8 +41,8 @@ impl FromRequest<Arc<App>> for Sent {
         let limits = &app.options.limits;
         let most = limits.body_bytes;
         let (parts, mut body) = request.into_parts();
-        let given = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let kind = given(header::CONTENT_TYPE).unwrap_or_default().split(';').next();
+        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next());
         // A page of another site can send any other without being asked first.
         if !kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
             let message = "the content type is another than application/json";
@@ -50,14 +50,9 @@ impl FromRequest<Arc<App>> for Sent {
         }
         let too_large =
             || ApiError::new(Code::BODY_TOO_LARGE, format!("the body has more than {most} bytes"));
-        let length = given(header::CONTENT_LENGTH).and_then(|text| text.parse::<usize>().ok());
-        let length = length.unwrap_or_default();
-        if length > most {
-            return Err(too_large());
-        }
         let mut reserved = reserve(&app.budget, 0)?;
         let collect = async {
-            let mut bytes = Vec::with_capacity(length.min(64 << 10));
+            let mut bytes = Vec::new();
             while let Some(frame) = body.frame().await {
                 let broken =
                     |_| ApiError::new(Code::INVALID_JSON, "the body could not be read to its end");

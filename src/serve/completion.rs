@@ -113,7 +113,7 @@ fn begin_completion(
         prompt_logprobs,
         ignored: request.ignored,
     };
-    wanted.begin(app, caller).map_err(ApiError::of_prompt)
+    wanted.begin(app, caller)
 }
 
 /// Unknown fields are mistakes where no response has a list of them.
@@ -146,12 +146,9 @@ pub async fn info(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> 
     let description = &model.backbone.description;
     let chat = &description.chat;
     Ok(Json(json!({
-        "tokenizer_class": description.config.family.name(),
         "bos_token": chat.token("bos_token"),
         "eos_token": chat.token("eos_token"),
         "pad_token": chat.token("pad_token"),
-        "add_bos_token": description.tokenizer.adds_bos(),
         "chat_template": chat.source,
-        "model_max_length": model.context,
     })))
 }

@@ -20,8 +20,7 @@ use super::response::events::cut;
 use crate::diagnosis::Failure;
 use crate::digest::{Sum, sha256};
 use crate::encoder::{
-    Encoder, EncoderError, EncoderIdentity, EncoderOptions, Pair, Reranker, Sequence, Side,
-    output_of,
+    Encoder, EncoderError, EncoderOptions, Pair, Reranker, Sequence, Side, output_of,
 };
 
 /// The most texts of a request, and the most tokens: OpenAI's limits.
@@ -90,9 +89,7 @@ impl ServedEncoder {
         };
         let mut more = json!(identity);
         more["notice"] = notice.into();
-        // What it is called changes no number.
-        let unnamed = EncoderIdentity { name: String::new(), ..identity };
-        let sum = sha256(format!("{} {}", json!(unnamed), env!("CARGO_PKG_VERSION")));
+        let sum = sha256(format!("{} {}", json!(identity), env!("CARGO_PKG_VERSION")));
         let own = (kind, format!("wr_{}", &sum[..16]));
         let most = match &reader {
             Reader::Encoder(encoder) => encoder.max_tokens(),
@@ -202,7 +199,7 @@ impl Encoding {
             texts: sequences,
             tokens,
             request: sum.finish(),
-            _place: app.queue()?.enter(1, caller)?,
+            _place: app.queue.enter(1, caller)?,
             caller: turn(caller),
         })
     }

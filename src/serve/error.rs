@@ -5,6 +5,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::EngineError;
 use crate::panel::PanelError;
 
@@ -26,7 +27,6 @@ impl Code {
     pub const SCHEMA_TOO_COMPLEX: Code = Code { status: 400, name: "schema_too_complex" };
     pub const INVALID_API_KEY: Code = Code { status: 401, name: "invalid_api_key" };
     pub const HOST_NOT_ALLOWED: Code = Code { status: 403, name: "host_not_allowed" };
-    pub const ORIGIN_NOT_ALLOWED: Code = Code { status: 403, name: "origin_not_allowed" };
     pub const MODEL_NOT_FOUND: Code = Code { status: 404, name: "model_not_found" };
     pub const UNKNOWN_URL: Code = Code { status: 404, name: "unknown_url" };
     pub const METHOD_NOT_ALLOWED: Code = Code { status: 405, name: "method_not_allowed" };
@@ -114,13 +114,6 @@ impl ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
     }
 
-    /// The same error of a request with `prompt` instead of `messages`.
-    pub fn of_prompt(self) -> ApiError {
-        let is_messages = self.param.as_deref() == Some("messages");
-        let param = if is_messages { Some("prompt".to_owned()) } else { self.param };
-        ApiError { param, ..self }
-    }
-
     /// The error object of a body or an event.
     pub fn json(&self) -> Value {
         let ApiError { code, message, param, .. } = self;
@@ -153,7 +146,7 @@ impl IntoResponse for ApiError {
 
 impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> ApiError {
-        let message = error.to_string();
+        let (message, blame) = (error.to_string(), error.blame());
         match error {
             EngineError::TooLong { prompt, max_tokens, context } => {
                 too_long(prompt, max_tokens, context)
@@ -164,26 +157,19 @@ impl From<EngineError> for ApiError {
             EngineError::Grammar(_) => {
                 ApiError::of(Code::INVALID_SCHEMA, "response_format", message)
             }
-            EngineError::EmptyPrompt | EngineError::UnknownToken { .. } => {
-                ApiError::invalid("prompt", message)
-            }
-            EngineError::NothingToGenerate => ApiError::invalid("max_tokens", message),
-            EngineError::Penalty { .. } => ApiError::invalid("repetition_penalty", message),
-            EngineError::NotFinite { .. } | EngineError::NoKnownLogprobs => {
-                ApiError::new(Code::INTERNAL, message)
-            }
             EngineError::Start(_) | EngineError::Ops(_) | EngineError::Died { .. } => {
                 ApiError::new(Code::ENGINE_FAILED, message).retry_after(10)
             }
+            _ if blame == Blame::Usage => ApiError::new(Code::INVALID_VALUE, message),
+            _ => ApiError::new(Code::INTERNAL, message),
         }
     }
 }
 
 /// A prompt that leaves no room for a completion. Clients recognise the beginning of the message.
 pub fn too_long(prompt: usize, max_tokens: usize, context: usize) -> ApiError {
-    ApiError::of(
+    ApiError::new(
         Code::CONTEXT_LENGTH_EXCEEDED,
-        "messages",
         format!(
             "This model's maximum context length is {context} tokens; the prompt has {prompt} and up to {max_tokens} are to be generated. \
              Shorten the prompt, or start the server with a larger --context, and with --kv-tokens to hold it"

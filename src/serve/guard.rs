@@ -1,11 +1,11 @@
-//! Middleware of all requests: checks host names, origins and keys, and adds headers to responses. Who asks is decided here alone.
+//! Middleware of all requests: checks host names and keys, and adds headers to responses. Who asks is decided here alone.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -14,35 +14,22 @@ use super::error::{ApiError, Code};
 use super::keys::Key;
 use super::request::fields::quoted;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const MOST_ID_BYTES: usize = 64;
-/// What browsers say of the page that a request comes from.
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-
 /// Adds headers to every response, and counts errors.
 pub async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let given = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= MOST_ID_BYTES);
-    let id = given.cloned().unwrap_or_else(|| new_request_id().into());
     let mut response = next.run(request).await;
     if let Some(code) = response.extensions().get::<Code>() {
         app.metrics.rejected(*code);
     }
     let headers = response.headers_mut();
-    headers.insert(REQUEST_ID, id);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
-/// A number that no other request has.
-fn new_request_id() -> u64 {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    COUNTER.fetch_add(1, Relaxed)
-}
-
-/// Refuses requests from web pages of others, and those without a key.
+/// Refuses requests for other hosts, and those without a key. What a page of another site may send without asking first, which nobody here
+/// answers, is no JSON, and is refused with its body.
 pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    match refuse_other_sites(&app, &request).and_then(|()| admitted(&app, &request)) {
+    match refuse_other_hosts(&app, &request).and_then(|()| admitted(&app, &request)) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -53,30 +40,23 @@ pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next
     }
 }
 
-/// Refuses unknown host names, against DNS rebinding, and web pages of other origins: a page of another site can reach a server on this
-/// machine, which no proxy stands before.
-fn refuse_other_sites(app: &App, request: &Request) -> Result<(), ApiError> {
-    let headers = request.headers();
-    if headers.get_all(header::HOST).iter().count() > 1 {
+/// Refuses unknown host names, against DNS rebinding.
+fn refuse_other_hosts(app: &App, request: &Request) -> Result<(), ApiError> {
+    let mut hosts = request.headers().get_all(header::HOST).into_iter();
+    // A header that is not text is an unknown name.
+    let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
+    if hosts.next().is_some() {
         return Err(ApiError::invalid("host", "the request has more than one Host header"));
     }
-    // A header that is not text is an unknown name.
-    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     let allowed = &app.options.listen.allow_host;
-    if let Some(host) = host.filter(|host| !is_allowed_host(host, allowed)) {
-        let host = quoted(host);
-        let message = format!("the server is not asked as {host}; --allow-host adds a name");
-        return Err(ApiError::new(Code::HOST_NOT_ALLOWED, message));
+    match host.filter(|host| !is_allowed_host(host, allowed)) {
+        None => Ok(()),
+        Some(host) => {
+            let host = quoted(host);
+            let message = format!("the server is not asked as {host}; --allow-host adds a name");
+            Err(ApiError::new(Code::HOST_NOT_ALLOWED, message))
+        }
     }
-    let mut sites = headers.get_all(FETCH_SITE).into_iter();
-    let is_of_another = sites.any(|site| site != "same-origin" && site != "none");
-    // No page is served here: one that has an origin is another's.
-    let has_origin = headers.contains_key(header::ORIGIN);
-    if has_origin || (request.method() == Method::POST && is_of_another) {
-        let message = "a page of another site sent this; a proxy may let it, and take off Origin and Sec-Fetch-Site";
-        return Err(ApiError::new(Code::ORIGIN_NOT_ALLOWED, message));
-    }
-    Ok(())
 }
 
 /// IP addresses, `localhost` and the names in `allowed`, with or without a port: DNS rebinding needs another name.
@@ -122,7 +102,8 @@ pub type Caller = Key;
 
 /// Whose turn a request takes. Without keys each request is a caller of its own.
 pub fn turn(caller: Option<&Caller>) -> u64 {
-    caller.map_or_else(new_request_id, Caller::number)
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    caller.map_or_else(|| COUNTER.fetch_add(1, Relaxed), Caller::number)
 }
 
 /// The key of `Authorization: Bearer`.

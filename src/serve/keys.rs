@@ -107,7 +107,7 @@ pub fn revoke(path: &Path, name: &str) -> Result<(), Failure> {
     change(path, false, |keys, text| {
         if !keys.iter().any(|key| key.name == name) {
             let message = format!("{} has no key named {name}", path.display());
-            return Err(Failure::usage(message, "list them with `wardround keys ls`"));
+            return Err(Failure::usage(message, "each of its lines begins with a name"));
         }
         let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
         Ok(text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect())

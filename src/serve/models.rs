@@ -124,8 +124,6 @@ impl ServedModel {
 pub struct ServedSystem {
     pub entry: Entry,
     pub seated: Seated,
-    /// The smallest context of its models, in tokens.
-    context: Option<usize>,
 }
 
 impl ServedSystem {
@@ -135,6 +133,7 @@ impl ServedSystem {
         let own = || models.iter().filter_map(named);
         let fingerprints: Vec<&str> =
             own().map(|model| model.entry.wardround.fingerprint.as_str()).collect();
+        // Of its models the smallest one.
         let context = own().map(|model| model.context).min();
         let is_synthetic = seated.seats.iter().all(|seat| seat.backbone.description.is_synthetic);
         let seats = seated.seats.iter().zip(&models);
@@ -147,12 +146,13 @@ impl ServedSystem {
         });
         let kind = (Kind::System, seated.fingerprint(&fingerprints));
         let entry = Entry::new(seated.config.entry.name, kind, context, is_synthetic, more);
-        ServedSystem { entry, seated, context }
+        ServedSystem { entry, seated }
     }
 
     /// Refuses a text that cannot fit into a context by its length alone: before it is parsed or tokenised, which takes time.
     pub fn refuse_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
-        self.context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
+        let context = self.entry.max_model_len;
+        context.map_or(Ok(()), |context| refuse_length(text.len(), context, param))
     }
 
     pub fn takes(&self) -> ItemKind {

@@ -30,7 +30,7 @@ pub struct ServeOptions {
 #[command(next_help_heading = "Network")]
 pub struct Listen {
     /// IP address to listen on
-    #[arg(long, value_name = "IP", default_value = "127.0.0.1", value_parser = host)]
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub host: IpAddr,
     /// Port to listen on; 0 for any that is free
     #[arg(long, default_value_t = 8000)]
@@ -107,9 +107,4 @@ fn above_zero() -> impl TypedValueParser<Value = usize> {
 fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {
     let seconds = clap::value_parser!(u32).range(least..);
     seconds.map(|seconds| Duration::from_secs(seconds.into()))
-}
-
-fn host(text: &str) -> Result<IpAddr, String> {
-    let text = if text == "localhost" { "127.0.0.1" } else { text };
-    text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
 }

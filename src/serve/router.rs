@@ -7,19 +7,17 @@ use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tower::Layer;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::normalize_path::NormalizePathLayer;
 
 use super::app::App;
 use super::error::{ApiError, Code};
 use super::request::fields::quoted;
 use super::{body, case, completion, guard, metrics, models, texts};
 
-/// All routes; [`guard`] says who may ask each. The layer that is added last runs first. A trailing slash is ignored. docs/serving.md has a
+/// All routes; [`guard`] says who may ask each. The layer that is added last runs first. docs/serving.md has a
 /// table of them, which a test asks for.
 pub fn router(app: &Arc<App>) -> Router {
-    let routes = Router::new()
+    Router::new()
         .route("/health", get(metrics::health))
         .route("/live", get(metrics::live))
         .route("/metrics", get(metrics::metrics))
@@ -39,8 +37,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), guard::check))
         .layer(CatchPanicLayer::custom(|_panic| ApiError::failed().into_response()))
         .layer(from_fn_with_state(app.clone(), guard::finish))
-        .with_state(app.clone());
-    Router::new().fallback_service(NormalizePathLayer::trim_trailing_slash().layer(routes))
+        .with_state(app.clone())
 }
 
 async fn unknown_url(request: Request) -> Response {

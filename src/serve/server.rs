@@ -15,7 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::{interval, sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -33,9 +33,6 @@ use crate::panel::PanelError;
 
 /// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
-/// The most open connections; more wait to be accepted. Some files are left for models and logs.
-const CONNECTIONS: u64 = 2048;
-const OTHER_FILES: u64 = 128;
 /// The largest head of a request.
 const MOST_HEAD_BYTES: usize = 32 << 10;
 const MOST_HEADERS: usize = 100;
@@ -52,20 +49,20 @@ const WATCH: Duration = Duration::from_millis(500);
 /// # Errors
 /// An address that is in use; keys or certificates that cannot be read; models that cannot be loaded; an engine that died; requests
 /// that were aborted at the end.
-pub fn serve<S: Send + 'static>(
+pub fn serve(
     options: ServeOptions,
-    enter: impl FnOnce() -> Result<S, Failure>,
-    load: impl FnOnce(S) -> Result<Served, Failure> + Send + 'static,
+    enter: impl FnOnce() -> Result<(), Failure>,
+    load: impl FnOnce() -> Result<Served, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let bound = bind(&options.listen)?;
-    let entered = enter()?;
+    enter()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("serve")
         .on_thread_start(give_way)
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(run(options, bound, move || load(entered)));
+    let ended = runtime.block_on(run(options, bound, load));
     // Work in blocking threads is abandoned.
     runtime.shutdown_background();
     ended
@@ -92,27 +89,22 @@ async fn run(
     let work = move || drop(sender.send(load().map(|served| loading.begin(served))));
     std::thread::Builder::new().name("load".to_owned()).spawn(work)?;
     let router = router(&app);
-    let (open, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(most_connections())));
+    let open = GracefulShutdown::new();
     let mut watch = interval(WATCH);
     let mut is_loaded = false;
     let outcome = loop {
-        let accepting = async {
-            let place = places.clone().acquire_owned().await;
-            (accept(&listener).await, place.ok())
-        };
         tokio::select! {
-            accepted = accepting => match accepted {
-                (Ok((accepted, peer)), place) => {
+            accepted = accept(&listener) => match accepted {
+                Ok((accepted, peer)) => {
                     let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
                     let acceptor = acceptor.borrow().clone();
                     tokio::spawn(async move {
                         app.metrics.connections.inc();
                         answer(&app, router, accepted, peer, acceptor, watcher).await;
                         app.metrics.connections.dec();
-                        drop(place);
                     });
                 }
-                (Err(_), _) => sleep(ACCEPT_PAUSE).await,
+                Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             _ = watch.tick() => {
                 if let Some(error) = app.loaded().and_then(Served::failure) {
@@ -131,10 +123,7 @@ async fn run(
                     break Err(std::io::Error::other(message).into());
                 }
             },
-            _ = hangup.recv() => {
-                reload(&app.options, &key_sender, &tls_sender);
-                app.audit.keys(&app.keys.borrow());
-            }
+            _ = hangup.recv() => reload(&app.options, &key_sender, &tls_sender),
             () = ended(&mut ending) => break Ok(()),
         }
     };
@@ -212,12 +201,6 @@ async fn answer(
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
     // After an error the client is gone, or has received it.
     let _ = watcher.watch(connection).await;
-}
-
-/// Raises the soft limit on open files to the hard one. Returns how many connections fit.
-fn most_connections() -> usize {
-    let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(CONNECTIONS + OTHER_FILES);
-    CONNECTIONS.min(files.saturating_sub(OTHER_FILES)).max(1) as usize
 }
 
 fn read_keys(options: &ServeOptions) -> Result<Keys, Failure> {

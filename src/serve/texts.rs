@@ -16,7 +16,7 @@ use super::encoders::{Encoding, Texts, bytes_of};
 use super::error::ApiError;
 use super::guard::Caller;
 use super::models::Kind;
-use super::request::fields::{Fields, request, within};
+use super::request::fields::{Fields, request};
 use super::response::reply::new_id;
 use crate::encoder::{Side, between_0_and_1};
 
@@ -28,7 +28,7 @@ pub struct EmbeddingRequest {
     model: Option<String>,
     input: Inputs,
     #[serde(default)]
-    input_type: InputType,
+    input_type: Side,
     /// The numbers of a vector, which are all of the model's.
     dimensions: Option<usize>,
     #[serde(default)]
@@ -45,15 +45,6 @@ pub struct EmbeddingRequest {
 enum Inputs {
     Text(String),
     List(Vec<String>),
-}
-
-/// Which side of a search the texts are on.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum InputType {
-    #[default]
-    Document,
-    Query,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
@@ -120,16 +111,12 @@ fn begin_embedding(
         let message = format!("{} makes vectors of {width} numbers", model.entry.id);
         return Err(ApiError::invalid("dimensions", message));
     }
-    let side = match request.input_type {
-        InputType::Document => Side::Document,
-        InputType::Query => Side::Query,
-    };
     let texts: Vec<&str> = match &request.input {
         Inputs::Text(text) => vec![text.as_str()],
         Inputs::List(texts) => texts.iter().map(String::as_str).collect(),
     };
     let bytes = texts.len() * width * NUMBER_BYTES;
-    let asked = Texts { field: "input", texts, side, query: "" };
+    let asked = Texts { field: "input", texts, side: request.input_type, query: "" };
     Ok((Encoding::read(app, caller, model, &asked)?, request, bytes))
 }
 
@@ -142,17 +129,6 @@ pub struct RerankRequest {
     top_n: Option<usize>,
     #[serde(flatten)]
     rest: Fields,
-}
-
-impl RerankRequest {
-    fn read(body: &[u8]) -> Result<RerankRequest, ApiError> {
-        let request: RerankRequest = request(body)?;
-        if request.query.trim().is_empty() {
-            return Err(ApiError::invalid("query", "query is empty"));
-        }
-        within("top_n", request.top_n.map(|wanted| wanted as f64), 1.0..=f64::from(u32::MAX))?;
-        Ok(request)
-    }
 }
 
 pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
@@ -173,7 +149,10 @@ fn begin_ranking(
     body: &[u8],
     caller: Option<&Caller>,
 ) -> Result<(Encoding, RerankRequest), ApiError> {
-    let request = RerankRequest::read(body)?;
+    let request: RerankRequest = request(body)?;
+    if request.query.trim().is_empty() {
+        return Err(ApiError::invalid("query", "query is empty"));
+    }
     let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
     let texts = request.documents.iter().map(String::as_str).collect();
     let asked = Texts { field: "documents", texts, side: Side::Document, query: &request.query };
@@ -204,7 +183,7 @@ mod tests {
         }));
         let asked = asked.unwrap();
         assert_eq!(asked.encoding_format, EncodingFormat::Base64);
-        assert!(matches!(asked.input_type, InputType::Query));
+        assert_eq!(asked.input_type, Side::Query);
         assert_eq!(asked.dimensions, Some(8));
         assert_eq!(asked.rest.keys().collect::<Vec<_>>(), ["user", "zeta"]);
         for (name, value) in [
@@ -220,7 +199,7 @@ mod tests {
     fn ranking(change: Value) -> Result<RerankRequest, ApiError> {
         let mut body = json!({"query": "a", "documents": ["b", "c"]});
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        RerankRequest::read(body.to_string().as_bytes())
+        request(body.to_string().as_bytes())
     }
 
     #[test]
@@ -229,12 +208,11 @@ mod tests {
         assert_eq!((asked.documents, asked.top_n), (vec!["b".to_owned(), "c".to_owned()], Some(1)));
         assert_eq!(asked.rest.keys().collect::<Vec<_>>(), ["zeta"]);
         for (change, param) in [
-            (json!({"query": " "}), "query"),
             (json!({"query": null}), "query"),
             (json!({"documents": "b"}), "documents"),
             (json!({"documents": ["b", 3]}), "documents[1]"),
             (json!({"documents": [{"text": "b"}]}), "documents[0]"),
-            (json!({"top_n": 0}), "top_n"),
+            (json!({"top_n": -1}), "top_n"),
         ] {
             assert_eq!(ranking(change).unwrap_err().param.as_deref(), Some(param));
         }

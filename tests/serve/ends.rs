@@ -200,7 +200,7 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let mut options = Unsaid::parse_from([""]).options;
     options.listen.port = port;
     let (sender, engines) = channel();
-    let load = move |()| {
+    let load = move || {
         let loaded = loaded();
         sender.send(loaded.models[0].backbone.clone()).unwrap();
         Ok(loaded)

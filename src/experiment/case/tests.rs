@@ -1,7 +1,5 @@
 //! Cases give the bytes of runs, and end when they are told to.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use super::*;
 use crate::data::Format;
 use crate::experiment::directory::Directory;
@@ -93,7 +91,7 @@ fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
 
 fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
     let options = CaseOptions { seed: 7, run, ..CaseOptions::default() };
-    seated.work(item, options, |_| {}).unwrap()
+    seated.work(item, options).unwrap()
 }
 
 #[test]
@@ -138,22 +136,14 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
 }
 
 #[test]
-fn a_stop_ends_a_case_and_calls_are_told_of_as_they_finish() {
+fn a_stop_ends_a_case_and_calls_are_filed_under_its_item() {
     let bench = Bench::new();
     let seated = bench.seat(&bench.spec("medmad", "none.jsonl", Format::Mcq));
     let item = question("Which?", choices(&["one", "two", "three"]));
-    let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let on_call = {
-        let (stop, told) = (stop.clone(), told.clone());
-        move |_: &CallLine| {
-            told.fetch_add(1, Ordering::Relaxed);
-            stop.store(true, Ordering::Relaxed);
-        }
-    };
+    let stop = Arc::new(AtomicBool::new(true));
     let options = CaseOptions { seed: 1, run: 1, stop, ..CaseOptions::default() };
-    let error = seated.work(&item, options, on_call).unwrap_err();
+    let error = seated.work(&item, options).unwrap_err();
     assert!(matches!(error, PanelError::Interrupted), "{error}");
-    assert!(told.load(Ordering::Relaxed) >= 1);
     let whole = work(&seated, &item, 1);
     let keys: Vec<CallKey> = whole.calls.iter().map(CallLine::key).collect();
     assert!(keys.iter().all(|key| key.dataset == DATASET && key.item == item.id()));

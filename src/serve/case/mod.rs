@@ -6,7 +6,6 @@
 pub mod question;
 pub mod words;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -16,7 +15,6 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::app::App;
 use super::audit::About;
@@ -32,8 +30,7 @@ use super::response::reply::{Choice, Reply, usage};
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, Worked};
-use crate::panel::PanelError;
-use crate::record::{CallLine, Language};
+use crate::record::Language;
 
 /// The fields that have an effect on a system. Others are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
@@ -54,44 +51,20 @@ impl Ask {
         let Ask { system, item, seed, .. } = self;
         sha256(json!([system.entry.wardround.fingerprint, item, seed, 1]).to_string())
     }
-}
 
-enum CaseEvent {
-    /// A thread has begun with it.
-    Begun,
-    Call(CallLine),
-    /// The last event.
-    Ended(Result<Worked, ApiError>),
-}
-
-/// Works on a case, and tells of it.
-fn work(ask: &Ask, options: CaseOptions, events: &UnboundedSender<CaseEvent>) {
-    // If the receiver is gone, so is the client.
-    let tell = |event| drop(events.send(event));
-    if options.stop.load(Relaxed) {
-        return;
-    }
-    tell(CaseEvent::Begun);
-    let calls = events.clone();
-    let on_call = move |call: &CallLine| drop(calls.send(CaseEvent::Call(call.clone())));
-    let seated = &ask.system.seated;
-    let worked = catch_unwind(AssertUnwindSafe(|| seated.work(&ask.item, options, on_call)));
-    tell(CaseEvent::Ended(match worked {
-        Err(_) => Err(ApiError::failed()),
-        Ok(Err(PanelError::Interrupted)) => {
-            Err(ApiError::new(Code::DRAINING, "the case was stopped"))
-        }
-        // The prompts are the system's; where they leave no room, the item's text is too long.
-        Ok(Err(error)) => {
+    /// Works on the case, and waits until it is done.
+    fn work(&self, options: CaseOptions) -> Result<Worked, ApiError> {
+        let worked = self.system.seated.work(&self.item, options).map_err(|error| {
+            // The prompts are the system's; where they leave no room, the item's text is too long.
             let error = ApiError::from(error);
             let is_long = error.code == Code::CONTEXT_LENGTH_EXCEEDED;
-            Err(ApiError { param: is_long.then(|| ask.param.to_owned()), ..error })
-        }
-        Ok(Ok(worked)) => match worked.line.error() {
+            ApiError { param: is_long.then(|| self.param.to_owned()), ..error }
+        })?;
+        match worked.line.error() {
             None => Ok(worked),
             Some(error) => Err(ApiError::new(Code::INTERNAL, error)),
-        },
-    }));
+        }
+    }
 }
 
 /// A case as it is worked on. Dropping it stops the work. Whoever does not read keeps a place in the queue until then.
@@ -99,9 +72,11 @@ struct SystemAnswer {
     ask: Arc<Ask>,
     head: Reply,
     ignored: Vec<String>,
-    events: UnboundedReceiver<CaseEvent>,
+    working: BoxFuture<'static, Result<Worked, ApiError>>,
     stop: Arc<AtomicBool>,
     _place: Place,
+    /// Of a stream, whether its first chunk was sent.
+    is_begun: bool,
     /// `None` while it runs.
     worked: Option<Worked>,
 }
@@ -188,21 +163,22 @@ impl SystemAnswer {
         ignored: &[String],
         caller: Option<&Caller>,
     ) -> Result<Box<dyn Answering>, ApiError> {
-        let place = app.queue()?.enter(1, caller)?;
-        let (sender, events) = unbounded_channel();
-        let answering = SystemAnswer {
+        let place = app.queue.enter(1, caller)?;
+        let (ask, stop) = (Arc::new(ask), Arc::<AtomicBool>::default());
+        let (turn, salt) = (turn(caller), caller.map(Caller::salt));
+        let options = CaseOptions { seed: ask.seed, run: 1, salt, stop: stop.clone() };
+        let (cases, own) = (app.cases.clone(), ask.clone());
+        let working = async move { cases.run(turn, move || own.work(options)).await };
+        Ok(Box::new(SystemAnswer {
             head: Reply::new(true, &ask.system.entry),
             ignored: listed(ignored),
-            events,
-            stop: Arc::default(),
+            working: working.boxed(),
+            stop,
             _place: place,
+            is_begun: false,
             worked: None,
-            ask: Arc::new(ask),
-        };
-        let (ask, stop) = (answering.ask.clone(), answering.stop.clone());
-        let options = CaseOptions { seed: ask.seed, run: 1, salt: caller.map(Caller::salt), stop };
-        app.cases.add(turn(caller), move || work(&ask, options, &sender));
-        Ok(Box::new(answering))
+            ask,
+        }))
     }
 }
 
@@ -215,25 +191,15 @@ impl Drop for SystemAnswer {
 impl Answering for SystemAnswer {
     fn next(&mut self) -> BoxFuture<'_, Result<Vec<Choice>, ApiError>> {
         let next = async {
-            let event = self.events.recv().await.ok_or_else(ApiError::failed)?;
             let is_stream = self.ask.stream.is_some();
-            let kind = self.ask.system.takes();
-            let choice = match event {
-                CaseEvent::Ended(outcome) => {
-                    let worked = &*self.worked.insert(outcome?);
-                    let content = words::content(&self.ask.item, worked);
-                    // The lines of a stream came as calls finished, those of a whole stand in the order of the calls' keys.
-                    let before = (!is_stream).then(|| words::reasoning(kind, worked));
-                    let all = Choice::of_chat(0, is_stream, content, before.unwrap_or_default());
-                    Choice { finish_reason: Some("stop"), ..all }
-                }
-                _ if !is_stream => return Ok(Vec::new()),
-                CaseEvent::Begun => Choice::begun(0),
-                CaseEvent::Call(call) => {
-                    Choice::of_chat(0, true, String::new(), words::line(kind, &call))
-                }
-            };
-            Ok(vec![choice])
+            if is_stream && !std::mem::replace(&mut self.is_begun, true) {
+                return Ok(vec![Choice::begun(0)]);
+            }
+            let worked = &*self.worked.insert((&mut self.working).await?);
+            let content = words::content(&self.ask.item, worked);
+            let reasoning = words::reasoning(self.ask.system.takes(), worked);
+            let all = Choice::of_chat(0, is_stream, content, reasoning);
+            Ok(vec![Choice { finish_reason: Some("stop"), ..all }])
         };
         next.boxed()
     }

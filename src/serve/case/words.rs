@@ -14,7 +14,7 @@ const SHOWN_CHARS: usize = 200;
 const NOTICE: &str = "Decision support under evaluation, not for care. Language models are wrong at times, and sure of it.";
 
 /// A call as a line, such as `round 1 · ddx (gemma3-4b): B, 0.85 — the reasons`.
-pub fn line(kind: ItemKind, call: &CallLine) -> String {
+fn line(kind: ItemKind, call: &CallLine) -> String {
     let place = match kind {
         ItemKind::Questions => format!("round {}", call.round),
         ItemKind::Notes if call.round == 0 => call.purpose.clone(),

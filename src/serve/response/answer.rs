@@ -63,8 +63,6 @@ pub struct Answer {
 
 struct ChoiceState {
     text: ChoiceText,
-    /// What is not sent yet.
-    kept: Delta,
     done: Option<Box<Completion>>,
 }
 
@@ -85,7 +83,7 @@ impl Wanted {
             compiled.map_err(|error| ApiError::from(error).at(format.field))?;
         }
         // Before anything is made for each of them.
-        let place = app.queue()?.enter(prompts.len() * samples, caller)?;
+        let place = app.queue.enter(prompts.len() * samples, caller)?;
         let (salt, turn) = (caller.map(Caller::salt), turn(caller));
         let mut requests = Vec::with_capacity(prompts.len() * samples);
         for prompt in prompts {
@@ -100,11 +98,8 @@ impl Wanted {
             [one] => one.clone(),
             several => crate::digest::sha256(several.join(" ")),
         };
-        let choice = |_: &Request| ChoiceState {
-            text: ChoiceText::new(self.think_end.clone()),
-            kept: Delta::default(),
-            done: None,
-        };
+        let choice =
+            |_: &Request| ChoiceState { text: ChoiceText::new(self.think_end.clone()), done: None };
         let choices = requests.iter().map(choice).collect();
         let (sender, events) = unbounded_channel();
         let mut handles = Vec::with_capacity(requests.len());
@@ -166,7 +161,8 @@ impl Wanted {
         let context = model.context;
         let room = context.saturating_sub(prompt.len());
         if room == 0 && decoding.max_tokens != Some(0) {
-            return Err(too_long(prompt.len(), decoding.max_tokens.unwrap_or(1), context));
+            let error = too_long(prompt.len(), decoding.max_tokens.unwrap_or(1), context);
+            return Err(error.at(if self.is_chat { "messages" } else { "prompt" }));
         }
         let generation = &model.backbone.description.generation;
         let strings = decoding.stops().to_vec();
@@ -209,7 +205,7 @@ impl Answer {
                 return Ok(begins.then(|| Choice::begun(index)));
             }
             Event::Piece { text, tokens, logprobs } => {
-                choice.kept.add(choice.text.take(&text, &tokens, logprobs));
+                choice.text.take(&text, &tokens, logprobs);
             }
             Event::Done(completion) => {
                 let completion = completion?;
@@ -219,11 +215,11 @@ impl Answer {
                 choice.done = Some(completion);
             }
         }
-        let has_more = wanted.is_in_parts() && !choice.kept.is_empty();
+        let has_more = wanted.is_in_parts() && !choice.text.kept.is_empty();
         if choice.done.is_none() && !has_more {
             return Ok(None);
         }
-        let kept = std::mem::take(&mut choice.kept);
+        let kept = std::mem::take(&mut choice.text.kept);
         let finish_reason = self.finish_reason(index);
         Ok(Some(Choice { finish_reason, ..self.said(index, kept) }))
     }

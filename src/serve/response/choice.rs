@@ -24,12 +24,6 @@ pub struct Delta {
 }
 
 impl Delta {
-    pub fn add(&mut self, next: Delta) {
-        self.reasoning += &next.reasoning;
-        self.content += &next.content;
-        self.entries.extend(next.entries);
-    }
-
     pub fn is_empty(&self) -> bool {
         self.content.is_empty() && self.reasoning.is_empty() && self.entries.is_empty()
     }
@@ -44,7 +38,7 @@ pub struct ThinkEnd {
 }
 
 /// Splits the text of one choice.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ChoiceText {
     /// While the choice is reasoning.
     think_end: Option<ThinkEnd>,
@@ -54,24 +48,19 @@ pub struct ChoiceText {
     /// Right after the reasoning newlines are dropped.
     is_behind: bool,
     pub reasoning_tokens: usize,
+    /// What is not sent yet.
+    pub kept: Delta,
 }
 
 impl ChoiceText {
     /// `think_end` is the token that ends the reasoning, if the choice begins with reasoning.
     pub fn new(think_end: Option<ThinkEnd>) -> ChoiceText {
-        let is_behind = think_end.is_some();
-        ChoiceText { think_end, thought: String::new(), sent: 0, is_behind, reasoning_tokens: 0 }
+        ChoiceText { is_behind: think_end.is_some(), think_end, ..ChoiceText::default() }
     }
 
-    /// The delta of a piece of text. The concatenated deltas do not depend on how the text is cut into pieces: the closing tag is a token,
+    /// Keeps a piece of text. The concatenated deltas do not depend on how the text is cut into pieces: the closing tag is a token,
     /// which comes whole.
-    pub fn take(
-        &mut self,
-        text: &str,
-        tokens: &[u32],
-        logprobs: Vec<Option<TokenLogprobs>>,
-    ) -> Delta {
-        let mut delta = Delta::default();
+    pub fn take(&mut self, text: &str, tokens: &[u32], logprobs: Vec<Option<TokenLogprobs>>) {
         let mut logprobs = logprobs.into_iter();
         let thinking = self.think_end.take();
         let mut has_ended = thinking.is_none();
@@ -82,7 +71,7 @@ impl ChoiceText {
                     self.reasoning_tokens += 1;
                     has_ended = end.id == id;
                 }
-                _ => delta.entries.push(TokenEntry { id, logprobs }),
+                _ => self.kept.entries.push(TokenEntry { id, logprobs }),
             }
         }
         let mut content = text;
@@ -91,8 +80,9 @@ impl ChoiceText {
             let split = text.split_once(&end.tag).filter(|_| is_tagged);
             let (before, behind) = split.unwrap_or((text, ""));
             self.thought += before;
-            delta.reasoning = self.shown(has_ended)[self.sent..].to_owned();
-            self.sent += delta.reasoning.len();
+            let reasoning = self.shown(has_ended)[self.sent..].to_owned();
+            self.sent += reasoning.len();
+            self.kept.reasoning += &reasoning;
             content = behind;
             self.think_end = (!has_ended).then_some(end);
         }
@@ -100,8 +90,7 @@ impl ChoiceText {
             content = content.trim_start_matches('\n');
             self.is_behind = content.is_empty();
         }
-        delta.content = content.to_owned();
-        delta
+        self.kept.content += content;
     }
 
     /// The reasoning without its opening tag; nothing while that may still come.
@@ -143,14 +132,10 @@ mod tests {
     fn split(pieces: &[(&str, u32)]) -> (String, String, usize) {
         let end = ThinkEnd { id: END, tag: "</think>".to_owned() };
         let mut choice = ChoiceText::new(Some(end));
-        let (mut reasoning, mut content, mut entries) = (String::new(), String::new(), 0);
         for (text, token) in pieces {
-            let delta = choice.take(text, &[*token], vec![None]);
-            reasoning += &delta.reasoning;
-            content += &delta.content;
-            entries += delta.entries.len();
+            choice.take(text, &[*token], vec![None]);
         }
-        (reasoning, content, entries)
+        (choice.kept.reasoning, choice.kept.content, choice.kept.entries.len())
     }
 
     #[test]
@@ -180,9 +165,9 @@ mod tests {
     #[test]
     fn without_thinking_everything_is_the_answer() {
         let mut choice = ChoiceText::new(None);
-        let delta = choice.take("<think>a", &[1, 2], vec![]);
+        choice.take("<think>a", &[1, 2], vec![]);
         assert_eq!(
-            (delta.content.as_str(), delta.entries.len(), choice.reasoning_tokens),
+            (choice.kept.content.as_str(), choice.kept.entries.len(), choice.reasoning_tokens),
             ("<think>a", 2, 0)
         );
     }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use super::card::KnownModel;
 use crate::model::WantedType;
 use crate::ops::{Device, Precision, Quantisation, StoredType};
@@ -45,8 +47,10 @@ impl EncoderOptions {
 }
 
 /// Which side of a search a text is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
+    #[default]
     Document,
     Query,
 }
