@@ -12,48 +12,6 @@ use crate::text::align;
 
 /// How alike a quotation must be to the sentence that it is taken for.
 const LIKENESS: f64 = 0.5;
-/// What an arbiter is shown of an agent whose answer could not be read.
-const UNREAD: &str = "(no sentence: the answer could not be read)";
-
-/// Where one agent locates the error.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Opinion {
-    pub located: Located,
-    /// `None` for NAN, and where nothing could be parsed.
-    pub sentence_id: Option<usize>,
-}
-
-impl Opinion {
-    /// The sentence of the note that an agent means.
-    pub fn of(settings: &Settings, note: &Note, said: &Said) -> Opinion {
-        let mut located = said.located.clone();
-        let sentence_id = match &located {
-            Located::Said(words) => place(settings, note, words),
-            _ => None,
-        };
-        if sentence_id.is_none() && located != Located::Nothing {
-            located = Located::Malformed;
-        }
-        Opinion { located, sentence_id }
-    }
-
-    /// What agents agree by: one sentence, or that there is none; `None` for a reply that could not be parsed, which agrees with no other.
-    pub fn place(&self) -> Option<Option<usize>> {
-        match self.located {
-            Located::Malformed => None,
-            _ => Some(self.sentence_id),
-        }
-    }
-
-    /// What an arbiter is shown of it.
-    pub fn shown(self, note: &Note) -> String {
-        match (self.sentence_id, self.located) {
-            (Some(id), _) => note.sentences[id].clone(),
-            (None, Located::Nothing) => "NAN".to_owned(),
-            (None, _) => UNREAD.to_owned(),
-        }
-    }
-}
 
 /// The sentence of the note that these words mean.
 fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
@@ -85,10 +43,14 @@ fn alike(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
 /// Reads a reply on this note, in which words that mean none of its sentences are no place; nor, outside the tags, are words unlike all.
 pub fn read_on(settings: &Settings, wanted: Wanted, note: &Note, text: &str) -> (Said, Parse) {
     let is_bare = tagged(text, "result").is_none();
-    read_where(wanted, text, |words| match settings.localisation {
+    let (mut said, parse) = read_where(wanted, text, |words| match settings.localisation {
         Localisation::Likest if is_bare => alike(settings, note, words).is_some(),
         _ => place(settings, note, words).is_some(),
-    })
+    });
+    if let Located::Said(words) = &said.located {
+        said.sentence_id = place(settings, note, words);
+    }
+    (said, parse)
 }
 
 /// Reads a correction of this sentence of a note; a text without tags must be like it.

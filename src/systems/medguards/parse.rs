@@ -35,9 +35,27 @@ pub struct Said {
     /// Whether it says both that the note is right and that something in it is wrong.
     pub contradicts: bool,
     pub located: Located,
+    /// The note's sentence that it means; `None` for NAN, and where nothing could be parsed.
+    pub sentence_id: Option<usize>,
     pub correction: Option<String>,
     /// From 0 to 1.
     pub confidence: Option<f64>,
+}
+
+impl Said {
+    /// What agents agree by: one sentence, or that there is none; `None` for a reply that could not be parsed, which agrees with no other.
+    pub fn place(&self) -> Option<Option<usize>> {
+        (self.located != Located::Malformed).then_some(self.sentence_id)
+    }
+
+    /// What an arbiter is shown of it.
+    pub fn shown<'a>(&self, note: &'a Note) -> &'a str {
+        match (self.sentence_id, &self.located) {
+            (Some(id), _) => &note.sentences[id],
+            (None, Located::Nothing) => "NAN",
+            (None, _) => "(no sentence: the answer could not be read)",
+        }
+    }
 }
 
 /// The location of the error in one agent's words.
@@ -205,6 +223,7 @@ pub fn read_where(wanted: Wanted, text: &str, is_place: impl Fn(&str) -> bool) -
         flag: flag.flag.filter(|_| !contradicts),
         contradicts,
         located,
+        sentence_id: None,
         correction: correction(text, tag),
         confidence: confidence(text),
     };

@@ -1,6 +1,6 @@
 //! The protocol on one note: detect, locate, correct (Algorithm 1), each by agents of its own or several in one call (Table 11).
 
-use super::meaning::{Opinion, read_correction, read_on};
+use super::meaning::{read_correction, read_on};
 use super::parse::{Located, Said, Wanted};
 use super::settings::{Arbitration, Localisation, Settings, agent_name};
 use super::tags::section;
@@ -62,7 +62,7 @@ impl MedGuards {
         let (source, mut said) = self.settle(case, stage, prompts, agree, arbiter)?;
         if wanted == Wanted::Place {
             // Who names a sentence thereby says that there is an error.
-            said[0].value.flag = match self.opinion(note, &said[0]).located {
+            said[0].value.flag = match said[0].value.located {
                 Located::Said(_) => Some(true),
                 Located::Nothing => Some(false),
                 Located::Malformed => None,
@@ -89,13 +89,10 @@ impl MedGuards {
             _ => vec![self.texts.combined(wanted, note)],
         };
         let agree = |said: &[Asked<Said>]| {
-            let [one, other] = [0, 1].map(|agent| self.opinion(note, &said[agent]).place());
+            let [one, other] = [0, 1].map(|agent| said[agent].value.place());
             one.is_some() && one == other
         };
-        let arbiter = |said: &[Asked<Said>]| {
-            let meant = [0, 1].map(|agent| self.opinion(note, &said[agent]).shown(note));
-            self.texts.arbitrate_localisation(note, said, meant)
-        };
+        let arbiter = |said: &[Asked<Said>]| self.texts.arbitrate_localisation(note, said);
         let stage = (NoteStage::Localisation, wanted);
         let (source, said) = self.settle(case, stage, prompts, agree, arbiter)?;
         self.take(note, line, wanted, (source, &said));
@@ -140,17 +137,16 @@ impl MedGuards {
         wanted: Wanted,
         (source, said): (SettledBy, &[Asked<Said>]),
     ) {
-        let opinions: Vec<Opinion> = said.iter().map(|one| self.opinion(note, one)).collect();
         let chosen = match source {
             SettledBy::Vote => {
-                let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
+                let places: Vec<_> = said.iter().map(|one| one.value.place()).collect();
                 let shared = majority(places.iter().flatten().copied());
                 shared.and_then(|shared| places.iter().position(|one| *one == Some(shared)))
             }
             SettledBy::Arbitration => Some(2),
             SettledBy::Single | SettledBy::Agreement => Some(0),
         };
-        let Opinion { located, sentence_id } = &opinions[chosen.unwrap_or(0)];
+        let Said { located, sentence_id, .. } = &said[chosen.unwrap_or(0)].value;
         line.sentence_id = *sentence_id;
         if let Some(id) = *sentence_id {
             line.sentence = note.sentences[id].clone();
@@ -166,8 +162,8 @@ impl MedGuards {
         line.localisation = Some(LocalisationLine {
             source,
             agents: agents(said),
-            opinions: opinions.iter().map(|one| one.located.words()).collect(),
-            sentence_ids: opinions.iter().map(|one| one.sentence_id).collect(),
+            opinions: said.iter().map(|one| one.value.located.words()).collect(),
+            sentence_ids: said.iter().map(|one| one.value.sentence_id).collect(),
             confidences: confidences(said),
         });
         let [Asked { call, value }, ..] = said else { return };
@@ -179,10 +175,6 @@ impl MedGuards {
             line.correction = value.correction.clone().filter(|text| is_tagged && is_change(text));
             line.confidence = value.confidence;
         }
-    }
-
-    fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
-        Opinion::of(&self.settings, note, &said.value)
     }
 
     /// What the agents of a stage are asked for: with the tasks of those that have none (Table 11).

@@ -81,14 +81,9 @@ impl Texts {
     }
 
     /// The note and the sentences that both mean, each with what the settings pass on.
-    pub fn arbitrate_localisation(
-        &self,
-        note: &Note,
-        said: &[Asked<Said>],
-        meant: [String; 2],
-    ) -> Vec<Message> {
-        let opinion = |said: &Said, meant: String| {
-            let mut lines = vec![meant];
+    pub fn arbitrate_localisation(&self, note: &Note, said: &[Asked<Said>]) -> Vec<Message> {
+        let opinion = |said: &Said| {
+            let mut lines = vec![said.shown(note).to_owned()];
             if self.settings.loc_reasoning {
                 lines.push(format!("Reasoning: {}", said.thought));
             }
@@ -97,16 +92,14 @@ impl Texts {
             }
             lines.join("\n")
         };
-        let [first, second] = meant;
-        let opinions =
-            [(AGENT_A, opinion(&said[0].value, first)), (AGENT_B, opinion(&said[1].value, second))];
-        let opinions = opinions.map(|(name, opinion)| {
-            let values = [("agent_name", name), ("opinion", &opinion)];
+        let opinions = [AGENT_A, AGENT_B].iter().zip(said).map(|(name, said)| {
+            let values = [("agent_name", *name), ("opinion", &opinion(&said.value))];
             fill(&self.prompts.localisation_opinion, &values)
         });
+        let opinions = opinions.collect::<Vec<_>>().join("\n\n");
         let prompt = fill(
             &self.prompts.localisation_arbiter,
-            &[("full_text", &self.report(note)), ("partner_opinion", &opinions.join("\n\n"))],
+            &[("full_text", &self.report(note)), ("partner_opinion", &opinions)],
         );
         messages("", self.with_numbers(&prompt))
     }
