@@ -27,7 +27,7 @@ enum Look {
 
 /// The outcome of a call.
 #[derive(Default, Serialize)]
-pub struct Said<'a> {
+pub struct Head<'a> {
     /// Whether the call was to give an answer.
     pub expected: bool,
     /// A letter, or a few words.
@@ -62,7 +62,7 @@ struct Line {
 
 /// The call as the template of cards takes it; `prompt` is the number of its prompt in the appendix. An agent who `is_arbiter`, and so was
 /// given others' words, is shown with what it was asked.
-pub fn card(call: &CallLine, said: &Said<'_>, prompt: usize, is_arbiter: bool) -> Value {
+pub fn card(call: &CallLine, said: &Head<'_>, prompt: usize, is_arbiter: bool) -> Value {
     let asked = call.messages.iter().rfind(|message| message.role == "user");
     context! {
         agent => &call.agent,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use correction::Correction;
-use flag::{Badge, Flag};
+use filter::{Badge, Property};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use prompts::Prompts;
@@ -20,7 +20,7 @@ use crate::text::ellipsis;
 
 mod card;
 mod correction;
-pub mod flag;
+pub mod filter;
 mod note;
 pub mod prompts;
 mod question;
@@ -47,7 +47,7 @@ pub struct ItemRecords<'a, 'b> {
 
 /// A case as its template takes it, and what it is found by.
 pub struct ItemCard {
-    pub flags: Vec<Flag>,
+    pub flags: Vec<Property>,
     pub shown: Value,
 }
 
@@ -136,7 +136,7 @@ impl ItemCard {
             (ItemLine::Note(note), Some(Item::Note(text))) => Some(Text::of_note(text, note)),
             _ => None,
         };
-        let flags = Flag::of(item, source.calls);
+        let flags = Property::of(item, source.calls);
         let others = source.runs.iter().filter(|other| other.run() != item.run());
         let elsewhere: Vec<Elsewhere> = others.map(|other| Elsewhere::of(other)).collect();
         let own = match item {

@@ -1,7 +1,7 @@
 //! A note's own part of its case: whether there is an error, in which sentence, how that was settled, and the correction; and what each call
 //! about it came to.
 
-use super::card::Said;
+use super::card::Head;
 use super::correction::Correction;
 use super::{Correctness, Mark, Own, Turn, plural};
 use crate::analysis::notes::{ScoresByPair, verdict};
@@ -96,7 +96,7 @@ fn outcome(note: &NoteLine) -> Vec<String> {
 }
 
 /// A flag, a sentence, a correction, as far as the call's record has them, in a few words; and whether flag and sentence are gold's.
-pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
+pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Head<'a> {
     let gold = note.gold.as_ref();
     let told = || reply_in_words(&call.record).unwrap_or("unreadable".to_owned());
     let (words, is_right) = match call.record.says() {
@@ -124,11 +124,11 @@ pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
         Says::Answer(_) | Says::Other => (String::new(), None),
     };
     let confidence = call.record.confidence();
-    Said {
+    Head {
         words,
         verdict: Correctness::from(is_right),
         confidence: confidence.map_or(String::new(), |share| format!("{share:.2}")),
-        ..Said::default()
+        ..Head::default()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::card::{Said, card};
+use super::card::{Head, card};
 use super::prompts::Prompts;
 use super::step::{Group, Step, before, places};
 use super::{Correctness, Leg, Mark, Own, Turn, plural};
@@ -133,7 +133,7 @@ impl<'a> Answers<'a> {
     }
 
     /// What an agent said: by the round's record where that counts the call, else by the call itself.
-    fn said(&self, call: &'a CallLine, counted: Option<(&'a RoundLine, usize)>) -> Said<'a> {
+    fn said(&self, call: &'a CallLine, counted: Option<(&'a RoundLine, usize)>) -> Head<'a> {
         // One that could not be read counts as 0 and was not stated.
         let Remarks { notes } = call.record.read();
         let is_zero = call.record.confidence() == Some(0.0);
@@ -151,7 +151,7 @@ impl<'a> Answers<'a> {
         let answer = answer.unwrap_or_else(|| written.to_owned());
         let before = counted.and_then(|(record, place)| before(self.last, record, place));
         let known = self.options.iter().any(|(letter, _)| *letter == answer);
-        Said {
+        Head {
             expected: call.stage != Stage::Aside,
             verdict: Correctness::of(&answer, self.gold),
             beyond: !answer.is_empty() && !self.options.is_empty() && !known,

@@ -12,7 +12,7 @@ use crate::analysis::notes::ScoresByPair;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::record::{CallLine, ItemLine};
-use crate::report::item::flag::{Filter, Flag};
+use crate::report::item::filter::{Filter, Property};
 use crate::report::item::prompts::Prompts;
 use crate::report::item::{ItemCard, ItemRecords};
 
@@ -113,7 +113,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         context! {
             number => index + 1,
             next => (index + 1 < parts.len()).then(|| file(index + 2)),
-            filters => Flag::filters(kind).map(filter).collect::<Vec<_>>(),
+            filters => Property::filters(kind).map(filter).collect::<Vec<_>>(),
             cases => part.iter().map(|case| case.shown.clone()).collect::<Vec<_>>(),
             ..shared.clone()
         }

@@ -9,7 +9,7 @@ use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, ItemLine};
-use crate::report::item::flag::{Flag, is_right_at_first};
+use crate::report::item::filter::{Property, is_right_at_first};
 use crate::report::table::{Cell, Table};
 
 /// The items and calls of one run, or of all.
@@ -24,7 +24,7 @@ impl<'a> Tally<'a> {
         Facts(vec![self.items.clone()]).only(|item| item.correct().is_some())
     }
 
-    fn having(&self, flag: Flag) -> usize {
+    fn having(&self, flag: Property) -> usize {
         self.items.iter().filter(|item| flag.is_of(item, &[])).count()
     }
 
@@ -75,7 +75,7 @@ pub fn results(contents: &Contents) -> Results {
                 first.map_or(String::new(), |mean| format!("; round 0 alone {}", digits(mean)));
             let of_one = (spread.n == Some(1)).then(|| {
                 let graded = all.graded().iter().count();
-                format!("{} of {graded} right, ", all.having(Flag::Right))
+                format!("{} of {graded} right, ", all.having(Property::Right))
             });
             format!("accuracy, {}{}{first}", of_one.unwrap_or_default(), spread.in_words())
         }
@@ -106,10 +106,10 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .replies(|one| ParseHealth::of(one.calls.iter().copied()))
         .number("items", |one| one.items.len())
         .number("graded", |one| one.graded().iter().count())
-        .number("right", |one| one.having(Flag::Right))
-        .number("errors", |one| one.having(Flag::Error))
-        .number("wrong → right", |one| one.having(Flag::WrongToRight))
-        .number("right → wrong", |one| one.having(Flag::RightToWrong))
+        .number("right", |one| one.having(Property::Right))
+        .number("errors", |one| one.having(Property::Error))
+        .number("wrong → right", |one| one.having(Property::WrongToRight))
+        .number("right → wrong", |one| one.having(Property::RightToWrong))
         .number("ties", |one| one.answered().filter(|item| item.tie).count())
         .number("mean rounds", |one| one.mean_rounds())
         .note("An item that failed counts as wrong. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")

@@ -10,7 +10,7 @@ use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse};
 /// A property of a finished item that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Flag {
+pub enum Property {
     /// The answer, or whether there is an error, is wrong.
     Wrong,
     Right,
@@ -32,9 +32,9 @@ pub enum Flag {
     Error,
 }
 
-/// A flag as a page lists it.
+/// A property as a page lists it.
 pub struct Filter {
-    pub flag: Flag,
+    pub flag: Property,
     /// The items that can have it.
     kinds: &'static [ItemKind],
     pub label: &'static str,
@@ -49,7 +49,7 @@ const NOTES: &[ItemKind] = &[ItemKind::Notes];
 const BOTH: &[ItemKind] = &[ItemKind::Questions, ItemKind::Notes];
 
 const fn filter(
-    flag: Flag,
+    flag: Property,
     kinds: &'static [ItemKind],
     label: &'static str,
     badge: Badge,
@@ -57,22 +57,22 @@ const fn filter(
     Filter { flag, kinds, label, badge }
 }
 
-/// Of every flag, in the order in which pages list them.
+/// Of every property, in the order in which pages list them.
 static FILTERS: [Filter; 11] = [
-    filter(Flag::Wrong, BOTH, "wrong", ["", ""]),
-    filter(Flag::Right, BOTH, "right", ["", ""]),
-    filter(Flag::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
-    filter(Flag::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
-    filter(Flag::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
-    filter(Flag::Fallback, BOTH, "read from words", ["caution", "fallback"]),
-    filter(Flag::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
-    filter(Flag::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
-    filter(Flag::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
-    filter(Flag::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
-    filter(Flag::Error, BOTH, "failed", ["wrong", "failed"]),
+    filter(Property::Wrong, BOTH, "wrong", ["", ""]),
+    filter(Property::Right, BOTH, "right", ["", ""]),
+    filter(Property::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
+    filter(Property::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
+    filter(Property::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
+    filter(Property::Fallback, BOTH, "read from words", ["caution", "fallback"]),
+    filter(Property::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
+    filter(Property::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
+    filter(Property::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
+    filter(Property::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
+    filter(Property::Error, BOTH, "failed", ["wrong", "failed"]),
 ];
 
-impl Flag {
+impl Property {
     /// The filters of a list of such items.
     pub fn filters(kind: ItemKind) -> impl Iterator<Item = &'static Filter> {
         FILTERS.iter().filter(move |one| one.kinds.contains(&kind))
@@ -83,8 +83,8 @@ impl Flag {
         Some(shown.badge).filter(|[_, words]| !words.is_empty())
     }
 
-    /// Every flag of an item, in the order of filters.
-    pub fn of(item: &ItemLine, calls: &[&CallLine]) -> Vec<Flag> {
+    /// Every property of an item, in the order of filters.
+    pub fn of(item: &ItemLine, calls: &[&CallLine]) -> Vec<Property> {
         FILTERS.iter().map(|one| one.flag).filter(|flag| flag.is_of(item, calls)).collect()
     }
 
@@ -93,29 +93,33 @@ impl Flag {
         let is_read = |ways: &[Parse]| calls.iter().any(|call| ways.contains(&call.parse));
         let is_right = item.correct();
         match (self, item) {
-            (Flag::Wrong, _) => is_right == Some(false),
-            (Flag::Right, _) => is_right == Some(true),
-            (Flag::Error, _) => item.error().is_some(),
-            (Flag::Fallback, _) => is_read(&[Parse::Fallback]),
-            (Flag::Unreadable, _) => {
+            (Property::Wrong, _) => is_right == Some(false),
+            (Property::Right, _) => is_right == Some(true),
+            (Property::Error, _) => item.error().is_some(),
+            (Property::Fallback, _) => is_read(&[Parse::Fallback]),
+            (Property::Unreadable, _) => {
                 let is_silent = |note: &NoteLine| !note.flag.is_read() && note.error.is_none();
                 is_read(&[Parse::Unread, Parse::Refused]) || item.note().is_some_and(is_silent)
             }
-            (Flag::RightToWrong, ItemLine::Answer(item)) => {
+            (Property::RightToWrong, ItemLine::Answer(item)) => {
                 is_right_at_first(item) == Some(true) && is_right == Some(false)
             }
-            (Flag::WrongToRight, ItemLine::Answer(item)) => {
+            (Property::WrongToRight, ItemLine::Answer(item)) => {
                 is_right_at_first(item) == Some(false) && is_right == Some(true)
             }
             // Where nobody could be read, nobody disagrees.
-            (Flag::Disagreement, ItemLine::Answer(item)) => {
+            (Property::Disagreement, ItemLine::Answer(item)) => {
                 let mut rounds = item.rounds.iter().map(|round| &round.answers);
                 let last = rounds.rfind(|answers| answers.len() > 1);
                 last.is_some_and(|last| last.iter().any(|one| !one.is_empty()) && !agree(last))
             }
-            (Flag::MissedError, ItemLine::Note(note)) => errors(note) == [Some(true), Some(false)],
-            (Flag::FalseAlarm, ItemLine::Note(note)) => errors(note) == [Some(false), Some(true)],
-            (Flag::WrongSentence, ItemLine::Note(note)) => {
+            (Property::MissedError, ItemLine::Note(note)) => {
+                errors(note) == [Some(true), Some(false)]
+            }
+            (Property::FalseAlarm, ItemLine::Note(note)) => {
+                errors(note) == [Some(false), Some(true)]
+            }
+            (Property::WrongSentence, ItemLine::Note(note)) => {
                 errors(note) == [Some(true); 2] && !verdict(note).is_located
             }
             _ => false,
@@ -142,29 +146,29 @@ mod tests {
     use crate::report::tests::fixtures::{call, item, round};
     use crate::report::tests::notes::{called, gold, note};
 
-    fn flags(note: &NoteLine) -> Vec<Flag> {
-        Flag::of(&note.clone().into(), &[])
+    fn flags(note: &NoteLine) -> Vec<Property> {
+        Property::of(&note.clone().into(), &[])
     }
 
     #[test]
     fn an_item_that_debate_turned_is_flagged_both_ways() {
         let turned = |gold: Option<&str>| {
             let rounds = vec![round(0, ["A", "A", "B"]), round(1, ["B", "B", "B"])];
-            Flag::of(&item("x", gold, rounds, "B").into(), &[])
+            Property::of(&item("x", gold, rounds, "B").into(), &[])
         };
-        assert_eq!(turned(Some("B")), [Flag::Right, Flag::WrongToRight]);
-        assert_eq!(turned(Some("A")), [Flag::Wrong, Flag::RightToWrong]);
-        assert_eq!(turned(Some("C")), [Flag::Wrong]);
+        assert_eq!(turned(Some("B")), [Property::Right, Property::WrongToRight]);
+        assert_eq!(turned(Some("A")), [Property::Wrong, Property::RightToWrong]);
+        assert_eq!(turned(Some("C")), [Property::Wrong]);
         assert_eq!(turned(None), []);
     }
 
     #[test]
     fn a_missing_answer_is_disagreement() {
         let rounds = vec![round(0, ["A", "", "A"])];
-        let flags = Flag::of(&item("x", Some("A"), rounds, "A").into(), &[]);
-        assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
+        let flags = Property::of(&item("x", Some("A"), rounds, "A").into(), &[]);
+        assert_eq!(flags, [Property::Right, Property::Disagreement]);
         let nobody = item("x", Some("A"), vec![round(0, ["", "", ""])], "");
-        assert_eq!(Flag::of(&nobody.into(), &[]), [Flag::Wrong]);
+        assert_eq!(Property::of(&nobody.into(), &[]), [Property::Wrong]);
     }
 
     #[test]
@@ -172,9 +176,9 @@ mod tests {
         let mut failed = item("x", Some("A"), Vec::new(), "");
         failed.error = Some("the prompt is too long".into());
         failed.correct = None;
-        assert_eq!(Flag::of(&failed.clone().into(), &[]), [Flag::Wrong, Flag::Error]);
+        assert_eq!(Property::of(&failed.clone().into(), &[]), [Property::Wrong, Property::Error]);
         failed.gold = None;
-        assert_eq!(Flag::of(&failed.into(), &[]), [Flag::Error]);
+        assert_eq!(Property::of(&failed.into(), &[]), [Property::Error]);
     }
 
     #[test]
@@ -183,19 +187,19 @@ mod tests {
         let said = NoteLine { flag: Some(false).into(), ..note("x") }.into();
         let mut one = call("x", "sym", 0);
         for (parse, flag) in [
-            (Parse::Fallback, Flag::Fallback),
-            (Parse::Refused, Flag::Unreadable),
-            (Parse::Unread, Flag::Unreadable),
+            (Parse::Fallback, Property::Fallback),
+            (Parse::Refused, Property::Unreadable),
+            (Parse::Unread, Property::Unreadable),
         ] {
             one.parse = parse;
-            assert_eq!(Flag::of(&answered, &[&one]), [flag]);
-            assert_eq!(Flag::of(&said, &[&one]), [flag]);
+            assert_eq!(Property::of(&answered, &[&one]), [flag]);
+            assert_eq!(Property::of(&said, &[&one]), [flag]);
         }
     }
 
     #[test]
     fn every_flag_of_an_item_is_shown_once() {
-        let names: Vec<Flag> = FILTERS.iter().map(|one| one.flag).collect();
+        let names: Vec<Property> = FILTERS.iter().map(|one| one.flag).collect();
         assert!((1..names.len()).all(|place| !names[..place].contains(&names[place])));
     }
 
@@ -204,8 +208,8 @@ mod tests {
         let mut decided = round(1, ["A"]);
         decided.stage = Stage::Final;
         let rounds = vec![round(0, ["A", "B"]), decided];
-        let flags = Flag::of(&item("x", Some("A"), rounds, "A").into(), &[]);
-        assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
+        let flags = Property::of(&item("x", Some("A"), rounds, "A").into(), &[]);
+        assert_eq!(flags, [Property::Right, Property::Disagreement]);
     }
 
     #[test]
@@ -217,11 +221,11 @@ mod tests {
             note.sentence_id = said.filter(|said| *said).map(|_| 1);
             flags(&note)
         };
-        assert_eq!(judged(true, Some(true)), [Flag::Right]);
-        assert_eq!(judged(true, Some(false)), [Flag::Wrong, Flag::MissedError]);
-        assert_eq!(judged(false, Some(true)), [Flag::Wrong, Flag::FalseAlarm]);
-        assert_eq!(judged(false, Some(false)), [Flag::Right]);
-        assert_eq!(judged(true, None), [Flag::Wrong, Flag::Unreadable]);
+        assert_eq!(judged(true, Some(true)), [Property::Right]);
+        assert_eq!(judged(true, Some(false)), [Property::Wrong, Property::MissedError]);
+        assert_eq!(judged(false, Some(true)), [Property::Wrong, Property::FalseAlarm]);
+        assert_eq!(judged(false, Some(false)), [Property::Right]);
+        assert_eq!(judged(true, None), [Property::Wrong, Property::Unreadable]);
     }
 
     #[test]
@@ -230,30 +234,30 @@ mod tests {
         found.gold = Some(gold(Some(1)));
         found.flag = Some(true).into();
         found.sentence_id = Some(0);
-        assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
+        assert_eq!(flags(&found), [Property::Right, Property::WrongSentence]);
         found.sentence_id = None;
-        assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
+        assert_eq!(flags(&found), [Property::Right, Property::WrongSentence]);
     }
 
     #[test]
     fn a_note_that_errored_is_wrong_only_against_gold() {
         let mut failed = note("x");
         failed.error = Some("the prompt is too long".into());
-        assert_eq!(flags(&failed), [Flag::Error]);
+        assert_eq!(flags(&failed), [Property::Error]);
         failed.gold = Some(gold(None));
-        assert_eq!(flags(&failed), [Flag::Wrong, Flag::Error]);
+        assert_eq!(flags(&failed), [Property::Wrong, Property::Error]);
         failed.gold = Some(gold(Some(1)));
-        assert_eq!(flags(&failed), [Flag::Wrong, Flag::Error]);
+        assert_eq!(flags(&failed), [Property::Wrong, Property::Error]);
     }
 
     #[test]
     fn one_text_that_cannot_be_read_is_enough() {
         let said = NoteLine { flag: Some(false).into(), ..note("x") }.into();
         let mut call = called("x", "det2", "detection");
-        assert_eq!(Flag::of(&said, &[&call]), []);
+        assert_eq!(Property::of(&said, &[&call]), []);
         call.parse = Parse::Fallback;
-        assert_eq!(Flag::of(&said, &[&call]), [Flag::Fallback]);
+        assert_eq!(Property::of(&said, &[&call]), [Property::Fallback]);
         call.parse = Parse::Unread;
-        assert_eq!(Flag::of(&said, &[&call]), [Flag::Unreadable]);
+        assert_eq!(Property::of(&said, &[&call]), [Property::Unreadable]);
     }
 }
