@@ -120,7 +120,6 @@ impl Check {
         cited(system, &mut spec.set)?;
         let mut spec = spec.of(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
-        spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;
         Ok(spec)
     }

@@ -45,7 +45,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
         text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
     let hint = match text.contains("failed to spawn thread") {
         true => {
-            "allow this user more threads (`ulimit -u`), or take fewer with --threads and --max-in-flight"
+            "allow this user more threads (`ulimit -u`), or take fewer with --threads and --max-batch"
         }
         false => "this is a mistake in wardround: report it with the lines above",
     };

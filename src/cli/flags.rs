@@ -37,7 +37,6 @@ impl MovedFlags {
     /// The spec that repeats `plan`, on models and corpora that may have moved.
     pub fn again(self, plan: &Plan, execution: &ExecutionFlags) -> Result<Spec, Failure> {
         let mut spec = plan.again(self.hardware, execution.hub_options()?)?;
-        spec.max_in_flight = execution.max_in_flight();
         if !self.panel.is_empty() {
             spec.panel = self.panel;
             spec.slots.clear();
@@ -55,12 +54,9 @@ impl MovedFlags {
     }
 }
 
-/// How many items are worked on, and what is said of it.
+/// Where models come from, and what is said of the run.
 #[derive(Clone, Debug, Args)]
 pub struct ExecutionFlags {
-    /// Items worked on at once [default: twice --max-batch; for systems that search, as many as the KV cache holds]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub max_in_flight: Option<u16>,
     #[command(flatten)]
     pub hub: HubFlags,
     #[command(flatten)]
@@ -70,17 +66,6 @@ pub struct ExecutionFlags {
 impl ExecutionFlags {
     pub fn hub_options(&self) -> Result<HubOptions, Failure> {
         self.hub.options(self.progress.quiet)
-    }
-
-    pub fn max_in_flight(&self) -> Option<usize> {
-        self.max_in_flight.map(usize::from)
-    }
-
-    /// Fills in `spec`.
-    pub fn apply(&self, spec: &mut Spec) -> Result<(), Failure> {
-        spec.max_in_flight = self.max_in_flight();
-        spec.hub = self.hub_options()?;
-        Ok(())
     }
 
     pub fn observer(&self, trail: Option<&RunTrail>) -> Arc<Terminal> {

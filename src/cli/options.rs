@@ -10,7 +10,6 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::hub::{self, HubOptions, OfflineReason};
-use crate::panel::sampling;
 
 /// How models are found.
 #[derive(Clone, Debug, Default, Args)]
@@ -71,9 +70,6 @@ pub struct ScorerFlags {
     /// Directory with the BERTScore and BLEURT models, each in a folder named after its card (`models fetch bleurt-20 --to DIR/bleurt-20`)
     #[arg(long, help_heading = "Metrics", env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
-    /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
-    #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = sampling::share::<f64>)]
-    pub alpha: Option<f64>,
     /// Keywords per note for KPCS, as `data keywords` writes them [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
@@ -89,9 +85,6 @@ impl ScorerFlags {
             neural: self.score(&notes::pairs(runs))?,
             ..CorrectionScorer::default()
         };
-        scorer.alphas.extend(self.alpha);
-        scorer.alphas.sort_by(f64::total_cmp);
-        scorer.alphas.dedup();
         if let Some(path) = &self.keywords {
             scorer.keywords.read(path)?;
         }

@@ -40,7 +40,6 @@ impl Resume {
             hardware: self.moved.hardware.clone().with_kept(&manifest.machine),
             manifest,
             out: self.directory.clone(),
-            max_in_flight: self.execution.max_in_flight(),
             hub: self.execution.hub_options()?,
             allow_version: self.allow_version,
         }))

@@ -135,7 +135,7 @@ impl Run {
         };
         let mut spec = self.spec.of(Which::read(&system)?.entry()?, data, format)?;
         (spec.subset, spec.shard, spec.runs) = (self.subset, self.shard, self.runs);
-        self.execution.apply(&mut spec)?;
+        spec.hub = self.execution.hub_options()?;
         Ok(spec)
     }
 

@@ -1,7 +1,6 @@
 //! What a run computes on, as flags say it. Of it only the number formats, `fast` and the context change an answer.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
@@ -12,7 +11,6 @@ use crate::diagnosis::Failure;
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, OpsError, Quantisation};
 use crate::panel::memory::KvBudget;
-use crate::panel::remote::RemoteOptions;
 
 /// Tokens of a prompt and its completion together.
 pub const DEFAULT_CONTEXT: u32 = 16_384;
@@ -85,9 +83,10 @@ pub struct Hardware {
     #[arg(skip)]
     #[serde(skip)]
     pub known_logprobs: bool,
-    #[command(flatten)]
+    /// Attempts per request to an endpoint, retries included [default: 6]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[serde(skip)]
-    pub remote: RemoteFlags,
+    pub remote_attempts: Option<u32>,
     #[command(flatten)]
     #[serde(skip)]
     pub calls: CallsFlags,
@@ -102,17 +101,6 @@ pub struct CallsFlags {
     /// Keep answers of endpoints too, which may differ when asked again
     #[arg(long = "calls-remote", help_heading = "Store of calls", requires = "calls")]
     pub remote: bool,
-}
-
-/// The requests to members behind an endpoint, openai:MODEL@URL.
-#[derive(Clone, Debug, Default, PartialEq, Args)]
-pub struct RemoteFlags {
-    /// Timeout of a request in seconds [default: 600]
-    #[arg(long, help_heading = "Remote endpoints", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
-    remote_timeout: Option<u32>,
-    /// Attempts per request, retries included [default: 6]
-    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    remote_attempts: Option<u32>,
 }
 
 impl Default for DeviceChoice {
@@ -228,19 +216,6 @@ impl Hardware {
     /// Whether nothing of it is kept.
     pub fn is_plain(&self) -> bool {
         Hardware::default().with_kept(self) == Hardware::default()
-    }
-}
-
-impl RemoteFlags {
-    /// How endpoints are asked.
-    pub fn options(&self) -> RemoteOptions {
-        let default = RemoteOptions::default();
-        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
-        RemoteOptions {
-            timeout: self.remote_timeout.map_or(default.timeout, seconds),
-            attempts: self.remote_attempts.unwrap_or(default.attempts),
-            ..default
-        }
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Models {
 /// Loaded models, and the store of their calls.
 pub struct Loaded {
     pub models: Vec<SharedResponder>,
+    /// Those of them that are here.
+    pub backbones: Vec<Arc<Backbone>>,
     pub calls: Arc<Store>,
 }
 
@@ -155,31 +157,18 @@ impl Models {
             }
         }
         let calls = Arc::new(self.calls.open()?);
-        let endpoints = self.endpoints.iter().cloned();
-        let endpoints: Vec<SharedResponder> = endpoints
-            .map(|model| Arc::new(Endpoint { model, calls: calls.clone() }) as SharedResponder)
-            .collect();
-        let local = self.load(&calls)?.into_iter().map(|backbone| backbone as SharedResponder);
-        Ok(Loaded { models: local.chain(endpoints).collect(), calls })
-    }
-
-    /// Loads the weights and starts one engine per description; endpoints are left out.
-    ///
-    /// # Errors
-    /// A tensor that is missing or of another shape; an engine that cannot start.
-    pub fn start_backbones(self) -> Result<Vec<Arc<Backbone>>, Failure> {
-        let calls = Arc::new(self.calls.open()?);
-        self.load(&calls)
-    }
-
-    fn load(self, calls: &Arc<Store>) -> Result<Vec<Arc<Backbone>>, Failure> {
         let described = self.descriptions.into_iter().zip(self.memory);
         let started =
             described.zip(self.devices.iter().cycle()).map(|((description, memory), device)| {
                 let options = memory.options;
                 Ok(Arc::new(Backbone::start(description, device, options, calls.clone())?))
             });
-        started.collect()
+        let backbones: Vec<Arc<Backbone>> = started.collect::<Result<_, Failure>>()?;
+        let endpoints = self.endpoints.into_iter();
+        let endpoints = endpoints
+            .map(|model| Arc::new(Endpoint { model, calls: calls.clone() }) as SharedResponder);
+        let local = backbones.iter().map(|backbone| backbone.clone() as SharedResponder);
+        Ok(Loaded { models: local.chain(endpoints).collect(), backbones, calls })
     }
 }
 
@@ -189,11 +178,13 @@ fn open_endpoint(
     hub: &HubOptions,
 ) -> Result<Arc<RemoteModel>, Failure> {
     let address = Address::parse(name)?;
+    let default = RemoteOptions::default();
     let options = RemoteOptions {
+        attempts: hardware.remote_attempts.unwrap_or(default.attempts),
         offline: hub.offline,
         key: ApiKey::capture(&address)?,
         max_in_flight: hardware.max_batch.unwrap_or(DEFAULT_BATCH),
-        ..hardware.remote.options()
+        ..default
     };
     Ok(Arc::new(RemoteModel::open(&address, options)?))
 }

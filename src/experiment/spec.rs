@@ -93,10 +93,6 @@ pub struct Spec {
     pub exemplars: ExemplarSpec,
     #[command(flatten)]
     pub hardware: Hardware,
-    /// Items worked on at once; `None`: twice the batch.
-    #[arg(skip)]
-    #[serde(skip)]
-    pub max_in_flight: Option<usize>,
     #[arg(skip)]
     #[serde(skip)]
     pub hub: HubOptions,
@@ -149,7 +145,6 @@ impl Spec {
             corpus: None,
             exemplars: ExemplarSpec::default(),
             hardware: Hardware::default(),
-            max_in_flight: None,
             hub: HubOptions::capture()?,
         })
     }
@@ -275,15 +270,11 @@ impl Spec {
         let is_member = |name: &str| (0..self.panel.len()).any(|model| member_name(model) == name);
         let is_known = |name: &str| slots.iter().any(|slot| slot.agent == name) || is_member(name);
         if let Some(name) = named.find(|name| !is_known(name)) {
-            if name.starts_with(MEMBER) {
-                let last = self.panel.len();
-                let message = format!("there is no {name}: the panel's last model is panel.{last}");
-                return Err(Failure::usage(message, "panel.1 is its first model"));
-            }
             let agents = slots.iter().map(|slot| &slot.agent).join(", ");
+            let last = member_name(self.panel.len().saturating_sub(1));
             return Err(Failure::usage(
                 format!("{} has no slot {name}", self.config.entry.plan_name),
-                &format!("its slots are {agents}"),
+                &format!("its slots are {agents}, and the panel's models panel.1 to {last}"),
             ));
         }
         if self.panel.len() > 1 && self.panel.len() != models {

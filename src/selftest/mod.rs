@@ -97,7 +97,7 @@ impl Row {
         let device = compute.on.one_device()?;
         let none = |_: &[_]| Ok(Vec::new());
         let models = Models::describe([&member.to_owned()], &hardware, hub, none)?;
-        for backbone in models.start_backbones()? {
+        for backbone in models.start()?.backbones {
             let Precision { stored, quantisation, kv, .. } = backbone.description.precision;
             let kind = device.kind([backbone.description.precision]);
             self.cells[2] = format!("{stored}, {quantisation}, kv {kv}, {kind}");

@@ -26,8 +26,8 @@ fn runs_are_equal_whatever_the_schedule_and_the_kills() {
     scratch.panel();
     scratch.questions(ITEMS);
     let run = |out, schedule| scratch.wardround(arguments(&scratch, out, schedule));
-    let wide = run("wide", "--max-batch 16 --max-in-flight 8 --threads 2");
-    let narrow = run("narrow", "--max-batch 1 --max-in-flight 1 --threads 1");
+    let wide = run("wide", "--max-batch 16 --threads 2");
+    let narrow = run("narrow", "--max-batch 1 --threads 1");
     let digest = digest(&wide.succeeded().stdout);
     assert_eq!(self::digest(&narrow.succeeded().stdout), digest);
     assert_equal_runs(&scratch.path("wide"), &scratch.path("narrow"));
@@ -61,7 +61,7 @@ fn kill_and_resume(scratch: &Scratch) -> String {
     let mut random = Random(20);
     for way in [
         &arguments(scratch, "killed", "--max-batch 2"),
-        "resume killed --max-in-flight 3",
+        "resume killed --max-batch 3",
         "resume killed",
     ] {
         let end = size(&calls) + 1 + random.below(whole / 4);

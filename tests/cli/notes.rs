@@ -76,7 +76,7 @@ fn notes_in_any_company_give_the_same_bytes() {
             .succeeded();
     };
     run("together", "--max-batch 16");
-    run("alone", "--max-batch 1 --max-in-flight 1 --threads 1");
+    run("alone", "--max-batch 1 --threads 1");
     assert_equal_runs(&scratch.path("together"), &scratch.path("alone"));
 }
 
@@ -221,12 +221,11 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     scratch
         .wardround("run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
         .finished();
-    scratch.wardround("report out --keywords keywords.json --alpha 0.3").succeeded();
+    scratch.wardround("report out --keywords keywords.json").succeeded();
     scratch.write("broken.json", "{\"a\": \"one\"}");
     scratch
         .wardround("report out --keywords broken.json")
         .refused(2, &["broken.json: ", "`wardround data keywords` writes it"]);
-    scratch.wardround("report out --alpha 1.5").refused(2, &["0 to 1"]);
     scratch.write("one.txt", "a 1 1 \"Malaria is treated with quinine.\"\n");
     scratch.write("gold.jsonl", NOTES.lines().next().unwrap());
     scratch

@@ -165,7 +165,7 @@ fn a_plan_runs_again_from_another_directory() {
     let scratch = Scratch::new();
     scratch.questions(2);
     // All of it named as it is typed, relative to here.
-    scratch.run_one("out", "--max-in-flight 1").succeeded();
+    scratch.run_one("out", "").succeeded();
     std::fs::create_dir(scratch.path("elsewhere")).unwrap();
     let mut again = scratch.command("run --plan ../out/plan.toml --out again");
     outcome(again.current_dir(scratch.path("elsewhere"))).succeeded();

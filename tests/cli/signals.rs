@@ -8,7 +8,7 @@ fn an_interrupted_run_exits_130_and_goes_on_to_the_same_end() {
     let scratch = Scratch::new();
     scratch.panel();
     scratch.questions(6);
-    let run = "run medmad --panel gemma3,llama,qwen3 --data questions.jsonl --format mcq --max-in-flight 1 \
+    let run = "run medmad --panel gemma3,llama,qwen3 --data questions.jsonl --format mcq \
                --max-batch 1 --set record_chars=8 --set t_max=1 --out";
     scratch.wardround(format!("{run} whole")).succeeded();
     for (name, out) in [("INT", "interrupted"), ("TERM", "terminated")] {

@@ -17,7 +17,7 @@ fn flags_without_effect_are_refused() {
         ("--exemplars-format notes", "--exemplars <FILE>"),
         ("--set samples=1 --set samples=2", "--set samples is given twice"),
         ("--set examples=medqa", "there is no setting examples"),
-        ("--set panel.2.temperature=0.1", "there is no panel.2: the panel's last model is panel.1"),
+        ("--set panel.2.temperature=0.1", "has no slot panel.2"),
     ] {
         scratch.wardround(format!("{run} {flags}")).refused(2, &[told]);
     }

@@ -188,7 +188,7 @@ fn loaded() -> Served {
     let hub = HubOptions::capture().unwrap().local();
     let models = Models::describe(&[name], &hardware, &hub, |_| Ok(Vec::new())).unwrap();
     let pages = models.memory[0].options.pages;
-    let backbone = models.start_backbones().unwrap().remove(0);
+    let backbone = models.start().unwrap().backbones.remove(0);
     let model = ServedModel::new("qwen3", backbone, pages);
     Served { models: vec![Arc::new(model)], ..Served::default() }
 }

@@ -110,7 +110,7 @@ impl PanelBench {
         };
         let mut spec = self.spec.of(system, data, format)?;
         spec.subset = self.subset;
-        self.execution.apply(&mut spec)?;
+        spec.hub = self.execution.hub_options()?;
         Ok(spec)
     }
 }

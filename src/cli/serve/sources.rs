@@ -167,7 +167,7 @@ impl Sources {
         let encoders = encoders.collect::<Result<_, _>>()?;
         let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
         let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
-        let backbones = models.start_backbones()?;
+        let backbones = models.start()?.backbones;
         let loaded = named.into_iter().zip(indices).filter_map(|(named, index)| {
             let backbone = backbones[index?].clone();
             Some(Arc::new(ServedModel::new(&named.name, backbone, pages[index?])))

@@ -80,5 +80,5 @@ fn one_model_is_the_first_member_of_the_panel_in_every_seat() {
     spec.panel = vec!["a".to_owned()];
     spec.slot_sampling.insert("panel.2".to_owned(), SamplingChoice::default());
     let error = spec.slot_models().unwrap_err().to_string();
-    assert_eq!(error, "there is no panel.2: the panel's last model is panel.1");
+    assert_eq!(error, "medmad has no slot panel.2");
 }
