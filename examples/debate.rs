@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use wardround::data::{DEMO_PATH, Format};
 use wardround::diagnosis::Failure;
-use wardround::experiment::driver::{Unobserved, execute};
+use wardround::experiment::driver::execute;
 use wardround::experiment::spec::Spec;
 use wardround::model::Family;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
@@ -25,7 +25,7 @@ fn main() -> Result<(), Failure> {
     let mut spec = Spec::new(system, DEMO_PATH, Format::Mcq)?;
     spec.panel = vec![model.display().to_string()];
     spec.hub = spec.hub.local();
-    let executed = execute(spec, &folder.join("run"), Arc::new(Unobserved))?;
+    let executed = execute(spec, &folder.join("run"), Arc::new(()), Arc::default())?;
     for answer in executed.contents.answers().into_values() {
         println!(
             "{}: {:?} after {} rounds, gold {:?}",

@@ -16,14 +16,14 @@
 //! use std::{path::Path, sync::Arc};
 //!
 //! use wardround::data::Format;
-//! use wardround::experiment::driver::{Unobserved, execute};
+//! use wardround::experiment::driver::execute;
 //! use wardround::experiment::spec::Spec;
 //! use wardround::systems::SystemConfig;
 //!
 //! # fn main() -> Result<(), wardround::diagnosis::Failure> {
 //! let system = SystemConfig::parse("medmad", &["t_max=2"])?;
 //! let spec = Spec::new(system, "questions.jsonl", Format::Mcq)?;
-//! let executed = execute(spec, Path::new("run"), Arc::new(Unobserved))?;
+//! let executed = execute(spec, Path::new("run"), Arc::new(()), Arc::default())?;
 //! for answer in executed.contents.answers().into_values() {
 //!     println!("{}: {}", answer.item, answer.answer);
 //! }

@@ -13,7 +13,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{Choice, DEMO_PATH, Format, Item};
 use crate::experiment::contents::Contents;
-use crate::experiment::driver::carry_out;
+use crate::experiment::driver::execute;
 use crate::experiment::spec::Spec;
 use crate::model::Family;
 use crate::record::AnswerLine;
@@ -59,9 +59,8 @@ impl Demo {
                 self.debate(synthetic(&cache, self.progress)?)?
             }
         };
-        let (run, models) = spec.prepare()?;
         let observer = Arc::new(Terminal::new(self.progress.quiet, None));
-        let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
+        let executed = execute(spec, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
         print_debate(&executed.contents, self.real.is_some())?;
         Ok(console::say(match self.real {

@@ -1,9 +1,8 @@
 //! The progress of a run: a bar on a terminal, otherwise a line every few seconds.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -23,10 +22,13 @@ pub struct Progress {
     /// Counts where nothing is drawn too.
     bar: ProgressBar,
     quiet: bool,
-    calls: AtomicU64,
-    tokens: AtomicU64,
-    /// Milliseconds after its start when the last plain line was written.
-    last_line_ms: AtomicU64,
+    counted: Mutex<Counted>,
+}
+
+struct Counted {
+    calls: u64,
+    tokens: u64,
+    last_line: Instant,
 }
 
 impl Progress {
@@ -45,42 +47,35 @@ impl Progress {
         if is_drawn {
             bar.enable_steady_tick(TICK);
         }
-        Progress { bar, quiet, calls: 0.into(), tokens: 0.into(), last_line_ms: 0.into() }
+        let counted = Counted { calls: 0, tokens: 0, last_line: Instant::now() };
+        Progress { bar, quiet, counted: Mutex::new(counted) }
     }
 
     pub fn call(&self, call: &CallLine) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.tokens.fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);
-        self.show(false);
+        self.show(1, call.usage.completion_tokens as u64, false);
     }
 
     pub fn item(&self) {
         self.bar.inc(1);
-        self.show(false);
+        self.show(0, 0, false);
     }
 
     pub fn finish(&self) {
-        self.show(true);
+        self.show(0, 0, true);
         self.bar.finish_and_clear();
     }
 
-    fn show(&self, is_last: bool) {
+    fn show(&self, calls: u64, tokens: u64, is_last: bool) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.calls += calls;
+        counted.tokens += tokens;
         let seconds = self.bar.elapsed().as_secs_f64();
-        let rate = self.tokens.load(Ordering::Relaxed) as f64 / seconds.max(1e-3);
-        let message = format!("{} calls · {rate:.0} tokens/s", self.calls.load(Ordering::Relaxed));
+        let rate = counted.tokens as f64 / seconds.max(1e-3);
+        let message = format!("{} calls · {rate:.0} tokens/s", counted.calls);
         if !self.bar.is_hidden() {
             self.bar.set_message(message);
-            return;
-        }
-        let now = (1000.0 * seconds) as u64;
-        let last = self.last_line_ms.load(Ordering::Relaxed);
-        let is_due = is_last || now.saturating_sub(last) >= PAUSE.as_millis() as u64;
-        // Only one thread writes this line.
-        let wins = || {
-            let order = Ordering::Relaxed;
-            self.last_line_ms.compare_exchange(last, now, order, order).is_ok()
-        };
-        if !self.quiet && is_due && wins() {
+        } else if !self.quiet && (is_last || counted.last_line.elapsed() >= PAUSE) {
+            counted.last_line = Instant::now();
             let (items, total) = (self.bar.position(), self.bar.length().unwrap_or_default());
             console::note(format!("{items}/{total} items · {message} · {seconds:.0} s"));
         }
@@ -109,16 +104,10 @@ impl Terminal {
 
 impl Observer for Terminal {
     fn began(&self, run: &Began<'_>) -> Result<(), Failure> {
-        self.trail.as_ref().map_or(Ok(()), |trail| trail.began(run))
-    }
-
-    fn ended(&self, run: &Began<'_>, contents: Option<&Contents>) -> Result<(), Failure> {
-        self.trail.as_ref().map_or(Ok(()), |trail| trail.ended(run, contents))
-    }
-
-    fn begin(&self, total: u64, done: u64) {
-        let progress = Progress::start(total, done, self.quiet);
+        self.trail.as_ref().map_or(Ok(()), |trail| trail.began(run))?;
+        let progress = Progress::start(run.total, run.done, self.quiet);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        Ok(())
     }
 
     fn call(&self, call: &CallLine) {
@@ -129,17 +118,14 @@ impl Observer for Terminal {
         self.on_current(Progress::item);
     }
 
-    fn end(&self) {
+    fn ended(&self, run: &Began<'_>, contents: Option<&Contents>) -> Result<(), Failure> {
         self.on_current(Progress::finish);
+        self.trail.as_ref().map_or(Ok(()), |trail| trail.ended(run, contents))
     }
 
-    fn note(&self, note: &str) {
-        self.heading(&format!("note: {note}"));
-    }
-
-    fn heading(&self, heading: &str) {
+    fn say(&self, line: &str) {
         if !self.quiet {
-            console::note(heading);
+            console::note(line);
         }
     }
 }

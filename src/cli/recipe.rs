@@ -22,7 +22,7 @@ use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
-use crate::experiment::driver::{refuse_failed, refuse_silence};
+use crate::experiment::driver::refuse_failed;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::{MOST_RUNS, Set, Shard, Spec};
 use crate::panel::remote::Address;
@@ -132,7 +132,6 @@ impl RecipeVerb {
             manifest: self.manifest()?,
             out: self.out.clone().unwrap_or_else(default),
             hardware: self.spec.hardware.clone(),
-            max_in_flight: self.execution.max_in_flight(),
             hub: self.execution.hub_options()?,
             allow_version: self.allow_version,
         })
@@ -220,16 +219,17 @@ impl RecipeOutput {
         for (_, contents) in &finished {
             summary::write_missing_page(contents)?;
         }
-        if let Some(shard) = recipe.manifest.shard {
-            console::note(format!(
+        match recipe.manifest.shard {
+            Some(shard) => console::note(format!(
                 "shard {shard}: {} run; the table comes once the recipe runs whole, without --shard, from the same --calls",
                 count(finished.len(), "cell")
-            ));
-            let errored = finished.iter().try_for_each(|(_, contents)| refuse_failed(contents));
-            return stopped.map_or(errored, Err);
+            )),
+            None => self.write(recipe, &finished, encoder.as_ref(), keywords)?,
         }
-        let written = self.write(recipe, &finished, encoder.as_ref(), keywords);
-        stopped.map_or(written, Err)
+        let failed = |(cell, run): &(Cell<'_>, Contents)| {
+            refuse_failed(run).map_err(|error| error.about(&cell.title()))
+        };
+        stopped.map_or_else(|| finished.iter().try_for_each(failed), Err)
     }
 
     /// What the cells and their metrics read.
@@ -281,33 +281,15 @@ impl RecipeOutput {
         report::write_recipe(recipe, &results, finished, out)?;
         console::say(markdown(recipe, &results).trim_end())?;
         console::note(format!("report     {}", out.join(report::FILE).display()));
-        let (mut digests, mut silent) = (Vec::new(), Vec::new());
-        for (cell, run) in finished {
-            let folder = cell.directory(Path::new(""));
-            digests.push(format!("{} {}", folder.display(), compare::digest(run)?));
-            if refuse_silence(run.outcomes().values().copied()).is_err() {
-                silent.push(cell.directory(out));
-            }
-        }
         if results.missing.is_empty() {
+            let digest = |(cell, run): &(Cell<'_>, Contents)| {
+                let folder = cell.directory(Path::new(""));
+                Ok(format!("{} {}", folder.display(), compare::digest(run)?))
+            };
+            let digests = finished.iter().map(digest).collect::<Result<_, Failure>>()?;
             console::note(format!("digest     {}", compare::digest_of_cells(digests)));
         }
-        let errors = results.cells.iter().map(|cell| cell.n_errors).sum::<usize>();
-        match (errors, silent.first()) {
-            (0, None) => Ok(()),
-            (0, Some(first)) => Err(Failure::outcome(
-                format!(
-                    "{} without a result, {} the first of them: what the models said could not be read",
-                    count(silent.len(), "cell"),
-                    first.display()
-                ),
-                Some("their replies are in calls.jsonl and on the report's page".to_owned()),
-            )),
-            (errors, _) => Err(Failure::outcome(
-                format!("{} errored", count(errors, "item")),
-                Some(format!("`wardround resume {}` tries them again", out.display())),
-            )),
-        }
+        Ok(())
     }
 
     /// The encoder, if the recipe measures similarity; `None` with a note if none was given.

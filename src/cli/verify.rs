@@ -10,7 +10,6 @@ use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
 use crate::experiment::compare;
-use crate::experiment::versions::Writers;
 use crate::recipe::cells::FOLDER;
 use crate::recipe::manifest::RecipeManifest;
 use crate::recipe::results::RecipeResults;
@@ -37,14 +36,10 @@ impl Verify {
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
         console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
         console::say(format!("digest {}", compare::digest(&verified.contents)?))?;
-        let Writers { versions, hosts, .. } = &verified.contents.writers;
+        let versions = &verified.contents.versions;
         if versions.len() > 1 {
             let versions = versions.join(", ");
             console::say(format!("note   versions {versions} of wardround wrote the run"))?;
-        }
-        if hosts.len() > 1 {
-            let (hosts, kind) = (hosts.join(", "), &verified.contents.plan.device_kind);
-            console::say(format!("note   the hosts {hosts} computed the run, all on {kind}"))?;
         }
         for (path, bytes) in verified.contents.torn() {
             console::say(format!(

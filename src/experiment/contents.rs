@@ -9,7 +9,7 @@ use super::link::Link;
 use super::plan::Plan;
 use super::results::Heads;
 use super::texts;
-use super::versions::Writers;
+use super::versions;
 use crate::data::Item;
 use crate::digest;
 use crate::outside;
@@ -20,8 +20,8 @@ use crate::record::{AnswerLine, CallLine, ItemKey, ItemLine, NoteLine, SearchLin
 pub struct Contents {
     pub path: PathBuf,
     pub plan: Plan,
-    /// The versions and hosts that wrote the run.
-    pub writers: Writers,
+    /// Those that wrote the run.
+    pub versions: Vec<String>,
     /// Lower-case hex over the bytes of plan.toml: the anchor of the chains.
     pub plan_sha256: String,
     /// Every item as it was put, by its id.
@@ -53,7 +53,7 @@ impl Contents {
         Ok(Contents {
             path: path.to_owned(),
             texts: texts::read(path, &plan.dataset)?,
-            writers: Writers::read(path, &plan)?,
+            versions: versions::read(path, &plan)?,
             plan,
             plan_sha256,
             calls,

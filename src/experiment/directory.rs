@@ -81,7 +81,7 @@ impl Directory {
     ///
     /// The whole directory is verified first. Only a torn end of a log, which a kill or a power cut leaves, is repaired, by cutting it
     /// off, and said. The results.json of a run that is not complete is removed, for it would not cover the lines to come. Where
-    /// another version, which `allow_version` accepts, or another host wrote the run, versions.json names both.
+    /// another version, which `allow_version` accepts, wrote the run, versions.json names both.
     pub fn resume(
         path: &Path,
         plan: &Plan,
@@ -103,7 +103,7 @@ impl Directory {
         let mut contents = Contents::read(path)?;
         let results = verify::check_results(&contents)?;
         plan.keep_to(&contents.plan, &plan_path, allow_version)?;
-        contents.writers.add(path, plan)?;
+        versions::add(&mut contents.versions, &plan.version, path)?;
         let finished_items = contents.items.by_key().into_values();
         let n_finished = finished_items.filter(|item| item.error().is_none()).count();
         let n_items = contents.plan.dataset.items.len() * contents.plan.runs as usize;

@@ -10,7 +10,6 @@ use super::contents::Contents;
 use super::directory::Directory;
 use super::error::{Interrupted, resume};
 use super::log::Log;
-use super::models::Models;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
@@ -25,6 +24,9 @@ pub struct Began<'a> {
     pub system: String,
     pub data_sha256: String,
     pub plan_sha256: String,
+    /// Its items over all repetitions, and those of them that an earlier session finished.
+    pub total: u64,
+    pub done: u64,
 }
 
 /// Told of a run's progress; every method may be called from many threads.
@@ -36,6 +38,8 @@ pub trait Observer: Send + Sync {
     fn began(&self, _run: &Began<'_>) -> Result<(), Failure> {
         Ok(())
     }
+    fn call(&self, _call: &CallLine) {}
+    fn item(&self) {}
     /// The run is complete, or broke off: then `contents` is nothing.
     ///
     /// # Errors
@@ -43,21 +47,12 @@ pub trait Observer: Send + Sync {
     fn ended(&self, _run: &Began<'_>, _contents: Option<&Contents>) -> Result<(), Failure> {
         Ok(())
     }
-    /// A run begins: its items over all repetitions, and those of them that an earlier session finished.
-    fn begin(&self, _total: u64, _done: u64) {}
-    fn call(&self, _call: &CallLine) {}
-    fn item(&self) {}
-    fn end(&self) {}
-    /// Something that the user should know.
-    fn note(&self, _note: &str) {}
-    /// What runs next, of several.
-    fn heading(&self, _heading: &str) {}
+    /// What the user should know, or what runs next of several.
+    fn say(&self, _line: &str) {}
 }
 
 /// Watches nothing.
-pub struct Unobserved;
-
-impl Observer for Unobserved {}
+impl Observer for () {}
 
 /// What runs share, one after another: loaded models, the stop flag and the observer.
 pub struct Driver {
@@ -76,23 +71,17 @@ pub struct Executed {
     pub elapsed_ms: u64,
 }
 
-/// Reads, resolves, loads and executes a run into the new directory `out`.
+/// Reads, resolves, loads and executes a run into the new directory `out`, until `stop` is set.
 ///
 /// # Errors
 /// Whatever is missing or malformed; what stopped the run. Items that errored are none: their lines say so.
-pub fn execute(spec: Spec, out: &Path, observer: Arc<dyn Observer>) -> Result<Executed, Failure> {
-    let (run, models) = spec.prepare()?;
-    carry_out(run, models, out, observer, Arc::default())
-}
-
-/// Loads `models` and executes a run into the new directory `out`, until `stop` is set.
-pub fn carry_out(
-    run: Run,
-    models: Models,
+pub fn execute(
+    spec: Spec,
     out: &Path,
     observer: Arc<dyn Observer>,
     stop: Arc<AtomicBool>,
 ) -> Result<Executed, Failure> {
+    let (run, models) = spec.prepare()?;
     let directory = Directory::create(out, &run.plan, &run.texts)?;
     Driver::new(models.start()?.models, observer, stop).execute(run, directory, out)
 }
@@ -111,28 +100,39 @@ impl Driver {
     /// # Errors
     /// What stopped the run. Items that errored are none: their lines say so.
     pub fn execute(&self, run: Run, directory: Directory, out: &Path) -> Result<Executed, Failure> {
+        for notice in run.notices.iter().chain(&directory.notices) {
+            self.observer.say(&format!("note: {notice}"));
+        }
         let began = Began {
             directory: out,
             system: run.plan.system.clone(),
             data_sha256: run.plan.dataset.sha256.clone(),
             plan_sha256: directory.plan_sha256.clone(),
+            total: run.items.len() as u64 * u64::from(run.plan.runs),
+            done: directory.finished.items.len() as u64,
         };
         self.observer.began(&began)?;
-        let executed = self.work(run, directory, out);
+        let taken = || self.models.iter().map(|model| model.taken()).max().unwrap_or(0);
+        let taken_before = taken();
+        let executed = self.work(run, directory, &began);
         self.observer.ended(&began, executed.as_ref().ok().map(|run| &run.contents))?;
+        let taken = taken() - taken_before;
+        if taken > 0 && executed.is_ok() {
+            self.observer.say(&format!("note: {taken} calls came from the store of calls"));
+        }
         executed
     }
 
-    fn work(&self, run: Run, mut directory: Directory, out: &Path) -> Result<Executed, Failure> {
-        let began = Instant::now();
-        for notice in run.notices.iter().chain(&directory.notices) {
-            self.observer.note(notice);
-        }
+    fn work(
+        &self,
+        run: Run,
+        mut directory: Directory,
+        began: &Began<'_>,
+    ) -> Result<Executed, Failure> {
+        let clock = Instant::now();
         let finished = std::mem::take(&mut directory.finished);
         let log = Log::start(directory)?;
-        let total = run.items.len() as u64 * u64::from(run.plan.runs);
-        let done = AtomicU64::new(finished.items.len() as u64);
-        self.observer.begin(total, done.load(Ordering::Relaxed));
+        let done = AtomicU64::new(began.done);
         let recorder = LogRecorder {
             log: log.clone(),
             finished: finished.calls,
@@ -142,8 +142,6 @@ impl Driver {
         };
         let started = run.start(&self.models, Box::new(recorder), self.stop.clone())?;
         let plan = &started.plan;
-        let taken = || self.models.iter().map(|model| model.taken()).max().unwrap_or(0);
-        let taken_before = taken();
         let is_open = |item: &str, run| {
             let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };
             !finished.items.contains_key(&key)
@@ -163,22 +161,15 @@ impl Driver {
             Ok(()) if !is_stopped => {}
             Err(error) if error.blame() != Blame::Interrupted => return Err(error),
             _ => {
-                return Err(Failure::from(Interrupted {
-                    items: done.into_inner(),
-                    total,
-                    directory: out.to_owned(),
-                }));
+                let (items, total) = (done.into_inner(), began.total);
+                let directory = began.directory.to_owned();
+                return Err(Failure::from(Interrupted { items, total, directory }));
             }
         }
         log.finish()?;
-        self.observer.end();
-        let taken = taken() - taken_before;
-        if taken > 0 {
-            self.observer.note(&format!("{taken} calls came from the store of calls"));
-        }
         Ok(Executed {
-            contents: Contents::read(out)?,
-            elapsed_ms: began.elapsed().as_millis() as u64,
+            contents: Contents::read(began.directory)?,
+            elapsed_ms: clock.elapsed().as_millis() as u64,
         })
     }
 }

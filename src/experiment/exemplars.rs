@@ -31,14 +31,11 @@ pub struct ExemplarPlan {
 /// A file; of an encoder its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePlan {
-    /// `REASONS` or `ENCODER`; in plans of earlier versions others, too.
+    /// `reasons` or `encoder`; in plans of earlier versions others, too.
     pub what: String,
     /// Of an encoder over what its numbers depend on.
     pub sha256: String,
 }
-
-const REASONS: &str = "reasons";
-const ENCODER: &str = "encoder";
 
 /// The file that `wardround data reasons` writes: the style that was asked for, and the reasons for each note's gold.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,19 +53,30 @@ pub struct Shown {
 }
 
 impl Spec {
-    /// What the system is shown as exemplars, as another run read it where one did. A run has a file under test, which may not be the one that
-    /// is shown.
+    /// What the system is shown as exemplars, as another run read it where one did; never the file under test.
     ///
     /// # Errors
     /// Exemplars where none are shown, none where some are; a file that is missing or malformed; the file under test.
-    pub fn read_exemplars(
+    pub(super) fn read_exemplars(
         &self,
         shared: &mut Shared,
-        tested: Option<&Dataset>,
+        tested: &Dataset,
     ) -> Result<Shown, Failure> {
-        self.refuse_other_exemplars()?;
-        let spec = &self.exemplars;
-        let Some(notes) = &spec.notes else { return Ok(Shown::default()) };
+        let (spec, name) = (&self.exemplars, self.config.entry.name);
+        let notes = match (&spec.notes, self.config.entry.exemplars) {
+            (Some(notes), true) => notes,
+            (None, false) => return Ok(Shown::default()),
+            (None, true) => {
+                return Err(Failure::usage(
+                    format!("{name} shows exemplars, and no file of them was given"),
+                    "give --exemplars FILE --exemplars-format medec: MEDEC's training or validation set",
+                ));
+            }
+            (Some(_), false) => {
+                let message = format!("{name} shows no exemplars");
+                return Err(Failure::usage(message, "leave --exemplars out"));
+            }
+        };
         let shown = match shared.shown.iter().find(|(known, _)| known == spec) {
             Some((_, shown)) => shown.clone(),
             None => {
@@ -78,28 +86,12 @@ impl Spec {
                 shown
             }
         };
-        let is_tested = |plan: &ExemplarPlan| tested.is_some_and(|file| file.sha256 == plan.sha256);
-        match shown.plan.as_ref().is_some_and(is_tested) {
+        match shown.plan.as_ref().is_some_and(|plan| plan.sha256 == tested.sha256) {
             false => Ok(shown),
             true => Err(Failure::usage(
                 format!("{} is the file under test: its gold would be shown", notes.display()),
                 "take the training or the validation set for --exemplars",
             )),
-        }
-    }
-
-    /// Refuses exemplars where none are shown, and none where some are.
-    fn refuse_other_exemplars(&self) -> Result<(), Failure> {
-        let name = self.config.entry.name;
-        match (&self.exemplars.notes, self.config.entry.exemplars) {
-            (Some(_), true) | (None, false) => Ok(()),
-            (None, true) => Err(Failure::usage(
-                format!("{name} shows exemplars, and no file of them was given"),
-                "give --exemplars FILE --exemplars-format medec: MEDEC's training or validation set",
-            )),
-            (Some(_), false) => {
-                Err(Failure::usage(format!("{name} shows no exemplars"), "leave --exemplars out"))
-            }
         }
     }
 }
@@ -125,7 +117,7 @@ impl ExemplarSpec {
                         "`wardround data reasons` writes one",
                     )
                 })?;
-                files.push(FilePlan { what: REASONS.to_owned(), sha256: sha256(&bytes) });
+                files.push(FilePlan { what: "reasons".to_owned(), sha256: sha256(&bytes) });
                 read.reasons
             }
         };
@@ -136,7 +128,7 @@ impl ExemplarSpec {
                 let identity = toml::to_string(encoder.identity()).map_err(|error| {
                     Failure::usage(format!("{}: {error}", folder.display()), "take another encoder")
                 })?;
-                files.push(FilePlan { what: ENCODER.to_owned(), sha256: sha256(identity) });
+                files.push(FilePlan { what: "encoder".to_owned(), sha256: sha256(identity) });
                 Some(Vectors::new(Box::new(move |texts| Ok(encoder.embed(texts)?))))
             }
         };

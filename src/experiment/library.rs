@@ -3,15 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use itertools::Itertools;
-
 use super::exemplars::{ExemplarSpec, Shown};
 use super::hardware::Hardware;
 use super::models::Models;
 use super::plan::CorpusPlan;
 use super::run::Run;
 use super::spec::Spec;
-use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{self, HubOptions};
 use crate::ops::Device;
@@ -89,13 +86,8 @@ impl Spec {
         models: &Models,
         shared: &mut Shared,
     ) -> Result<Option<Arc<Retriever>>, Failure> {
-        let Some(options) = self.retriever_options(&models.devices)? else { return Ok(None) };
-        let (is_on_cpu, known) = (self.encodes_on_cpu(&models.devices), shared.libraries.len());
-        let library = shared.find(options)?;
-        if is_on_cpu && shared.libraries.len() > known {
-            console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
-        }
-        Ok(Some(library))
+        let options = self.retriever_options(&models.devices)?;
+        options.map(|options| shared.find(options)).transpose()
     }
 
     /// Whether encoder and reranker run on the CPU because the panel's devices cannot run them.
@@ -154,14 +146,13 @@ impl Run {
     /// Refuses items of a system that searches whose longest prompt leaves a member no room, before anything is loaded.
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
-        let system = self.config.build(&self.prompts, &self.exemplars)?;
         let chars = library.searched().longest_chunk_chars + PASSAGE_FRAME;
         let items = self.items.iter();
         let prompts =
-            items.filter_map(|item| Some((system.longest_prompt(item, chars)?, item.id())));
+            items.filter_map(|item| Some((self.system.longest_prompt(item, chars)?, item.id())));
         let Some((chars, item)) = prompts.max() else { return Ok(()) };
         let tokens = chars.div_ceil(CHARS_PER_TOKEN);
-        let limit = self.config.decoding.max_tokens;
+        let limit = self.settings.max_tokens;
         let completion = limit.map_or(COMPLETION_TOKENS, |limit| limit.min(COMPLETION_TOKENS));
         let needed = tokens + completion;
         let local = self.plan.panel.iter().filter(|member| !member.is_remote());
@@ -184,7 +175,7 @@ impl Run {
     }
 }
 
-/// The most memory that the retrievers of these runs take at any time; each is held from the first run that uses it to the last.
+/// The memory that the retrievers of these runs take, each once.
 ///
 /// # Errors
 /// A corpus where none is searched, none where one is; a corpus or a model that cannot be read.
@@ -193,35 +184,15 @@ pub fn auxiliary_models(
     hardware: &Hardware,
     devices: &[Device],
 ) -> Result<Vec<AuxiliaryModel>, Failure> {
-    let wanted: Vec<Option<RetrieverOptions>> =
-        specs.iter().map(|spec| spec.retriever_options(devices)).try_collect()?;
-    let mut retrievers: Vec<Held> = Vec::new();
-    for (run, (spec, options)) in specs.iter().zip(&wanted).enumerate() {
-        let Some(options) = options else { continue };
-        match retrievers.iter_mut().find(|held| is_equal(held.options, options)) {
-            Some(held) => held.last = run,
-            None => {
-                let memory = spec.auxiliary_models(options, hardware, devices)?;
-                retrievers.push(Held { options, memory, first: run, last: run });
-            }
+    let (mut retrievers, mut models) = (Vec::<RetrieverOptions>::new(), Vec::new());
+    for spec in specs {
+        let Some(options) = spec.retriever_options(devices)? else { continue };
+        if !retrievers.iter().any(|known| is_equal(known, &options)) {
+            models.extend(spec.auxiliary_models(&options, hardware, devices)?);
+            retrievers.push(options);
         }
     }
-    let at_run = |run: usize| {
-        let held = retrievers.iter().filter(move |held| (held.first..=held.last).contains(&run));
-        held.flat_map(|held| held.memory.clone()).collect::<Vec<_>>()
-    };
-    let total = |models: &Vec<AuxiliaryModel>| -> usize {
-        models.iter().map(|model| model.footprint.total()).sum()
-    };
-    Ok((0..specs.len()).map(at_run).max_by_key(total).unwrap_or_default())
-}
-
-/// A retriever of several runs.
-struct Held<'a> {
-    options: &'a RetrieverOptions,
-    memory: Vec<AuxiliaryModel>,
-    first: usize,
-    last: usize,
+    Ok(models)
 }
 
 impl Spec {

@@ -15,9 +15,7 @@ use crate::record::{CallLine, ItemLine, SearchLine};
 type Reply = Sender<Result<(), RunError>>;
 
 enum Message {
-    Search(Box<SearchLine>, Reply),
-    Call(Box<CallLine>, Reply),
-    Item(Box<ItemLine>, Reply),
+    Line(Box<dyn FnOnce(&mut Directory) -> Result<(), RunError> + Send>, Reply),
     Finish(Reply),
 }
 
@@ -42,18 +40,19 @@ impl Log {
     /// A key that is logged already is refused. After a failed write every call errors, and the files end with the
     /// last durable line.
     pub fn call(&self, record: CallLine) -> Result<(), RunError> {
-        self.ask(|reply| Message::Call(Box::new(record), reply))
+        self.line(|directory| directory.calls.push(record))
     }
 
     /// Appends a search as `call` does a call; only the run of a plan with corpora has where to.
     pub fn search(&self, record: SearchLine) -> Result<(), RunError> {
-        self.ask(|reply| Message::Search(Box::new(record), reply))
+        self.line(|directory| directory.push_search(record))
     }
 
     /// Appends an item as `call` does a call. Only an item whose earlier line has an error may be logged again: its
     /// later line counts.
     pub fn item(&self, record: impl Into<ItemLine>) -> Result<(), RunError> {
-        self.ask(|reply| Message::Item(Box::new(record.into()), reply))
+        let record = record.into();
+        self.line(|directory| directory.items.push(record))
     }
 
     /// Ends the log and closes its files; later calls on other handles err.
@@ -61,6 +60,13 @@ impl Log {
     /// Errors when a write failed.
     pub fn finish(self) -> Result<(), RunError> {
         self.ask(Message::Finish)
+    }
+
+    fn line(
+        &self,
+        push: impl FnOnce(&mut Directory) -> Result<(), RunError> + Send + 'static,
+    ) -> Result<(), RunError> {
+        self.ask(|reply| Message::Line(Box::new(push), reply))
     }
 
     fn ask(&self, message: impl FnOnce(Reply) -> Message) -> Result<(), RunError> {
@@ -77,16 +83,14 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
     while let Ok(first) = inbox.recv() {
         let (mut waiting, mut finish) = (Vec::new(), None);
         for message in iter::once(first).chain(inbox.try_iter()) {
-            let (pushed, reply) = match message {
-                Message::Search(record, reply) => (directory.push_search(*record), reply),
-                Message::Call(record, reply) => (directory.calls.push(*record), reply),
-                Message::Item(record, reply) => (directory.items.push(*record), reply),
+            let (push, reply) = match message {
+                Message::Line(push, reply) => (push, reply),
                 Message::Finish(reply) => {
                     finish = Some(reply);
                     break;
                 }
             };
-            match pushed {
+            match push(&mut directory) {
                 Ok(()) => waiting.push(reply),
                 Err(error) => answer(&reply, Err(error)),
             }

@@ -158,7 +158,7 @@ impl Results {
         Ok(Results {
             schema: SCHEMA,
             version: versions::THIS.to_owned(),
-            versions: contents.writers.versions.clone(),
+            versions: contents.versions.clone(),
             system: plan.system.clone(),
             dataset: plan.dataset.name.clone(),
             n_items: plan.dataset.items.len(),

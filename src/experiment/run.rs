@@ -18,14 +18,13 @@ use crate::ops::PAGE;
 use crate::outside;
 use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
-use crate::panel::{Member, Panel, SamplingChoice, SharedResponder};
+use crate::panel::{CallSettings, Member, Panel, SamplingChoice, SharedResponder};
 use crate::prompts::PromptSet;
 use crate::record::{CallKey, ItemLine, SCHEMA};
 use crate::retrieval::Retriever;
 use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
-use crate::systems::exemplars::Exemplars;
-use crate::systems::{System, SystemConfig, Task};
+use crate::systems::{System, Task};
 
 impl Spec {
     /// All that comes before the models are loaded, of a run that shares nothing with others.
@@ -99,10 +98,9 @@ impl Spec {
     /// Prompts or exemplars that are missing or malformed.
     pub fn read_beside(&self, dataset: Dataset, shared: &mut Shared) -> Result<Inputs, Failure> {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
-        let Shown { exemplars, plan } = self.read_exemplars(shared, Some(&dataset))?;
-        // What the settings need and was not given is told here.
-        self.config.build(&prompts, &exemplars)?;
-        Ok(Inputs { prompts, dataset, exemplars, exemplar_plan: plan })
+        let Shown { exemplars, plan } = self.read_exemplars(shared, &dataset)?;
+        let system = self.config.build(&prompts, &exemplars)?;
+        Ok(Inputs { prompts, dataset, system, exemplar_plan: plan })
     }
 
     /// Resolves everything that bears on the answers; `models` holds those of every seat.
@@ -115,24 +113,14 @@ impl Spec {
         models: &Models,
         shared: &mut Shared,
     ) -> Result<Run, Failure> {
-        let Inputs { prompts, dataset, exemplars, exemplar_plan } = inputs;
+        let Inputs { prompts, dataset, system, exemplar_plan } = inputs;
         let mut items = dataset.items;
         let texts = items.clone();
         for item in &mut items {
-            if let Item::Question(question) = item {
-                let image = question.image.take();
-                let path = image.map(|image| beside(&dataset.path, image)).transpose();
-                question.image = path.map_err(|error| {
-                    let message = format!(
-                        "{}: the image of {}: {error}",
-                        dataset.path.display(),
-                        question.id
-                    );
-                    Failure::usage(
-                        message,
-                        "put images beside the file of questions, or into a folder there",
-                    )
-                })?;
+            if let Item::Question(question) = item
+                && let Some(image) = question.image.take()
+            {
+                question.image = Some(beside(&dataset.path, image, &question.id)?);
             }
         }
         let names = self.slot_models()?;
@@ -179,13 +167,12 @@ impl Spec {
             device_kind: models.devices[0]
                 .kind(models.descriptions.iter().map(|model| model.precision)),
         };
-        let in_flight = || Spec::items_in_flight(self.config.search().is_some(), max_batch, models);
         let engine = EnginePlan {
             device: self.hardware.compute.on.device.clone(),
             threads: models.devices[0].threads(),
             max_batch,
             draft,
-            max_in_flight: self.max_in_flight.unwrap_or_else(in_flight).max(1),
+            max_in_flight: Spec::items_in_flight(self.config.search().is_some(), max_batch, models),
             ..EnginePlan::default()
         };
         let plan = Plan {
@@ -194,28 +181,22 @@ impl Spec {
             asked: Some(Box::new(self.whole(models)?)),
             host: Host { created_at: clock::utc_now(), engine, machine: host() },
         };
+        let notices = dataset.notices.into_iter().chain(plan.unrepeatable());
         let run = Run {
-            config: self.config,
-            prompts,
+            notices: notices.chain(plan.without_reasons().map(str::to_owned)).collect(),
+            settings: self.config.call_settings(plan.decoding),
+            plan,
+            system,
             items,
             texts,
-            notices: dataset
-                .notices
-                .into_iter()
-                .chain(plan.unrepeatable())
-                .chain(plan.without_reasons().map(str::to_owned))
-                .collect(),
-            plan,
-            models: seated,
-            sampling,
+            seats: seated.into_iter().zip(sampling).collect(),
             library,
-            exemplars,
         };
         run.refuse_long_prompts()?;
         Ok(run)
     }
 
-    /// The default number of items in flight: twice the batch, so that a batch is always full. A searching system's prompts grow step by
+    /// The number of items in flight: twice the batch, so that a batch is always full. A searching system's prompts grow step by
     /// step, each a prefix of the next: more items than the KV cache holds would evict one another's prefixes.
     fn items_in_flight(searches: bool, max_batch: usize, models: &Models) -> usize {
         let most = 2 * max_batch;
@@ -235,7 +216,7 @@ pub struct Inputs {
     prompts: PromptSet,
     /// The items are those that were chosen.
     dataset: Dataset,
-    exemplars: Arc<Exemplars>,
+    system: Box<dyn System>,
     exemplar_plan: Option<ExemplarPlan>,
 }
 
@@ -249,20 +230,16 @@ impl Inputs {
 /// Everything resolved: a run that may start once its models are loaded.
 pub struct Run {
     pub plan: Plan,
-    pub config: SystemConfig,
-    pub prompts: PromptSet,
+    pub system: Box<dyn System>,
     pub items: Vec<Item>,
     /// The items as they are put, in the same order.
     pub texts: Vec<Item>,
     pub notices: Vec<String>,
-    /// Which of the described models every seat has.
-    pub models: Vec<usize>,
-    /// How each samples.
-    sampling: Vec<SamplingChoice>,
+    pub settings: CallSettings,
+    /// Which of the described models every seat has, and how it samples.
+    seats: Vec<(usize, SamplingChoice)>,
     /// What the system searches, where it searches.
     pub library: Option<Arc<Retriever>>,
-    /// What the system shows as exemplars; empty where it shows none.
-    pub exemplars: Arc<Exemplars>,
 }
 
 /// A run with its models loaded.
@@ -292,15 +269,15 @@ impl Run {
     /// Gives every seat its model, of those that [`Models::start`] gave.
     ///
     /// # Errors
-    /// A prompt that lost what is filled in; a corpus that cannot be opened.
+    /// A corpus that cannot be opened.
     pub fn start(
         self,
         loaded: &[SharedResponder],
         recorder: Box<dyn Recorder>,
         stop: Arc<AtomicBool>,
     ) -> Result<Started, Failure> {
-        let seats = self.models.into_iter().zip(self.sampling);
-        let members = self.plan.panel.iter().zip(seats).map(|(member, (model, sampling))| Member {
+        let members = self.plan.panel.iter().zip(self.seats);
+        let members = members.map(|(member, (model, sampling))| Member {
             agent: member.agent.clone(),
             source: loaded[model].clone(),
             sampling,
@@ -309,27 +286,25 @@ impl Run {
             members: members.collect(),
             recorder,
             run_seed: self.plan.seed,
-            settings: self.config.call_settings(self.plan.decoding),
+            settings: self.settings,
             salt: None,
             stop,
             retriever: self.library.as_ref().map(Retriever::loaded).transpose()?,
         };
-        Ok(Started {
-            plan: self.plan,
-            system: self.config.build(&self.prompts, &self.exemplars)?,
-            items: self.items,
-            panel,
-        })
+        Ok(Started { plan: self.plan, system: self.system, items: self.items, panel })
     }
 }
 
 /// The path of a question's image: below the folder of the file of questions, unless it is an address.
-fn beside(file: &Path, image: String) -> std::io::Result<String> {
+fn beside(file: &Path, image: String, question: &str) -> Result<String, Failure> {
     let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
-    match file.parent() {
-        Some(folder) if !is_address => Ok(outside::below(folder, &image)?.display().to_string()),
-        _ => Ok(image),
-    }
+    let Some(folder) = file.parent().filter(|_| !is_address) else { return Ok(image) };
+    let path = outside::below(folder, &image).map_err(|error| {
+        let message = format!("{}: the image of {question}: {error}", file.display());
+        let hint = "put images beside the file of questions, or into a folder there";
+        Failure::usage(message, hint)
+    })?;
+    Ok(path.display().to_string())
 }
 
 /// A path as a plan keeps it: absolute, so that the run can be resumed from any directory, unless it names a built-in file.

@@ -1,4 +1,4 @@
-//! `versions.json`: the versions of wardround that wrote a run, and the hosts that computed it, where more than one did.
+//! `versions.json`: the versions of wardround that wrote a run, where more than one did.
 
 use std::path::Path;
 
@@ -27,52 +27,35 @@ pub fn is_unknown(version: &str) -> bool {
     }
 }
 
-/// What wrote a run, in their order; those of the plan come first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Writers {
+/// As the file has them; those of earlier versions say hosts, too.
+#[derive(Serialize, Deserialize)]
+struct Writers {
     schema: u32,
-    pub versions: Vec<String>,
-    /// Names, all of one kind of device. Files from before they were kept name none.
-    #[serde(default)]
-    pub hosts: Vec<String>,
+    versions: Vec<String>,
 }
 
-impl Writers {
-    /// Of a run that nobody went on with.
-    pub fn of(plan: &Plan) -> Writers {
-        let (versions, hosts) = (vec![plan.version.clone()], vec![plan.host.machine.name.clone()]);
-        Writers { schema: SCHEMA, versions, hosts }
+/// The versions that wrote a run, in their order; that of the plan comes first.
+pub(super) fn read(directory: &Path, plan: &Plan) -> Result<Vec<String>, RunError> {
+    let path = directory.join(FILE);
+    if !fs_err::exists(&path)? {
+        return Ok(vec![plan.version.clone()]);
     }
+    match serde_json::from_slice::<Writers>(&line::read_file(&path)?) {
+        Ok(read) if read.schema != SCHEMA => Err(RunError::Schema { path, found: read.schema }),
+        Ok(read) => Ok(read.versions),
+        Err(error) => Err(RunError::Unreadable { path, reason: error.to_string() }),
+    }
+}
 
-    pub(super) fn read(directory: &Path, plan: &Plan) -> Result<Writers, RunError> {
-        let path = directory.join(FILE);
-        if !fs_err::exists(&path)? {
-            return Ok(Writers::of(plan));
-        }
-        match serde_json::from_slice::<Writers>(&line::read_file(&path)?) {
-            Ok(read) if read.schema != SCHEMA => Err(RunError::Schema { path, found: read.schema }),
-            Ok(read) => Ok(read),
-            Err(error) => Err(RunError::Unreadable { path, reason: error.to_string() }),
-        }
+/// Writes the file, where the version that goes on with the run is another.
+pub(super) fn add(versions: &mut Vec<String>, own: &str, directory: &Path) -> Result<(), RunError> {
+    if versions.iter().any(|known| known == own) {
+        return Ok(());
     }
-
-    /// Writes the file, where the one that goes on with the run is another.
-    pub(super) fn add(&mut self, directory: &Path, plan: &Plan) -> Result<(), RunError> {
-        let before = self.clone();
-        for (known, own) in
-            [(&mut self.versions, &plan.version), (&mut self.hosts, &plan.host.machine.name)]
-        {
-            if !known.contains(own) {
-                known.push(own.clone());
-            }
-        }
-        if *self == before {
-            return Ok(());
-        }
-        let text = serde_json::to_string(self).map_err(std::io::Error::from)? + "\n";
-        Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
-    }
+    versions.push(own.to_owned());
+    let writers = Writers { schema: SCHEMA, versions: versions.clone() };
+    let text = serde_json::to_string(&writers).map_err(std::io::Error::from)? + "\n";
+    Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ pub struct RecipeRun {
     pub manifest: RecipeManifest,
     pub out: PathBuf,
     pub hardware: Hardware,
-    pub max_in_flight: Option<usize>,
     pub hub: HubOptions,
     /// Whether other versions of wardround may have written cells that are there.
     pub allow_version: bool,
@@ -117,7 +116,6 @@ impl RecipeRun {
                 context: self.hardware.context.or(recipe.context),
                 ..self.hardware.clone()
             },
-            max_in_flight: self.max_in_flight,
             hub: self.hub.clone(),
             ..method.clone()
         }
@@ -157,7 +155,7 @@ impl RecipeRun {
                     return Ok(contents);
                 }
                 let (method, dataset) = (&cell.method.label, &cell.dataset.label);
-                observer.heading(&format!("cell {number} of {total}: {method} on {dataset}"));
+                observer.say(&format!("cell {number} of {total}: {method} on {dataset}"));
                 let begun =
                     Directory::begin(&directory, &run.plan, &run.texts, self.allow_version)?;
                 if let Some(models) = unloaded.take() {
@@ -190,7 +188,9 @@ impl RecipeRun {
             whole_file::create_private_directory(&self.out)?;
         }
         let folder = outside::open_directory(&self.out)?;
-        appender::lock(&folder, &self.out)?.iter().for_each(|note| observer.note(note));
+        appender::lock(&folder, &self.out)?
+            .iter()
+            .for_each(|note| observer.say(&format!("note: {note}")));
         Ok(folder)
     }
 
@@ -240,7 +240,6 @@ mod tests {
             manifest: RecipeManifest::plain(name),
             out: PathBuf::new(),
             hardware,
-            max_in_flight: None,
             hub: HubOptions::capture().unwrap(),
             allow_version: false,
         }

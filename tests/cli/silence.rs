@@ -122,7 +122,7 @@ fn a_recipe_of_which_a_cell_says_nothing_is_no_success() {
     write_recipe(&scratch);
     let member = serve(|_| said("..."));
     let run = format!("recipe own.toml --data-dir . --panel {member} --out out");
-    scratch.wardround(run).refused(1, &["1 cell without a result", "could not be read"]);
+    scratch.wardround(run).refused(1, &["items has a result", "could not be read"]);
     // Its figures and its page are there all the same.
     assert!(scratch.path("out/results.json").exists() && scratch.path("out/report.html").exists());
 }

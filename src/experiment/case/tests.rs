@@ -3,7 +3,7 @@
 use super::*;
 use crate::data::Format;
 use crate::experiment::directory::Directory;
-use crate::experiment::driver::{Driver, Unobserved};
+use crate::experiment::driver::Driver;
 use crate::experiment::models::Models;
 use crate::model::Family;
 use crate::panel::SharedResponder;
@@ -34,7 +34,7 @@ impl Bench {
         let spec = Spec::new(SystemConfig::named("medmad").unwrap(), "x", Format::Mcq).unwrap();
         let models =
             Models::describe(&names, &spec.hardware, &spec.hub, |_| Ok(Default::default()));
-        let loaded = models.unwrap().start_backbones().unwrap();
+        let loaded = models.unwrap().start().unwrap().backbones;
         Bench { scratch, names: names.to_vec(), loaded }
     }
 
@@ -60,7 +60,7 @@ impl Bench {
         let directory = Directory::create(&out, &run.plan, &run.texts).unwrap();
         let sources =
             self.loaded.iter().map(|backbone| backbone.clone() as SharedResponder).collect();
-        let driver = Driver::new(sources, Arc::new(Unobserved), Arc::default());
+        let driver = Driver::new(sources, Arc::new(()), Arc::default());
         let contents = driver.execute(run, directory, &out).unwrap().contents;
         let items = contents.outcomes().into_values().cloned().map(bare_item).collect();
         (items, sorted(contents.calls.records))

@@ -254,7 +254,7 @@ fn every_version_that_wrote_a_run_is_kept() {
         assert!(error.to_string().contains(&told), "{error}");
         assert!(error.hint().unwrap().contains("--allow-version"));
         Directory::resume(&out, &other, &texts(&ITEMS), true).unwrap();
-        let versions = Contents::read(&out).unwrap().writers.versions;
+        let versions = Contents::read(&out).unwrap().versions;
         assert_eq!(versions, ["0.1.0", "0.2.0", "0.3.0"][..known]);
     }
     let results = write_results(&out, 1).unwrap();
@@ -263,20 +263,6 @@ fn every_version_that_wrote_a_run_is_kept() {
     fs_err::remove_file(out.join("versions.json")).unwrap();
     let error = verify::verify(&out, None).unwrap_err();
     assert!(matches!(error, RunError::BadLine { .. }), "{error}");
-}
-
-#[test]
-fn every_host_that_computed_a_run_is_kept() {
-    let (_scratch, out) = scratch();
-    write_unfinished(&out);
-    let (own, mut other) = (plan(), plan());
-    other.host.machine.name = "node-7".to_owned();
-    for (plan, known) in [(&own, 1), (&other, 2), (&own, 2)] {
-        Directory::resume(&out, plan, &texts(&ITEMS), false).unwrap();
-        let hosts = Contents::read(&out).unwrap().writers.hosts;
-        assert_eq!(hosts, [own.host.machine.name.as_str(), "node-7"][..known]);
-        assert_eq!(out.join("versions.json").exists(), known > 1);
-    }
 }
 
 /// A path's handle (`O_PATH`) has no locks, as on some network file systems.

@@ -18,7 +18,7 @@ pub fn making(contents: &Contents) -> Value {
     let settings = plan.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     context! {
         // Those that wrote the run.
-        versions => contents.writers.versions.join(", then "),
+        versions => contents.versions.join(", then "),
         // Of each member.
         sampling => plan.panel.iter().map(sampling).collect::<Vec<_>>(),
         settings => settings.collect::<Vec<_>>(),

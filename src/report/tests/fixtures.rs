@@ -6,7 +6,6 @@ use crate::data::Item;
 use crate::experiment::chain::Chain;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
-use crate::experiment::versions::Writers;
 use crate::record::*;
 
 /// The panel's members and their backbones.
@@ -142,7 +141,7 @@ pub fn contents(
 ) -> Contents {
     let mut contents = Contents {
         path: "run".into(),
-        writers: Writers::of(&plan),
+        versions: vec![plan.version.clone()],
         plan,
         plan_sha256: String::new(),
         texts: texts.into_iter().map(|text| (text.id().to_owned(), text)).collect(),
