@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("data", "text random digest record fault outside"),
     // Of both crates: the upper half's knows our prompts.
     ("synth", "prompts checkpoint model tokenizer random fault outside"),
-    ("prompts", "diagnosis digest record fault outside"),
+    ("prompts", "digest record fault outside"),
     ("text", "record console"),
     ("record", "chat engine"),
     ("sandbox", "diagnosis"),
