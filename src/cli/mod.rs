@@ -64,7 +64,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory, Parser, Subcommand};
 
 use self::models::Models;
 pub use self::parse::parse;
-use self::sandboxed::{Paths, SandboxFlag};
+use self::sandboxed::Paths;
 
 use crate::cli::exit::Failure;
 use crate::sandbox::SandboxMode;
@@ -76,8 +76,16 @@ pub struct Arguments {
     /// What the arguments of this process name that is there; `None`: they are not a process's own, which enters no sandbox for them.
     #[arg(skip)]
     given: Option<Paths>,
-    #[command(flatten)]
-    sandbox: SandboxFlag,
+    /// Sandbox the process: its own files, no other network or programs
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Sandbox",
+        value_enum,
+        default_value = "auto",
+        env = "WARDROUND_SANDBOX"
+    )]
+    sandbox: SandboxMode,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -231,7 +239,7 @@ fn after_help() -> String {
 /// The failure of the command.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { given, sandbox, verb } = arguments;
-    let mode = given.as_ref().map_or(SandboxMode::Off, |_| sandbox.sandbox);
+    let mode = given.as_ref().map_or(SandboxMode::Off, |_| sandbox);
     let are_here = matches!(verb, Verb::Selftest(_) | Verb::Models(Models::Verify(_)));
     let given = given.unwrap_or_default().named(are_here);
     let done = given.and_then(|given| verb.run(Paths { mode, ..given }));

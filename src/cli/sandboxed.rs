@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Id};
+use clap::{ArgMatches, Id};
 
 use super::options::HubFlags;
 use crate::calls::Store;
@@ -21,21 +21,6 @@ use crate::hub::{self, HubError, HubOptions};
 use crate::ops::Device;
 use crate::panel::remote::Address;
 use crate::sandbox::{Policy, SandboxMode, enter};
-
-/// Whether the process is sandboxed.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct SandboxFlag {
-    /// Sandbox the process: its own files, no other network or programs
-    #[arg(
-        long,
-        global = true,
-        help_heading = "Sandbox",
-        value_enum,
-        default_value = "auto",
-        env = "WARDROUND_SANDBOX"
-    )]
-    pub sandbox: SandboxMode,
-}
 
 /// The paths that a command may access, collected before it is sandboxed, and what else its arguments say of that.
 #[derive(Debug, Default)]
