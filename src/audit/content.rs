@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::key::Key;
+use super::key::TrailKey;
 use crate::diagnosis::Failure;
 use crate::digest::is_sha256;
 use crate::experiment::whole_file;
@@ -24,7 +24,7 @@ fn path(directory: &Path, sum: &str) -> io::Result<PathBuf> {
 }
 
 /// Writes a text, durably. Gives its sum.
-pub(super) fn keep(directory: &Path, key: &Key, text: &str) -> io::Result<String> {
+pub(super) fn keep(directory: &Path, key: &TrailKey, text: &str) -> io::Result<String> {
     let sum = key.sum(text);
     let folder = directory.join(FOLDER);
     if !folder.is_dir() {
@@ -35,7 +35,12 @@ pub(super) fn keep(directory: &Path, key: &Key, text: &str) -> io::Result<String
 }
 
 /// The text of a line, if it is as it was kept.
-pub(super) fn read(directory: &Path, key: &Key, sum: &str, line: u64) -> Result<Value, Failure> {
+pub(super) fn read(
+    directory: &Path,
+    key: &TrailKey,
+    sum: &str,
+    line: u64,
+) -> Result<Value, Failure> {
     let wrong = |why: &str| Failure::mismatch(format!("line {line}: the text {why}"));
     let bytes = outside::bytes_beside(&path(directory, sum)?, outside::LONGEST_FILE);
     let bytes = bytes.map_err(|error| match error.kind() {

@@ -14,19 +14,19 @@ pub(super) const FILE: &str = "key";
 const LENGTH: usize = 32;
 
 #[derive(Clone)]
-pub struct Key(pub(super) Hasher);
+pub struct TrailKey(pub(super) Hasher);
 
-impl Key {
+impl TrailKey {
     /// Makes one beside the trail, durably.
-    pub(super) fn make(directory: &Path) -> Result<Key, Failure> {
+    pub(super) fn make(directory: &Path) -> Result<TrailKey, Failure> {
         let bytes = random::<LENGTH>()?;
         whole_file::write_private(&directory.join(FILE), &bytes)?;
-        Ok(Key(Hasher::keyed(bytes)))
+        Ok(TrailKey(Hasher::keyed(bytes)))
     }
 
     /// # Errors
     /// None beside the trail, which is no wrong one: it may be kept elsewhere.
-    pub fn read(directory: &Path) -> Result<Key, Failure> {
+    pub fn read(directory: &Path) -> Result<TrailKey, Failure> {
         let path = directory.join(FILE);
         let bytes = outside::bytes(&path, LENGTH as u64).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::missing(
@@ -41,7 +41,7 @@ impl Key {
         let key = <[u8; LENGTH]>::try_from(bytes);
         let wrong =
             |_| Failure::mismatch(format!("{} is no key of an audit trail", path.display()));
-        Ok(Key(Hasher::keyed(key.map_err(wrong)?)))
+        Ok(TrailKey(Hasher::keyed(key.map_err(wrong)?)))
     }
 
     /// The sum of a text, which is no line's hash: a client could send the words of a line. A bare sum of a short note could be guessed.

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::content;
-use super::key::{self, Key};
+use super::key::{self, TrailKey};
 use super::line::Line;
 use crate::diagnosis::Failure;
 use crate::experiment::chain::{self, Chain};
@@ -78,7 +78,7 @@ impl Survey {
         let has_head = beside.is_some();
         let mut told: HashSet<String> = heads.iter().cloned().chain(beside).collect();
         told.remove(ANCHOR);
-        let key = Key::read(directory)?;
+        let key = TrailKey::read(directory)?;
         let (mut texts, mut forgotten, mut open) =
             (BTreeMap::new(), HashSet::new(), HashSet::new());
         let file = BufReader::with_capacity(1 << 20, outside::open(&path)?);
@@ -121,7 +121,7 @@ impl Survey {
     /// # Errors
     /// What [`Survey::read`] refuses.
     pub fn lines(directory: &Path, request: Option<&str>) -> Result<Vec<Line>, Failure> {
-        let key = Key::read(directory)?;
+        let key = TrailKey::read(directory)?;
         let sum = request.map(|digest| key.sum(digest));
         let is_wanted = |line: &Line| sum.as_deref().is_none_or(|sum| line.text("request") == sum);
         let mut lines = Vec::new();
@@ -146,7 +146,7 @@ impl Survey {
 /// What [`Survey::read`] refuses; a text that was changed, or was to be deleted and is there.
 pub fn verify(directory: &Path, heads: &[String]) -> Result<Verified, Failure> {
     let survey = Survey::read(directory, heads, |_| ())?;
-    let key = Key::read(directory)?;
+    let key = TrailKey::read(directory)?;
     let mut there = content::list(directory)?;
     let (mut kept, mut deleted, mut missing) = (0, 0, 0);
     for (sum, seq) in &survey.texts {

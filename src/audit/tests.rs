@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Map, Value, json};
 
 use super::forget::forget;
-use super::key::Key;
+use super::key::TrailKey;
 use super::survey::{ANCHOR, HEAD, Verified, verify, write_head};
 use super::{AuditContent, AuditOptions, Event, Line, Trail, content};
 use crate::diagnosis::{Blame, Failure};
@@ -156,7 +156,7 @@ fn a_chain_that_is_made_anew_without_the_key_is_found() {
         }
     }
     // Nor does the sum of a text that a client sends, which lines have, make one.
-    let key = Key::read(&options.directory).unwrap();
+    let key = TrailKey::read(&options.directory).unwrap();
     let forged = whole[0].split(",\"hash\"").next().unwrap().to_owned() + "}";
     assert_eq!(key.0.hash(&[forged.as_bytes()]), fields(&whole[0])["hash"]);
     assert_ne!(key.sum(&forged), fields(&whole[0])["hash"]);

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use super::forget;
-use super::key::{self, Key};
+use super::key::{self, TrailKey};
 use super::line::{Event, Input, Line};
 use super::survey::{ANCHOR, Survey, head, refuse_open, write_head};
 use super::{AuditContent, AuditOptions, content, random_name, user};
@@ -37,7 +37,7 @@ pub struct Trail(Arc<Shared>);
 
 struct Shared {
     options: AuditOptions,
-    key: Key,
+    key: TrailKey,
     inbox: Sender<Message>,
     is_failing: Arc<AtomicBool>,
 }
@@ -75,11 +75,11 @@ impl Trail {
         if is_new {
             // A first start that was cut off may have made one.
             if !directory.join(key::FILE).exists() {
-                Key::make(directory)?;
+                TrailKey::make(directory)?;
             }
             write_head(directory, ANCHOR)?;
         }
-        let key = Key::read(directory)?;
+        let key = TrailKey::read(directory)?;
         refuse_open(&directory.join(key::FILE))?;
         let survey = Survey::read(directory, &[], |_| ())?;
         survey.clean(directory)?;
@@ -213,7 +213,7 @@ impl Trail {
 /// What has the log, and what was not told of it yet.
 struct Writer {
     options: AuditOptions,
-    key: Key,
+    key: TrailKey,
     log: Appender<Line>,
     /// Lines under the head that was told last.
     told: u64,

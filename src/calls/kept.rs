@@ -14,19 +14,19 @@ pub(super) const LONGEST: u64 = 32 << 20;
 
 /// What a completion is kept under: the sum of all that determines it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(String);
+pub struct StoreKey(String);
 
-impl Key {
+impl StoreKey {
     /// The key of a request, `sum` being that of the model and the request; requests of different salts share nothing, and versions of
     /// wardround none either: what a release changes in grammars or on a GPU, no number says.
-    pub fn of(sum: &str, salt: Option<[u8; 16]>) -> Key {
+    pub fn of(sum: &str, salt: Option<[u8; 16]>) -> StoreKey {
         let salt = salt.map_or_else(|| "none".to_owned(), |salt| hex(&salt));
         let (version, bits) = (env!("CARGO_PKG_VERSION"), wardround_engine::BITS);
-        Key(sha256(format!("version {version} bits {bits} salt {salt} request {sum}")))
+        StoreKey(sha256(format!("version {version} bits {bits} salt {salt} request {sum}")))
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for StoreKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }
@@ -74,7 +74,7 @@ impl Kept {
     ///
     /// # Errors
     /// A completion that is longer than any.
-    pub(super) fn encode(&self, key: &Key) -> std::io::Result<Vec<u8>> {
+    pub(super) fn encode(&self, key: &StoreKey) -> std::io::Result<Vec<u8>> {
         let json = serde_json::to_string(self)?;
         let line = format!("{} {json}\n", sum(key, json.as_bytes()));
         match line.len() as u64 <= LONGEST {
@@ -87,7 +87,7 @@ impl Kept {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn decode(key: &Key, bytes: &[u8]) -> Result<Kept, &'static str> {
+    pub(super) fn decode(key: &StoreKey, bytes: &[u8]) -> Result<Kept, &'static str> {
         let line = bytes.strip_suffix(b"\n").ok_or("it is cut short")?;
         let (told, json) = line.split_at_checked(SUM).ok_or("it has no sum")?;
         if told.strip_suffix(b" ") != Some(sum(key, json).as_bytes()) {
@@ -97,7 +97,7 @@ impl Kept {
     }
 }
 
-fn sum(key: &Key, json: &[u8]) -> String {
+fn sum(key: &StoreKey, json: &[u8]) -> String {
     sha256([key.0.as_bytes(), b" ", json].concat())
 }
 
@@ -118,10 +118,10 @@ pub(super) mod tests {
 
     #[test]
     fn a_file_with_any_other_byte_is_none() {
-        let (key, kept) = (Key::of("a", None), kept("said\n\u{2028}"));
+        let (key, kept) = (StoreKey::of("a", None), kept("said\n\u{2028}"));
         let bytes = kept.encode(&key).unwrap();
         assert_eq!(Kept::decode(&key, &bytes), Ok(kept));
-        assert!(Kept::decode(&Key::of("b", None), &bytes).is_err(), "that of another call");
+        assert!(Kept::decode(&StoreKey::of("b", None), &bytes).is_err(), "that of another call");
         for place in 0..bytes.len() {
             for bit in 0..8 {
                 let mut other = bytes.clone();
@@ -135,12 +135,12 @@ pub(super) mod tests {
     #[test]
     fn keys_differ_by_request_and_by_salt() {
         let keys = [
-            Key::of("a", None),
-            Key::of("b", None),
-            Key::of("a", Some([0; 16])),
-            Key::of("a", Some([1; 16])),
+            StoreKey::of("a", None),
+            StoreKey::of("b", None),
+            StoreKey::of("a", Some([0; 16])),
+            StoreKey::of("a", Some([1; 16])),
         ];
-        let distinct: std::collections::BTreeSet<&Key> = keys.iter().collect();
+        let distinct: std::collections::BTreeSet<&StoreKey> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
     }
 }

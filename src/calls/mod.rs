@@ -7,5 +7,5 @@
 mod kept;
 mod store;
 
-pub use kept::{Elsewhere, Kept, Key};
+pub use kept::{Elsewhere, Kept, StoreKey};
 pub use store::Store;

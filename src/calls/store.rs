@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::kept::{Kept, Key, LONGEST};
+use super::kept::{Kept, LONGEST, StoreKey};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::outside;
@@ -22,7 +22,7 @@ const WRITE: u32 = 0o022;
 #[derive(Default)]
 pub struct Store {
     directory: Option<PathBuf>,
-    known: RwLock<HashMap<Key, Kept>>,
+    known: RwLock<HashMap<StoreKey, Kept>>,
     /// Whether answers of endpoints are kept too.
     remote: bool,
     taken: AtomicU64,
@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// Learns of a call that was made, for as long as this process runs.
-    pub fn learn(&self, key: Key, kept: Kept) {
+    pub fn learn(&self, key: StoreKey, kept: Kept) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(kept);
     }
 
@@ -94,13 +94,13 @@ impl Store {
         self.taken.load(Ordering::Relaxed)
     }
 
-    fn path(&self, key: &Key) -> Option<PathBuf> {
+    fn path(&self, key: &StoreKey) -> Option<PathBuf> {
         let name = key.to_string();
         Some(self.directory.as_ref()?.join(&name[..2]).join(name + ".call"))
     }
 
     /// The completion under a key. What is damaged is told, and is not there.
-    pub fn get(&self, key: &Key) -> Option<Kept> {
+    pub fn get(&self, key: &StoreKey) -> Option<Kept> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if known.is_some() {
             return known;
@@ -123,7 +123,7 @@ impl Store {
     }
 
     /// Keeps a completion in the directory, in place of what was damaged too. A disk that takes no more is told once; the calls go on.
-    pub fn put(&self, key: &Key, kept: &Kept) {
+    pub fn put(&self, key: &StoreKey, kept: &Kept) {
         let Some(path) = self.path(key) else { return };
         if let Err(error) = write(&path, key, kept)
             && !self.has_told.swap(true, Ordering::Relaxed)
@@ -134,7 +134,7 @@ impl Store {
 }
 
 /// Nothing waits for the disk: what a power cut takes has a sum that is wrong, and is computed again.
-fn write(path: &Path, key: &Key, kept: &Kept) -> io::Result<()> {
+fn write(path: &Path, key: &StoreKey, kept: &Kept) -> io::Result<()> {
     let bytes = kept.encode(key)?;
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -167,8 +167,8 @@ mod tests {
     use super::super::kept::tests::kept;
     use super::*;
 
-    fn key(name: &str) -> Key {
-        Key::of(name, None)
+    fn key(name: &str) -> StoreKey {
+        StoreKey::of(name, None)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::formats::Format;
+use super::formats::SourceFormat;
 use super::split::RecursiveSplitter;
 use crate::diagnosis::Failure;
 use crate::outside;
@@ -33,7 +33,7 @@ pub struct Source {
     /// Sources that tables show as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    pub format: Format,
+    pub format: SourceFormat,
     /// A file or a folder in the data directory.
     pub path: String,
     /// Of a folder, the files to read, `*` for any characters; without it all that the format can read.
@@ -146,7 +146,7 @@ impl Source {
         if self.size == 0 || self.overlap >= self.size {
             return Some("`overlap` must be smaller than `size`");
         }
-        (self.filter.is_some() && self.format != Format::Wikipedia)
+        (self.filter.is_some() && self.format != SourceFormat::Wikipedia)
             .then_some("`filter` goes with format = \"wikipedia\" alone")
     }
 }
@@ -175,7 +175,7 @@ mod tests {
         for source in closed {
             assert_eq!(source.only, [source.label.as_str()]);
             assert_eq!(source.group.as_deref(), Some("guidelines"));
-            assert_eq!(source.format, Format::Guidelines);
+            assert_eq!(source.format, SourceFormat::Guidelines);
             assert!(!source.redistribute && source.repository.is_none(), "{}", source.label);
         }
     }

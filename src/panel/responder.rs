@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::backbone::Backbone;
 use super::remote::{RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError, SamplingChoice};
-use crate::calls::{Kept, Key, Store};
+use crate::calls::{Kept, Store, StoreKey};
 use crate::digest::sha256;
 use crate::record::SamplingLine;
 
@@ -111,7 +111,7 @@ pub(super) fn through_store(
     ask: impl FnOnce() -> Result<Waiting, PanelError>,
 ) -> Result<Waiting, PanelError> {
     let Some(calls) = calls else { return ask() };
-    let key = Key::of(sum, panel.salt);
+    let key = StoreKey::of(sum, panel.salt);
     if let Some(kept) = calls.get(&key) {
         return Ok(Box::new(|| Ok(kept)));
     }

@@ -10,7 +10,7 @@ use super::built_in::ids;
 use super::cells::{Cell, methods};
 use super::file::DatasetEntry;
 use super::manifest::RecipeManifest;
-use crate::calls::{Kept, Key, Store};
+use crate::calls::{Kept, Store, StoreKey};
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::appender;
@@ -142,7 +142,7 @@ impl RecipeRun {
         let mut unloaded = Some(resolved.models);
         let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
         let (mut dataset, mut finished) = (None, Vec::new());
-        let (mut calls, mut made) = (Arc::<Store>::default(), Vec::<(Key, Kept)>::new());
+        let (mut calls, mut made) = (Arc::<Store>::default(), Vec::<(StoreKey, Kept)>::new());
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
             if dataset.replace(cell.dataset) != Some(cell.dataset) {
@@ -173,7 +173,7 @@ impl RecipeRun {
                     // A call of a member elsewhere has no request that fixes its text.
                     let local = contents.calls.records.iter();
                     let local = local.filter(|call| !call.request.is_empty());
-                    made.extend(local.map(|call| (Key::of(&call.request, None), call.into())));
+                    made.extend(local.map(|call| (StoreKey::of(&call.request, None), call.into())));
                     finished.push((cell, contents));
                 }
                 Err(stopped) => return Ok((finished, Some(stopped))),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use wardround::corpus::description::{Description, Source};
-use wardround::corpus::formats::{Format, records};
+use wardround::corpus::formats::{SourceFormat, records};
 use wardround::corpus::split::{RecursiveSplitter, statpearls};
 use wardround::corpus::store::layout::DocumentRecord;
 use wardround::corpus::store::manifest::ManifestFile;
@@ -30,16 +30,20 @@ const MARKDOWN: &str = "# A\ntext\n## B ##\n```\n# no\n```\nmore\n";
 fn sources_of_corpora() {
     let folder = tempfile::tempdir().unwrap();
     let files = [
-        (Format::Jsonl, "a.jsonl", JSONL),
+        (SourceFormat::Jsonl, "a.jsonl", JSONL),
         (
-            Format::Medquad,
+            SourceFormat::Medquad,
             "m.jsonl",
             "{\"id\": \"1-2\", \"source\": \"X\", \"question\": \"Q\", \"answer\": \"A\"}\n",
         ),
-        (Format::Wikipedia, "w.jsonl", WIKIPEDIA),
-        (Format::Medrag, "r.jsonl", "{\"id\": \"a_0\", \"title\": \"a\", \"content\": \"x\"}\n"),
-        (Format::Folder, "a.md", MARKDOWN),
-        (Format::Folder, "a.txt", "Plain."),
+        (SourceFormat::Wikipedia, "w.jsonl", WIKIPEDIA),
+        (
+            SourceFormat::Medrag,
+            "r.jsonl",
+            "{\"id\": \"a_0\", \"title\": \"a\", \"content\": \"x\"}\n",
+        ),
+        (SourceFormat::Folder, "a.md", MARKDOWN),
+        (SourceFormat::Folder, "a.txt", "Plain."),
     ];
     for (format, name, good) in files {
         let path = folder.path().join(name);

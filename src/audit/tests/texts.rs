@@ -109,7 +109,7 @@ fn names_that_lead_out_of_a_trail_are_names_of_no_text() {
             line[name] = value;
             forged[1] = line.to_string();
             // Its hash is its last field.
-            let key = Key::read(&options.directory).unwrap();
+            let key = TrailKey::read(&options.directory).unwrap();
             let mut map: Map<String, Value> = serde_json::from_str(&forged[1]).unwrap();
             let prev = map.shift_remove("prev").unwrap();
             map.insert("prev".into(), prev);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
 
-use crate::corpus::formats::{self, Record};
+use crate::corpus::formats::{self, DocumentPart};
 use crate::corpus::store::layout::DocumentRecord;
 use crate::corpus::store::manifest::BuiltSource;
 use crate::diagnosis::Failure;
@@ -78,8 +78,8 @@ struct Current {
 }
 
 impl Reading<'_> {
-    fn take(&mut self, record: Record) -> Result<(), Failure> {
-        let Record { document, text, is_first, paragraph } = record;
+    fn take(&mut self, record: DocumentPart) -> Result<(), Failure> {
+        let DocumentPart { document, text, is_first, paragraph } = record;
         if is_first {
             self.close()?;
         }

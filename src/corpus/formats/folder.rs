@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{LARGEST, Record, Records, ending, open, plain_line_ends, unfit};
+use super::{DocumentPart, LARGEST, Records, ending, open, plain_line_ends, unfit};
 use crate::corpus::split::statpearls;
 use crate::corpus::store::layout::DocumentRecord;
 use crate::diagnosis::Failure;
@@ -34,7 +34,7 @@ fn parts_of(id: String, parts: Vec<(String, String)>, are_chunks: bool) -> Recor
         let (id, url, date) = (id.clone(), String::new(), String::new());
         let document = DocumentRecord { id, title, url, date };
         let paragraph = are_chunks.then_some(place);
-        Ok(Record { document, text, is_first: place == 0, paragraph })
+        Ok(DocumentPart { document, text, is_first: place == 0, paragraph })
     }))
 }
 

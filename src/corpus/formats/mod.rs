@@ -23,7 +23,7 @@ pub const LARGEST: u64 = 64 << 20;
 /// How a source's files are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum SourceFormat {
     /// Objects with `text`, and `id`, `title`, `source`, `url` and `date` where there are any.
     Jsonl,
     /// MedQuAD's questions with answers, an object a line.
@@ -41,12 +41,12 @@ pub enum Format {
     Folder,
 }
 
-impl Format {
+impl SourceFormat {
     /// The endings of its files; each may be followed by `.gz`.
     fn endings(self) -> &'static [&'static str] {
         match self {
-            Format::Statpearls => &["nxml"],
-            Format::Folder => &["txt", "md"],
+            SourceFormat::Statpearls => &["nxml"],
+            SourceFormat::Folder => &["txt", "md"],
             _ => &["jsonl", "json"],
         }
     }
@@ -54,7 +54,7 @@ impl Format {
 
 /// A document or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct DocumentPart {
     pub document: DocumentRecord<String>,
     pub text: String,
     /// Whether a document begins with it; else it is more of the one before, under a title of its own.
@@ -64,7 +64,7 @@ pub struct Record {
 }
 
 /// Records of one file; what comes after an error is none.
-pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, Failure>> + 'a>;
+pub type Records<'a> = Box<dyn Iterator<Item = Result<DocumentPart, Failure>> + 'a>;
 
 /// The files of a source in the data directory, in the order in which they are read.
 ///
@@ -98,8 +98,8 @@ pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, Failure> {
 pub fn records<'a>(source: &'a Source, path: &Path, data: &Path) -> Result<Records<'a>, Failure> {
     let root = data.join(&source.path);
     match source.format {
-        Format::Folder => folder::records(path, &name(path, &root)),
-        Format::Statpearls => folder::article(path),
+        SourceFormat::Folder => folder::records(path, &name(path, &root)),
+        SourceFormat::Statpearls => folder::article(path),
         _ => rows::records(source, path, data),
     }
 }
@@ -144,7 +144,7 @@ fn is_wanted(source: &Source, name: &str) -> bool {
     let ending = ending(Path::new(name));
     // Files of a kind that cannot be read are refused by name rather than passed over.
     source.format.endings().contains(&&*ending)
-        || (source.format == Format::Folder && UNREADABLE.contains(&&*ending))
+        || (source.format == SourceFormat::Folder && UNREADABLE.contains(&&*ending))
 }
 
 /// The ending of a file's name in small letters; of a compressed one that before `.gz`.

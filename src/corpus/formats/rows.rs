@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
 use std::path::Path;
 
-use super::{Format, LARGEST, Record, Records, open, plain_line_ends};
+use super::{DocumentPart, LARGEST, Records, SourceFormat, open, plain_line_ends};
 use crate::corpus::description::Source;
 use crate::corpus::store::layout::DocumentRecord;
 use crate::data::{DataError, Position, Row, RowReader};
 use crate::diagnosis::Failure;
 
 /// Where a format keeps id, title and text.
-fn fields(format: Format) -> [&'static str; 3] {
+fn fields(format: SourceFormat) -> [&'static str; 3] {
     match format {
-        Format::Medquad => ["id", "question", "answer"],
-        Format::Guidelines => ["id", "title", "clean_text"],
-        Format::Medrag => ["id", "title", "content"],
-        Format::Wikipedia => ["wiki_id", "title", "text"],
+        SourceFormat::Medquad => ["id", "question", "answer"],
+        SourceFormat::Guidelines => ["id", "title", "clean_text"],
+        SourceFormat::Medrag => ["id", "title", "content"],
+        SourceFormat::Wikipedia => ["wiki_id", "title", "text"],
         _ => ["id", "title", "text"],
     }
 }
@@ -59,7 +59,7 @@ fn of_rows(error: DataError) -> Failure {
 
 impl Reader<'_> {
     /// The record of one row; `None` of one that the source does not want.
-    fn record(&mut self, row: &Row) -> Result<Option<Record>, DataError> {
+    fn record(&mut self, row: &Row) -> Result<Option<DocumentPart>, DataError> {
         let given = |field: &str| Ok::<_, DataError>(row.word(field)?.unwrap_or_default());
         let source = self.source;
         let [id, title, text] = fields(source.format);
@@ -87,7 +87,7 @@ impl Reader<'_> {
         let before = self.document.replace(id.clone());
         let is_first = paragraph.is_none() || before.as_ref() != Some(&id);
         let document = DocumentRecord { id, title, url, date };
-        Ok(Some(Record { document, text, is_first, paragraph }))
+        Ok(Some(DocumentPart { document, text, is_first, paragraph }))
     }
 
     /// What a row's document is called, by its line where it has no id, and where in it stands what is a chunk as it is.
@@ -97,18 +97,18 @@ impl Reader<'_> {
             Position::Record(record) => record.clone(),
         });
         Ok(match self.source.format {
-            Format::Medrag => {
+            SourceFormat::Medrag => {
                 let parts = id.rsplit_once('_');
                 let parts = parts.and_then(|(id, number)| Some((id, number.parse().ok()?)));
                 let (document, paragraph) = parts.unwrap_or((&id, 0));
                 (document.to_owned(), Some(paragraph))
             }
-            Format::Wikipedia => {
+            SourceFormat::Wikipedia => {
                 let number = row.word("paragraph_id")?.unwrap_or_default();
                 let none = |_| row.wrong("paragraph_id", "is no number");
                 (id, Some(number.parse().map_err(none)?))
             }
-            Format::Medquad => {
+            SourceFormat::Medquad => {
                 let source = row.word("source")?.unwrap_or_default();
                 (self.medquad_name(&source, &id), None)
             }
@@ -157,17 +157,17 @@ mod tests {
         .unwrap()
     }
 
-    fn read(source: &Source, name: &str, bytes: &[u8]) -> Result<Vec<Record>, String> {
+    fn read(source: &Source, name: &str, bytes: &[u8]) -> Result<Vec<DocumentPart>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         fs_err::write(&path, bytes).unwrap();
         fs_err::write(folder.path().join("topics.csv"), "title,wiki_id\nOtitis,12\n").unwrap();
         let records = super::super::records(source, &path, folder.path());
-        let read: Result<Vec<Record>, Failure> = records.and_then(Iterator::collect);
+        let read: Result<Vec<DocumentPart>, Failure> = records.and_then(Iterator::collect);
         read.map_err(|error| error.to_string().rsplit('/').next().unwrap().to_owned())
     }
 
-    fn places(records: &[Record]) -> Vec<(&str, Option<u32>, bool)> {
+    fn places(records: &[DocumentPart]) -> Vec<(&str, Option<u32>, bool)> {
         records
             .iter()
             .map(|record| (&*record.document.id, record.paragraph, record.is_first))

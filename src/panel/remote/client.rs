@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use self::body::Forms;
 use self::reply::{NoAnswer, ServerError};
-use self::transport::{Answer, Transport};
+use self::transport::{HttpAnswer, Transport};
 use super::{Address, RemoteOptions, RemoteRequest};
 use crate::calls::Kept;
 use crate::console;
@@ -94,7 +94,7 @@ impl RemoteModel {
     /// # Errors
     /// An endpoint that denies access or does not answer; one without a list of models is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, PanelError> {
-        match self.ask(&self.address.models(), None, stop, Answer::json) {
+        match self.ask(&self.address.models(), None, stop, HttpAnswer::json) {
             Ok((list, _)) => Ok(reply::lists_model(&list, &self.address.model)),
             Err(PanelError::Refused { status: 404 | 405 | 501, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -151,7 +151,7 @@ impl RemoteModel {
         url: &str,
         request: Option<&RemoteRequest>,
         stop: &AtomicBool,
-        read: impl Fn(&Answer) -> Result<T, NoAnswer>,
+        read: impl Fn(&HttpAnswer) -> Result<T, NoAnswer>,
     ) -> Result<(T, Forms), PanelError> {
         let image = request.and_then(|request| request.image.as_deref());
         let image = image.map(image::url).transpose()?;

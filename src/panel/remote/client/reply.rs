@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::transport::Answer;
+use super::transport::HttpAnswer;
 use crate::calls::{Elsewhere, Kept};
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
@@ -107,7 +107,7 @@ const BROKEN: &str = "abort aborted cancelled error timeout network_error insuff
 
 /// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text. What the model or its
 /// provider's filter refused is a refusal; what holds no reply at all is an error, never an empty reply.
-pub fn read(answer: &Answer) -> Result<Kept, NoAnswer> {
+pub fn read(answer: &HttpAnswer) -> Result<Kept, NoAnswer> {
     match answer.json().and_then(of) {
         Err(NoAnswer::Refused(error)) if error.is_filter() => {
             Ok(kept(String::new(), FinishReason::Refusal))
@@ -193,7 +193,7 @@ mod tests {
 
     fn read(answer: &Value) -> Result<Kept, NoAnswer> {
         let body = answer.to_string().into_bytes();
-        super::read(&Answer { status: 200, retry_after: None, body })
+        super::read(&HttpAnswer { status: 200, retry_after: None, body })
     }
 
     fn with(message: Value, finish_reason: Value) -> Value {

@@ -26,7 +26,7 @@ pub struct Transport {
 
 /// A complete response, whatever its status.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
     /// How long the server asks to wait before the next request; a date is not read.
     pub retry_after: Option<Duration>,
@@ -62,14 +62,14 @@ impl Transport {
     }
 
     /// POSTs a body of JSON; GETs where there is none.
-    pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<Answer, NoAnswer> {
+    pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<HttpAnswer, NoAnswer> {
         self.exchange(url, body).map_err(|error| {
             let way = self.proxy.map(|variable| format!(" through the proxy of {variable}"));
             NoAnswer::Lost(format!("{error}{}", way.unwrap_or_default()))
         })
     }
 
-    fn exchange(&self, url: &str, body: Option<&[u8]>) -> Result<Answer, ureq::Error> {
+    fn exchange(&self, url: &str, body: Option<&[u8]>) -> Result<HttpAnswer, ureq::Error> {
         let mut response = match body {
             None => self.authorized(self.agent.get(url)).call(),
             Some(body) => self
@@ -85,7 +85,7 @@ impl Transport {
         // ureq's own limit is on the bytes before they are unpacked.
         let body = outside::within(response.body_mut().as_reader(), MOST_BYTES)?;
         let body = body.ok_or(ureq::Error::BodyExceedsLimit(MOST_BYTES))?;
-        Ok(Answer { status, retry_after, body })
+        Ok(HttpAnswer { status, retry_after, body })
     }
 
     fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
@@ -96,7 +96,7 @@ impl Transport {
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     /// What a response with a success status holds.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, NoAnswer> {
         if !(200..300).contains(&self.status) {
