@@ -5,7 +5,7 @@
 //! the cache.
 //!
 //! A file arrives in `NAME.incomplete` beside its destination and is renamed when its size is right and its sha256 is
-//! the one of the card and of the hub's etag (large files), or git's sha1 that of the etag (small ones). An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
+//! the one of the card and, of a large file, of the hub's etag. An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use self::client::{Client, Listing, RemoteFile};
 use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::Checkpoint;
 use super::source::open_snapshot;
-use super::verify::{is_sum, sum_like};
 use super::{
     Authority, HubError, HubOptions, Kind, PROVENANCE, Provenance, Repository, sha256_file,
     write_toml,
 };
 use crate::checkpoint;
 use crate::console;
+use crate::digest::is_sha256;
 use crate::outside;
 
 mod client;
@@ -125,15 +125,17 @@ impl Fetch<'_> {
             return Err(HubError::Changed { file: name.to_owned(), problem });
         }
         let of_card = card.and_then(|card| card.sha256.as_deref());
-        // It may be neither sum: of another kind of server, a word of its own.
+        // A small file's is git's sum, another server's may be any word.
         let known =
-            Known { name, of_card, of_hub: Some(&*remote.etag).filter(|etag| is_sum(etag)) };
+            Known { name, of_card, of_hub: Some(&*remote.etag).filter(|etag| is_sha256(etag)) };
         let file = self.directory.join(name);
         let cache = self.cache.as_ref();
         let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(&remote.etag));
+        // In a folder, a small file of the same length may be another commit's.
+        let is_told_apart = self.cache.is_some() || of_card.or(known.of_hub).is_some();
         let is_whole = path.is_file() && fs_err::metadata(&path)?.len() == remote.size_bytes;
-        let kept = if is_whole { Some(sha256_file(&path)?) } else { None };
-        let sha256 = match kept.filter(|sha256| known.check(&path, sha256).is_ok()) {
+        let kept = if is_whole && is_told_apart { Some(sha256_file(&path)?) } else { None };
+        let sha256 = match kept.filter(|sha256| known.check(sha256).is_ok()) {
             Some(sha256) => sha256,
             None => {
                 let part = match self.cache {
@@ -142,7 +144,7 @@ impl Fetch<'_> {
                     None => incomplete(&path.with_added_extension(&remote.etag)),
                 };
                 bring(&self.client, self.options, name, &remote, &part, |sha256| {
-                    known.check(&part, sha256)?;
+                    known.check(sha256)?;
                     fs_err::rename(&part, &path)?;
                     Ok(sha256.to_owned())
                 })?
@@ -210,18 +212,16 @@ fn bring<T>(
 struct Known<'a> {
     name: &'a str,
     of_card: Option<&'a str>,
-    /// A sha256 of a large file, git's sum of a small one.
+    /// Of a large file.
     of_hub: Option<&'a str>,
 }
 
 impl Known<'_> {
     /// Compares a file's sums with each one that is known.
-    fn check(&self, path: &Path, sha256: &str) -> Result<(), HubError> {
+    fn check(&self, sha256: &str) -> Result<(), HubError> {
         for (authority, known) in [(Authority::Card, self.of_card), (Authority::Hub, self.of_hub)] {
-            let Some(expected) = known.map(str::to_owned) else { continue };
-            let actual = sum_like(&expected, path, sha256)?;
-            if actual != expected {
-                let problem = format!("has the sum {actual}, but {authority} says {expected}");
+            if let Some(expected) = known.filter(|expected| *expected != sha256) {
+                let problem = format!("has the sum {sha256}, but {authority} says {expected}");
                 return Err(HubError::Changed { file: self.name.to_owned(), problem });
             }
         }

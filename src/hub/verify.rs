@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use sha1::{Digest, Sha1};
-
-use super::cache::is_commit;
 use super::provenance::Record;
 use super::{Checkpoint, DatasetCard, FileDigest, HubError, Provenance, digest_files};
-use crate::digest::{hex, is_sha256};
-use crate::outside::{self, LONGEST_FILE};
+use crate::digest::is_sha256;
+use crate::outside::LONGEST_FILE;
 
 /// Where a file's expected sum comes from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +131,7 @@ fn compare(mut known: Known, files: &[(String, PathBuf)]) -> Result<Vec<FileChec
         let expected = known.remove(&name).flatten();
         let status = match expected.or_else(|| Some((Authority::Hub, blob_sum(path)?))) {
             None => Status::Unknown,
-            Some((authority, expected)) => match sum_like(&expected, path, &sha256)? == expected {
+            Some((authority, expected)) => match sha256 == expected {
                 true => Status::Ok(authority),
                 false => Status::Mismatch { authority, expected },
             },
@@ -148,29 +145,9 @@ fn compare(mut known: Known, files: &[(String, PathBuf)]) -> Result<Vec<FileChec
     Ok(checks)
 }
 
-/// The sum of a file with this sha256 by the rule that made `expected`: sha256's or git's.
-pub fn sum_like(expected: &str, path: &Path, sha256: &str) -> Result<String, HubError> {
-    if is_commit(expected) { git_sum_of_file(path) } else { Ok(sha256.to_owned()) }
-}
-
-/// Whether a blob's name or an etag is a sum: a sha256, or of a small file git's sha1.
-pub fn is_sum(etag: &str) -> bool {
-    is_sha256(etag) || is_commit(etag)
-}
-
-/// The sum in the name of the blob that a cached file links to.
+/// The sum in the name of the blob that a cached file links to: a small file's is no sha256.
 fn blob_sum(path: &Path) -> Option<String> {
     let blob: PathBuf = fs_err::read_link(path).ok()?;
     let name = blob.file_name()?.to_str()?;
-    is_sum(name).then(|| name.to_owned())
-}
-
-/// Git's name of a file's bytes, as 40 lower-case hexadecimal digits: the SHA-1 of `blob LENGTH`, a zero and the bytes.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn git_sum_of_file(path: &Path) -> Result<String, HubError> {
-    let bytes = outside::file(path)?;
-    let sum = Sha1::new_with_prefix(format!("blob {}\0", bytes.len())).chain_update(bytes);
-    Ok(hex(&sum.finalize()))
+    is_sha256(name).then(|| name.to_owned())
 }

@@ -78,7 +78,7 @@ fn download(file: &DatasetFile, path: &Path, options: &HubOptions) -> Result<Str
     };
     let placed = bring(&client, options, &file.path, &remote, &part, |sha256| {
         let of_card = file.sha256.as_deref();
-        Known { name: &name, of_card, of_hub: None }.check(&part, sha256)?;
+        Known { name: &name, of_card, of_hub: None }.check(sha256)?;
         if of_card.is_none() {
             let unknown = "the sum of the published file is not known";
             console::note(format!("note: {}: {unknown}", file.path));

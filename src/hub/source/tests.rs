@@ -1,6 +1,5 @@
 //! What a user may type, and what comes of it without a connection.
 
-use super::super::verify::git_sum_of_file;
 use super::super::{Status, verify};
 use super::*;
 use crate::diagnosis::{Blame, Diagnosis};
@@ -33,19 +32,6 @@ fn sum_of(text: &str) -> String {
     sum.finish()
 }
 
-fn git_sum_of(text: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("text");
-    fs_err::write(&path, text).unwrap();
-    git_sum_of_file(&path).unwrap()
-}
-
-#[test]
-fn gits_sum_is_that_of_git() {
-    // `printf 'hello world\n' | git hash-object --stdin`
-    assert_eq!(git_sum_of("hello world\n"), "3b18e512dba79e4c8300dd08aeb37f8e728b8dad");
-}
-
 /// Lays a repository out as the hub's own tools do, with links to blobs or with the files themselves.
 fn lay_out(cache: &Path, id: &str, commit: &str, links: bool) -> PathBuf {
     let cached = CachedRepository::of(cache, id);
@@ -57,7 +43,8 @@ fn lay_out(cache: &Path, id: &str, commit: &str, links: bool) -> PathBuf {
     for (name, text) in FILES {
         let etag = match name.ends_with(".safetensors") {
             true => sum_of(text),
-            false => git_sum_of(text),
+            // As long as git's sum, which the hub names it by.
+            false => sum_of(text)[..40].to_owned(),
         };
         if cfg!(unix) && links {
             fs_err::write(cached.blob(&etag), text).unwrap();
@@ -96,16 +83,14 @@ fn a_cached_shard_is_verified_by_its_blobs_name() {
     let found = resolve("org/name", &offline(cache.path())).unwrap();
     fs_err::write(snapshot.join("two.safetensors"), "changed").unwrap();
     fs_err::write(snapshot.join("config.json"), "changed").unwrap();
-    let config = FILES.iter().find(|(name, _)| *name == "config.json").unwrap().1;
     let checks = verify(&found).unwrap();
     let statuses: Vec<_> = checks.into_iter().map(|check| (check.name, check.status)).collect();
     let hub = super::super::Authority::Hub;
     let expected = [
-        ("config.json", Status::Mismatch { authority: hub, expected: git_sum_of(config) }),
-        ("model.safetensors.index.json", Status::Ok(hub)),
+        ("config.json", Status::Unknown),
+        ("model.safetensors.index.json", Status::Unknown),
         ("one.safetensors", Status::Ok(hub)),
-        // The same blob.
-        ("tokenizer.json", Status::Mismatch { authority: hub, expected: git_sum_of(config) }),
+        ("tokenizer.json", Status::Unknown),
         ("two.safetensors", Status::Mismatch { authority: hub, expected: sum_of("2") }),
     ];
     assert_eq!(statuses, expected.map(|(name, status)| (name.to_owned(), status)));

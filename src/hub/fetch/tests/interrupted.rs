@@ -76,33 +76,6 @@ fn a_wrong_sum_deletes_the_file_and_is_an_error() {
     assert!(!cache.path().join("models--org--tiny/refs/main").exists());
 }
 
-/// A small file has no sha256: the hub names it by git's sum of its bytes, which is all that tells another file of its length.
-#[test]
-fn a_small_file_whose_git_sum_is_anothers_is_deleted_and_an_error() {
-    // `git hash-object` of these files, and of "another".
-    let sums = [
-        ("config.json", "9e26dfeeb6e641a33dae4961196235bdb965b21b"),
-        ("chat_template.jinja", "9d2e33818ac6130a1e5e8a4ee766bd943c70541d"),
-    ];
-    for (file, sum) in sums {
-        for is_cached in [true, false] {
-            let hub = with(file, Fault::Lie);
-            let folder = tempfile::tempdir().unwrap();
-            let to = folder.path().join("to");
-            let options = options(&hub, folder.path());
-            let fetched = fetch(REPOSITORY, (!is_cached).then_some(&*to), &options);
-            let error = fetched.unwrap_err();
-            let expected = "de5a353825f2fc291332d46d742ed24bd6dc5e88";
-            let problem = format!("has the sum {sum}, but the hub says {expected}");
-            assert_eq!(error.to_string(), format!("{file} {problem}; nothing of it is kept"));
-            assert_eq!(leftovers(folder.path(), ".incomplete"), 0);
-            assert_eq!(leftovers(folder.path(), file), 0);
-            let blob = folder.path().join("models--org--tiny/blobs").join(expected);
-            assert!(!blob.exists() && !folder.path().join("models--org--tiny/refs").exists());
-        }
-    }
-}
-
 #[test]
 fn a_silent_hub_times_out() {
     for path in ["/revision/main", "config.json"] {
