@@ -119,9 +119,6 @@ impl<'a> CellOutcomes<'a> {
 }
 
 pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow> {
-    if !recipe.analyses.contains(&Analysis::Netgain) {
-        return Vec::new();
-    }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
     let row = |cell: &CellOutcomes<'_>| {
         let (method, dataset, outcomes) = (cell.method(), cell.dataset(), &cell.outcomes);
@@ -253,9 +250,6 @@ pub(super) fn on_dataset<'a, 'b>(
 
 /// The questions of Figure 4, in the order of runs and questions.
 pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
-    if !recipe.analyses.contains(&Analysis::Cases) {
-        return Vec::new();
-    }
     let mut rows = Vec::new();
     for dataset in &recipe.dataset {
         let here = on_dataset(cells, &dataset.name);

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Recipe;
 use super::analysis::{CellOutcomes, on_dataset};
-use super::file::Analysis;
 use super::results::RecipeResults;
 use super::tables::{dataset, method};
 use crate::analysis::facts::Facts;
@@ -43,9 +42,6 @@ pub struct AtBudget {
 
 pub fn budgets(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<BudgetRow> {
     let mut rows = Vec::new();
-    if !recipe.analyses.contains(&Analysis::EqualBudget) {
-        return rows;
-    }
     for dataset in &recipe.dataset {
         let mut here = on_dataset(cells, &dataset.name);
         here.retain(|cell| !cell.outcomes.items.is_empty());

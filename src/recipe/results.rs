@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow};
 use super::budget::{BudgetRow, budgets};
 use super::cells::{Cell, directory};
+use super::file::Analysis;
 use super::improvement::{ImprovementRow, improvements};
 use super::notes::full;
 use super::paired::{PairedRow, paired};
@@ -155,6 +156,7 @@ impl RecipeResults {
         let results = results.collect::<Result<Vec<_>, _>>()?;
         let missing = missing(recipe, cells);
         let all = if missing.is_empty() { cells } else { &[] };
+        let asks = |analysis| recipe.analyses.contains(&analysis);
         Ok(RecipeResults {
             schema: Schema,
             recipe: name.to_owned(),
@@ -165,11 +167,11 @@ impl RecipeResults {
             missing,
             keywords: scorer.keywords.files.clone(),
             cells: results,
-            netgain: analysis::net_gains(recipe, cells),
+            netgain: analysis::net_gains(recipe, if asks(Analysis::Netgain) { cells } else { &[] }),
             paired: paired(recipe, all),
-            budgets: budgets(recipe, all),
+            budgets: budgets(recipe, if asks(Analysis::EqualBudget) { all } else { &[] }),
             collapse: analysis::collapse(recipe, cells, encoder)?,
-            cases: analysis::cases(recipe, all),
+            cases: analysis::cases(recipe, if asks(Analysis::Cases) { all } else { &[] }),
             improvements: improvements(recipe, cells, scorer)?,
         })
     }

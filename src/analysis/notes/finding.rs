@@ -218,12 +218,6 @@ impl Statement {
             ..Statement::default()
         }
     }
-
-    /// What an agent said in a stage; its call may be missing.
-    fn of_stage(stage: NoteStage, agent: &str, call: Option<&CallLine>) -> Statement {
-        let said = call.map(Statement::of_call).unwrap_or_default();
-        Statement { agent: agent.to_owned(), stage: stage.name().to_owned(), ..said }
-    }
 }
 
 /// The call behind each opinion of a stage: an agent that was sampled several times gave one opinion a sample.
@@ -243,40 +237,37 @@ const UNREAD: &str = "nothing that could be read";
 
 fn statements(note: &NoteLine, calls: &[CallLine]) -> Vec<Statement> {
     let mut statements = Vec::new();
-    if let Some(detection) = &note.detection {
-        let said = detection.flags.iter().zip(&detection.confidences);
-        let agents = detection.agents.iter().zip(calls_behind(&detection.agents, calls));
-        for ((agent, call), (flag, confidence)) in agents.zip(said) {
+    // Of each agent what it says, and whether that is the outcome of its stage; its call may be missing.
+    let mut add = |stage: NoteStage, agents: &[String], said: Vec<(String, bool)>, sure: &[_]| {
+        let calls = agents.iter().zip(calls_behind(agents, calls));
+        for (((agent, call), (says, agrees)), confidence) in calls.zip(said).zip(sure) {
+            let said = call.map(Statement::of_call).unwrap_or_default();
+            let (agent, stage, confidence) = (agent.clone(), stage.name().to_owned(), *confidence);
+            statements.push(Statement { agent, stage, says, agrees, confidence, ..said });
+        }
+    };
+    if let Some(stage) = &note.detection {
+        let said = stage.flags.iter().map(|flag| {
             let says = match flag {
                 Some(true) => "there is an error",
                 Some(false) => "there is no error",
                 None => UNREAD,
             };
-            statements.push(Statement {
-                says: says.to_owned(),
-                agrees: flag.is_some() && *flag == note.flag.said(),
-                confidence: *confidence,
-                ..Statement::of_stage(NoteStage::Detection, agent, call)
-            });
-        }
+            (says.to_owned(), flag.is_some() && *flag == note.flag.said())
+        });
+        add(NoteStage::Detection, &stage.agents, said.collect(), &stage.confidences);
     }
-    if let Some(localisation) = &note.localisation {
-        let said = localisation.opinions.iter().zip(&localisation.sentence_ids);
-        let said = said.zip(&localisation.confidences);
-        let agents = localisation.agents.iter().zip(calls_behind(&localisation.agents, calls));
-        for ((agent, call), ((opinion, id), confidence)) in agents.zip(said) {
+    if let Some(stage) = &note.localisation {
+        let said = stage.opinions.iter().zip(&stage.sentence_ids).map(|(opinion, id)| {
             let says = match (id, opinion.as_str()) {
                 (Some(id), _) => sentence_in_words(*id),
                 (None, NO_SENTENCE) => "no sentence has one".to_owned(),
                 (None, _) => UNREAD.to_owned(),
             };
-            statements.push(Statement {
-                agrees: says != UNREAD && *id == note.sentence_id,
-                says,
-                confidence: *confidence,
-                ..Statement::of_stage(NoteStage::Localisation, agent, call)
-            });
-        }
+            let agrees = says != UNREAD && *id == note.sentence_id;
+            (says, agrees)
+        });
+        add(NoteStage::Localisation, &stage.agents, said.collect(), &stage.confidences);
     }
     let is_correction = |call: &&CallLine| call.purpose == NoteStage::Correction.name();
     let mut correctors: Vec<&CallLine> = calls.iter().filter(is_correction).collect();
