@@ -8,7 +8,7 @@ use super::options::{OutputFormat, refuse_existing};
 use super::report;
 use super::sandboxed::Paths;
 use crate::analysis::rating::draw::draw;
-use crate::analysis::rating::key::{self, Key};
+use crate::analysis::rating::key::{self, SheetKey};
 use crate::analysis::rating::{rater, scores};
 use crate::cli::exit::Failure;
 use crate::console;
@@ -91,7 +91,7 @@ impl Export {
 impl Score {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        let key = Key::read(&self.key)?;
+        let key = SheetKey::read(&self.key)?;
         let (raters, entries) = rater::read_all(&key, &self.ratings)?;
         report::print(&scores::tables(&key, &raters, &entries), self.format)
     }

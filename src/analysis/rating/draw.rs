@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{Key, KeyEntry, KeyRun};
+use super::key::{KeyEntry, KeyRun, SheetKey};
 use super::sheet::{Entry, Sheet, Shown};
 use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
@@ -23,7 +23,7 @@ type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
 ///
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
-pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key), Failure> {
+pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, SheetKey), Failure> {
     let shared = questions::shared(runs)?;
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let finished: Vec<Finished<'_>> = outcomes.iter().map(finished).collect();
@@ -63,7 +63,7 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Key)
     let sheet = Sheet::new(runs.iter().any(|run| run.synthetic), entries);
     let sheet = sheet.map_err(std::io::Error::from)?;
     let code = sheet.sheet.clone();
-    let key = Key { schema: Schema, sheet: code, seed, runs, entries: key_entries };
+    let key = SheetKey { schema: Schema, sheet: code, seed, runs, entries: key_entries };
     Ok((sheet, key))
 }
 
@@ -162,7 +162,7 @@ mod tests {
         Contents::read(&path).unwrap()
     }
 
-    fn items(key: &Key) -> HashSet<&str> {
+    fn items(key: &SheetKey) -> HashSet<&str> {
         key.entries.iter().map(|entry| &*entry.item).collect()
     }
 

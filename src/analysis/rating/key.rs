@@ -13,7 +13,7 @@ use crate::record::Schema;
 pub const FILE: &str = "rate-key.json";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Key {
+pub struct SheetKey {
     pub schema: Schema,
     /// Whose key it is.
     pub sheet: String,
@@ -44,11 +44,11 @@ pub struct KeyEntry {
     pub run: usize,
 }
 
-impl Key {
+impl SheetKey {
     /// # Errors
     /// A file that is no key, or contradicts itself.
-    pub fn read(path: &Path) -> Result<Key, Failure> {
-        let key: Key = read_json(path, "key of a rating sheet")?;
+    pub fn read(path: &Path) -> Result<SheetKey, Failure> {
+        let key: SheetKey = read_json(path, "key of a rating sheet")?;
         match key.entries.iter().all(|entry| entry.run < key.runs.len()) {
             true => Ok(key),
             false => {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::BEST;
-use super::key::Key;
+use super::key::SheetKey;
 use super::scores::Rated;
 use crate::diagnosis::Failure;
 use crate::outside;
@@ -33,7 +33,7 @@ struct RaterEntry {
 /// # Errors
 /// A file that is not one of the key's sheet, and the same rater twice.
 pub fn read_all<'a>(
-    key: &'a Key,
+    key: &'a SheetKey,
     paths: &[PathBuf],
 ) -> Result<(Vec<String>, Vec<Rated<'a>>), Failure> {
     let mut names: Vec<String> = Vec::new();
@@ -60,7 +60,7 @@ pub fn read_all<'a>(
 /// # Errors
 /// A file that is none, or of another sheet, that does not say whose it is, or with an entry that the sheet lacks or that
 /// comes twice, or with a score out of range.
-fn read(key: &Key, path: &Path) -> Result<(String, Vec<Option<u8>>), Failure> {
+fn read(key: &SheetKey, path: &Path) -> Result<(String, Vec<Option<u8>>), Failure> {
     let file: RaterFile = read_json(path, "rater's file")?;
     let path = path.display();
     if file.sheet != key.sheet {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use itertools::Itertools;
 
 use super::BEST;
-use super::key::{Key, KeyEntry, KeyRun};
+use super::key::{KeyEntry, KeyRun, SheetKey};
 use crate::analysis::metrics::agreement::cohen_kappa;
 use crate::analysis::metrics::over_runs::{mean, share};
 use crate::analysis::table::{Cell, Table};
@@ -26,7 +26,7 @@ fn given(entries: &[&Rated<'_>], raters: Range<usize>) -> Vec<f64> {
 }
 
 /// All that `rate score` prints.
-pub fn tables(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Vec<Table> {
+pub fn tables(key: &SheetKey, raters: &[String], entries: &[Rated<'_>]) -> Vec<Table> {
     let mut tables = vec![opinions(key, raters, entries)];
     if raters.len() > 1 {
         tables.push(agreement(raters, entries));
@@ -35,7 +35,7 @@ pub fn tables(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Vec<Table>
 }
 
 /// A row a run.
-fn opinions(key: &Key, raters: &[String], entries: &[Rated<'_>]) -> Table {
+fn opinions(key: &SheetKey, raters: &[String], entries: &[Rated<'_>]) -> Table {
     let runs = key.runs.iter().enumerate().map(|(place, run)| {
         let own: Vec<&Rated<'_>> = entries.iter().filter(|one| one.entry.run == place).collect();
         (run, own)
