@@ -353,7 +353,7 @@ const READERS: [(&str, &str); 8] = [
 ];
 
 /// What takes no text of a client but names of fields, keys of records and tokens, which the program or a model's file has.
-const OF_NO_CLIENT: &str = "pattern::new error::of_field error::has_extension error::refused error::repeats medec::named row::wrong row::refuse_others \
+const OF_NO_CLIENT: &str = "pattern::new error::of_field error::has_extension error::refused error::repeats medec::dataset row_reader::table row::wrong row::refuse_others \
     row::get row::id row::require row::word row::text row::optional_text row::texts row::object row::optional_id row::options row::letter \
     item::counted source::at_record source::plain_rows reply::get reply::prose reply::letter reply::field tokenizer::id style::bytes_of_added style::bytes \
     fields::unknown fields::agreed fields::within record::plain_key record::is_reasons folder::records";

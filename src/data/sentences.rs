@@ -188,7 +188,7 @@ fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
     places
 }
 
-pub(super) fn is_punctuation(c: char) -> bool {
+fn is_punctuation(c: char) -> bool {
     PUNCTUATION.contains(c)
 }
 
