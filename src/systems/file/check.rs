@@ -10,6 +10,8 @@ use crate::systems::settings::spelling;
 /// What prompts may quote of their item and of what was said of it.
 const OF_NOTE: [&str; 8] = ["note", "text", "id", "sentence", "agent", "said", "own", "others"];
 const OF_QUESTION: [&str; 6] = ["question", "options", "agent", "said", "own", "others"];
+/// Of both, what by itself shows nothing of an item.
+const NOT_SHOWN: [&str; 3] = ["id", "options", "agent"];
 const OF_EXAMPLE: [&str; 7] = ["number", "note", "reason", "verdict", "answer", "wrong", "right"];
 
 type Checked = Result<(), Fault>;
@@ -125,6 +127,13 @@ impl SystemFile {
         let known = [self.known(), shown, found, before, &texts].concat();
         refuse_unknown("system", &stage.system, &known)?;
         refuse_unknown("user", &stage.user, &known)?;
-        refuse_unknown("example", &stage.example, &OF_EXAMPLE)
+        refuse_unknown("example", &stage.example, &OF_EXAMPLE)?;
+        // A model that is shown no item answers all the same.
+        let is_item = |name: &str| self.known().contains(&name) && !NOT_SHOWN.contains(&name);
+        let shows =
+            |text: &str| placeholders(text).any(|name| is_item(name) || before.contains(&name));
+        let texts = placeholders(&stage.user).filter_map(|name| self.texts.get(name));
+        let is_shown = shows(&stage.user) || texts.flat_map(Text::texts).any(|text| shows(text));
+        refuse(!is_shown, "user", "it shows nothing of the item, nor what was said of it")
     }
 }

@@ -205,6 +205,11 @@ fn faults_are_told_with_their_line_and_key() {
             "line 7: stage opinion, user: nothing is named {qestion}",
         ),
         (
+            "{question}\\n{options}\\nReply",
+            "{options}\\nReply",
+            "line 7: stage opinion, user: it shows nothing of the item",
+        ),
+        (
             "agents = [\"judge\"]",
             "agents = [\"judges\"]",
             "line 21: stage judge, agents: there is no such agent",
