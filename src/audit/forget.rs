@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::line::{Event, Line};
+use super::line::Line;
 use super::survey::Survey;
 use super::trail::Trail;
-use super::{content, user};
+use super::{content, own};
 use crate::diagnosis::Failure;
 
 /// Texts that one line names at most.
@@ -28,15 +28,9 @@ pub fn forget(
         }
     })?;
     wanted.retain(|sum| !survey.forgotten.contains(sum));
-    let (actor, identity) = user();
     for sums in wanted.chunks(NAMED) {
-        let event = Event::new("forget")
-            .with("actor", actor.as_str())
-            .with("identity", identity.as_str())
-            .with("why", why)
-            .with("count", sums.len())
-            .with("forgotten", json!(sums));
-        trail.write(event)?;
+        let event = own("forget").with("why", why).with("count", sums.len());
+        trail.write(event.with("forgotten", json!(sums)))?;
         for sum in sums {
             content::remove(directory, sum)?;
         }

@@ -53,8 +53,8 @@ impl AuditOptions {
     }
 }
 
-/// The user who runs this program, and what identifies them.
-pub fn user() -> (String, String) {
+/// An event of the user who runs this program.
+pub fn own(name: &str) -> Event {
     let uid = rustix::process::getuid().as_raw();
-    (format!("uid {uid}"), format!("unix:{uid}"))
+    Event::new(name).with("actor", format!("uid {uid}")).with("identity", format!("unix:{uid}"))
 }

@@ -13,7 +13,7 @@ use super::forget;
 use super::key::{self, TrailKey};
 use super::line::{Event, Input, Line};
 use super::survey::{ANCHOR, Survey, head, refuse_open, write_head};
-use super::{AuditContent, AuditOptions, content, random_name, user};
+use super::{AuditContent, AuditOptions, content, own, random_name};
 use crate::appended;
 use crate::console;
 use crate::diagnosis::Failure;
@@ -101,13 +101,10 @@ impl Trail {
             .name("audit".to_owned())
             .spawn(move || writer.run(&messages))?;
         let trail = Trail(Arc::new(Shared { options: options.clone(), key, inbox, is_failing }));
-        let (actor, identity) = user();
         let boot = outside::text("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let start = Event::new("start")
+        let start = own("start")
             .with("verb", verb)
             .with("version", env!("CARGO_PKG_VERSION"))
-            .with("actor", actor)
-            .with("identity", identity)
             .with("keeps", json!(options.content))
             .with("sandbox", sandbox::held())
             .with("boot_id", boot.trim())

@@ -8,7 +8,7 @@ use super::sandboxed::Paths;
 use super::summary::count;
 use crate::audit::forget::forget;
 use crate::audit::survey::{Survey, verify};
-use crate::audit::{AuditContent, AuditOptions, Event, Trail, random_name, user};
+use crate::audit::{AuditContent, AuditOptions, Event, Trail, own, random_name};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -162,12 +162,6 @@ impl AuditFlags {
             ..self.directory.options()?
         })
     }
-}
-
-/// An event of the user who runs this program.
-pub fn own(name: &str) -> Event {
-    let (actor, identity) = user();
-    Event::new(name).with("actor", actor).with("identity", identity)
 }
 
 /// The trail of a command that executes runs, one after another.

@@ -5,8 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::analysis::notes::Finding;
-use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
-use crate::cli::audit::own;
+use crate::audit::{AuditOptions, Event, Input, Trail, own, random_name};
 use crate::cli::exit::Failure;
 use crate::diagnosis::Blame;
 use crate::digest::sha256;
