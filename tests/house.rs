@@ -160,7 +160,7 @@ const SLACK: usize = 40;
 
 /// All that stands at the top of the checkout: what somebody left there by mistake is none of it.
 const TOP_LEVEL: &str = ".ci .gitignore CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE-APACHE LICENSE-MIT README.md SECURITY.md \
-    benches build.rs clippy.toml corpora crates datasets deny.toml deploy docs examples kernels models prompts recipes rustfmt.toml src \
+    benches build.rs clippy.toml corpora crates datasets deny.toml deploy docs examples kernels models prompts python recipes rustfmt.toml src \
     systems tests tools";
 
 #[test]

@@ -25,7 +25,7 @@ LANGUAGES = {
     "prompts": (".txt",),
     "documents": (".md",),
 }
-FOLDERS = ("src", "crates", "kernels", "models", "prompts", "datasets", "corpora", "recipes", "systems", "tools", "benches", "docs")
+FOLDERS = ("src", "crates", "kernels", "models", "prompts", "datasets", "corpora", "recipes", "systems", "tools", "benches", "docs", "python")
 
 
 def production(source):

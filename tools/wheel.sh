@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A wheel of the program, so that `pip install FILE.whl` gives `wardround` without a compiler:
+# A wheel of the program and the reader of runs (python/), so that `pip install FILE.whl` gives both without a compiler:
 #
 #     tools/wheel.sh OUT           wardround, for CPUs; for Linux with glibc 2.28 or later
 #     tools/wheel.sh OUT cuda      wardround-cuda; needs CUDA's compiler (tools/cuda-toolchain.sh), and where it runs the driver alone
@@ -39,8 +39,14 @@ description = "Panels of small open language models and published medical multi-
 license = "Apache-2.0 OR MIT"
 requires-python = ">=3.8"
 
+[project.optional-dependencies]
+# What the reader of runs needs, beside Python 3.11.
+pandas = ["pandas>=2"]
+
 [tool.maturin]
 bindings = "bin"
+python-source = "../../python"
+module-name = "wardround"
 manifest-path = "../../Cargo.toml"
 features = ["$features"]
 TOML
