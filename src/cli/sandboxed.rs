@@ -240,7 +240,8 @@ impl Paths {
     /// Enters the sandbox, before the command's first thread; the hub's cache may be read in any. Gives a description of what held; prints
     /// it where that is not all, unless it is quiet.
     pub fn enter(self) -> Result<Option<String>, Failure> {
-        let cache = self.hub.options(true)?.cache;
+        // A variable of the hub that is wrong is told by what asks the hub.
+        let cache = self.hub.options(true).ok().and_then(|hub| hub.cache);
         let Paths { policy, mode, device, is_quiet, .. } = self.read(cache);
         let device = device.as_deref().unwrap_or("cpu");
         Device::check_names(device)?;
