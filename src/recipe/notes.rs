@@ -1,6 +1,5 @@
 //! The tables of a recipe on notes: the paper's columns, what one method gains over another, then all that a run's page has of each cell.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,23 +33,15 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         }
         if table.name == "correction" {
             let keywords = results.keywords.iter().map(|KeywordFile { path, sha256, notes }| {
-                format!("Keywords: {}, of {notes} notes, {}.", name(path), sum(sha256))
+                let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+                let sum = sha256.get(..12).unwrap_or(sha256);
+                format!("Keywords: {name}, of {notes} notes, sha256 {sum}….")
             });
             table.notes.extend(keywords);
         }
         tables.push(table);
     }
     tables
-}
-
-/// A file's name without its folders.
-fn name(path: &str) -> Cow<'_, str> {
-    Path::new(path).file_name().unwrap_or_default().to_string_lossy()
-}
-
-/// The beginning of a checksum.
-fn sum(sha256: &str) -> String {
-    format!("sha256 {}…", sha256.get(..12).unwrap_or(sha256))
 }
 
 /// A recipe does not know which models it runs: they stand before the method.

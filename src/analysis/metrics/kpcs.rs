@@ -6,6 +6,8 @@
 
 /// The weight of the keywords in all of the paper's experiments (§A.8).
 pub const ALPHA: f64 = 0.5;
+/// Those of Table 12.
+pub const ALPHAS: [f64; 3] = [0.2, ALPHA, 0.8];
 
 /// Eq. 9: αK + (1-α)M, K the share of the keywords that the correction has; 0 where it has none of them. `None` where the
 /// reference has no keywords: nothing can then be asked for.

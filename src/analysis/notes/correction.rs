@@ -8,7 +8,7 @@ use super::figures::{NoteFigures, Rows};
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
 use super::verdict::says_no_sentence;
 use crate::analysis::facts::Facts;
-use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated};
+use crate::analysis::metrics::kpcs::{ALPHAS, kpcs, kpcs_gated};
 use crate::analysis::metrics::over_runs::{OverRuns, mean};
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::{Labelled, Table};
@@ -169,11 +169,11 @@ impl Correction {
         let has_language = |measure: &Measure| notes().any(|note| measure.is_of(note.language));
         let measures = Measure::of_texts().filter(has_language);
         let measures = measures.chain([Measure::Aggregate]);
-        let kpcs = scorer.alphas.iter().map(|alpha| {
+        let kpcs = ALPHAS.into_iter().map(|alpha| {
             Some(Kpcs {
-                alpha: *alpha,
-                eq9: corrections.measured(Measure::Kpcs, *alpha)?,
-                gated: corrections.measured(Measure::KpcsGated, *alpha)?,
+                alpha,
+                eq9: corrections.measured(Measure::Kpcs, alpha)?,
+                gated: corrections.measured(Measure::KpcsGated, alpha)?,
             })
         });
         let mut golds = notes().filter_map(|note| note.gold.as_ref());

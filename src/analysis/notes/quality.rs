@@ -106,25 +106,12 @@ pub type NeuralScores = BTreeMap<Measure, f64>;
 pub type ScoresByPair = BTreeMap<(String, String), NeuralScores>;
 
 /// What corrections are scored with, beside the notes themselves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CorrectionScorer {
     /// Empty without the weights of BERTScore and BLEURT.
     pub neural: ScoresByPair,
-    /// The keywords' weights in KPCS.
-    pub alphas: Vec<f64>,
     /// Keywords which replace those of the notes' file and the changed words.
     pub keywords: GivenKeywords,
-}
-
-impl Default for CorrectionScorer {
-    /// Table 12's weights.
-    fn default() -> CorrectionScorer {
-        CorrectionScorer {
-            neural: ScoresByPair::new(),
-            alphas: vec![0.2, 0.5, 0.8],
-            keywords: GivenKeywords::default(),
-        }
-    }
 }
 
 impl CorrectionScorer {
