@@ -7,12 +7,13 @@ use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::model::available_memory;
-use crate::ops::{Cpu, Cuda, Metal};
+use crate::ops::{Candle, Cpu, Cuda};
 use crate::panel::memory::gibibytes;
 
 /// The features that a build may have, and whether this one has them.
-const FEATURES: [(&str, bool); 7] = [
+const FEATURES: [(&str, bool); 8] = [
     ("airgap", cfg!(feature = "airgap")),
+    ("candle-cuda", cfg!(feature = "candle-cuda")),
     ("cuda", cfg!(feature = "cuda")),
     ("cuda-emulated", cfg!(feature = "cuda-emulated")),
     ("hub", cfg!(feature = "hub")),
@@ -44,7 +45,7 @@ impl Doctor {
             ("epoch", told(option_env!("SOURCE_DATE_EPOCH"))),
             ("device", format!("cpu: {}, {threads} threads", Cpu::new(threads)?.describe())),
         ];
-        let gpus = [Cuda::describe_all(), Metal::describe_all()].concat();
+        let gpus = [Cuda::describe_all(), Candle::describe_all()].concat();
         let missing = gpus.is_empty().then(|| Cuda::open(0).err()).flatten();
         rows.extend(gpus.into_iter().map(|gpu| ("device", gpu)));
         rows.extend(missing.map(|reason| ("device", reason.to_string())));

@@ -47,7 +47,7 @@ impl Logits {
         let logits = match device {
             Device::Cpu(cpu) => self.logits(cpu, config, files, precision)?,
             Device::Cuda(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
-            Device::Metal(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
+            Device::Candle(candle) => self.logits(candle, config, files, precision)?,
         };
         if let Some(position) = logits.iter().position(|row| !are_sound(row)) {
             return Err(EngineError::NotFinite { model: checkpoint.name, position }.into());

@@ -20,7 +20,7 @@ pub const MOST_DRAFT: i64 = 31;
 /// The device.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub struct DeviceChoice {
-    /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
+    /// Device: cpu, cuda, candle, candle-cuda, metal; several GPUs: cuda:0,cuda:1
     #[arg(
         long,
         help_heading = "Device",

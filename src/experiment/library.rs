@@ -93,7 +93,7 @@ impl Spec {
     /// Whether encoder and reranker run on the CPU because the panel's devices cannot run them.
     fn encodes_on_cpu(&self, devices: &[Device]) -> bool {
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
-        named.is_none() && matches!(devices.first(), Some(Device::Metal(_)))
+        named.is_none() && matches!(devices.first(), Some(Device::Candle(_)))
     }
 
     /// What the system searches and by what; the panel computes on `devices`.

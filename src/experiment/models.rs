@@ -12,7 +12,7 @@ use crate::calls::Store;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
-use crate::ops::Device;
+use crate::ops::{Device, Machine};
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{AuxiliaryModel, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteModel, RemoteOptions};
@@ -86,8 +86,8 @@ impl Models {
         if let Some(directory) = &hardware.calls.directory {
             Store::check(directory)?;
         }
-        if hardware.compute.fast {
-            hardware.calls.refuse("what --fast computes differs from time to time")?;
+        if hardware.compute.fast || devices[0].machine() == Machine::Candle {
+            hardware.calls.refuse("what --fast or candle computes depends on the batch")?;
         }
         Ok(Models {
             calls: hardware.calls.clone(),

@@ -16,7 +16,7 @@ use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::hub::HubOptions;
-use crate::ops::FAST;
+use crate::ops::{CANDLE, FAST};
 use crate::outside;
 use crate::panel::DecodingMode;
 use crate::record::{SCHEMA, SourceCounts};
@@ -198,8 +198,12 @@ impl Plan {
 
     /// Why the run cannot be generated again, where it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
-        if self.device_kind.ends_with(FAST) {
-            return Some("--fast: none of it can be generated again byte for byte".to_owned());
+        let (kind, what) = (&self.device_kind, "none of it can be generated again byte for byte");
+        if kind.ends_with(FAST) {
+            return Some(format!("--fast: {what}"));
+        }
+        if kind.starts_with(CANDLE) {
+            return Some(format!("{kind}: its bits depend on the batch, {what}"));
         }
         let member = self.panel.iter().find(|member| member.is_remote())?;
         let address = &member.backbone;

@@ -47,6 +47,25 @@ fn runs_are_equal_whatever_the_schedule_and_the_kills() {
     assert!(replay.stdout.ends_with(", 0 differences\n"), "{replay:#?}");
 }
 
+/// The plan says whose bits they are, and nothing promises them again.
+#[test]
+fn a_run_on_candle_is_whole_and_is_not_replayed() {
+    let scratch = Scratch::new();
+    scratch.panel();
+    scratch.questions(2);
+    let run = "run medmad --data questions.jsonl --format mcq --panel gemma3,llama,qwen3 \
+               --set record_chars=32 --set t_max=1 --device candle";
+    let why = "candle cpu: its bits depend on the batch";
+    let told = scratch.wardround(format!("{run} --out by-candle"));
+    assert!(told.succeeded().stderr.contains(why), "{told:#?}");
+    let plan = std::fs::read_to_string(scratch.path("by-candle/plan.toml")).unwrap();
+    assert!(plan.contains("device_kind = \"candle cpu\""), "{plan}");
+    scratch.wardround("verify by-candle").succeeded();
+    scratch.wardround("replay by-candle").refused(2, &[why, "hint: "]);
+    let stored = scratch.wardround(format!("{run} --out other --calls store"));
+    stored.refused(2, &["--calls: what --fast or candle computes depends on the batch"]);
+}
+
 /// What a run, or `verify`, says of it at its end.
 fn digest(told: &str) -> &str {
     let line = told.lines().find_map(|line| line.strip_prefix("digest "));

@@ -18,7 +18,6 @@ mod known;
 mod life;
 #[cfg(target_os = "linux")]
 mod memory;
-mod metal;
 mod parity;
 mod pieces;
 mod real_models;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use candle_core::{Result, Tensor};
 use candle_nn::ops::{sdpa, softmax_last_dim};
 
-use wardround_ops::{AttentionShape, LayerPages, METAL_ROWS, Rows, blocks};
+use wardround_ops::{AttentionShape, CANDLE_ROWS, LayerPages, Rows, blocks};
 
 use super::pages::Pages;
 
@@ -23,7 +23,7 @@ pub fn attend_all(
 ) -> Result<Tensor> {
     let split = (queries.dim(0)?, shape.heads, pages.head_dim);
     let queries = queries.reshape(split)?.transpose(0, 1)?;
-    let attended = blocks(rows.sequences, METAL_ROWS).into_iter().map(|block| {
+    let attended = blocks(rows.sequences, CANDLE_ROWS).into_iter().map(|block| {
         let positions = &rows.positions[block.clone()];
         let seen = seen(shape, positions);
         let table = rows.tables[rows.sequences[block.start] as usize];

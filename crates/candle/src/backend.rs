@@ -16,9 +16,9 @@ use wardround_ops::{
 };
 
 use super::attention::attend_all;
-use super::{Buffer, Matrix, Metal, Pages, Rope, Vector};
+use super::{Buffer, Candle, Matrix, Pages, Rope, Vector};
 
-impl Metal {
+impl Candle {
     fn fail(&self, reason: impl ToString) -> OpsError {
         OpsError::Device { device: self.kind(), reason: reason.to_string() }
     }
@@ -127,7 +127,7 @@ fn slots(rows: Rows<'_>) -> Vec<u32> {
     rows.map(slot).collect()
 }
 
-impl Backend for Metal {
+impl Backend for Candle {
     type Buffer = Buffer;
     type Matrix = Matrix;
     type Vector = Vector;
@@ -136,9 +136,9 @@ impl Backend for Metal {
     type Stage = ();
     type Step<'a> = HostStep<'a>;
 
-    const MACHINE: Machine = Machine::Metal;
+    const MACHINE: Machine = Machine::Candle;
 
-    /// Engines on the GPU wait for one another.
+    /// Engines on the device wait for one another.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         self.host.take_turn(step)
     }
@@ -154,7 +154,7 @@ impl Backend for Metal {
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
         if precision.quantisation != Quantisation::None {
-            return Err(OpsError::quantisation(&self.kind(), precision.quantisation));
+            return Err(OpsError::quantisation("candle", precision.quantisation));
         }
         let matrix = match precision.stored {
             StoredType::F32 => self.stacked(parts, inputs, |value| value),

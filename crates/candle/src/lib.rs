@@ -1,7 +1,7 @@
-//! The Metal backend: the operations of [`wardround_ops::Backend`], as candle has them. It has never been built or run on a Mac.
+//! candle as a backend: the operations of [`wardround_ops::Backend`] on candle's devices: its CPU, GPUs of NVIDIA and of Apple. No GPU has
+//! run it yet; tests run it on the CPU, and all of it is the same everywhere but the opening of the device and `sdpa`.
 //!
-//! All of it is portable but two calls, the opening of the device and `sdpa`: tests run it on candle's CPU device. What
-//! candle sums in which order may follow from the number of rows, so a row's bits may depend on the rows beside it, and
+//! What candle sums in which order may follow from the number of rows, so a row's bits may depend on the rows beside it, and
 //! that every batch gives the same bytes is not promised here. Products with bf16 weights take and give bf16; all else
 //! is f32.
 
@@ -12,54 +12,88 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use candle_core::{Device, Error, Result, Tensor};
 
 pub use pages::Pages;
 
-use wardround_ops::{Cpu, OpsError};
+use wardround_ops::{CANDLE, Cpu, OpsError};
 
-/// The GPU of a Mac. Clones share it, and take turns.
+/// Where candle computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Cpu,
+    Cuda(usize),
+    Metal,
+}
+
+/// As `--device` names it.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Cpu => formatter.write_str("candle"),
+            Place::Cuda(ordinal) => write!(formatter, "candle-cuda:{ordinal}"),
+            Place::Metal => formatter.write_str("metal"),
+        }
+    }
+}
+
+/// One of candle's devices. Clones share it, and take turns.
 #[derive(Clone, Debug)]
-pub struct Metal {
+pub struct Candle {
     device: Device,
     /// What grammars are asked on, and its gate.
     host: Cpu,
 }
 
-impl Metal {
-    /// The first GPU, with `threads` threads of the host.
+impl Candle {
+    /// The device there, with `threads` threads of the host.
     ///
     /// # Errors
     /// When there is none, or none that this build computes on, or the system refuses to start the threads.
-    pub fn open(threads: usize) -> std::result::Result<Metal, OpsError> {
-        let missing = |reason| OpsError::NoDevice { device: "metal".to_owned(), reason };
-        if cfg!(not(feature = "metal")) {
-            return Err(missing("this build has no Metal (feature `metal`, on macOS)".to_owned()));
-        }
-        let device = Device::new_metal(0).map_err(|error| missing(error.to_string()))?;
-        Metal::on(device, threads)
-    }
-
-    pub fn on(device: Device, threads: usize) -> std::result::Result<Metal, OpsError> {
+    pub fn open(place: Place, threads: usize) -> std::result::Result<Candle, OpsError> {
+        let without = |name| Err(Error::Msg(format!("this build is without the feature `{name}`")));
+        let device = match place {
+            Place::Cpu => Ok(Device::Cpu),
+            Place::Cuda(_) if cfg!(not(feature = "cuda")) => without("candle-cuda"),
+            Place::Cuda(ordinal) => Device::new_cuda(ordinal),
+            Place::Metal if cfg!(not(feature = "metal")) => without("metal"),
+            Place::Metal => Device::new_metal(0),
+        };
+        let missing = |error: Error| OpsError::NoDevice {
+            device: place.to_string(),
+            reason: error.to_string(),
+        };
+        let device = device.map_err(missing)?;
         let host = Cpu::new(threads).map_err(|error| OpsError::memory("threads", error))?;
-        Ok(Metal { device, host })
+        Ok(Candle { device, host })
     }
 
-    /// A line for the GPU, if there is one.
+    /// A line for the first GPU of each maker, if there is one.
     pub fn describe_all() -> Vec<String> {
-        let metal = Metal::open(1).ok();
-        let describe = |_| "metal: a GPU of Apple, through candle".to_owned();
-        metal.map(describe).into_iter().collect()
+        let places = [Place::Cuda(0), Place::Metal].into_iter();
+        let there = places.filter(|place| Candle::open(*place, 1).is_ok());
+        there.map(|place| format!("{place}: a GPU through candle")).collect()
     }
 
-    /// Clones share the GPU.
-    pub fn for_engine(&self) -> std::result::Result<Metal, OpsError> {
-        Ok(self.clone())
-    }
-
-    /// What the bits of results depend on.
+    /// What computed a run. Equal kinds do not promise equal bytes here.
     pub fn kind(&self) -> String {
-        "metal".to_owned()
+        let place = match self.device {
+            Device::Cpu => "cpu",
+            Device::Cuda(_) => "cuda",
+            Device::Metal(_) => "metal",
+        };
+        format!("{CANDLE}{place}")
+    }
+
+    /// Free bytes of a GPU that has memory of its own.
+    pub fn own_memory(&self) -> Option<usize> {
+        #[cfg(feature = "cuda")]
+        if let Device::Cuda(gpu) = &self.device {
+            return gpu.cuda_stream().context().mem_get_info().ok().map(|(free, _)| free);
+        }
+        None
     }
 
     /// Threads that grammars are asked on while the GPU works.

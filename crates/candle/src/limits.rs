@@ -1,4 +1,4 @@
-//! What the GPU does of what decoding asks: bytes moved, and multiply-adds of candle's matmul.
+//! What the device does of what decoding asks: bytes moved, and multiply-adds of candle's matmul.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use candle_core::{DType, Result, Tensor};
 
 use wardround_ops::Limits;
 
-use super::Metal;
+use super::Candle;
 
 /// Each rate is the best of several goes.
 const GOES: usize = 7;
 /// Rows and columns of the matrices.
 const SIDE: usize = 4096;
 
-impl Metal {
+impl Candle {
     /// Takes every rate; 0 where it cannot be taken. Bytes are those read and written by a pass over half of
     /// `buffer_bytes`.
     pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {

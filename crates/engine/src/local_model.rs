@@ -101,7 +101,7 @@ impl Start<'_> {
         match device {
             Device::Cpu(cpu) => self.with(cpu.clone()),
             Device::Cuda(gpu) => self.with(gpu.for_engine()?),
-            Device::Metal(gpu) => self.with(gpu.for_engine()?),
+            Device::Candle(candle) => self.with(candle.clone()),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A row is one position of one sequence. Every operation is a pure function of the row's own input, its position and
 //! the keys and values before it: never of the rows beside it or the number of threads. That is what makes a batch of
-//! sixteen give the bytes of a batch of one. (Not on Metal, which is a crate beside this one: see there.)
+//! sixteen give the bytes of a batch of one. (Not on candle, which is a crate beside this one: see there.)
 //!
 //! A backend implements [`Backend`]; the decoder is written once against it.
 
@@ -27,8 +27,8 @@ pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::OpsError;
 pub use shared::{
-    Activation, AttentionShape, Backend, Biased, BranchNorms, CHUNK, EncoderBackend, FAST,
-    HeadNorms, HostStep, LayerNorm, LayerPages, Limits, METAL_ROWS, Machine, Numbers, PAGE,
-    PageShape, Precision, Quantisation, Rows, StepLimits, StoredType, TextTables, angles, blocks,
-    sampler, sampling, vectors,
+    Activation, AttentionShape, Backend, Biased, BranchNorms, CANDLE, CANDLE_ROWS, CHUNK,
+    EncoderBackend, FAST, HeadNorms, HostStep, LayerNorm, LayerPages, Limits, Machine, Numbers,
+    PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType, TextTables, angles,
+    blocks, sampler, sampling, vectors,
 };

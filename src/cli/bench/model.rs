@@ -77,7 +77,7 @@ impl ModelBench {
         let durations = match &device {
             Device::Cpu(cpu) => self.time(cpu.clone(), &description, &workloads)?,
             Device::Cuda(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
-            Device::Metal(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
+            Device::Candle(candle) => self.time(candle.clone(), &description, &workloads)?,
         };
         self.progress.note("measuring the machine's limits");
         let environment = Environment::measure(run::host(), &device)?;

@@ -103,6 +103,9 @@ fn a_run_in_a_hurry_cannot_be_made_again() {
     plan.device_kind = format!("cuda sm_90{FAST}");
     let reason = plan.unrepeatable().unwrap();
     assert!(reason.starts_with("--fast: "), "{reason}");
+    plan.device_kind = "candle cpu".to_owned();
+    let reason = plan.unrepeatable().unwrap();
+    assert!(reason.starts_with("candle cpu: its bits depend on the batch"), "{reason}");
 }
 
 /// MedPrompt's exemplars come with chains of thought; of other systems nothing is said.

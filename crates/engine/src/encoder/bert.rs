@@ -35,7 +35,7 @@ pub(super) fn load(
     match &options.device {
         Device::Cpu(cpu) => load_on(cpu, folder, config, precision),
         Device::Cuda(gpu) => load_on(&gpu.for_encoder(precision)?, folder, config, precision),
-        device @ Device::Metal(_) => Err(EncoderError::Device { device: device.describe() }),
+        device @ Device::Candle(_) => Err(EncoderError::Device { device: device.describe() }),
     }
 }
 

@@ -55,7 +55,7 @@ impl Footprint {
         // A GPU that multiplies f32 keeps all as f32.
         let (numbers, wider) = match machine {
             Machine::Cuda if precision.is_f32() => (Numbers::Wide, 2),
-            Machine::Cpu | Machine::Cuda | Machine::Metal => (Numbers::Narrow, 1),
+            Machine::Cpu | Machine::Cuda | Machine::Candle => (Numbers::Narrow, 1),
         };
         // Each text begins a new page: twice as many as the rows fill.
         let pages = 2 * rows.div_ceil(PAGE);

@@ -104,13 +104,13 @@ pub fn precision_of(
     let refuses = match machine {
         Machine::Cpu => None,
         Machine::Cuda => (quantisation == Quantisation::Int8).then_some("a GPU"),
-        Machine::Metal => (quantisation != Quantisation::None).then_some("metal"),
+        Machine::Candle => (quantisation != Quantisation::None).then_some("candle"),
     };
     if let Some(device) = refuses {
         return Err(OpsError::quantisation(device, quantisation).into());
     }
     let own = match (machine, stored, quantisation) {
-        (Machine::Metal, ..) | (Machine::Cpu, StoredType::F32, Quantisation::None) => {
+        (Machine::Candle, ..) | (Machine::Cpu, StoredType::F32, Quantisation::None) => {
             StoredType::F32
         }
         _ => StoredType::Bf16,

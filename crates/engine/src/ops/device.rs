@@ -1,18 +1,20 @@
-//! What a panel computes on, as `--device` names it: this machine's threads, or GPUs.
+//! What a panel computes on, as `--device` names it: this machine's threads, or GPUs; by our operations or candle's.
 
 use std::fmt;
 
-use super::{Cpu, Cuda, Limits, Machine, Metal, OpsError, Precision};
+use super::candle::Place;
+use super::{Candle, Cpu, Cuda, Limits, Machine, OpsError, Precision};
 
 #[derive(Clone, Debug)]
 pub enum Device {
     Cpu(Cpu),
     Cuda(Cuda),
-    Metal(Metal),
+    Candle(Candle),
 }
 
 impl Device {
-    /// The devices of a list: `cpu`, `cuda` (the first GPU), `cuda:0,cuda:1`, or `metal`. Engines take turns on them.
+    /// The devices of a list: `cpu`, `cuda` (the first GPU), `cuda:0,cuda:1`, or one of candle's: `candle`
+    /// (the CPU), `candle-cuda`, `candle-cuda:1`, `metal`. Engines take turns on them.
     ///
     /// # Errors
     /// A name that is none or stands twice, a GPU that is not there, GPUs whose bits would differ.
@@ -60,7 +62,7 @@ impl Device {
     pub fn set_fast_math(&mut self) -> Result<(), OpsError> {
         match self {
             Device::Cuda(gpu) => gpu.set_fast_math(),
-            Device::Cpu(_) | Device::Metal(_) => {
+            Device::Cpu(_) | Device::Candle(_) => {
                 let problem = format!("--fast is not supported on {}", self.describe());
                 return Err(OpsError::refused(problem, "leave --fast out, or take --device cuda"));
             }
@@ -72,7 +74,7 @@ impl Device {
         match self {
             Device::Cpu(_) => Machine::Cpu,
             Device::Cuda(_) => Machine::Cuda,
-            Device::Metal(_) => Machine::Metal,
+            Device::Candle(_) => Machine::Candle,
         }
     }
 
@@ -87,7 +89,7 @@ impl Device {
                 kind.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
             }
             Device::Cuda(gpu) => gpu.kind(),
-            Device::Metal(gpu) => gpu.kind(),
+            Device::Candle(candle) => candle.kind(),
         }
     }
 
@@ -96,7 +98,7 @@ impl Device {
         match self {
             Device::Cpu(cpu) => cpu.describe(),
             Device::Cuda(gpu) => gpu.kind(),
-            Device::Metal(gpu) => gpu.kind(),
+            Device::Candle(candle) => candle.kind(),
         }
     }
 
@@ -105,15 +107,16 @@ impl Device {
         match self {
             Device::Cpu(cpu) => cpu.threads(),
             Device::Cuda(gpu) => gpu.threads(),
-            Device::Metal(gpu) => gpu.threads(),
+            Device::Candle(candle) => candle.threads(),
         }
     }
 
     /// Bytes that models may still take on a device with memory of its own.
     pub fn own_memory(&self) -> Option<usize> {
         match self {
-            Device::Cpu(_) | Device::Metal(_) => None,
+            Device::Cpu(_) => None,
             Device::Cuda(gpu) => Some(gpu.available_memory()),
+            Device::Candle(candle) => candle.own_memory(),
         }
     }
 
@@ -123,7 +126,7 @@ impl Device {
         match self {
             Device::Cpu(cpu) => Ok(cpu.measure_limits(buffer_bytes)),
             Device::Cuda(gpu) => gpu.measure_limits(),
-            Device::Metal(gpu) => Ok(gpu.measure_limits(buffer_bytes)),
+            Device::Candle(candle) => Ok(candle.measure_limits(buffer_bytes)),
         }
     }
 }
@@ -131,21 +134,26 @@ impl Device {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DeviceName {
     Cpu,
-    Metal,
     Cuda(usize),
+    Candle(Place),
 }
 
 impl DeviceName {
     fn named(name: &str) -> Result<DeviceName, OpsError> {
-        let unknown =
-            || OpsError::unknown(format!("`{name}` is no device; known: cpu, cuda, cuda:N, metal"));
-        match name.split_once(':') {
-            None if name == "cpu" => Ok(DeviceName::Cpu),
-            None if name == "metal" => Ok(DeviceName::Metal),
-            None if name == "cuda" => Ok(DeviceName::Cuda(0)),
-            Some(("cuda", ordinal)) => {
-                Ok(DeviceName::Cuda(ordinal.parse().map_err(|_| unknown())?))
-            }
+        let unknown = || {
+            let known = "cpu, cuda, cuda:N, candle, candle-cuda, candle-cuda:N, metal";
+            OpsError::unknown(format!("`{name}` is no device; known: {known}"))
+        };
+        let (kind, ordinal) = match name.split_once(':') {
+            Some((kind, ordinal)) => (kind, Some(ordinal.parse().map_err(|_| unknown())?)),
+            None => (name, None),
+        };
+        match (kind, ordinal) {
+            ("cpu", None) => Ok(DeviceName::Cpu),
+            ("cuda", _) => Ok(DeviceName::Cuda(ordinal.unwrap_or(0))),
+            ("candle", None) => Ok(DeviceName::Candle(Place::Cpu)),
+            ("candle-cuda", _) => Ok(DeviceName::Candle(Place::Cuda(ordinal.unwrap_or(0)))),
+            ("metal", None) => Ok(DeviceName::Candle(Place::Metal)),
             _ => Err(unknown()),
         }
     }
@@ -153,8 +161,8 @@ impl DeviceName {
     fn open(self, threads: usize) -> Result<Device, OpsError> {
         Ok(match self {
             DeviceName::Cpu => Device::cpu(threads)?,
-            DeviceName::Metal => Device::Metal(Metal::open(threads)?),
             DeviceName::Cuda(ordinal) => Device::Cuda(Cuda::open(ordinal)?),
+            DeviceName::Candle(place) => Device::Candle(Candle::open(place, threads)?),
         })
     }
 }
@@ -163,8 +171,8 @@ impl fmt::Display for DeviceName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeviceName::Cpu => formatter.write_str("cpu"),
-            DeviceName::Metal => formatter.write_str("metal"),
             DeviceName::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
+            DeviceName::Candle(place) => place.fmt(formatter),
         }
     }
 }
@@ -176,15 +184,22 @@ mod tests {
     #[test]
     fn names_are_told_apart() {
         assert!(matches!(Device::open("cpu", 1).unwrap()[..], [Device::Cpu(_)]));
-        for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0"] {
+        assert!(matches!(Device::open("candle", 1).unwrap()[..], [Device::Candle(_)]));
+        for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0", "candle:0", "candle-"] {
             let error = Device::open(name, 1).unwrap_err();
             assert!(error.to_string().contains("is no device"), "{name}: {error}");
         }
     }
 
     #[test]
+    fn our_operations_and_candles_are_no_panel() {
+        let error = Device::open("cpu,candle", 1).unwrap_err();
+        assert!(error.to_string().contains("and candle cpu at once"), "{error}");
+    }
+
+    #[test]
     fn a_device_is_named_once() {
-        for list in ["cpu,cpu", "cuda, cuda:0", "cuda:1,cuda:0,cuda:1"] {
+        for list in ["cpu,cpu", "cuda, cuda:0", "cuda:1,cuda:0,cuda:1", "candle,candle"] {
             let error = Device::open(list, 1).unwrap_err();
             assert!(error.to_string().contains("is named twice"), "{list}: {error}");
         }

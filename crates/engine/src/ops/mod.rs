@@ -5,5 +5,5 @@ mod device;
 pub use wardround_candle as candle;
 pub use wardround_ops::*;
 
-pub use candle::Metal;
+pub use candle::Candle;
 pub use device::Device;

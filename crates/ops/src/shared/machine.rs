@@ -7,13 +7,15 @@ use super::{CHUNK, Numbers, PAGE, PageShape, Precision, Quantisation, StepLimits
 
 /// The suffix of a device's kind under `--fast`: a row's bits may then depend on the rows beside it.
 pub const FAST: &str = " fast";
+/// The beginning of a kind of candle's devices, whose bits may always.
+pub const CANDLE: &str = "candle ";
 
 /// The kinds of machines that a model can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     Cpu,
     Cuda,
-    Metal,
+    Candle,
 }
 
 impl std::fmt::Display for Machine {
@@ -21,19 +23,19 @@ impl std::fmt::Display for Machine {
         formatter.write_str(match self {
             Machine::Cpu => "cpu",
             Machine::Cuda => "cuda",
-            Machine::Metal => "metal",
+            Machine::Candle => "candle",
         })
     }
 }
 
 impl Machine {
-    /// Bytes of one page of keys and values, over all layers. The CPU keeps them as `kept`, CUDA as bf16, Metal as f32.
+    /// Bytes of one page of keys and values, over all layers. The CPU keeps them as `kept`, CUDA as bf16, candle as f32.
     pub fn page_bytes(self, shape: PageShape, kept: StoredType) -> usize {
         let PageShape { layers, kv_heads, head_dim } = shape;
         let row = match self {
             Machine::Cpu => head_dim.next_multiple_of(LANES) * kept.size_bytes(),
             Machine::Cuda => padded(head_dim) * StoredType::Bf16.size_bytes(),
-            Machine::Metal => head_dim * StoredType::F32.size_bytes(),
+            Machine::Candle => head_dim * StoredType::F32.size_bytes(),
         };
         2 * layers * kv_heads * PAGE * row
     }
@@ -42,7 +44,7 @@ impl Machine {
     /// decode do not wait long.
     pub fn prefill_rows(self) -> usize {
         match self {
-            Machine::Cpu | Machine::Metal => 512,
+            Machine::Cpu | Machine::Candle => 512,
             Machine::Cuda => 2048,
         }
     }
@@ -50,7 +52,7 @@ impl Machine {
     /// Rows of known tokens whose logits are worth computing in one step, for their log-probabilities.
     pub fn known_logit_rows(self) -> usize {
         match self {
-            Machine::Cpu | Machine::Metal => 64,
+            Machine::Cpu | Machine::Candle => 64,
             Machine::Cuda => 256,
         }
     }
@@ -62,7 +64,7 @@ impl Machine {
             (Machine::Cpu, _) | (Machine::Cuda, Numbers::Wide) => 4 * count,
             (Machine::Cuda, Numbers::Narrow) => 2 * rows * padded(width),
             (Machine::Cuda, Numbers::Ungated) => 0,
-            (Machine::Metal, _) => {
+            (Machine::Candle, _) => {
                 (4 * count).next_power_of_two() + (2 * count).next_power_of_two()
             }
         }
@@ -73,10 +75,10 @@ impl Machine {
         match self {
             Machine::Cpu => 0,
             Machine::Cuda => partial_bytes(shape, heads, limits).iter().sum(),
-            Machine::Metal => {
+            Machine::Candle => {
                 // Of one block: keys and values twice, once page by page and once head by head; a mask; scores, with what is added to
                 // them, and their softmax.
-                let (positions, rows) = (limits.positions, limits.rows.min(METAL_ROWS));
+                let (positions, rows) = (limits.positions, limits.rows.min(CANDLE_ROWS));
                 let gathered = 4 * positions * shape.kv_heads * shape.head_dim;
                 let (scores, mask) = (4 * positions * heads * rows, 4 * positions * rows);
                 4 * gathered.next_power_of_two()
@@ -87,8 +89,8 @@ impl Machine {
     }
 }
 
-/// Rows of a sequence that attend at once on Metal, at most: their scores are kept whole.
-pub const METAL_ROWS: usize = 128;
+/// Rows of a sequence that attend at once on candle, at most: their scores are kept whole.
+pub const CANDLE_ROWS: usize = 128;
 
 /// Rows up to which a step of CUDA's is decoding, whoever's they are: keys are attended to chunk by chunk, and the launches are kept
 /// as a graph.

@@ -20,7 +20,7 @@ pub use backend::{Backend, HostStep};
 pub use disjoint::Disjoint;
 pub use encoder::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use isa::Isa;
-pub use machine::{FAST, Limits, METAL_ROWS, Machine};
+pub use machine::{CANDLE, CANDLE_ROWS, FAST, Limits, Machine};
 pub use precision::{Precision, Quantisation, StoredType};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

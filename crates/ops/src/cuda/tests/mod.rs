@@ -49,7 +49,7 @@ const SMALL_PAGES: PageShape = PageShape { layers: 1, kv_heads: 1, head_dim: 32 
 fn kept<B: Backend>() -> StoredType {
     match B::MACHINE {
         Machine::Cpu => StoredType::F32,
-        Machine::Cuda | Machine::Metal => StoredType::Bf16,
+        Machine::Cuda | Machine::Candle => StoredType::Bf16,
     }
 }
 

@@ -1,4 +1,6 @@
-//! The whole backend on candle's CPU device, beside the CPU backend: models, engines, draws, and what goes wrong.
+//! candle's backend on its CPU device, beside the CPU backend: models, engines, draws, and what goes wrong.
+
+mod transformers;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -11,11 +13,11 @@ use wardround::engine::{Engine, EngineOptions, Request, Sampling};
 use wardround::model::{
     Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of,
 };
-use wardround::ops::candle::Buffer;
+use wardround::ops::candle::{Buffer, Place};
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::sampling::{Drawn, SamplingRequest, philox};
 use wardround::ops::{
-    Backend, Cpu, Machine, Metal, OpsError, Precision, Quantisation, Rows, StepLimits, StoredType,
+    Backend, Candle, Cpu, Machine, OpsError, Precision, Quantisation, Rows, StepLimits, StoredType,
     cpu,
 };
 use wardround::random::mix;
@@ -30,8 +32,8 @@ fn limits(rows: usize, positions: usize) -> StepLimits {
     StepLimits { rows, logit_rows: rows, positions }
 }
 
-fn metal() -> Metal {
-    Metal::on(Device::Cpu, 2).unwrap()
+fn candle() -> Candle {
+    Candle::open(Place::Cpu, 2).unwrap()
 }
 
 /// A tiny checkpoint, with windows cut to fewer positions than the sequences below have.
@@ -132,7 +134,7 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
         // Products with bf16 weights are rounded to bf16, a dozen of them in a row.
         for (stored, tolerance) in [(StoredType::F32, 1e-5), (StoredType::Bf16, 0.03)] {
             let expected = model.logits(&cpu, stored);
-            let found = model.logits(&metal(), stored);
+            let found = model.logits(&candle(), stored);
             for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
                 let distance = distance(found, expected);
                 let case = format!("{family:?} {stored}, step {step}");
@@ -173,7 +175,7 @@ fn an_engine_says_what_the_cpus_does() {
             })
             .collect();
         let expected = complete(&model, Cpu::exact(2).unwrap(), &tokenizer, options, &requests);
-        let found = complete(&model, metal(), &tokenizer, options, &requests);
+        let found = complete(&model, candle(), &tokenizer, options, &requests);
         assert_eq!(found, expected, "{family:?}");
     }
 }
@@ -196,7 +198,7 @@ fn complete<B: Backend>(
 
 #[test]
 fn draws_from_the_same_logits_are_the_cpus() {
-    let (metal, cpu) = (metal(), Cpu::new(2).unwrap());
+    let (candle, cpu) = (candle(), Cpu::new(2).unwrap());
     let (rows, width) = (5, 200);
     let numbers: Vec<f32> =
         (0..rows * width).map(|index| (mix(index as u64) % 4096) as f32 / 512.0 - 4.0).collect();
@@ -226,7 +228,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
         ];
         let tensor = Tensor::from_slice(&numbers, (rows, width), &Device::Cpu);
         let mut logits = Buffer(tensor.map_err(|error| error.to_string()));
-        let found = metal.draw(&mut logits, &requests, &mut ()).unwrap();
+        let found = candle.draw(&mut logits, &requests, &mut ()).unwrap();
         let mut logits = cpu::Buffer::default();
         logits.reshape(rows, width);
         for (to, from) in logits.rows_mut().zip(numbers.chunks(width)) {
@@ -241,10 +243,10 @@ fn draws_from_the_same_logits_are_the_cpus() {
 
 #[test]
 fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
-    let (metal, model) = (metal(), Model::new(Family::Qwen3));
-    let decoder = model.decoder(&metal, StoredType::Bf16);
-    let mut pages = metal.pages(model.config.page_shape(), StoredType::F32, 1).unwrap();
-    let mut scratch = Scratch::new(&metal, &model.config, limits(1, 32)).unwrap();
+    let (candle, model) = (candle(), Model::new(Family::Qwen3));
+    let decoder = model.decoder(&candle, StoredType::Bf16);
+    let mut pages = candle.pages(model.config.page_shape(), StoredType::F32, 1).unwrap();
+    let mut scratch = Scratch::new(&candle, &model.config, limits(1, 32)).unwrap();
     let mut draw = |token: u32, logit_rows: &[usize]| {
         let rows = Rows {
             tokens: &[token],
@@ -253,13 +255,16 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
             segments: &[],
             tables: &[&[0]],
         };
-        decoder.forward(&metal, rows, logit_rows, &mut pages, &mut scratch);
+        decoder.forward(&candle, rows, logit_rows, &mut pages, &mut scratch);
         let (logits, stage) = scratch.logits();
-        metal.draw(logits, &[], stage)
+        candle.draw(logits, &[], stage)
     };
     for logit_rows in [&[0][..], &[]] {
         let error = draw(u32::MAX - 1, logit_rows).unwrap_err();
-        assert!(matches!(&error, OpsError::Device { device, .. } if device == "metal"), "{error}");
+        assert!(
+            matches!(&error, OpsError::Device { device, .. } if device == "candle cpu"),
+            "{error}"
+        );
         assert_eq!(draw(301, logit_rows), Ok(Vec::new()));
     }
 }
@@ -268,13 +273,13 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
 fn blocks_of_weights_are_refused_by_their_flag() {
     let model = Model::new(Family::Llama);
     let wanted = WantedPrecision { quantisation: Quantisation::Q4K, ..WantedPrecision::default() };
-    let error = precision_of(&model.config, &model.files(), wanted, Machine::Metal).unwrap_err();
+    let error = precision_of(&model.config, &model.files(), wanted, Machine::Candle).unwrap_err();
     let ModelError::Ops(error) = error else {
         panic!("{error}");
     };
-    assert_eq!(error.to_string(), "metal cannot keep weights as --quant q4_k does");
+    assert_eq!(error.to_string(), "candle cannot keep weights as --quant q4_k does");
     assert!(error.hint().unwrap().contains("--quant at none"));
     let precision = Precision { quantisation: Quantisation::Q4K, ..StoredType::F32.into() };
     let weights = RawTensor::from_f32_bytes(&[0; 4 * 256]);
-    assert_eq!(metal().pack(&[weights], 256, precision).unwrap_err(), error);
+    assert_eq!(candle().pack(&[weights], 256, precision).unwrap_err(), error);
 }
