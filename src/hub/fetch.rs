@@ -126,16 +126,16 @@ impl Fetch<'_> {
         }
         let of_card = card.and_then(|card| card.sha256.as_deref());
         // A small file's is git's sum, another server's may be any word.
-        let known =
-            Known { name, of_card, of_hub: Some(&*remote.etag).filter(|etag| is_sha256(etag)) };
+        let of_hub = Some(&*remote.etag).filter(|etag| is_sha256(etag));
+        let known = [(Authority::Card, of_card), (Authority::Hub, of_hub)];
         let file = self.directory.join(name);
         let cache = self.cache.as_ref();
         let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(&remote.etag));
         // In a folder, a small file of the same length may be another commit's.
-        let is_told_apart = self.cache.is_some() || of_card.or(known.of_hub).is_some();
+        let is_told_apart = self.cache.is_some() || of_card.or(of_hub).is_some();
         let is_whole = path.is_file() && fs_err::metadata(&path)?.len() == remote.size_bytes;
         let kept = if is_whole && is_told_apart { Some(sha256_file(&path)?) } else { None };
-        let sha256 = match kept.filter(|sha256| known.check(sha256).is_ok()) {
+        let sha256 = match kept.filter(|sha256| check(name, sha256, &known).is_ok()) {
             Some(sha256) => sha256,
             None => {
                 let part = match self.cache {
@@ -144,7 +144,7 @@ impl Fetch<'_> {
                     None => incomplete(&path.with_added_extension(&remote.etag)),
                 };
                 bring(&self.client, self.options, name, &remote, &part, |sha256| {
-                    known.check(sha256)?;
+                    check(name, sha256, &known)?;
                     fs_err::rename(&part, &path)?;
                     Ok(sha256.to_owned())
                 })?
@@ -208,25 +208,15 @@ fn bring<T>(
     placed
 }
 
-/// What is known of a file before it is here.
-struct Known<'a> {
-    name: &'a str,
-    of_card: Option<&'a str>,
-    /// Of a large file.
-    of_hub: Option<&'a str>,
-}
-
-impl Known<'_> {
-    /// Compares a file's sums with each one that is known.
-    fn check(&self, sha256: &str) -> Result<(), HubError> {
-        for (authority, known) in [(Authority::Card, self.of_card), (Authority::Hub, self.of_hub)] {
-            if let Some(expected) = known.filter(|expected| *expected != sha256) {
-                let problem = format!("has the sum {sha256}, but {authority} says {expected}");
-                return Err(HubError::Changed { file: self.name.to_owned(), problem });
-            }
+/// Compares a file's sum with each one that is known.
+fn check(name: &str, sha256: &str, known: &[(Authority, Option<&str>)]) -> Result<(), HubError> {
+    for (authority, known) in known {
+        if let Some(expected) = known.filter(|expected| *expected != sha256) {
+            let problem = format!("has the sum {sha256}, but {authority} says {expected}");
+            return Err(HubError::Changed { file: name.to_owned(), problem });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Links a snapshot's file to its blob.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::client::{Client, RemoteFile};
 use super::convert::convert;
-use super::{Known, bring, incomplete};
+use super::{bring, check, incomplete};
 use crate::console;
 use crate::digest::sha256;
 use crate::hub::options::HUB;
 use crate::hub::provenance::{FetchedFile, Record};
 use crate::hub::{
-    Conversion, DatasetCard, DatasetFile, HubError, HubOptions, PROVENANCE, sha256_file, write_toml,
+    Authority, Conversion, DatasetCard, DatasetFile, HubError, HubOptions, PROVENANCE, sha256_file,
+    write_toml,
 };
 use crate::outside;
 
@@ -78,7 +79,7 @@ fn download(file: &DatasetFile, path: &Path, options: &HubOptions) -> Result<Str
     };
     let placed = bring(&client, options, &file.path, &remote, &part, |sha256| {
         let of_card = file.sha256.as_deref();
-        Known { name: &name, of_card, of_hub: None }.check(sha256)?;
+        check(&name, sha256, &[(Authority::Card, of_card)])?;
         if of_card.is_none() {
             let unknown = "the sum of the published file is not known";
             console::note(format!("note: {}: {unknown}", file.path));
