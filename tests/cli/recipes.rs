@@ -72,7 +72,7 @@ fn a_dry_run_of_a_recipe_fetches_nothing_and_says_what_is_missing() {
     ] {
         assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");
     }
-    told.refused(3, &["3 things are missing"]);
+    told.refused(3, &["3 things missing"]);
     assert_eq!(std::fs::read_dir(scratch.path(".")).unwrap().count(), 0, "nothing is written");
 }
 

@@ -28,7 +28,7 @@ fn flags_without_effect_are_refused() {
     for (recipe, told) in [
         ("table2 --exemplars none", "no method of the recipe takes --exemplars"),
         ("table2 --corpus none", "no method of the recipe takes --corpus"),
-        ("medreact-encoders --reranker none", "needs a corpus"),
+        ("medreact-encoders --reranker none", "name the corpora in the recipe's order"),
     ] {
         scratch.wardround(format!("recipe {recipe} --data-dir .")).refused(2, &[told]);
     }
