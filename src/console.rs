@@ -25,6 +25,14 @@ pub fn write(text: &str) -> io::Result<()> {
     put(&as_read(text, io::stdout().is_terminal()))
 }
 
+/// Writes what was drawn for this stdout: its texts are plain, and what styles them is for the terminal to obey.
+///
+/// # Errors
+/// Stdout takes no more.
+pub fn draw(text: &str) -> io::Result<()> {
+    put(text)
+}
+
 /// A text as it is for its reader: a terminal obeys what is in it, files and pipes keep it.
 fn as_read(text: &str, is_terminal: bool) -> Cow<'_, str> {
     match is_terminal {

@@ -117,7 +117,7 @@ impl Measurement {
 
 impl ModelReport {
     /// A table as llama-bench prints it, and below it what it was measured on.
-    pub fn markdown(&self) -> String {
+    pub fn table(&self) -> Table {
         let Subject { name, family, parameters, dtype, quantisation, .. } = &self.model;
         let title = format!(
             "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation}), seed {}",
@@ -137,7 +137,6 @@ impl ModelReport {
             .number("share of matrix rate, %", |one| percent(one.share_of_matrix_rate))
             .note(self.environment.describe())
             .build()
-            .markdown()
     }
 }
 

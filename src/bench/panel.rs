@@ -122,7 +122,7 @@ impl WorkFigures {
 
 impl PanelReport {
     /// Two tables, the panel's and the engines', and below them what it was measured on.
-    pub fn markdown(&self) -> String {
+    pub fn tables(&self) -> [Table; 2] {
         let (panel, plan) = (&self.panel, &self.plan);
         let Usage { prompt_tokens, cached_tokens, completion_tokens, forced_tokens } = panel.tokens;
         let title = format!(
@@ -146,7 +146,7 @@ impl PanelReport {
             ("peak memory", self.environment.peak_memory()),
         ];
         let panel = Table::of("panel", title, &rows).text("of the panel", |row| row.0);
-        let panel = panel.text("figure", |row| &row.1).build().markdown();
+        let panel = panel.text("figure", |row| &row.1).build();
         let seconds = |seconds: f64| Cell::Number(seconds, 2);
         let microseconds = |figure: Option<f64>| figure.map(|figure| Cell::Number(figure, 0));
         let percent = |share: Option<f64>| share.map(|share| Cell::Number(100.0 * share, 1));
@@ -168,7 +168,7 @@ impl PanelReport {
             .number("idle a step, µs", |one| microseconds(one.prefill.idle_us))
             .number("share of matrix rate, %", |one| percent(one.prefill.share_of_matrix_rate))
             .note(self.environment.describe());
-        format!("{panel}\n{}", engines.build().markdown())
+        [panel, engines.build()]
     }
 }
 

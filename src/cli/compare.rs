@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::options::{FigureFormat, OutputFormat};
-use super::report::print;
+use super::options::OutputFormat;
+use super::terminal::print;
 use crate::analysis::comparison::compare_runs;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
@@ -16,7 +16,7 @@ pub struct Compare {
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value = "md")]
+    #[arg(long, value_enum, default_value = "text")]
     format: OutputFormat,
 }
 
@@ -24,11 +24,6 @@ impl Compare {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
         let comparison = compare_runs(&self.runs)?;
-        let format = match self.format {
-            OutputFormat::Md => FigureFormat::Md,
-            OutputFormat::Json => FigureFormat::Json,
-            OutputFormat::Csv => return print(&comparison.tables(), self.format),
-        };
-        Ok(format.print(&comparison, || comparison.markdown())?)
+        print(&comparison.tables(), self.format, &comparison)
     }
 }

@@ -54,6 +54,7 @@ mod selftest;
 mod serve;
 mod summary;
 mod systems;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod verify;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
@@ -115,31 +114,11 @@ impl ScorerFlags {
     }
 }
 
-/// A report as a table for people, or as JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FigureFormat {
-    /// Markdown tables, rounded
-    Md,
-    /// JSON, full precision
-    Json,
-}
-
-impl FigureFormat {
-    pub fn print(
-        self,
-        report: &impl Serialize,
-        markdown: impl FnOnce() -> String,
-    ) -> std::io::Result<()> {
-        match self {
-            FigureFormat::Md => console::say(markdown().trim_end()),
-            FigureFormat::Json => console::say(serde_json::to_string_pretty(report)?),
-        }
-    }
-}
-
-/// The same, or a table as CSV.
+/// How tables are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
+    /// Aligned tables, rounded, folded to the terminal
+    Text,
     /// Markdown tables, rounded
     Md,
     /// JSON, full precision

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::{OutputFormat, refuse_existing};
-use super::report;
 use super::sandboxed::Paths;
+use super::terminal::print_tables;
 use crate::analysis::rating::draw::draw;
 use crate::analysis::rating::key::{self, SheetKey};
 use crate::analysis::rating::{rater, scores};
@@ -54,7 +54,7 @@ pub struct Score {
     #[arg(required = true, value_name = "RATINGS")]
     ratings: Vec<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value = "md")]
+    #[arg(long, value_enum, default_value = "text")]
     format: OutputFormat,
 }
 
@@ -93,6 +93,6 @@ impl Score {
         given.enter()?;
         let key = SheetKey::read(&self.key)?;
         let (raters, entries) = rater::read_all(&key, &self.ratings)?;
-        report::print(&scores::tables(&key, &raters, &entries), self.format)
+        print_tables(&scores::tables(&key, &raters, &entries), self.format)
     }
 }

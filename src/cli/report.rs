@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 
 use super::options::{OutputFormat, ScorerFlags};
 use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
+use super::terminal::print_tables;
 use crate::analysis::mediqa_corr::submission;
 use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::table::Table;
@@ -35,21 +35,26 @@ pub struct Report {
     /// Print only this table: accuracy, netgain, paired, budget, collapse, cases, cost; of a run on notes: detection, confusion,
     /// localisation, types, correction, consensus, confidence, low-confidence, cost; of one that searches also search-effort,
     /// search-counts, search-sources
-    #[arg(long, value_name = "NAME", requires = "format")]
+    #[arg(long, value_name = "NAME")]
     table: Option<String>,
     #[command(flatten)]
     scorers: ScorerFlags,
     /// Write a MEDIQA-CORR 2024 submission of the first run over the notes instead of the page
-    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "table"])]
     submission: Option<PathBuf>,
 }
 
 impl Report {
+    /// How tables are printed, where they are.
+    fn printed(&self) -> Option<OutputFormat> {
+        self.format.or(self.table.as_ref().map(|_| OutputFormat::Text))
+    }
+
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         // The page goes into the directory, or the submission where it is named.
         let paths = match &self.submission {
             Some(file) => given.write_beside(file)?,
-            None if self.format.is_some() => given,
+            None if self.printed().is_some() => given,
             None => given.write_in(&self.directory),
         };
         paths.enter()?;
@@ -63,8 +68,8 @@ impl Report {
                 "run the recipe without --shard, from the same --calls: it has the table",
             ));
         }
-        if let Some(format) = self.format {
-            return print(&self.tables(begun.as_ref())?, format);
+        if let Some(format) = self.printed() {
+            return print_tables(&self.tables(begun.as_ref())?, format);
         }
         match begun {
             Some(begun) => self.write_recipe(&begun)?,
@@ -190,27 +195,6 @@ fn say_unfinished(contents: &Contents, tables: &mut [Table]) {
         table.notes.push(note.clone());
     }
     console::note(format!("note: {note}"));
-}
-
-/// Prints tables to stdout.
-pub(super) fn print(tables: &[Table], format: OutputFormat) -> Result<(), Failure> {
-    let text = match (format, tables) {
-        (OutputFormat::Md, _) => {
-            let printed: Vec<String> = tables.iter().map(Table::markdown).collect();
-            printed.join("\n")
-        }
-        (OutputFormat::Csv, [table]) => table.csv()?,
-        (OutputFormat::Csv, _) => {
-            let printed =
-                tables.iter().map(|table| Ok(format!("# {}\n{}", table.name, table.csv()?)));
-            printed.collect::<std::io::Result<Vec<_>>>()?.join("\n")
-        }
-        (OutputFormat::Json, _) => {
-            let tables: Vec<_> = tables.iter().map(Table::json).collect();
-            format!("{:#}\n", json!({ "tables": tables }))
-        }
-    };
-    Ok(console::write(&text)?)
 }
 
 /// Writes the page of a run, finished or not, into its directory.

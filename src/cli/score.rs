@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::{FigureFormat, ScorerFlags};
+use super::options::{OutputFormat, ScorerFlags};
+use super::terminal::print;
 use crate::analysis::mediqa_corr::score::{Reference, SubmissionFigures, pairs};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::Pairs;
@@ -35,8 +36,8 @@ pub struct MediqaCorr {
     #[command(flatten)]
     scorers: ScorerFlags,
     /// Output format
-    #[arg(long, value_enum, default_value = "md")]
-    format: FigureFormat,
+    #[arg(long, value_enum, default_value = "text")]
+    format: OutputFormat,
 }
 
 run_each!(Score: MediqaCorr);
@@ -71,6 +72,6 @@ impl MediqaCorr {
         let pairs = pairs(&references, &submission).into_iter().collect();
         let scores = self.scorers.score(&Pairs::from([(Language::English, pairs)]))?;
         let figures = SubmissionFigures::of(&references, &submission, &scores);
-        Ok(self.format.print(&figures, || figures.markdown())?)
+        print(&figures.tables(), self.format, &figures)
     }
 }

@@ -86,7 +86,8 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
 #[test]
 fn the_table_has_a_row_a_test() {
     let model = common::synthetic(Family::Gemma3);
-    let table = stdout(&of_model(&model, &["-p", "8", "-n", "2", "--repetitions", "1"]));
+    let table =
+        stdout(&of_model(&model, &["-p", "8", "-n", "2", "--repetitions", "1", "--format", "md"]));
     let cells: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.starts_with("| "))
@@ -143,7 +144,7 @@ fn a_panel_debates_and_its_figures_add_up() {
 #[test]
 fn free_completions_of_equal_length_and_a_table_of_engines() {
     let model = common::synthetic(Family::Llama);
-    let panel = ["panel", "--panel", model.to_str().unwrap(), "--limit", "1"];
+    let panel = ["panel", "--panel", model.to_str().unwrap(), "--limit", "1", "--format", "md"];
     let equal =
         ["--decoding", "text", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
     let table = stdout(&[&panel[..], &equal].concat());

@@ -67,15 +67,15 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     assert_eq!(fields.len(), 1);
     assert_eq!((&fields[0]["field"], &fields[0]["left"]), (&"seed".into(), &"42".into()));
 
-    let shown = compare("").succeeded().stdout.clone();
+    let shown = compare("--format md").succeeded().stdout.clone();
     for part in [
         "2 runs on questions: 12 questions, 12 with gold",
-        "## with against without",
-        "- plan: seed is 42 against 9",
+        "Plans of without against with: seed is 42 against 9.",
+        "What flips from without to with, question by question",
         "| exact McNemar, by run |",
         "| per item: completion tokens |",
         "| right → wrong |",
-        "- synthetic weights answer noise",
+        "Synthetic weights: every answer is noise",
     ] {
         assert!(shown.contains(part), "no {part:?} in {shown}");
     }

@@ -257,7 +257,7 @@ fn runs_on_notes_are_compared_by_their_flags() {
             ))
             .succeeded();
     }
-    let shown = scratch.wardround("compare guarded alone").succeeded().stdout.clone();
+    let shown = scratch.wardround("compare guarded alone --format md").succeeded().stdout.clone();
     for part in [
         "2 runs on notes: 3 notes, 2 with gold",
         "| 95 % over notes |",

@@ -66,7 +66,7 @@ fn a_file_stands_wherever_a_name_does() {
     fs::remove_file(&file).unwrap();
     fs::remove_dir_all(scratch.path("compare/cells/first-own")).unwrap();
     let told = scratch.wardround("resume compare --quiet");
-    assert!(told.finished().stdout.contains("| First |"), "{told:#?}");
+    assert!(told.finished().stdout.contains("First "), "{told:#?}");
     let plan = fs::read_to_string(scratch.path("compare/cells/first-own/plan.toml")).unwrap();
     assert!(plan.contains("You are a careful clinician."), "{plan}");
     let replay = scratch.wardround("replay compare/cells/first-own");

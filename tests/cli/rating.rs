@@ -135,7 +135,7 @@ fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
     let stated = pair["Cohen's kappa"].as_f64().unwrap();
     assert!((stated - kappa).abs() < 1e-12, "{stated}, not {kappa}");
 
-    let shown = score("").succeeded().stdout.clone();
+    let shown = score("--format md").succeeded().stdout.clone();
     assert!(shown.contains("| A and B | 7 | 6 | 0.857 |"), "{shown}");
     assert!(score("--format csv").succeeded().stdout.starts_with("# ratings\nrun,system,models,"));
     let alone = scratch.wardround("rate score sheet/rate-key.json B.json --format json");

@@ -65,7 +65,7 @@ fn tables_show_both_families_and_what_was_not_as_it_should_be() {
     let scratch = Scratch::new();
     scratch.write("gold.csv", GOLD);
     scratch.write("run.txt", "ms-test-0 1 1 It was malaria.\n\nms-test-1\n");
-    let outcome = scratch.wardround("score mediqa-corr run.txt --gold gold.csv");
+    let outcome = scratch.wardround("score mediqa-corr run.txt --gold gold.csv --format md");
     let lines: Vec<&str> = outcome.succeeded().stdout.lines().collect();
     for line in [
         "| flag | 0.5000 |",

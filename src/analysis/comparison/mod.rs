@@ -317,7 +317,7 @@ mod tests {
             comparison.runs[0].figures.accuracy.is_none()
                 && comparison.runs[0].figures.cost.is_some()
         );
-        assert!(comparison.markdown().contains("| no gold |"));
+        assert!(comparison.tables()[0].markdown().contains("| no gold |"));
     }
 
     #[test]

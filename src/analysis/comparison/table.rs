@@ -11,45 +11,32 @@ use crate::analysis::table::{Cell, Labelled, Table};
 use crate::data::ItemKind;
 use crate::experiment::compare::{ABSENT, FieldDifference};
 
-impl Comparison {
-    /// Markdown: the tables, then plans and flips of the first against each other.
-    pub fn markdown(&self) -> String {
-        let Comparison { dataset, kind, n_items, n_graded, .. } = self;
-        let mut text = format!(
-            "{} runs on {dataset}: {n_items} {kind}, {n_graded} with gold",
-            self.runs.len()
-        );
-        if self.n_left_out > 0 {
-            text += &format!("; {} left out, which not every run has", self.n_left_out);
-        }
-        text += "\n\n";
-        for table in self.tables() {
-            text += &format!("{}\n", table.markdown());
-        }
-        for line in self.warnings().iter().chain(&self.conditions) {
-            text += &format!("- {line}\n");
-        }
-        if self.synthetic {
-            text += "- synthetic weights answer noise: these figures mean nothing\n";
-        }
-        for pair in &self.pairs {
-            text += &against(pair, self.kind);
-        }
-        text
-    }
+/// Of figures of random weights.
+const SYNTHETIC: &str = "Synthetic weights: every answer is noise, and these figures mean nothing.";
 
-    /// A row a run in the first two, a row a pair in the last.
+impl Comparison {
+    /// A row a run in the first two, a row a pair in the third, then what flips of each pair; what holds of all stands under the third.
     pub fn tables(&self) -> Vec<Table> {
         let costs = self.runs.iter().filter_map(|row| {
             let of = row.figures.cost.as_ref()?;
             let (group, label, health) = (String::new(), row.run.clone(), row.figures.parse_health);
             Some(Labelled { group, label, of, health })
         });
-        vec![self.accuracy(), cost::table(&costs.collect::<Vec<_>>()), self.differences()]
+        let flips = self.pairs.iter().filter_map(|pair| flips(pair, self.kind));
+        let costs = cost::table(&costs.collect::<Vec<_>>());
+        [self.accuracy(), costs, self.differences()].into_iter().chain(flips).collect()
     }
 
     fn accuracy(&self) -> Table {
-        Table::of("accuracy", "Accuracy", &self.runs)
+        let Comparison { dataset, kind, n_items, n_graded, .. } = self;
+        let mut title = format!(
+            "Accuracy of {} runs on {dataset}: {n_items} {kind}, {n_graded} with gold",
+            self.runs.len()
+        );
+        if self.n_left_out > 0 {
+            title += &format!("; {} left out, which not every run has", self.n_left_out);
+        }
+        Table::of("accuracy", title, &self.runs)
             .text("run", |row| &row.run)
             .text("system", |row| &row.system)
             .spread("accuracy", |row| {
@@ -81,6 +68,10 @@ impl Comparison {
             .spread(format!("the same {answer}"), |pair| pair.agreement.as_ref())
             .number("right → wrong", |pair| count(pair, Direction::RightToWrong))
             .number("wrong → right", |pair| count(pair, Direction::WrongToRight))
+            .notes(self.pairs.iter().map(plans))
+            .notes(self.warnings())
+            .notes(self.conditions.iter().cloned())
+            .notes(self.synthetic.then(|| SYNTHETIC.to_owned()))
             .build()
     }
 
@@ -100,28 +91,27 @@ fn nouns(kind: ItemKind) -> (&'static str, &'static str) {
     }
 }
 
-fn against(pair: &RunPair, kind: ItemKind) -> String {
-    let mut text = format!("\n## {} against {}\n\n", pair.other, pair.first);
-    if pair.plan.is_empty() {
-        text += "- their plans do not differ\n";
-    }
+/// What a pair was run with differently.
+fn plans(pair: &RunPair) -> String {
     // Settings and agents that only one of two systems has are no choice of the runs.
     let of_other_systems = pair.plan.iter().any(|one| one.field == "system");
     let is_shown =
         |one: &&FieldDifference| !of_other_systems || (one.left != ABSENT && one.right != ABSENT);
-    for field in pair.plan.iter().filter(is_shown) {
-        text += &format!("- plan: {field}\n");
+    let fields = pair.plan.iter().filter(is_shown).join("; ");
+    let RunPair { first, other, .. } = pair;
+    match fields.as_str() {
+        "" => format!("The plans of {first} and {other} do not differ."),
+        fields => format!("Plans of {first} against {other}: {fields}."),
     }
-    text + &flips(&pair.flips, kind)
-        .map_or(String::new(), |table| format!("\n{}", table.markdown()))
 }
 
 /// A row a question or a note and a direction, with the answers of the runs one after the other in which it flips so.
-fn flips(flips: &[Flip], kind: ItemKind) -> Option<Table> {
+fn flips(pair: &RunPair, kind: ItemKind) -> Option<Table> {
     let (item, answer) = nouns(kind);
     let rows =
-        flips.chunk_by(|one, next| (&one.item, one.direction) == (&next.item, next.direction));
-    Table::of("flips", format!("What flips, {item} by {item}"), rows)
+        pair.flips.chunk_by(|one, next| (&one.item, one.direction) == (&next.item, next.direction));
+    let RunPair { first, other, .. } = pair;
+    Table::of("flips", format!("What flips from {first} to {other}, {item} by {item}"), rows)
         .text(item, |flips| &flips[0].item)
         .text("it goes", |flips| flips[0].direction.in_words())
         .text("gold", |flips| flips[0].gold.to_string())

@@ -143,8 +143,8 @@ impl SubmissionFigures {
         }
     }
 
-    /// Tables in Markdown; metrics that were not computed are left out.
-    pub fn markdown(&self) -> String {
+    /// Metrics that were not computed are left out.
+    pub fn tables(&self) -> [Table; 2] {
         let shares = [("flag", self.flag_accuracy), ("sentence", self.sentence_accuracy)];
         let accuracies = Table::of("accuracy", "Accuracy", shares)
             .text("of the", |(what, _)| what)
@@ -158,7 +158,7 @@ impl SubmissionFigures {
             .number("composite", |(_, family)| family.composite)
             .note(self.counts.in_words())
             .build();
-        format!("{}\n{}", accuracies.markdown(), corrections.markdown())
+        [accuracies, corrections]
     }
 }
 

@@ -9,8 +9,9 @@ use crate::bench::model::{Measurement, ModelReport, Subject};
 use crate::bench::trial::Trial;
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
-use crate::cli::options::{FigureFormat, HubFlags, QuietFlag};
+use crate::cli::options::{HubFlags, OutputFormat, QuietFlag};
 use crate::cli::sandboxed::Paths;
+use crate::cli::terminal::print;
 use crate::experiment::hardware::Compute;
 use crate::experiment::run;
 use crate::hub::resolve;
@@ -46,8 +47,8 @@ pub struct ModelBench {
     #[arg(long, default_value_t = 42, value_name = "S")]
     seed: u64,
     /// Output format
-    #[arg(long, value_enum, default_value = "md")]
-    format: FigureFormat,
+    #[arg(long, value_enum, default_value = "text")]
+    format: OutputFormat,
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
@@ -93,7 +94,7 @@ impl ModelBench {
             repetitions: usize::from(self.repetitions),
             environment,
         };
-        Ok(self.format.print(&report, || report.markdown())?)
+        print(&[report.table()], self.format, &report)
     }
 
     /// The durations of each test's repetitions.

@@ -12,9 +12,10 @@ use crate::bench::environment::Environment;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
 use crate::cli::flags::ExecutionFlags;
-use crate::cli::options::FigureFormat;
+use crate::cli::options::OutputFormat;
 use crate::cli::progress::Progress;
 use crate::cli::sandboxed::Paths;
+use crate::cli::terminal::print;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
@@ -45,8 +46,8 @@ pub struct PanelBench {
     #[arg(long)]
     ignore_eos: bool,
     /// Output format
-    #[arg(long, value_enum, default_value = "md")]
-    format: FigureFormat,
+    #[arg(long, value_enum, default_value = "text")]
+    format: OutputFormat,
     #[command(flatten)]
     execution: ExecutionFlags,
 }
@@ -98,7 +99,7 @@ impl PanelBench {
             plan,
             environment,
         };
-        Ok(format.print(&report, || report.markdown())?)
+        print(&report.tables(), format, &report)
     }
 
     fn spec(self) -> Result<Spec, Failure> {
