@@ -58,43 +58,39 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     let (items, runs) = (plan.dataset.items.len(), results.n_runs as usize);
     let (items, runs) = (count(items, "item"), count(runs, "run"));
     console::say(format!("{} on {}: {items}, {runs}", plan.system_name(), plan.dataset.name))?;
-    let mut rows = vec![("accuracy", accuracy)];
-    rows.extend(figures.notes.iter().flat_map(of_notes));
+    let row = |name: &str, text: String| console::say(format!("{name:10} {text}"));
+    row("accuracy", accuracy)?;
+    let mut notes = figures.notes.iter().flat_map(of_notes);
+    notes.try_for_each(|(name, text)| row(name, text))?;
     if let Some(health) = &figures.parse_health {
-        rows.push(("replies", format!("{health} % {}", health::SHARES)));
+        row("replies", format!("{health} % {}", health::SHARES))?;
     }
     let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option, contradictions } =
         results.parse;
     let parse = format!(
         "{ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread"
     );
-    rows.push(("calls", format!("{} ({parse})", results.calls)));
+    row("calls", format!("{} ({parse})", results.calls))?;
     if contradictions > 0 {
-        rows.push(("replies", format!("{contradictions} contradicted themselves")));
+        row("replies", format!("{contradictions} contradicted themselves"))?;
     }
     if not_an_option > 0 {
-        rows.push(("answers", format!("{not_an_option} named a letter that is no option")));
+        row("answers", format!("{not_an_option} named a letter that is no option"))?;
     }
     let tokens = &results.tokens;
     let prompt = format!("{} prompt ({} cached)", tokens.prompt, tokens.cached);
     let completion = format!("{} completion ({} forced)", tokens.completion, tokens.forced);
-    rows.push(("tokens", format!("{prompt}, {completion}")));
-    tell_rows(rows)?;
+    row("tokens", format!("{prompt}, {completion}"))?;
     figures.warnings.iter().try_for_each(console::say)?;
-    let mut rows = Vec::new();
     if plan.synthetic {
         let noise = "synthetic weights answer noise: these figures mean nothing";
-        rows.push(("note", noise.to_owned()));
+        row("note", noise.to_owned())?;
     }
-    let digest = results.figures.get(DIGEST).and_then(Value::as_str);
-    rows.extend(digest.map(|digest| ("digest", digest.to_owned())));
-    rows.push(("head", results.head.clone()));
-    rows.push(("report", out.join(report::FILE).display().to_string()));
-    tell_rows(rows)
-}
-
-fn tell_rows(rows: Vec<(&str, String)>) -> std::io::Result<()> {
-    rows.iter().try_for_each(|(name, text)| console::say(format!("{name:10} {text}")))
+    if let Some(digest) = results.figures.get(DIGEST).and_then(Value::as_str) {
+        row("digest", digest.to_owned())?;
+    }
+    row("head", results.head.clone())?;
+    row("report", out.join(report::FILE).display().to_string())
 }
 
 /// The figures of a run on notes.

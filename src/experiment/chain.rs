@@ -45,7 +45,7 @@ impl<R: Link> Chain<R> {
 
     /// The last line of each key.
     pub fn by_key(&self) -> BTreeMap<R::Key, &R> {
-        self.records.iter().map(|record| (record.key(), record)).collect()
+        by_key(&self.records)
     }
 
     /// The lines whose keys no further line may bear.
@@ -53,6 +53,11 @@ impl<R: Link> Chain<R> {
         let settled = self.records.into_iter().filter(Link::is_final);
         settled.map(|record| (record.key(), record)).collect()
     }
+}
+
+/// The last record of each key.
+pub fn by_key<R: Link>(records: &[R]) -> BTreeMap<R::Key, &R> {
+    records.iter().map(|record| (record.key(), record)).collect()
 }
 
 /// Chains `record` behind `prev` as line `seq` and gives the line, without its newline, and its hash.

@@ -43,14 +43,14 @@ pub struct Compute {
     pub on: DeviceChoice,
     /// Data type of the weights: auto (as stored), f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto")]
-    #[serde(with = "named", skip_serializing_if = "is_open")]
+    #[serde(skip_serializing_if = "is_open")]
     pub dtype: WantedType,
     /// Weight quantisation on load: none, q8_0, int8 (CPU) or q4_k
     #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
     /// Data type of keys and values: auto, f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
-    #[serde(with = "named", skip_serializing_if = "is_open")]
+    #[serde(skip_serializing_if = "is_open")]
     pub kv_dtype: WantedType,
     /// Faster products on a GPU, not reproducible byte for byte
     #[arg(long, help_heading = "Device")]
@@ -221,25 +221,6 @@ impl Hardware {
 
 fn is_open(wanted: &WantedType) -> bool {
     *wanted == WantedType::Auto
-}
-
-/// A type of numbers by its name.
-mod named {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::WantedType;
-
-    pub fn serialize<S: Serializer>(wanted: &WantedType, to: S) -> Result<S::Ok, S::Error> {
-        match wanted {
-            WantedType::Auto => to.serialize_str("auto"),
-            WantedType::Exactly(stored) => to.collect_str(stored),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(name: D) -> Result<WantedType, D::Error> {
-        String::deserialize(name)?.parse().map_err(D::Error::custom)
-    }
 }
 
 #[cfg(test)]

@@ -271,7 +271,14 @@ impl Plan {
             RunError::Unreadable { path: path.to_owned(), reason }
         };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        refuse_other_schema(text, path)?;
+        // Another schema is told as such, even where the rest of it cannot be parsed.
+        if let Ok(table) = outside::toml::<toml::Table>(text) {
+            let found = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
+            let found = u32::try_from(found).unwrap_or(u32::MAX);
+            if found != SCHEMA {
+                return Err(RunError::Schema { path: path.to_owned(), found });
+            }
+        }
         let mut plan: Plan = outside::toml(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
@@ -332,21 +339,6 @@ impl Plan {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// A plan of another schema is reported as such, even where the rest of it cannot be parsed.
-fn refuse_other_schema(text: &str, path: &Path) -> Result<(), RunError> {
-    #[derive(Deserialize)]
-    struct Numbered {
-        #[serde(default)]
-        schema: u32,
-    }
-    match outside::toml::<Numbered>(text) {
-        Ok(Numbered { schema }) if schema != SCHEMA => {
-            Err(RunError::Schema { path: path.to_owned(), found: schema })
-        }
-        _ => Ok(()),
     }
 }
 

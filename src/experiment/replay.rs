@@ -1,10 +1,11 @@
 //! Generates a run's calls again, and says where they differ.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
+use super::chain::by_key;
 use super::compare::compare_all;
 use super::contents::Contents;
 use super::error::resume;
@@ -65,7 +66,7 @@ pub fn replay(
     let threads = started.plan.host.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
         // The receiver outlives the jobs.
-        let _ = answered.send((record.key(), started.answer(item, record.run())?));
+        let _ = answered.send(started.answer(item, record.run())?);
         Ok::<_, Failure>(())
     })?;
     if stop.load(Ordering::Relaxed) {
@@ -74,11 +75,10 @@ pub fn replay(
     // The engines end, and with them the senders of what was found.
     drop(answered);
     drop(started);
-    let made: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
-    let mut searched: BTreeMap<_, SearchLine> =
-        searches.into_iter().map(|search| (search.key(), search)).collect();
+    let (made, now) = (Vec::from_iter(calls), Vec::<ItemLine>::from_iter(answers));
+    let mut searched = Vec::<SearchLine>::from_iter(searches);
     if contents.plan.corpus.as_ref().is_some_and(|corpus| corpus.no_passages) {
-        let shown = searched.values_mut().flat_map(|search| &mut search.shown);
+        let shown = searched.iter_mut().flat_map(|search| &mut search.shown);
         shown.for_each(|passage| passage.text = None);
     }
     let items: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
@@ -86,18 +86,13 @@ pub fn replay(
     logged.retain(|key, _| items.contains(&(key.run, &*key.item)));
     let mut found = contents.searches.by_key();
     found.retain(|key, _| items.contains(&(key.run, &*key.item)));
-    let now: BTreeMap<_, ItemLine> = answers.into_iter().collect();
     let was = wanted.iter().map(|item| (item.key(), *item)).collect();
     let words = ["in the log, but the replay did not make it", "not in the log"];
-    let mut differences = compare_all(&logged, &by_reference(&made), words)?;
-    differences.extend(compare_all(&found, &by_reference(&searched), words)?);
-    differences.extend(compare_all(&was, &by_reference(&now), words)?);
+    let mut differences = compare_all(&logged, &by_key(&made), words)?;
+    differences.extend(compare_all(&found, &by_key(&searched), words)?);
+    differences.extend(compare_all(&was, &by_key(&now), words)?);
     differences.sort();
     Ok(Replayed { items: wanted.len(), calls: made.len(), searches: searched.len(), differences })
-}
-
-fn by_reference<K: Clone + Ord, R>(lines: &BTreeMap<K, R>) -> BTreeMap<K, &R> {
-    lines.iter().map(|(key, line)| (key.clone(), line)).collect()
 }
 
 /// The outcomes to replay: those of the named items, or of all; without those that errored.

@@ -14,6 +14,7 @@ mod weights;
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use crate::outside::available_memory;
@@ -56,10 +57,12 @@ pub struct WantedPrecision {
 }
 
 /// The type that numbers are kept as: asked for, or as suits; weights as the checkpoint has them (f16 is widened to f32).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum WantedType {
     #[default]
     Auto,
+    #[serde(untagged)]
     Exactly(StoredType),
 }
 
