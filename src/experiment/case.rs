@@ -18,7 +18,7 @@ use crate::panel::backbone::Backbone;
 use crate::panel::recorder::Telling;
 use crate::panel::{CallSettings, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
-use crate::record::{CallLine, ItemLine, Language, SearchLine, Usage};
+use crate::record::{CallLine, ItemLine, SearchLine, Usage};
 use crate::systems::{System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
@@ -35,11 +35,9 @@ pub fn question(question: &str, options: Vec<Choice>) -> Item {
     Question { id, question: question.to_owned(), options, ..Question::default() }.into()
 }
 
-/// The note as an item. Its id is the first 16 hexadecimal digits of the SHA-256 of its text; without a language it has that of
-/// its script.
-pub fn note(text: &str, language: Option<Language>) -> Item {
-    let note = Note::new(id_of(text), text);
-    Note { language: language.unwrap_or(note.language), ..note }.into()
+/// The note as an item, in the language of its script. Its id is the first 16 hexadecimal digits of the SHA-256 of its text.
+pub fn note(text: &str) -> Item {
+    Note::new(id_of(text), text).into()
 }
 
 fn id_of(text: &str) -> String {

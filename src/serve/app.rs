@@ -67,8 +67,8 @@ impl App {
         Ok(App {
             budget: Arc::new(Semaphore::new(budget)),
             readers: Pool::start("serve", READERS, give_way)?,
-            cases: Pool::start("serve-case", options.limits.cases, || {})?,
-            queue: Queue::new(options.limits.queued_sequences),
+            cases: Pool::start("serve-case", options.limits.cases.get(), || {})?,
+            queue: Queue::new(options.limits.queued_sequences.get()),
             options,
             phase,
             keys,

@@ -81,7 +81,7 @@ fn begin_completion(
     let tokenizer = &model.backbone.description.tokenizer;
     let logprobs = request.logprobs;
     let (mut prompts, mut texts) = (Vec::new(), Vec::new());
-    for prompt in request.prompts()? {
+    for prompt in request.prompts() {
         match prompt {
             Prompt::Text(text) => {
                 refuse_length(text.len(), model.context, "prompt")?;

@@ -57,7 +57,7 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             keep(question::item(ItemKind::Questions, &format!("{text}\nA) {text}\nB) b")));
         }),
         ("question::note", &|text| {
-            keep(question::note(text, None, "text"));
+            keep(question::note(text, "text"));
         }),
     ]);
 }

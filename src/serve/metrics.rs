@@ -83,7 +83,7 @@ pub struct Metrics {
 
 impl Metrics {
     pub fn new() -> Metrics {
-        let metrics = Metrics {
+        let mut metrics = Metrics {
             registry: Registry::default(),
             histograms: HISTOGRAMS
                 .map(|(name, _, made)| (name, Family::new_with_constructor(made)))
@@ -92,7 +92,7 @@ impl Metrics {
             rejections: Family::default(),
             connections: Gauge::default(),
         };
-        let mut registry = Registry::default();
+        let registry = &mut metrics.registry;
         let named = |name: &str| format!("{PREFIX}{name}");
         for (name, help, _) in HISTOGRAMS {
             registry.register(named(name), help, metrics.histograms[name].clone());
@@ -101,7 +101,7 @@ impl Metrics {
         registry.register(named("request_success"), "Sequences that ended", succeeded);
         registry.register(named("requests_rejected"), "Requests refused or failed", rejections);
         registry.register(named("connections"), "Open connections", metrics.connections.clone());
-        Metrics { registry, ..metrics }
+        metrics
     }
 
     /// Counts an error response.
@@ -170,10 +170,6 @@ const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
 pub async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
     app.served()?;
     Ok(Json(json!({"status": "ok"})))
-}
-
-pub async fn live() -> Json<Value> {
-    Json(json!({"status": "ok"}))
 }
 
 pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {

@@ -1,7 +1,6 @@
 //! The served models, and systems, which clients use like models, by their names in the API.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Json;
 use axum::extract::rejection::PathRejection;
@@ -13,6 +12,7 @@ use super::app::App;
 use super::encoders::ServedEncoder;
 use super::error::{ApiError, Code, too_long};
 use super::request::fields::quoted;
+use super::response::reply::since_epoch;
 use crate::data::ItemKind;
 use crate::engine::EngineError;
 use crate::experiment::case::Seated;
@@ -62,11 +62,10 @@ impl Entry {
         synthetic: bool,
         more: Value,
     ) -> Entry {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Entry {
             id: id.to_owned(),
             object: "model",
-            created: since.as_secs(),
+            created: since_epoch().as_secs(),
             owned_by: "wardround",
             max_model_len,
             wardround: Described { kind, fingerprint, synthetic, more },

@@ -1,6 +1,7 @@
 //! The options of a server: its address, access control and limits.
 
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -81,11 +82,11 @@ impl Listen {
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
     /// Maximum sequences queued or running; a request counts its prompts times n, and a key has half of them
-    #[arg(long = "max-queue", value_name = "N", default_value = "512", value_parser = above_zero())]
-    pub queued_sequences: usize,
+    #[arg(long = "max-queue", value_name = "N", default_value = "512")]
+    pub queued_sequences: NonZeroUsize,
     /// Maximum concurrent cases of systems
-    #[arg(long = "max-cases", value_name = "N", default_value = "8", value_parser = above_zero())]
-    pub cases: usize,
+    #[arg(long = "max-cases", value_name = "N", default_value = "8")]
+    pub cases: NonZeroUsize,
     /// Maximum size of a request body in bytes
     #[arg(long = "max-body", value_name = "BYTES", default_value_t = 8 << 20)]
     pub body_bytes: usize,
@@ -98,10 +99,6 @@ pub struct Limits {
     /// Grace period for running requests after SIGTERM, in seconds
     #[arg(long = "drain", value_name = "S", default_value = "30", value_parser = seconds(0))]
     pub drain_timeout: Duration,
-}
-
-fn above_zero() -> impl TypedValueParser<Value = usize> {
-    clap::value_parser!(u32).range(1..).map(|number| number as usize)
 }
 
 fn seconds(least: i64) -> impl TypedValueParser<Value = Duration> {

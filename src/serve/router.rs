@@ -19,7 +19,6 @@ use super::{body, case, completion, guard, metrics, models, texts};
 pub fn router(app: &Arc<App>) -> Router {
     Router::new()
         .route("/health", get(metrics::health))
-        .route("/live", get(metrics::live))
         .route("/metrics", get(metrics::metrics))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one))

@@ -101,10 +101,10 @@ def live():
     slowest = 0.0
     while any(thread.is_alive() for thread in threads):
         began = time.monotonic()
-        ask("GET", "/live", key=None)
+        ask("GET", "/health", key=None)
         slowest = max(slowest, time.monotonic() - began)
         time.sleep(0.01)
-    said("live", slowest <= 0.05 * SLOW, f"beside three notes of 8 MiB /live took at most {1000 * slowest:.0f} ms")
+    said("live", slowest <= 0.05 * SLOW, f"beside three notes of 8 MiB /health took at most {1000 * slowest:.0f} ms")
 
 
 def bodies():
@@ -135,7 +135,7 @@ def values():
 
 def hosts():
     tries = ["evil.example", "[::1].evil.example", "[::1]evil", "localhost.evil.example", "127.0.0.1:80.evil.example", "[evil]"]
-    through = [name for name in tries if ask("GET", "/live", headers={"host": name}, key=None)[0] == 200]
+    through = [name for name in tries if ask("GET", "/health", headers={"host": name}, key=None)[0] == 200]
     said("hosts", not through, f"asked as {through or 'no other name'}")
 
 
@@ -186,12 +186,12 @@ def connections():
     held = []
     for _ in range(60):
         one = socket.create_connection((host, port))
-        one.sendall(b"GET /live HTTP/1.1\r\nhost: ")
+        one.sendall(b"GET /health HTTP/1.1\r\nhost: ")
         held.append(one)
     time.sleep(1)
     # Another address of loopback is another client.
     other = socket.create_connection((host, port), source_address=("127.0.0.2", 0))
-    other.sendall(f"GET /live HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+    other.sendall(f"GET /health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
     answer = other.recv(64).decode()
     for one in [*held, other]:
         one.close()

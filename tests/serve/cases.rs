@@ -35,7 +35,7 @@ fn a_note_is_checked() {
         (json!({}), 400, "missing_parameter"),
         (json!({"text": NOTE, "txet": 1}), 400, "unsupported_parameter"),
         (json!({"text": NOTE, "system": "cot-sc"}), 404, "model_not_found"),
-        (json!({"text": NOTE, "language": "latin"}), 400, "invalid_value"),
+        (json!({"text": NOTE, "language": "english"}), 400, "unsupported_parameter"),
     ] {
         assert_eq!(post(&body.to_string()).code(), (status, code.to_owned()), "{body}");
     }

@@ -279,7 +279,7 @@ fn the_worst_texts_are_answered_or_refused_at_once_and_delay_nobody() {
             let mut slowest = Duration::ZERO;
             while !posted.is_finished() {
                 let asked = Instant::now();
-                assert_eq!(server.get("/live").status, 200);
+                assert_eq!(server.get("/health").status, 200);
                 slowest = slowest.max(asked.elapsed());
             }
             assert_eq!(posted.join().unwrap(), (400, "context_length_exceeded".to_owned()));

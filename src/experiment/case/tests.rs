@@ -99,7 +99,7 @@ fn a_case_gives_the_bytes_of_a_run_and_cases_share_the_models() {
     let bench = Bench::new();
     let text = "Fever for two days. Malaria is treated with aspirin.";
     let asked = question("Which vitamin is retinol?", choices(&["Vitamin A", "Vitamin D"]));
-    let written = note(text, None);
+    let written = note(text);
     let id = asked.id();
     let questions = json!({"id": id, "question": "Which vitamin is retinol?", "options": {"A": "Vitamin A", "B": "Vitamin D"}});
     let notes = json!({"id": written.id(), "text": text});
@@ -154,7 +154,5 @@ fn an_item_is_named_by_the_sum_of_its_text() {
     let asked = question("Wo?", choices(&["Fuß", "Arm"]));
     let text = r#"{"question":"Wo?","options":{"A":"Fuß","B":"Arm"}}"#;
     assert_eq!(asked.id(), &sha256(text)[..16]);
-    let well = note("Well.", Some(Language::Chinese));
-    assert_eq!(well.id(), &sha256("Well.")[..16]);
-    assert_eq!(well.note().unwrap().language, Language::Chinese);
+    assert_eq!(note("Well.").id(), &sha256("Well.")[..16]);
 }

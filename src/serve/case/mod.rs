@@ -30,7 +30,6 @@ use super::response::reply::{Choice, Reply, usage};
 use crate::data::Item;
 use crate::digest::sha256;
 use crate::experiment::case::{CaseOptions, Worked};
-use crate::record::Language;
 
 /// The fields that have an effect on a system. Others are listed as ignored, since the system's settings determine sampling.
 const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
@@ -119,7 +118,6 @@ struct CheckRequest {
     text: String,
     system: Option<String>,
     seed: Option<i64>,
-    language: Option<String>,
 }
 
 pub async fn check(State(app): State<Arc<App>>, sent: Sent) -> Result<Json<Value>, ApiError> {
@@ -140,13 +138,10 @@ fn begin_check(
     body: &[u8],
     caller: Option<&Caller>,
 ) -> Result<Box<dyn Answering>, ApiError> {
-    let CheckRequest { text, system, seed, language } = request(body)?;
-    let unknown =
-        || ApiError::invalid("language", format!("language is not one of {}", Language::names()));
-    let language = language.map(|name| Language::named(&name).ok_or_else(unknown)).transpose()?;
+    let CheckRequest { text, system, seed } = request(body)?;
     let system = app.served()?.note_system(system.as_deref())?.clone();
     system.refuse_length(&text, "text")?;
-    let item = question::note(&text, language, "text")?;
+    let item = question::note(&text, "text")?;
     let seed = app.seed(seed.map(|seed| seed as u64))?;
     let ask = Ask { system, item, seed, param: "text", stream: None };
     SystemAnswer::begin(app, ask, &[], caller)

@@ -2,7 +2,6 @@
 
 use crate::data::{Choice, Item, ItemKind};
 use crate::experiment::case;
-use crate::record::Language;
 use crate::serve::error::ApiError;
 
 /// The field that a chat's last message is in.
@@ -15,18 +14,18 @@ const FORM: &str =
 /// The item of a chat's last message.
 pub fn item(kind: ItemKind, text: &str) -> Result<Item, ApiError> {
     match kind {
-        ItemKind::Notes => note(text, None, PARAM),
+        ItemKind::Notes => note(text, PARAM),
         ItemKind::Questions => question(text),
     }
 }
 
 /// # Errors
 /// An empty text. `param` is the name of its field.
-pub fn note(text: &str, language: Option<Language>, param: &str) -> Result<Item, ApiError> {
+pub fn note(text: &str, param: &str) -> Result<Item, ApiError> {
     if text.trim().is_empty() {
         return Err(ApiError::invalid(param, "the note is empty"));
     }
-    Ok(case::note(text, language))
+    Ok(case::note(text))
 }
 
 /// # Errors

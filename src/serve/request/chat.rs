@@ -72,19 +72,9 @@ struct TemplateArguments {
 /// A message of a chat.
 #[derive(Debug, Deserialize)]
 struct SentMessage {
-    role: Role,
+    role: String,
     content: Option<Content>,
     tool_calls: Option<Value>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Role {
-    #[serde(alias = "developer")]
-    System,
-    User,
-    Assistant,
-    Tool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,16 +120,18 @@ fn messages(list: Vec<SentMessage>) -> Result<Vec<Message>, ApiError> {
                 Some(Content::Parts(parts)) => {
                     parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n")
                 }
-                None if role == Role::Assistant => String::new(),
+                None if role == "assistant" => String::new(),
                 None => return Err(ApiError::missing(&format!("messages[{index}].content"))),
             };
-            let role = match role {
-                Role::System => "system",
-                Role::User => "user",
-                Role::Assistant => "assistant",
-                Role::Tool => "tool",
-            };
-            Ok(Message::new(role, content))
+            match role.as_str() {
+                "system" | "developer" => Ok(Message::new("system", content)),
+                "user" | "assistant" | "tool" => Ok(Message::new(role, content)),
+                _ => {
+                    let place = format!("messages[{index}].role");
+                    let message = format!("{place} is not system, user, assistant or tool");
+                    Err(ApiError::invalid(&place, message))
+                }
+            }
         });
     read.collect()
 }

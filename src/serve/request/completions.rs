@@ -6,8 +6,6 @@ use super::decoding::{Decoding, MOST_LOGPROBS};
 use super::fields::{Fields, parse, take, within};
 use crate::serve::error::ApiError;
 
-const MOST_PROMPTS: usize = 256;
-
 /// A text or its token ids, which are used unchanged.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
@@ -59,18 +57,11 @@ impl CompletionRequest {
         Ok(request)
     }
 
-    /// # Errors
-    /// None, too many, or one without a token id.
-    pub fn prompts(&mut self) -> Result<Vec<Prompt>, ApiError> {
-        let list = match std::mem::replace(&mut self.prompt, Prompts::Several(Vec::new())) {
+    pub fn prompts(&mut self) -> Vec<Prompt> {
+        match std::mem::replace(&mut self.prompt, Prompts::Several(Vec::new())) {
             Prompts::One(one) => vec![one],
             Prompts::Several(several) => several,
-        };
-        if !(1..=MOST_PROMPTS).contains(&list.len()) || list.contains(&Prompt::Ids(Vec::new())) {
-            let message = format!("prompt is not 1 to {MOST_PROMPTS} texts, or one is empty");
-            return Err(ApiError::invalid("prompt", message));
         }
-        Ok(list)
     }
 }
 
@@ -85,7 +76,7 @@ mod tests {
     }
 
     fn prompts_of(prompt: Value) -> Result<Vec<Prompt>, ApiError> {
-        read(json!({"prompt": prompt}))?.prompts()
+        Ok(read(json!({"prompt": prompt}))?.prompts())
     }
 
     #[test]
@@ -96,8 +87,7 @@ mod tests {
         assert_eq!(prompts(json!(["a", "b"])), [text("a"), text("b")]);
         assert_eq!(prompts(json!([1, 2])), [Prompt::Ids(vec![1, 2])]);
         assert_eq!(prompts(json!([[1], [2]])), [Prompt::Ids(vec![1]), Prompt::Ids(vec![2])]);
-        for bad in [json!([["a"]]), json!([1, "a"]), json!([]), json!([[]]), json!(1), json!([-1])]
-        {
+        for bad in [json!([["a"]]), json!([1, "a"]), json!(1), json!([-1])] {
             assert!(prompts_of(bad.clone()).is_err(), "{bad}");
         }
     }

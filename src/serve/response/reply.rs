@@ -1,7 +1,7 @@
 //! What is sent: whole, or as the chunks of a stream.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -68,11 +68,14 @@ pub fn usage(sum: Usage, reasoning_tokens: usize) -> Value {
     })
 }
 
+pub fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 /// The id of a response, which no other has.
 pub fn new_id(prefix: &str) -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{prefix}-{:x}-{:x}", since.as_micros(), COUNTER.fetch_add(1, Relaxed))
+    format!("{prefix}-{:x}-{:x}", since_epoch().as_micros(), COUNTER.fetch_add(1, Relaxed))
 }
 
 impl Reply {
@@ -80,11 +83,10 @@ impl Reply {
     pub fn new(is_chat: bool, entry: &Entry) -> Reply {
         let (object, prefix) =
             if is_chat { ("chat.completion", "chatcmpl") } else { ("text_completion", "cmpl") };
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Reply {
             id: new_id(prefix),
             object,
-            created: since.as_secs(),
+            created: since_epoch().as_secs(),
             model: entry.id.clone(),
             system_fingerprint: entry.wardround.fingerprint.clone(),
             choices: Vec::new(),

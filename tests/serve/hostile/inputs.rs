@@ -75,10 +75,7 @@ pub fn cases() -> Vec<Good> {
     let chat = |model: &str, content: &str| json!({"model": model, "messages": [{"role": "user", "content": content}], "seed": 5, "n": 1, "stream": false});
     let note = "Fever for two days. Malaria is treated with aspirin.";
     vec![
-        good(
-            "/v1/check",
-            &json!({"text": note, "language": "english", "system": "medguards", "seed": 3}),
-        ),
+        good("/v1/check", &json!({"text": note, "system": "medguards", "seed": 3})),
         good("/v1/chat/completions", &chat("cot-sc", question)),
         good("/v1/chat/completions", &chat("medguards", note)),
     ]
