@@ -4,8 +4,7 @@
     benches/reply_health.py MODEL DATA [--binary PATH …] [--items 5] [--max-tokens 160] [--systems medmad cot …]
 
 DATA has medqa/ and medec/. For each system, decoding and binary a line: wall seconds, calls, and of these the shares that were read exactly,
-repaired, from words, declined, unread, and cut by the limit. The last three columns are those of a report's warnings: void, looping,
-contradictory; a build that does not have them shows a dash. Systems that search or show exemplars need more: name one with --systems,
+repaired, from words, declined, unread, and cut by the limit. The last column is that of a report's warnings: void. Systems that search or show exemplars need more: name one with --systems,
 and what it needs as one argument, as in --more="--exemplars FILE --exemplars-format medec".
 """
 import argparse
@@ -21,7 +20,6 @@ QUESTIONS = ["zero-shot", "few-shot", "cot", "self-consistency", "healthcareagen
 NOTES = ["base-llm", "medguards", "medprompt", "em-mixers"]
 NEEDY = ["medprompt", "em-mixers"]
 READ = ["ok", "repaired", "fallback", "refused", "unread"]
-SAID = ["void", "looping", "contradictory"]
 
 
 def find(value, key):
@@ -53,8 +51,9 @@ def run(binary, system, decoding, args, out):
     cut = sum(call["finish_reason"] == "length" for call in calls)
     shares = [f"{100 * counts[one] / len(calls):.0f}" for one in READ] + [f"{100 * cut / len(calls):.0f}"]
     health = find(json.loads((out / "results.json").read_text()), "parse_health") or {}
-    said = [f"{100 * health[one]:.0f}" if one in health else ("0" if "void" in health or args.has_substance[binary] else "–") for one in SAID]
-    return f"{wall:.0f} | {len(calls)} | " + " | ".join(shares + said)
+    # A share of none is left out.
+    void = f"{100 * health.get('void', 0):.0f}"
+    return f"{wall:.0f} | {len(calls)} | " + " | ".join([*shares, void])
 
 
 def main():
@@ -68,10 +67,8 @@ def main():
     parser.add_argument("--decodings", nargs="+", default=["grammar", "json", "text"])
     parser.add_argument("--more", type=shlex.split, default=[])
     args = parser.parse_args()
-    # A build that counts what replies are worth says so in its schema of results.
-    args.has_substance = {one: b"contradictory" in pathlib.Path(one).read_bytes() for one in args.binary}
-    print("| system | decoding | build | s | calls | exact | repaired | words | declined | unread | by length | void | looping | contradictory |")
-    print("| --- | --- | --- |" + " ---: |" * 11)
+    print("| system | decoding | build | s | calls | exact | repaired | words | declined | unread | by length | void |")
+    print("| --- | --- | --- |" + " ---: |" * 9)
     with tempfile.TemporaryDirectory() as scratch:
         for system in args.systems:
             for decoding in args.decodings:

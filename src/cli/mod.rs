@@ -132,7 +132,7 @@ enum Verb {
     /// Serve models over HTTP, as OpenAI's interface
     #[cfg(feature = "serve")]
     Serve(Box<serve::Serve>),
-    /// Make, list or revoke the API keys of a server
+    /// Make or revoke the API keys of a server
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     Keys(keys::KeysVerb),

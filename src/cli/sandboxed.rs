@@ -40,7 +40,7 @@ pub struct Paths {
 
 /// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
 const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
-/// What published encoders have, beside a config.json and in the folders of their modules.
+/// What published encoders have, beside a config.json and in the folder of their queries' encoder.
 const OF_ENCODERS: [&str; 6] = ["json", "txt", "model", "safetensors", "bin", "toml"];
 
 /// Directories that were made for the command, which is one a process.
@@ -267,7 +267,7 @@ fn note_new(directory: &Path) {
     }
 }
 
-/// The `blobs` that a snapshot of a hub's cache links to, from itself and from the folders of its modules.
+/// The `blobs` that a snapshot of a hub's cache links to.
 fn blobs_of(directory: &Path) -> Option<PathBuf> {
     let own = directory.canonicalize().ok()?;
     let snapshots = own.parent().filter(|above| above.ends_with("snapshots"))?;

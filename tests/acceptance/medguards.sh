@@ -3,7 +3,7 @@
 #
 #     tests/acceptance/medguards.sh DATA OUT [ITEMS]
 #
-# DATA is laid out as `run --data-dir` wants it. OUT is made, and must not hold anything yet. Runs the recipes medguards-table2 (MEDEC-MS, 597
+# DATA is laid out as `recipe --data-dir` wants it. OUT is made, and must not hold anything yet. Runs the recipes medguards-table2 (MEDEC-MS, 597
 # notes) and medguards-table3 (MedErrBench in English, Arabic and Chinese), on ITEMS notes of each file where that is given. Takes the release
 # binary where it is built, else the debug one; WARDROUND names another. Every run is verified, tests/recompute_notes.py recomputes both tables
 # (with the package jieba those of Chinese too), and each recipe is run once more, which must change nothing. Prints the official scorer's

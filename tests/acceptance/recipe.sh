@@ -3,7 +3,7 @@
 #
 #     tests/acceptance/recipe.sh DATA OUT [RECIPE] [ITEMS] [RUNS]
 #
-# DATA is laid out as `run --data-dir` wants it. OUT is made, and must not hold anything yet. RECIPE is table1, ITEMS 10, RUNS 3 unless
+# DATA is laid out as `recipe --data-dir` wants it. OUT is made, and must not hold anything yet. RECIPE is table1, ITEMS 10, RUNS 3 unless
 # they are given. Takes the release binary where it is built, else the debug one; WARDROUND names another. ENCODER may name the folder of
 # all-MiniLM-L6-v2. Every cell is verified, tests/recompute_recipe.py recomputes the table, and the recipe is run once more,
 # which must change nothing. Exits 0 when all is well.
