@@ -143,9 +143,16 @@ impl Stream {
     }
 }
 
+#[cfg(not(feature = "linked-driver"))]
 fn is_driver_there() -> bool {
     // SAFETY: only looks for the library.
     unsafe { sys::is_culib_present() }
+}
+
+/// Without it the program does not start.
+#[cfg(feature = "linked-driver")]
+fn is_driver_there() -> bool {
+    true
 }
 
 impl Drop for Inner {
