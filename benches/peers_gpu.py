@@ -221,11 +221,11 @@ def decode_rate(model, batch: int, arguments: argparse.Namespace) -> dict:
 
 
 @torch.no_grad()
-def prefill_rate(model, arguments: argparse.Namespace) -> dict:
-    prompt = random_tokens(model, 1, PREFILL)
+def prefill_rate(model, arguments: argparse.Namespace, length: int = PREFILL) -> dict:
+    prompt = random_tokens(model, 1, length)
     work = lambda: model(prompt, logits_to_keep=1)
     work()
-    return {"tokens_per_second": PREFILL / best(work, arguments.repetitions), "what": model.config._attn_implementation}
+    return {"tokens_per_second": length / best(work, arguments.repetitions), "what": model.config._attn_implementation}
 
 
 def continuous_rate(model, arguments: argparse.Namespace) -> dict:
