@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use wardround::diagnosis::Diagnosis;
 use wardround::engine::{Engine, EngineOptions, Request, Sampling};
 use wardround::model::{
-    Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of,
+    Config, Decoder, Family, ModelError, Probe, Scratch, WantedPrecision, compute_logits,
+    precision_of,
 };
 use wardround::ops::candle::{Buffer, Place};
 use wardround::ops::checkpoint::RawTensor;
@@ -24,7 +25,7 @@ use wardround::random::mix;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
-use crate::common::GREEDY;
+use crate::common::{GREEDY, golden, weight_files};
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
@@ -141,6 +142,22 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
                 assert!(distance < tolerance, "{case}: {distance}");
             }
         }
+    }
+}
+
+#[test]
+fn golden_checkpoints_give_the_logits_and_greedy_tokens_of_transformers() {
+    let device = wardround::ops::Device::Candle(candle());
+    for case in golden::cases() {
+        let config = Config::read(&case.directory.join("config.json")).unwrap();
+        let files = weight_files(&case.directory);
+        let whole = [&case.prompt[..], &case.greedy[..]].concat();
+        let begun = case.prompt.clone();
+        let last = begun.len() - 1;
+        let mut probes = [Probe::new(whole.clone(), 0, 0), Probe::new(begun, last, 64)];
+        compute_logits(&device, &config, &files, StoredType::F32.into(), 33, &mut probes).unwrap();
+        case.check(&probes[0].logits);
+        assert_eq!(probes[1].tokens, whole, "{}", case.name);
     }
 }
 

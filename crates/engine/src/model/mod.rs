@@ -7,6 +7,7 @@ pub mod config;
 mod cost;
 mod decoder;
 pub(crate) mod families;
+mod logits;
 mod memory;
 mod published;
 mod rope;
@@ -23,6 +24,7 @@ pub use config::{Config, ConfigError};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
 pub use families::{Family, Shape};
+pub use logits::{Probe, best, compute_logits};
 pub use memory::{Footprint, peak_memory};
 pub use weights::precision_of;
 
