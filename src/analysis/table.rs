@@ -86,7 +86,7 @@ impl Table {
         text
     }
 
-    /// A line of headings, then a line a row.
+    /// A line of headings, then a line a row; a figure a field.
     ///
     /// # Errors
     /// A row without as many cells as there are columns.
@@ -94,11 +94,10 @@ impl Table {
         let group = |group: &str| self.has_groups().then(|| group.to_owned());
         let headings = self.columns.iter().flat_map(Column::headings);
         let mut writer = csv::Writer::from_writer(Vec::new());
-        let headings = group("group").into_iter().chain(headings);
-        writer.write_record(headings.map(|it| cell(&it).into_owned()))?;
+        writer.write_record(group("group").into_iter().chain(headings))?;
         for row in &self.rows {
             let cells = self.columns.iter().zip(&row.cells);
-            let fields = cells.flat_map(|(column, cell)| cell.fields(column.kind));
+            let fields = cells.flat_map(|(column, cell)| cell.fields(column));
             let fields = group(&row.group).into_iter().chain(fields);
             writer.write_record(fields.map(|it| cell(&it).into_owned()))?;
         }
@@ -163,6 +162,20 @@ impl<R: Copy> TableBuilder<R> {
         self.column(label, Kind::Text, cell)
     }
 
+    /// Texts of several figures ([`Cell::Figures`]), which CSV has as fields of these names.
+    pub fn figures<C: Into<Cell>>(
+        self,
+        label: impl Into<String>,
+        names: impl IntoIterator<Item = impl Into<String>>,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        let mut builder = self.text(label, cell);
+        if let Some(column) = builder.table.columns.last_mut() {
+            column.figures = names.into_iter().map(Into::into).collect();
+        }
+        builder
+    }
+
     pub fn number<C: Into<Cell>>(self, label: impl Into<String>, cell: impl Fn(R) -> C) -> Self {
         self.column(label, Kind::Number, cell)
     }
@@ -181,7 +194,8 @@ impl<R: Copy> TableBuilder<R> {
         kind: Kind,
         cell: impl Fn(R) -> C,
     ) -> Self {
-        self.table.columns.push(Column { over: self.over.clone(), label: label.into(), kind });
+        let (over, label, figures) = (self.over.clone(), label.into(), Vec::new());
+        self.table.columns.push(Column { over, label, kind, figures });
         for (row, of) in self.table.rows.iter_mut().zip(&self.of) {
             row.cells.push(cell(*of).into());
         }

@@ -15,7 +15,7 @@ use crate::analysis::metrics::over_runs::{mean, signed};
 use crate::analysis::metrics::significance::{PairedT, paired_t};
 use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, verdict};
 use crate::analysis::outcomes::Outcomes;
-use crate::analysis::table::Table;
+use crate::analysis::table::{Cell, Table};
 use crate::diagnosis::Failure;
 
 /// A method compared with its baseline, over the columns that both have.
@@ -256,7 +256,7 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         rows.extend(recipe.published.iter().filter_map(|row| papers(recipe, &one.name, row)));
     }
     let p = |value: f64| format!("{value:.2e}");
-    let percent = |value: f64| signed(value, 1) + " %";
+    let percent = |value: f64| Cell::Figures(signed(value, 1) + " %", vec![value.into()]);
     let mut table = Table::of("improvements", "What guarding gains", &rows)
         .grouped_by(|row| dataset(recipe, row.dataset).to_owned())
         .text("method", |row| {
@@ -276,14 +276,14 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
                 row.against.as_ref()?;
                 Some(gain(row)?.average[1])
             })
-            .text("Δ%", |row| Some(percent(gain(row)?.delta_percent?)))
+            .figures("Δ%", ["delta percent"], |row| Some(percent(gain(row)?.delta_percent?)))
             .text("P, paired t", |row| Some(p(gain(row)?.paired_t?.two_sided)));
     }
     if rows.iter().any(|row| row.printed != PrintedGain::default()) {
         table = table
             .under("as the paper prints it")
             .text("average", |row| Some(format!("{:.3}", row.printed.average?)))
-            .text("Δ%", |row| Some(percent(row.printed.delta_percent?)))
+            .figures("Δ%", ["delta percent"], |row| Some(percent(row.printed.delta_percent?)))
             .text("P", |row| Some(p(row.printed.p_value?)));
     }
     let table = table

@@ -80,9 +80,13 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
         assert!(shown.contains(part), "no {part:?} in {shown}");
     }
     let csv = compare("--format csv").succeeded().stdout.clone();
-    for part in
-        ["# accuracy\nrun,system,accuracy,", "# cost\n", "# differences\nrun,accuracy,", "\nwith,"]
-    {
+    for part in [
+        "# accuracy\nrun,system,accuracy_mean,accuracy_std,accuracy_n,accuracy_low,accuracy_high,",
+        "# cost\nrow,",
+        "# differences\nrun,accuracy_mean,accuracy_low,accuracy_high,mcnemar_run_0_p,",
+        "right_to_wrong,",
+        "\nwith,",
+    ] {
         assert!(csv.contains(part), "no {part:?} in {csv}");
     }
     assert_eq!((&found["n_items"], &found["n_graded"]), (&QUESTIONS.into(), &QUESTIONS.into()));

@@ -1,6 +1,7 @@
 //! A comparison as tables: the runs, what they cost, how the first compares with each other, and what flips between them.
 
 use itertools::Itertools;
+use serde_json::json;
 
 use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
@@ -42,7 +43,10 @@ impl Comparison {
             .spread("accuracy", |row| {
                 row.figures.accuracy.as_ref().map_or("no gold".into(), Cell::from)
             })
-            .text(format!("95 % over {}", self.kind), |row| Some(row.figures.interval?.ends(plain)))
+            .figures(format!("95 % over {}", self.kind), ["accuracy low", "accuracy high"], |row| {
+                let one = row.figures.interval?;
+                Some(Cell::Figures(one.ends(plain), vec![json!(one.low), json!(one.high)]))
+            })
             .replies(|row| row.figures.parse_health)
             .number("errored", |row| row.figures.n_errors)
             .note(health::NOTE)
@@ -55,15 +59,21 @@ impl Comparison {
         let count = |pair: &RunPair, direction: Direction| {
             pair.flips.iter().filter(|flip| flip.direction == direction).count()
         };
+        let n_tests = self.pairs.iter().map(|pair| pair.mcnemar.len()).max().unwrap_or(0);
+        let names = (0..n_tests)
+            .map(|run| ["p", "won", "lost"].map(|figure| format!("mcnemar run {run} {figure}")));
         Table::of("differences", title, &self.pairs)
             .text("run", |pair| &pair.other)
             .interval("accuracy", |pair| pair.difference.as_ref())
-            .text("exact McNemar, by run", |pair| {
+            .figures("exact McNemar, by run", names.flatten(), |pair| {
                 let mut tests = pair.mcnemar.iter().map(|test| {
                     let (lost, won) = (test.only_left, test.only_right);
                     format!("p = {:.4} ({won} won, {lost} lost)", test.p_value)
                 });
-                tests.join(", ")
+                let figures = pair.mcnemar.iter().flat_map(|test| {
+                    [json!(test.p_value), json!(test.only_right), json!(test.only_left)]
+                });
+                Cell::Figures(tests.join(", "), figures.collect())
             })
             .spread(format!("the same {answer}"), |pair| pair.agreement.as_ref())
             .number("right → wrong", |pair| count(pair, Direction::RightToWrong))

@@ -22,6 +22,8 @@ pub enum Cell {
     },
     /// Ours. What its interval is over stands under the table.
     Estimate(Estimate),
+    /// A text of several figures, and those as CSV has them.
+    Figures(String, Vec<Value>),
 }
 
 impl From<String> for Cell {
@@ -86,7 +88,7 @@ impl Cell {
     pub fn shown(&self) -> String {
         match self {
             Cell::Nothing => "–".to_owned(),
-            Cell::Text(text) => text.clone(),
+            Cell::Text(text) | Cell::Figures(text, _) => text.clone(),
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, digits) => plain(*value, *digits),
             Cell::Spread(spread, _) => spread.to_string(),
@@ -115,7 +117,7 @@ impl Cell {
     fn values(&self) -> Vec<(&'static str, Value)> {
         match self {
             Cell::Nothing => Vec::new(),
-            Cell::Text(text) => vec![("", json!(text))],
+            Cell::Text(text) | Cell::Figures(text, _) => vec![("", json!(text))],
             Cell::Count(count) => vec![("", json!(count))],
             Cell::Number(value, _) => vec![("", json!(value))],
             Cell::Spread(Spread { mean, std, n }, _) => {
@@ -128,15 +130,20 @@ impl Cell {
         }
     }
 
-    /// As many as its column has headings.
-    pub(super) fn fields(&self, kind: Kind) -> Vec<String> {
-        let field = |(_, value)| match value {
+    /// As many as its column has headings. A text among figures, such as that there is no gold, is no figure.
+    pub(super) fn fields(&self, column: &Column) -> Vec<String> {
+        let values: Vec<Value> = match self {
+            Cell::Figures(_, figures) => figures.clone(),
+            Cell::Text(_) if column.kind != Kind::Text => Vec::new(),
+            _ => self.values().into_iter().map(|(_, value)| value).collect(),
+        };
+        let field = |value| match value {
             Value::Null => String::new(),
             Value::String(text) => text,
             number => number.to_string(),
         };
-        let mut fields: Vec<String> = self.values().into_iter().map(field).collect();
-        fields.resize(kind.fields().len(), String::new());
+        let mut fields: Vec<String> = values.into_iter().map(field).collect();
+        fields.resize(column.headings().len(), String::new());
         fields
     }
 
@@ -156,6 +163,8 @@ pub struct Column {
     pub over: String,
     pub label: String,
     pub kind: Kind,
+    /// What the figures of its texts are called in CSV, in place of the label; empty where a text has none.
+    pub figures: Vec<String>,
 }
 
 /// What a column holds, and so how many fields it takes in CSV.
@@ -180,18 +189,32 @@ impl Column {
 
     /// The headings of its fields in CSV.
     pub(super) fn headings(&self) -> Vec<String> {
-        let heading = self.heading();
-        self.kind.fields().iter().map(|field| format!("{heading}{field}")).collect()
+        let own: Vec<&str> = self.figures.iter().map(String::as_str).collect();
+        let (heading, fields) = match own.is_empty() {
+            true => (self.heading(), self.kind.fields()),
+            false => (self.over.clone(), &own[..]),
+        };
+        fields.iter().map(|field| name(&format!("{heading} {field}"))).collect()
     }
+}
+
+/// A heading that scripts write easily: words in small letters with `_` between, signs as words.
+fn name(heading: &str) -> String {
+    let signs = [("%", " percent "), ("−", " less "), ("→", " to "), ("'", "")];
+    let text =
+        signs.iter().fold(heading.to_lowercase(), |text, (sign, word)| text.replace(sign, word));
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("_");
+    if name.is_empty() { "row".to_owned() } else { name }
 }
 
 impl Kind {
     /// What its fields' headings add to the column's.
-    pub(super) fn fields(self) -> &'static [&'static str] {
+    fn fields(self) -> &'static [&'static str] {
         match self {
             Kind::Text | Kind::Number => &[""],
-            Kind::Spread => &["", " std", " n"],
-            Kind::Interval => &["", " low", " high"],
+            Kind::Spread => &["mean", "std", "n"],
+            Kind::Interval => &["mean", "low", "high"],
         }
     }
 }
