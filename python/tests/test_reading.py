@@ -1,5 +1,6 @@
-"""Needs pandas and pytest, and the program: WARDROUND_PROGRAM, or `wardround` in PATH. With every_eval_ever at hand its validator is asked too."""
+"""Needs pandas and pytest, and the program: WARDROUND_PROGRAM, or `wardround` in PATH. With every_eval_ever at hand its validator is asked too, and with jsonschema the schemas of docs/."""
 
+import io
 import json
 import os
 import pathlib
@@ -48,6 +49,27 @@ def test_figures_are_those_of_results_json(demo):
     assert pd.api.types.is_numeric_dtype(figures)
 
 
+def fits_its_schemas(directory):
+    jsonschema = pytest.importorskip("jsonschema")
+    schemas = pathlib.Path(__file__).parents[2] / "docs/schemas"
+    for file in ["dataset.jsonl", "calls.jsonl", "items.jsonl", "results.json"]:
+        validator = jsonschema.Draft202012Validator(json.loads((schemas / f"{file.split('.')[0]}.json").read_text()))
+        validator.check_schema(validator.schema)
+        text = (directory / file).read_text()
+        for record in [text] if file == "results.json" else text.rstrip("\n").split("\n"):
+            validator.validate(json.loads(record))
+
+
+def test_files_of_questions_are_as_their_schemas_say(demo):
+    fits_its_schemas(demo.directory)
+
+
+def test_a_table_of_the_program_is_read_as_it_is(demo):
+    printed = subprocess.run([PROGRAM, "report", demo.directory, "--format", "csv", "--table", "accuracy"], check=True, capture_output=True, text=True)
+    table = pd.read_csv(io.StringIO(printed.stdout))
+    assert table["accuracy"].tolist() == pytest.approx(demo.figures["accuracy"]["per_run"])
+
+
 def test_a_run_of_notes_and_one_that_goes_on(demo, tmp_path):
     notes = tmp_path / "notes.jsonl"
     note = {"id": "n1", "text": "He has a fever.\nHe takes insulin for it.", "gold": {"flag": True, "sentence_id": 1, "correction": "He takes paracetamol for it."}}
@@ -60,6 +82,7 @@ def test_a_run_of_notes_and_one_that_goes_on(demo, tmp_path):
     assert run.items["is_correct"].mean() == run.figures["accuracy"]["mean"]
     again = wardround.run("base-llm", arguments=["--quiet"], **arguments)
     assert again.figures["digest"] == run.figures["digest"]
+    fits_its_schemas(run.directory)
 
 
 def test_mistakes_are_told(tmp_path):

@@ -11,6 +11,7 @@ use crate::record::{GoldLine, Language};
 
 /// An item, and a line of `dataset.jsonl`, where a run keeps it as the system was given it; `kind` tells questions from notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Item {
     Question(Question),
@@ -72,6 +73,7 @@ impl From<Note> for Item {
 
 /// One question of multiple choice. Those without options, which earlier versions asked, have a reference besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Question {
     /// Unique within its file.
     #[serde(rename = "item")]
@@ -79,6 +81,7 @@ pub struct Question {
     pub question: String,
     /// In the file's order; 2 to 10 of them, lettered A, B, C, … without gaps.
     #[serde(with = "by_letter")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub options: Vec<Choice>,
     /// The letter of the correct option; `None` if the file has none.
     #[serde(rename = "answer")]
@@ -160,6 +163,7 @@ mod by_letter {
 
 /// One clinical note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Note {
     /// Unique within its file.

@@ -37,3 +37,5 @@ pub mod whole_file;
 
 #[cfg(test)]
 pub(crate) mod fixtures;
+#[cfg(test)]
+mod schemas;

@@ -23,6 +23,7 @@ pub const FILE: &str = "results.json";
 
 /// The counts of a run and its figures. Where an item has several lines, the last one counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Results {
     pub schema: u32,
     /// The version of wardround that computed the figures.
@@ -55,6 +56,7 @@ pub struct Results {
 
 /// Tokens of all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tokens {
     pub prompt: usize,
     /// Of the prompts, found in the prefix index.
@@ -78,6 +80,7 @@ impl Tokens {
 
 /// How the records were read, over all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ParseCounts {
     pub ok: usize,
     pub repaired: usize,
@@ -117,6 +120,7 @@ impl ParseCounts {
 
 /// The sha256 of plan.toml, and each log's last hash with its count of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Heads {
     pub plan: String,
     pub calls: String,

@@ -6,6 +6,7 @@ use super::Stage;
 
 /// The answers of one round and their vote. Every vector but `labels` has one entry for each of `agents`, or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoundLine {
     pub round: u32,
@@ -29,6 +30,7 @@ pub struct RoundLine {
 
 /// A question and the system's answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AnswerLine {
     pub dataset: String,

@@ -23,6 +23,7 @@ pub struct CallKey {
 
 /// How a record was parsed from a completion's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Parse {
     /// The text was the record.
@@ -46,6 +47,7 @@ impl Parse {
 
 /// The role of a call in answering its item; the diagnostics of MED-MAD B.7 compare calls of equal stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// An agent's own answer, before it has seen another's.
@@ -60,6 +62,7 @@ pub enum Stage {
 
 /// The sampling parameters of a completion. A parameter that is off is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SamplingLine {
     /// 0 means greedy. Of a remote member, whose provider decides, every parameter is `null`.
     pub temperature: Option<f32>,
@@ -78,6 +81,7 @@ pub struct SamplingLine {
 
 /// The model that answered according to its endpoint, which may serve another one under the requested name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AnsweredBy {
     /// Often more specific than the requested name.
@@ -88,6 +92,7 @@ pub struct AnsweredBy {
 
 /// One line of `calls.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallLine {
     pub seq: u64,
@@ -114,7 +119,9 @@ pub struct CallLine {
     /// What was read of `text`.
     pub record: Reply,
     pub parse: Parse,
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, u64>"))]
     pub usage: Usage,
+    #[cfg_attr(test, schemars(with = "String"))]
     pub finish_reason: FinishReason,
     pub elapsed_ms: u64,
     pub prev: String,

@@ -20,6 +20,7 @@ impl CallLine {
 
 /// Whether a note has an error. Logs have `true`, `false`, or `null` for what is unread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Flag(Option<bool>);
 

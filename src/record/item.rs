@@ -20,6 +20,7 @@ pub struct ItemKey {
     reason = "a run's lines are of one kind: a box saves nothing where they are notes"
 )]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind")]
 pub enum ItemLine {
     #[serde(rename = "question")]

@@ -8,6 +8,7 @@ use crate::chat;
 ///
 /// In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(from = "Logged", into = "Logged")]
 pub struct Message {
     /// Such as `system`, `user`, `assistant`.
@@ -20,6 +21,7 @@ pub struct Message {
 
 /// A part of a message that quotes passages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Part {
     /// As it is.
@@ -33,6 +35,7 @@ pub enum Part {
 
 /// The place of a search within its item: the outer turn of the protocol and the step in it, both counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchPlace {
     /// The outer turn.
@@ -78,12 +81,14 @@ impl From<&Message> for chat::Message {
 
 /// A message as it is logged.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Logged {
     role: String,
     content: Content,
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum Content {
     Text(String),

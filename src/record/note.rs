@@ -6,6 +6,7 @@ use super::{Flag, Language, Trajectory};
 
 /// A clinical note and the system's result on it (MedGuards, Algorithm 1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoteLine {
     pub dataset: String,
@@ -59,6 +60,7 @@ impl NoteLine {
 
 /// The gold annotation that a note is scored against: its one error, or of a correct note none of what an error has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GoldLine {
     pub flag: bool,
@@ -102,6 +104,7 @@ impl NoteStage {
 
 /// How a stage was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SettledBy {
     /// One agent alone.
@@ -128,6 +131,7 @@ impl SettledBy {
 
 /// How it was decided whether the note has an error. Every vector has one entry for each of `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DetectionLine {
     pub source: SettledBy,
@@ -140,6 +144,7 @@ pub struct DetectionLine {
 
 /// How the sentence was located. Every vector has one entry for each of `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LocalisationLine {
     pub source: SettledBy,

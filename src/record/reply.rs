@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 /// What was read of a call's text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Reply(Value);
 

@@ -18,6 +18,7 @@ pub struct SearchKey {
 
 /// A chunk that a query retrieved, before reranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RetrievedChunk {
     /// `LABEL/DOCUMENT#PARAGRAPH`.
@@ -27,6 +28,7 @@ pub struct RetrievedChunk {
 
 /// A passage as it was shown to a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Passage {
     /// `LABEL/DOCUMENT#PARAGRAPH`.
@@ -63,6 +65,7 @@ pub struct SourceCounts {
 
 /// How long the parts of a search took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchTimes {
     pub embed_ms: f64,
@@ -72,6 +75,7 @@ pub struct SearchTimes {
 
 /// One line of `searches.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchLine {
     pub seq: u64,

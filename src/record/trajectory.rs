@@ -6,6 +6,7 @@ use super::SearchPlace;
 
 /// How a note's answer was found. Scores are in hundredths, so that means are whole numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trajectory {
     pub turns: Vec<TurnLine>,
@@ -38,6 +39,7 @@ pub struct Trajectory {
 
 /// One outer turn: its steps up to an answer, and the reviews of that answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TurnLine {
     pub round: u32,
@@ -59,6 +61,7 @@ pub struct TurnLine {
 
 /// A passage that an answer cites.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceLine {
     /// The search that found it.

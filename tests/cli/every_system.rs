@@ -10,6 +10,7 @@ use wardround::model::Family;
 use wardround::systems::{SYSTEMS, SystemConfig};
 
 use crate::binary::Scratch;
+use crate::common::json_schema::is_valid;
 
 const NOTES: &str = r#"{"id": "a", "text": "0 Fever & chills for two days.\n1 Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate."}}
 {"id": "b", "text": "0 Seen on the ward.\n1 Pulse < 80, all's well.", "gold": {"flag": 0}}
@@ -81,6 +82,22 @@ fn said(scratch: &Scratch, run: &str) -> Vec<String> {
     lines
 }
 
+/// What stands in a run directory is valid under `docs/schemas`.
+fn fits_its_schemas(run: &Path) {
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas");
+    for file in ["dataset.jsonl", "calls.jsonl", "searches.jsonl", "items.jsonl", "results.json"] {
+        let (name, _) = file.split_once('.').unwrap();
+        let schema = std::fs::read(schemas.join(format!("{name}.json"))).unwrap();
+        let schema = serde_json::from_slice(&schema).unwrap();
+        // Most systems make no searches.
+        let Ok(text) = std::fs::read_to_string(run.join(file)) else { continue };
+        for line in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+            let line = line.unwrap();
+            assert!(is_valid(&schema, &line), "{}: {file}: {line}", run.display());
+        }
+    }
+}
+
 #[test]
 fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
     let scratch = Scratch::new();
@@ -118,6 +135,7 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
         );
         scratch.wardround(run).finished();
         scratch.wardround(format!("verify {name}")).succeeded();
+        fits_its_schemas(&scratch.path(name));
         scratch.wardround(format!("report {name}")).succeeded();
         let page = std::fs::read_to_string(scratch.path(name).join("report.html")).unwrap();
         let cases = cases(&page);

@@ -55,7 +55,7 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
                 others.into_iter().all(|(_, field)| is_valid(wanted, field))
             }),
             // Lark's own, and words for people: none of the value's business.
-            "x-guidance" | "title" | "description" | "default" | "format" => true,
+            "x-guidance" | "$schema" | "title" | "description" | "default" | "format" => true,
             other => panic!("keyword {other} is not known here"),
         }
     })
