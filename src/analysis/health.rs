@@ -11,13 +11,16 @@ use super::table::TableBuilder;
 use crate::record::{CallLine, Parse};
 
 /// The share of replies that could not be read or declined to answer, above which figures come with a warning.
-const UNREAD_LIMIT: f64 = 0.05;
+pub const UNREAD_LIMIT: f64 = 0.05;
 /// The share of replies that say nothing, above which figures come with a warning.
-const VOID_LIMIT: f64 = 0.1;
+pub const VOID_LIMIT: f64 = 0.1;
+/// Of figures of random weights.
+pub const SYNTHETIC: &str =
+    "Synthetic weights: every answer is noise, and these figures mean nothing.";
 /// The shares that [`ParseHealth`] shows, in their order.
 pub const SHARES: &str = "ok / repaired / fallback / refused / unread";
 /// What a column of them is called.
-const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
+pub const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
 /// What such a column shows.
 pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the share of replies, read or not, whose texts have hardly a word (void).";
 

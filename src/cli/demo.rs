@@ -59,13 +59,14 @@ impl Demo {
                 self.debate(synthetic(&cache, self.progress)?)?
             }
         };
+        self.progress.loading(std::slice::from_ref(&spec));
         let observer = Arc::new(Terminal::new(self.progress.quiet, None));
         let executed = execute(spec, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
         print_debate(&executed.contents, self.real.is_some())?;
         Ok(console::say(match self.real {
             Some(_) => {
-                "\nOne small model played all three doctors: it writes as models write and knows no medicine."
+                "\nOne small model played all three doctors, with the records that small models can fill in (--set record=short): it writes as models write and knows no medicine."
             }
             None => {
                 "\nThe three models have random weights: what they say is noise, how they are run is not."

@@ -84,7 +84,8 @@ impl Outlook {
                 None => "an unknown number of items, here as one".to_owned(),
             };
             let runs = count(spec.runs as usize, "run");
-            lines.push(format!("cell       {label}: {items}, {runs}, at most {calls} calls"));
+            let most = count(calls as usize, "call");
+            lines.push(format!("cell       {label}: {items}, {runs}, at most {most}"));
             all_calls += calls;
         }
         let less = if runs.len() > 1 { ", less what cells share" } else { "" };

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use itertools::Itertools;
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
+use crate::experiment::spec::Spec;
 use crate::hub::{self, HubOptions, OfflineReason};
 
 /// How models are found.
@@ -55,6 +57,13 @@ pub struct QuietFlag {
 }
 
 impl QuietFlag {
+    /// The first that is seen of runs: what is loaded, which takes its time.
+    pub fn loading(self, runs: &[Spec]) {
+        let data = runs.iter().map(|spec| spec.data.display().to_string()).unique().join(", ");
+        let models = runs.iter().flat_map(|spec| spec.slot_models().unwrap_or_default());
+        self.note(format!("loading {data} and {}", models.unique().join(", ")));
+    }
+
     /// Prints a line of progress.
     pub fn note(self, line: impl AsRef<str>) {
         if !self.quiet {

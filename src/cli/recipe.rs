@@ -12,6 +12,7 @@ use super::options::ScorerFlags;
 use super::progress::Terminal;
 use super::sandboxed::Paths;
 use super::summary::{self, count};
+use super::terminal::Screen;
 use super::{interrupt, report};
 use crate::analysis::notes::GivenKeywords;
 use crate::audit::AuditOptions;
@@ -22,7 +23,7 @@ use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
-use crate::experiment::driver::refuse_failed;
+use crate::experiment::driver::{Executed, Observer, refuse_failed};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::{MOST_RUNS, Set, Shard, Spec};
 use crate::panel::remote::Address;
@@ -33,7 +34,7 @@ use crate::recipe::file::Analysis;
 use crate::recipe::manifest::RecipeManifest;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::run::RecipeRun;
-use crate::recipe::tables::markdown;
+use crate::recipe::tables;
 use crate::record::Schema;
 use crate::retrieval::CorpusSpec;
 
@@ -204,7 +205,10 @@ impl RecipeOutput {
         let Execution { flags, audit, verb } = with;
         let trail = RunTrail::open(audit.as_ref(), verb)?;
         let observer = flags.observer(trail.as_ref());
-        let ran = each(recipes, |recipe| self.run_one(recipe, observer.clone()));
+        let ran = each(recipes, |recipe| {
+            flags.progress.loading(&recipe.specs()?);
+            self.run_one(recipe, observer.clone())
+        });
         RunTrail::end(trail, ran)
     }
 
@@ -212,10 +216,13 @@ impl RecipeOutput {
         let keywords = self.keywords(&recipe.manifest)?;
         let resolved = recipe.resolve()?;
         let encoder = self.open_encoder(&recipe.manifest.recipe)?;
+        let ended = |cell: &Cell<'_>, run: &Executed| {
+            let (results, figures) = summary::write(run)?;
+            observer.say(&summary::of_cell(&cell.title(), &results, &figures, run));
+            Ok(())
+        };
         let (finished, stopped) =
-            recipe.execute(resolved, observer, interrupt::watch(), |executed| {
-                summary::write(executed).map(|_| ())
-            })?;
+            recipe.execute(resolved, observer.clone(), interrupt::watch(), ended)?;
         for (_, contents) in &finished {
             summary::write_missing_page(contents)?;
         }
@@ -279,8 +286,14 @@ impl RecipeOutput {
         let results = RecipeResults::of(name, recipe, finished, encoder, &scorer)?;
         results.write(out)?;
         report::write_recipe(recipe, &results, finished, out)?;
-        console::say(markdown(recipe, &results).trim_end())?;
-        console::note(format!("report     {}", out.join(report::FILE).display()));
+        let mut main = tables::main(recipe, &results);
+        main.notes.extend(health(finished, &results));
+        console::draw(&Screen::of_stdout().draw(&[main]))?;
+        let page = out.join(report::FILE);
+        console::say(format!(
+            "\nThe other tables and all cases are on the page {}.",
+            page.display()
+        ))?;
         if results.missing.is_empty() {
             let digest = |(cell, run): &(Cell<'_>, Contents)| {
                 let folder = cell.directory(Path::new(""));
@@ -305,6 +318,22 @@ impl RecipeOutput {
             (_, false) => Ok(None),
         }
     }
+}
+
+/// The cell whose replies are of least use, and how many are like it.
+fn health(finished: &[(Cell<'_>, Contents)], results: &RecipeResults) -> Option<String> {
+    let told = finished.iter().zip(&results.cells).filter_map(|((cell, run), found)| {
+        let health = found.parse_health?;
+        Some((
+            health.void + health.unread + health.refused,
+            cell,
+            summary::health(Some(health), &run.plan)?,
+        ))
+    });
+    let told: Vec<_> = told.collect();
+    let (_, cell, line) = told.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (n, all) = (told.len(), count(finished.len(), "cell"));
+    Some(format!("In {n} of {all} many replies are of no use. {}: {line}.", cell.title()))
 }
 
 /// Does it with one recipe after another: what one of several lacks ends none of those after it.

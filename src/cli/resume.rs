@@ -60,6 +60,7 @@ impl Resume {
         }
         let spec = self.spec()?;
         self.audit.within(given.run(&spec)?.write(&self.directory)?)?.enter()?;
+        self.execution.progress.loading(std::slice::from_ref(&spec));
         let (run, models) = spec.prepare()?;
         go_on(run, models, &self.directory, with, self.allow_version)
     }

@@ -97,7 +97,7 @@ impl Run {
             here.hardware.calls.directory = None;
             here.hub = here.hub.local();
             given.run(&here)?.enter()?;
-            let (name, text) = (spec.config.entry.plan_name, spec.decoding().adjective());
+            let (name, text) = (spec.config.entry.name, spec.decoding().adjective());
             let label = format!("{name}, {text} text, on {}", spec.data.display());
             let told = Outlook::of(&[(label, spec.clone())])?;
             if !told.is_whole {
@@ -108,6 +108,7 @@ impl Run {
         } else {
             // Its directory is made before the process is sealed, which writes nowhere else.
             audit.within(given.run(&spec)?.write(&out)?)?.enter()?;
+            execution.progress.loading(std::slice::from_ref(&spec));
         }
         let mut shared = Shared::default();
         let inputs = spec.read(&mut shared)?;
@@ -156,7 +157,7 @@ fn default_directory(spec: &Spec) -> PathBuf {
         .shard
         .map_or(String::new(), |one| format!("-{}", one.to_string().replace('/', "-of-")));
     let data = spec.data.file_stem().unwrap_or_default().display();
-    PathBuf::from(format!("wardround-{}-{data}-{time}{part}", spec.config.entry.plan_name))
+    PathBuf::from(format!("wardround-{}-{data}-{time}{part}", spec.config.entry.name))
 }
 
 /// Does what is left to do of a run in its directory, which may be new, and prints what came of it.

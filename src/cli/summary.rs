@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use itertools::Itertools;
 use serde_json::Value;
 
+use super::progress::duration;
 use super::report;
 use crate::analysis::figures::{self, DIGEST, Figures};
-use crate::analysis::health;
+use crate::analysis::health::{ParseHealth, SYNTHETIC, UNREAD_LIMIT, VOID_LIMIT};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
 use crate::cli::exit::Failure;
@@ -19,6 +21,7 @@ use crate::experiment::results::{ParseCounts, Results};
 use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
+use crate::panel::DecodingMode;
 use crate::panel::memory::{describe, gibibytes};
 use crate::record::SettledBy;
 
@@ -58,39 +61,65 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     let (items, runs) = (plan.dataset.items.len(), results.n_runs as usize);
     let (items, runs) = (count(items, "item"), count(runs, "run"));
     console::say(format!("{} on {}: {items}, {runs}", plan.system_name(), plan.dataset.name))?;
-    let row = |name: &str, text: String| console::say(format!("{name:10} {text}"));
-    row("accuracy", accuracy)?;
-    let mut notes = figures.notes.iter().flat_map(of_notes);
-    notes.try_for_each(|(name, text)| row(name, text))?;
-    if let Some(health) = &figures.parse_health {
-        row("replies", format!("{health} % {}", health::SHARES))?;
-    }
+    let mut rows = vec![("accuracy", accuracy)];
+    rows.extend(figures.notes.iter().flat_map(of_notes));
+    rows.extend(health(figures.parse_health, plan).map(|line| ("replies", line)));
     let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option, contradictions } =
         results.parse;
-    let parse = format!(
-        "{ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread"
-    );
-    row("calls", format!("{} ({parse})", results.calls))?;
-    if contradictions > 0 {
-        row("replies", format!("{contradictions} contradicted themselves"))?;
-    }
-    if not_an_option > 0 {
-        row("answers", format!("{not_an_option} named a letter that is no option"))?;
-    }
+    let read = [
+        (ok, "ok"),
+        (repaired, "repaired"),
+        (fallback, "fallback"),
+        (refused, "refused"),
+        (unread, "unread"),
+        (contradictions, "contradicted themselves"),
+        (not_an_option, "named a letter that is no option"),
+    ];
+    let read = read.iter().filter(|(number, _)| *number > 0);
+    let read = read.map(|(number, what)| format!("{number} {what}")).join(", ");
+    rows.push(("calls", format!("{} ({read})", results.calls)));
     let tokens = &results.tokens;
     let prompt = format!("{} prompt ({} cached)", tokens.prompt, tokens.cached);
     let completion = format!("{} completion ({} forced)", tokens.completion, tokens.forced);
-    row("tokens", format!("{prompt}, {completion}"))?;
-    figures.warnings.iter().try_for_each(console::say)?;
+    rows.push(("tokens", format!("{prompt}, {completion}")));
     if plan.synthetic {
-        let noise = "synthetic weights answer noise: these figures mean nothing";
-        row("note", noise.to_owned())?;
+        rows.push(("note", SYNTHETIC.to_owned()));
     }
-    if let Some(digest) = results.figures.get(DIGEST).and_then(Value::as_str) {
-        row("digest", digest.to_owned())?;
-    }
-    row("head", results.head.clone())?;
-    row("report", out.join(report::FILE).display().to_string())
+    let digest = results.figures.get(DIGEST).and_then(Value::as_str);
+    rows.extend(digest.map(|digest| ("digest", digest.to_owned())));
+    rows.push(("head", results.head.clone()));
+    rows.push(("report", out.join(report::FILE).display().to_string()));
+    rows.iter().try_for_each(|(name, text)| console::say(format!("{name:10} {text}")))
+}
+
+/// What is wrong with the replies of a run, with the setting that may help; `None` where nothing is.
+pub fn health(found: Option<ParseHealth>, plan: &Plan) -> Option<String> {
+    let ParseHealth { refused, unread, void, .. } = found?;
+    let is = |setting: &str, value: &str| {
+        plan.settings.get(setting).and_then(toml::Value::as_str) == Some(value)
+    };
+    let told = |share: f64, limit: f64, what: &str, remedy: Option<&str>| {
+        let remedy = remedy.map_or(String::new(), |remedy| format!(": try {remedy}"));
+        (share > limit).then(|| format!("{:.0} % {what}{remedy}", 100.0 * share))
+    };
+    let short = is("record", "full").then_some("--set record=short");
+    let grammar = (plan.decoding == DecodingMode::Text).then_some("--decoding grammar");
+    let told = [
+        told(void, VOID_LIMIT, "of replies say nothing usable", short),
+        told(unread + refused, UNREAD_LIMIT, "could not be read, or declined to answer", grammar),
+    ];
+    let told = told.into_iter().flatten().join("; ");
+    (!told.is_empty()).then_some(told)
+}
+
+/// What a cell of a recipe came to.
+pub fn of_cell(title: &str, results: &Results, figures: &Figures, run: &Executed) -> String {
+    let accuracy =
+        figures.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
+    let (calls, seconds) = (count(results.calls as usize, "call"), run.elapsed_ms / 1000);
+    let health = health(figures.parse_health, &run.contents.plan);
+    let health = health.map_or(String::new(), |line| format!("; {line}"));
+    format!("{title}: {accuracy}, {calls}, {}{health}", duration(seconds))
 }
 
 /// The figures of a run on notes.
@@ -164,4 +193,36 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
         gibibytes(total),
         gibibytes(available_memory())
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::experiment::fixtures::plan;
+
+    #[test]
+    fn replies_of_no_use_are_told_in_a_line_with_the_setting_that_may_help() {
+        let mut plan = plan();
+        let found = |unread: f64, void: f64| {
+            let ok = 1.0 - unread;
+            let shares = json!({"ok": ok, "repaired": 0.0, "fallback": 0.0, "refused": 0.0, "unread": unread, "void": void});
+            Some(serde_json::from_value::<ParseHealth>(shares).unwrap())
+        };
+        assert_eq!(health(None, &plan), None);
+        assert_eq!(health(found(0.05, 0.1), &plan), None);
+        for (record, remedy) in [("full", ": try --set record=short"), ("short", "")] {
+            plan.settings.insert("record".to_owned(), record.into());
+            let told = format!("86 % of replies say nothing usable{remedy}");
+            assert_eq!(health(found(0.0, 0.86), &plan), Some(told));
+        }
+        for (decoding, remedy) in
+            [(DecodingMode::Text, ": try --decoding grammar"), (DecodingMode::Grammar, "")]
+        {
+            plan.decoding = decoding;
+            let told = format!("31 % could not be read, or declined to answer{remedy}");
+            assert_eq!(health(found(0.31, 0.0), &plan), Some(told));
+        }
+    }
 }

@@ -12,16 +12,20 @@ use super::options::OutputFormat;
 use crate::analysis::table::{Cell, Column, Kind, Row, Table};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::text::ellipsis;
 
 /// Around each bold word, until it is drawn; they take no place.
 const BOLD: char = '\u{2061}';
 const PLAIN: char = '\u{2062}';
 /// A space at which nothing is folded.
 const KEPT: char = '\u{a0}';
+const INDENT: &str = "\u{a0}\u{a0}";
 /// Spaces between columns.
 const GAP: u16 = 2;
 /// A word of a text is broken only where it is longer.
 const LONGEST_WORD: usize = 24;
+/// Characters of a cell that are shown: Markdown and the other formats have all.
+const LONGEST_CELL: usize = 1000;
 /// Of a terminal that does not say.
 const USUAL_WIDTH: u16 = 80;
 /// A line under the headings, and no others.
@@ -65,8 +69,7 @@ impl Screen {
 
     fn table(self, table: &Table) -> String {
         let mut text = self.folded(self.bold(&table.title));
-        let own = |column: &&Column| column.heading();
-        let whole = self.grid(table, |_| true, |column| own(&column));
+        let whole = self.grid(table, |_| true, Column::heading);
         let over = table.columns.iter().map(|column| column.over.as_str());
         let over: Vec<&str> = over.filter(|over| !over.is_empty()).unique().collect();
         if whole.fits(self.width) || over.len() < 2 {
@@ -95,7 +98,7 @@ impl Screen {
             let mut cells: Vec<String> =
                 cells.map(|(column, cell)| self.cell(cell, column.kind)).collect();
             if let (Some(first), true) = (cells.first_mut(), has_groups) {
-                *first = format!("{KEPT}{KEPT}{first}");
+                *first = format!("{INDENT}{first}");
             }
             cells
         };
@@ -112,7 +115,7 @@ impl Screen {
     }
 
     fn cell(self, cell: &Cell, kind: Kind) -> String {
-        let text = shown(&cell.shown());
+        let text = ellipsis(&shown(&cell.shown()), LONGEST_CELL);
         let text = if kind == Kind::Text { text } else { kept_together(&text) };
         if cell.is_best() { self.bold(&text) } else { text }
     }
@@ -157,17 +160,17 @@ impl Grid {
         width.is_none_or(|width| self.least().iter().sum::<usize>() + gaps <= usize::from(width))
     }
 
-    /// Its columns below each other, row by row.
+    /// A line a figure, row by row.
     fn turned(self) -> Grid {
-        let figures = |row: &Vec<String>| {
+        let lines = |row: &Vec<String>| {
             let figures = self.headings.iter().zip(row).skip(1);
-            let figures = figures
-                .map(|(heading, cell)| vec![format!("{KEPT}{KEPT}{heading}:"), cell.clone()]);
-            let of = row.first().map(|label| vec![label.clone()]);
-            of.into_iter().chain(figures).collect::<Vec<_>>()
+            let figures =
+                figures.map(|(heading, cell)| format!("{INDENT}{INDENT}{heading}: {cell}"));
+            let label = row.first().cloned();
+            label.into_iter().chain(figures).map(|line| vec![line]).collect::<Vec<_>>()
         };
-        let rows = self.rows.iter().flat_map(figures).collect();
-        Grid { headings: Vec::new(), kinds: vec![Kind::Text; 2], rows }
+        let rows = self.rows.iter().flat_map(lines).collect();
+        Grid { headings: Vec::new(), kinds: vec![Kind::Text], rows }
     }
 
     fn draw(self, width: Option<u16>) -> String {

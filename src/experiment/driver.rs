@@ -27,6 +27,8 @@ pub struct Began<'a> {
     /// Its items over all repetitions, and those of them that an earlier session finished.
     pub total: u64,
     pub done: u64,
+    /// At most.
+    pub calls_an_item: u64,
 }
 
 /// Told of a run's progress; every method may be called from many threads.
@@ -38,6 +40,8 @@ pub trait Observer: Send + Sync {
     fn began(&self, _run: &Began<'_>) -> Result<(), Failure> {
         Ok(())
     }
+    /// The calls at most of what comes after the run that begins next.
+    fn after(&self, _calls: u64) {}
     fn call(&self, _call: &CallLine) {}
     fn item(&self) {}
     /// The run is complete, or broke off: then `contents` is nothing.
@@ -110,6 +114,7 @@ impl Driver {
             plan_sha256: directory.plan_sha256.clone(),
             total: run.items.len() as u64 * u64::from(run.plan.runs),
             done: directory.finished.items.len() as u64,
+            calls_an_item: run.most_calls.into(),
         };
         self.observer.began(&began)?;
         let taken = || self.models.iter().map(|model| model.taken()).max().unwrap_or(0);
@@ -118,7 +123,8 @@ impl Driver {
         self.observer.ended(&began, executed.as_ref().ok().map(|run| &run.contents))?;
         let taken = taken() - taken_before;
         if taken > 0 && executed.is_ok() {
-            self.observer.say(&format!("note: {taken} calls came from the store of calls"));
+            let calls = if taken == 1 { "call" } else { "calls" };
+            self.observer.say(&format!("note: {taken} {calls} came from the store of calls"));
         }
         executed
     }

@@ -184,6 +184,7 @@ impl Spec {
         let notices = dataset.notices.into_iter().chain(plan.unrepeatable());
         let run = Run {
             notices: notices.chain(plan.without_reasons().map(str::to_owned)).collect(),
+            most_calls: self.config.max_calls(),
             settings: self.config.call_settings(plan.decoding),
             plan,
             system,
@@ -235,6 +236,8 @@ pub struct Run {
     /// The items as they are put, in the same order.
     pub texts: Vec<Item>,
     pub notices: Vec<String>,
+    /// Calls on an item, at most.
+    pub most_calls: u32,
     pub settings: CallSettings,
     /// Which of the described models every seat has, and how it samples.
     seats: Vec<(usize, SamplingChoice)>,
@@ -266,6 +269,11 @@ impl Started {
 }
 
 impl Run {
+    /// Over all repetitions, at most.
+    pub fn calls(&self) -> u64 {
+        self.items.len() as u64 * u64::from(self.plan.runs) * u64::from(self.most_calls)
+    }
+
     /// Gives every seat its model, of those that [`Models::start`] gave.
     ///
     /// # Errors

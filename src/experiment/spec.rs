@@ -234,7 +234,7 @@ impl Spec {
         if wanted == found {
             return Ok(());
         }
-        let system = self.config.entry.plan_name;
+        let system = self.config.entry.name;
         let verb = match wanted {
             ItemKind::Questions => "answers",
             ItemKind::Notes => "checks",
@@ -273,12 +273,12 @@ impl Spec {
             let agents = slots.iter().map(|slot| &slot.agent).join(", ");
             let last = member_name(self.panel.len().saturating_sub(1));
             return Err(Failure::usage(
-                format!("{} has no slot {name}", self.config.entry.plan_name),
+                format!("{} has no slot {name}", self.config.entry.name),
                 &format!("its slots are {agents}, and the panel's models panel.1 to {last}"),
             ));
         }
         if self.panel.len() > 1 && self.panel.len() != models {
-            let (given, name) = (self.panel.len(), self.config.entry.plan_name);
+            let (given, name) = (self.panel.len(), self.config.entry.name);
             let hint = match models {
                 1 => "give it one model".to_owned(),
                 models => format!("give it {models} models, or one for all"),

@@ -209,12 +209,16 @@ fn missing(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
     recipe.cells().filter(is_missing).map(|cell| cell.title()).collect()
 }
 
+/// That cells are missing.
+pub fn unfinished(n: usize, missing: &[String]) -> Option<String> {
+    (!missing.is_empty()).then(|| {
+        let (all, names) = (n + missing.len(), missing.join("; "));
+        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others. Missing: {names}.")
+    })
+}
+
 /// That cells are missing, and of which cells too many replies could not be read.
 fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<String> {
-    let unfinished = (!missing.is_empty()).then(|| {
-        let (n, all, names) = (cells.len(), cells.len() + missing.len(), missing.join("; "));
-        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others. Missing: {names}.")
-    });
     let health = |cell: &CellResult| {
         let (label, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
         // Several models may stand under one label.
@@ -224,6 +228,7 @@ fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<St
         };
         Some((format!("{row} on {dataset}"), cell.parse_health?))
     };
+    let unfinished = unfinished(cells.len(), missing);
     unfinished.into_iter().chain(health::warnings(cells.iter().filter_map(health))).collect()
 }
 

@@ -131,7 +131,7 @@ impl RecipeRun {
         resolved: ResolvedRecipe<'a>,
         observer: Arc<dyn Observer>,
         stop: Arc<AtomicBool>,
-        on_cell: impl Fn(&Executed) -> Result<(), Failure>,
+        on_cell: impl Fn(&Cell<'_>, &Executed) -> Result<(), Failure>,
     ) -> Result<(Finished<'a>, Option<Failure>), Failure> {
         for (cell, _) in &resolved.cells {
             refuse_links(&self.out, &cell.directory(&self.out))?;
@@ -143,7 +143,10 @@ impl RecipeRun {
         let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
         let (mut dataset, mut finished) = (None, Vec::new());
         let (mut calls, mut made) = (Arc::<Store>::default(), Vec::<(StoreKey, Kept)>::new());
+        let mut ahead: u64 = resolved.cells.iter().map(|(_, run)| run.calls()).sum();
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
+            ahead -= run.calls();
+            observer.after(ahead);
             let directory = cell.directory(&self.out);
             if dataset.replace(cell.dataset) != Some(cell.dataset) {
                 // Cells of one dataset share their calls, and none with those of another.
@@ -165,7 +168,7 @@ impl RecipeRun {
                 made.drain(..).for_each(|(key, kept)| calls.learn(key, kept));
                 let ended = driver.execute(run, begun, &directory);
                 let executed = ended.map_err(|error| self.in_this_folder(error))?;
-                on_cell(&executed)?;
+                on_cell(&cell, &executed)?;
                 Ok(executed.contents)
             };
             match ran() {

@@ -3,9 +3,9 @@
 use super::Recipe;
 use super::file::MethodEntry;
 use super::paper::PrintedTable;
-use super::results::{CellResult, RecipeResults};
+use super::results::{CellResult, RecipeResults, unfinished};
 use super::{analysis, budget, notes, paired};
-use crate::analysis::health::NOTE;
+use crate::analysis::health::{LABEL, NOTE, SYNTHETIC};
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::table::{Cell, Labelled, Table};
@@ -35,10 +35,17 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     tables
 }
 
+/// The first of them, as it ends a run: without how replies were read, and with what of the remarks nobody may miss.
+pub fn main(recipe: &Recipe, results: &RecipeResults) -> Table {
+    let mut table = all(recipe, results).swap_remove(0).without(LABEL);
+    table.notes.extend(results.synthetic.then(|| SYNTHETIC.to_owned()));
+    table.notes.extend(unfinished(results.cells.len(), &results.missing));
+    table
+}
+
 /// What holds of all our figures, and stands once beside the tables: warnings, how the runs were made, what «read» means.
 pub fn remarks(results: &RecipeResults) -> Vec<String> {
-    let noise = "Synthetic weights: every answer is noise, and these figures mean nothing.";
-    let noise = results.synthetic.then(|| noise.to_owned());
+    let noise = results.synthetic.then(|| SYNTHETIC.to_owned());
     let said = results.warnings.iter().chain(&results.conditions).cloned();
     noise.into_iter().chain(said).chain([NOTE.to_owned()]).collect()
 }
@@ -52,21 +59,6 @@ fn as_printed(printed: &PrintedTable) -> Table {
         table = table.text(column, |row| row.get(place));
     }
     table.notes(printed.notes.iter().cloned()).build()
-}
-
-/// The tables that a recipe is run for: all but cost.
-pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
-    let stop = if recipe.title.ends_with(['?', '!']) { "" } else { "." };
-    let mut text = format!("{}{stop} {}\n\n", recipe.title, recipe.text);
-    for table in all(recipe, results) {
-        if table.name != "cost" {
-            text += &(table.markdown() + "\n");
-        }
-    }
-    for line in remarks(results) {
-        text += &format!("- {line}\n");
-    }
-    text
 }
 
 /// The label of a method; its name where the recipe does not have it.

@@ -75,7 +75,7 @@ fn a_run_without_out_has_its_own_folder_and_a_refused_one_leaves_none() {
     done(wardround(path, &run));
     let [own] = &folders()[..] else { panic!("{:?}", folders()) };
     let name = own.file_name().unwrap().to_str().unwrap();
-    assert!(name.starts_with("wardround-SingleLLM_zero_shot-question-"), "{name}");
+    assert!(name.starts_with("wardround-zero-shot-question-"), "{name}");
     done(wardround(path, &format!("verify {name} --sandbox require")));
     done(wardround(path, &format!("report {name} --sandbox require")));
 }

@@ -87,10 +87,10 @@ fn a_baseline_takes_one_model_and_the_systems_are_named() {
     let told = scratch.wardround(
         "run cot --format mcq --data questions.jsonl --panel qwen3,qwen3,qwen3 --dry-run",
     );
-    told.refused(2, &["SingleLLM_cot takes 1", "give it one model"]);
+    told.refused(2, &["cot takes 1", "give it one model"]);
     let told = run(&scratch, "cot-sc", "--set samples=2 --runs 2 --dry-run");
     let told = &told.succeeded().stdout;
-    assert!(told.contains("SingleLLM_cot_sc, constrained text"), "{told}");
+    assert!(told.contains("cot-sc, constrained text"), "{told}");
     assert!(told.contains("at most 12"), "{told}");
     let told = run(&scratch, "chain-of-thought", "");
     told.refused(2, &["zero-shot", "cot-sc", "healthcareagent"]);

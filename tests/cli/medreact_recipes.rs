@@ -271,7 +271,9 @@ fn every_recipe_ends_with_tiny_models() {
         let run = format!(
             "recipe {name} --data-dir . --panel qwen3 {given} --prompts prompts --runs 1 --limit 1 --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}"
         );
-        let table = scratch.wardround(&run).finished().stdout.clone();
+        scratch.wardround(&run).finished();
+        let table = scratch.wardround(format!("report {out} --format md"));
+        let table = &table.succeeded().stdout;
         assert!(table.contains("Steps, turns and time"), "{name}: {table}");
         assert!(table.contains("share of chunks"), "{name}: {table}");
         let page = std::fs::read_to_string(scratch.path(&format!("{out}/report.html"))).unwrap();

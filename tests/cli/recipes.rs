@@ -41,8 +41,11 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
 
     let table = scratch.wardround("resume table1 --quiet");
     let table = &table.succeeded().stdout;
+    let page = "\nThe other tables and all cases are on the page table1/report.html.\n";
+    assert!(table.contains("MED-MAD") && table.ends_with(page), "{table}");
+    let markdown = scratch.wardround("report table1 --format md");
     for told in ["| MED-MAD |", "0.6000 ± 0.0265", "under a grammar", "seed 42"] {
-        assert!(table.contains(told), "no {told:?} in {table}");
+        assert!(markdown.succeeded().stdout.contains(told), "no {told:?} in {markdown:?}");
     }
     let found = results(&folder);
     assert_eq!(found["cells"].as_array().unwrap().len(), 27);

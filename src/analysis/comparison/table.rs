@@ -12,9 +12,6 @@ use crate::analysis::table::{Cell, Labelled, Table};
 use crate::data::ItemKind;
 use crate::experiment::compare::{ABSENT, FieldDifference};
 
-/// Of figures of random weights.
-const SYNTHETIC: &str = "Synthetic weights: every answer is noise, and these figures mean nothing.";
-
 impl Comparison {
     /// A row a run in the first two, a row a pair in the third, then what flips of each pair; what holds of all stands under the third.
     pub fn tables(&self) -> Vec<Table> {
@@ -81,7 +78,7 @@ impl Comparison {
             .notes(self.pairs.iter().map(plans))
             .notes(self.warnings())
             .notes(self.conditions.iter().cloned())
-            .notes(self.synthetic.then(|| SYNTHETIC.to_owned()))
+            .notes(self.synthetic.then(|| health::SYNTHETIC.to_owned()))
             .build()
     }
 

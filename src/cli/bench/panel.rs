@@ -13,12 +13,13 @@ use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
 use crate::cli::flags::ExecutionFlags;
 use crate::cli::options::OutputFormat;
-use crate::cli::progress::Progress;
+use crate::cli::progress::Terminal;
 use crate::cli::sandboxed::Paths;
 use crate::cli::terminal::print;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
+use crate::experiment::driver::Observer;
 use crate::experiment::run::{Started, host};
 use crate::experiment::spec::Spec;
 use crate::panel::backbone::Description;
@@ -61,9 +62,11 @@ impl PanelBench {
         }
         let spec = self.spec()?;
         given.run(&spec)?.enter()?;
+        progress_flag.loading(std::slice::from_ref(&spec));
         let (run, models) = spec.prepare()?;
         let device = models.devices[0].clone();
-        let progress = Arc::new(Progress::start(run.items.len() as u64, 0, progress_flag.quiet));
+        let progress = Arc::new(Terminal::new(progress_flag.quiet, None));
+        progress.start(run.items.len() as u64, 0, run.most_calls.into());
         let (watcher, (sender, usages)) = (progress.clone(), channel());
         // The calls are not recorded, only counted.
         let recorder = move |call: &CallLine| {
@@ -117,7 +120,7 @@ impl PanelBench {
 }
 
 /// Answers all questions; returns the number of those that errored.
-fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> {
+fn answer_all(started: &Started, progress: &Terminal) -> Result<usize, Failure> {
     let plan = &started.plan;
     let errors = AtomicUsize::new(0);
     let jobs = started.items.iter().collect();

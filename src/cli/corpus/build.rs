@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::super::options::{QuietFlag, model_folder};
+use super::super::progress::PAUSE;
 use super::super::sandboxed::{Paths, folder_of};
 use super::super::summary::count;
 use crate::cli::exit::Failure;
@@ -54,6 +55,11 @@ impl Build {
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.read(self.data()).write_public(&self.out)?.enter()?;
+        self.progress.note(format!(
+            "loading {}, then reading the sources of {}",
+            self.encoder.display(),
+            self.description
+        ));
         let encoder_options = self.encoder_options()?;
         let encoder = Encoder::open(&encoder_options)?;
         let data = self.data().ok_or_else(|| {
@@ -70,9 +76,9 @@ impl Build {
             search_dims: self.search_dims,
         };
         let mut reported = Instant::now();
-        builder::Build::begin(&options, &encoder)?.run(&encoder, BATCH, &mut |chunks| {
-            if reported.elapsed().as_secs() >= 10 {
-                self.progress.note(format!("{chunks} chunks"));
+        builder::Build::begin(&options, &encoder)?.run(&encoder, BATCH, &mut |chunks, all| {
+            if reported.elapsed() >= PAUSE {
+                self.progress.note(format!("{chunks} of {all} chunks embedded"));
                 reported = Instant::now();
             }
             Ok(())

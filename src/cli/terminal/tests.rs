@@ -12,7 +12,7 @@ fn table() -> Table {
     let spread = |mean, best| Cell::Spread(Spread { mean, std: Some(0.125), n: Some(3) }, best);
     let rows = [
         ("One model", "Chain of thought", spread(1.0 / 3.0, false)),
-        ("Panels", "多智能体辩论多智能体辩论", spread(0.5, true)),
+        ("Panels", "多智能体辩论", spread(0.5, true)),
         ("Panels", "نقاش بين عدة أطباء", spread(0.25, false)),
     ];
     let less = Cell::Interval { mean: 0.1, low: Some(-0.2), high: Some(0.4) };
@@ -37,9 +37,9 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
             assert!(line.width() <= usize::from(width), "{width}: {line:?}\n{text}");
             assert_eq!(line, line.trim_end());
         }
-        assert_eq!(text.matches("0.3333 ± 0.1250 (3 runs)").count(), 2, "{text}");
+        assert_eq!(text.matches("0.3333 ± 0.1250").count(), 2, "{text}");
         assert_eq!(text.matches("[-0.2000, +0.4000]").count(), 6, "{text}");
-        assert!(text.contains("多智能体辩论多智能体辩论"), "{text}");
+        assert!(text.contains("多智能体辩论"), "{text}");
     }
 }
 
@@ -56,7 +56,7 @@ fn a_table_that_is_too_wide_is_told_dataset_by_dataset() {
 #[test]
 fn where_no_column_fits_each_figure_has_its_line() {
     let text = screen(Some(40)).draw(&[table()]);
-    assert!(text.contains("  ours:"), "{text}");
+    assert!(text.contains("\n    ours: 0.3333 ± 0.1250 (3 runs)\n"), "{text}");
     assert!(text.lines().all(|line| line.width() <= 40), "{text}");
 }
 
@@ -75,7 +75,7 @@ fn a_pipe_gets_every_row_on_a_line_aligned_and_without_colour() {
 #[test]
 fn the_best_is_bold_where_there_is_style_and_a_terminal_obeys_no_cell() {
     let styled = Screen { width: Some(200), is_styled: true };
-    let bold = "\u{1b}[1m0.5000 ± 0.1250 (3 runs)\u{1b}[0m";
+    let bold = "\u{1b}[1m0.5000 ± 0.1250\u{1b}[0m \u{1b}[1m(3 runs)\u{1b}[0m";
     assert!(styled.draw(&[table()]).contains(bold));
     let rows = ["\u{1b}[2J\ntwo lines"];
     let hostile = Table::of("x", "X", &rows).text("cell", |row| *row).build();

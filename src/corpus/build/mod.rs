@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use fs_err::File;
 
-use self::reading::read_sources;
+use self::reading::{Read, read_sources};
 use self::segments::Segments;
 use self::writer::Writer;
 use super::description::{Description, Source};
@@ -142,7 +142,7 @@ impl Build {
         }
     }
 
-    /// Goes on to the end. `tell` is told the chunks that are done, and its error ends the build as a kill would.
+    /// Goes on to the end. `tell` is told the chunks that are done and how many there are, and its error ends the build as a kill would.
     ///
     /// # Errors
     /// An input that is none; a vector that cannot be kept; a full disk.
@@ -150,18 +150,23 @@ impl Build {
         self,
         encoder: &dyn Embed,
         batch: usize,
-        tell: &mut dyn FnMut(u64) -> Result<(), Failure>,
+        tell: &mut dyn FnMut(u64, u64) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Build { out, file: ManifestFile { mut manifest, local, .. }, _lock } = self;
         if out.join(MANIFEST).is_file() {
             // Killed between its last two steps.
             return remove_plan(&out);
         }
+        let mut total = 0;
+        read_sources(&mut manifest.sources.clone(), &local.data, &mut |read| {
+            total += u64::from(matches!(read, Read::Chunk(_)));
+            Ok(())
+        })?;
         let segments = Segments::open(&out, manifest.vectors)?;
         let mut writer = Writer {
             encoder,
             batch,
-            tell,
+            tell: &mut |chunks| tell(chunks, total),
             done: segments.chunks,
             seen: 0,
             listed: segments.empty,

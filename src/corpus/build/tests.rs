@@ -85,14 +85,14 @@ impl Sources {
 
     pub(crate) fn build(&self, options: &BuildOptions) -> Corpus {
         let encoder = FakeEncoder::new();
-        Build::begin(options, &encoder).unwrap().run(&encoder, BATCH, &mut |_| Ok(())).unwrap();
+        Build::begin(options, &encoder).unwrap().run(&encoder, BATCH, &mut |_, _| Ok(())).unwrap();
         Corpus::open(&options.out).unwrap()
     }
 
     fn refusal(&self, options: &BuildOptions, encoder: &FakeEncoder) -> Failure {
         match Build::begin(options, encoder) {
             Err(error) => error,
-            Ok(build) => build.run(encoder, BATCH, &mut |_| Ok(())).unwrap_err(),
+            Ok(build) => build.run(encoder, BATCH, &mut |_, _| Ok(())).unwrap_err(),
         }
     }
 }
@@ -152,7 +152,7 @@ fn bytes_depend_on_neither_batches_nor_kills() {
         let mut build = Build::begin(&options, &encoder).unwrap();
         // Killed after each segment, in the middle of the next one.
         for stop in 0.. {
-            let mut tell = |chunks: u64| match chunks > stop * SEGMENT as u64 {
+            let mut tell = |chunks: u64, _| match chunks > stop * SEGMENT as u64 {
                 true => Err(std::io::Error::other("killed").into()),
                 false => Ok(()),
             };

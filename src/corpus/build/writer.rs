@@ -58,6 +58,7 @@ impl Writer<'_> {
         let mut order: Vec<usize> = (0..self.waiting.len()).collect();
         order.sort_by_key(|index| self.waiting[*index].text.len());
         let mut vectors = vec![Vec::new(); self.waiting.len()];
+        let mut embedded = self.segments.chunks;
         for batch in order.chunks(self.batch.max(1)) {
             let document = |index: &usize| {
                 let chunk = &self.waiting[*index];
@@ -67,7 +68,8 @@ impl Writer<'_> {
             for (index, vector) in batch.iter().zip(self.encoder.embed(&documents)?) {
                 vectors[*index] = vector;
             }
-            (self.tell)(self.segments.chunks + batch.len() as u64)?;
+            embedded += batch.len() as u64;
+            (self.tell)(embedded)?;
         }
         self.segments.append(&self.waiting, &vectors, std::mem::take(&mut self.empty))?;
         self.waiting.clear();

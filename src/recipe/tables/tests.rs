@@ -11,6 +11,12 @@ use crate::recipe::fixtures::{cells, results, rows, run_with};
 use crate::recipe::paired;
 use crate::record::{NoteStage, SettledBy};
 
+/// The tables and what stands once beside them.
+fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
+    let tables = all(recipe, results).into_iter().map(|table| table.markdown());
+    tables.chain(remarks(results)).collect::<Vec<_>>().join("\n")
+}
+
 /// The row of a method, under a heading that begins so.
 fn row<'a>(rows: &'a [Value], group: &str, method: &str) -> &'a Value {
     let found = rows.iter().find(|row| {
