@@ -45,8 +45,7 @@ pub struct Results {
     /// As the analysis layer names them.
     #[serde(flatten)]
     pub figures: Map<String, Value>,
-    /// Wall time of the session that finished the run; an interrupted one before it is not in it. Of a merged
-    /// run, the sum of its shards'.
+    /// Wall time of the command that finished the run; an interrupted one before it is not in it.
     pub elapsed_ms: u64,
     /// UTC, RFC 3339.
     pub finished_at: String,
