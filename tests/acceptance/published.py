@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
-from peers_gpu import decode_rate, load, prefill_rate  # noqa: E402
+from peers_gpu import decode_rate, load, plain, prefill_rate  # noqa: E402
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
@@ -49,6 +49,8 @@ def main() -> None:
     found = [name for name in NAMES if (models / name).is_dir()]
     if not found:
         sys.exit(f"{models} has none of {', '.join(NAMES)}")
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     report = Report(out / "figures.json")
     for name in found:
         report.take(f"{name}: files", lambda: {"said": run([wardround, "models", "verify", models / name])})
@@ -106,10 +108,8 @@ def by_transformers(checkpoint: Path) -> dict:
         flags = {"add_generation_prompt": True, "enable_thinking": False, "tokenize": False}
         text = tokenizer.apply_chat_template([{"role": "user", "content": prompt}], **flags)
         ids = tokenizer.encode(text, add_special_tokens=False)
-        output = model.generate(
-            torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), do_sample=False, max_new_tokens=GREEDY_TOKENS,
-            top_k=None, top_p=None, temperature=None, pad_token_id=0, eos_token_id=-1,
-        )
+        mask = torch.ones(1, len(ids), dtype=torch.long)
+        output = model.generate(torch.tensor([ids]), attention_mask=mask, generation_config=plain(GREEDY_TOKENS))
         prompts.append(ids)
         greedy.append(output[0, len(ids) :].tolist())
     tokens = prompts[0] + greedy[0][:LOGIT_TOKENS]
