@@ -86,10 +86,11 @@ impl Run {
         Ok((self.again(&plan)?, Some((plan, path))))
     }
 
+    /// `given` are the paths that the command may access; `enter` seals the process so.
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let (execution, audit) = (self.execution.clone(), self.audit.clone());
         let (out, dry_run, allow_version) = (self.out.clone(), self.dry_run, self.allow_version);
-        let (mut spec, promised) = self.asked()?;
+        let (mut spec, repeated) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
         let mut outlook = None;
         if dry_run {
@@ -118,7 +119,7 @@ impl Run {
         }
         let models = spec.describe_models()?;
         let run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
-        if let Some((plan, path)) = &promised {
+        if let Some((plan, path)) = &repeated {
             run.plan.keep_to(plan, path, allow_version)?;
         }
         if let Some(outlook) = outlook {

@@ -34,8 +34,8 @@ pub const MOST_RUNS: u32 = 10_000;
 /// Tokens of a prompt and its completion together, for systems that quote passages.
 const SEARCH_CONTEXT: usize = 32_768;
 
-/// What a run is asked to be: of the verbs that run a panel the flags, of a cell what its recipe says, of a plan what it keeps. What is not
-/// kept there, that says otherwise or each machine for itself.
+/// What a run is asked to be. The verbs that run a panel have it as flags, a recipe makes one for each cell, and a plan keeps it, but for
+/// the fields marked `skip`: the plan says those by its items, slots and settings, or each machine for itself.
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
 pub struct Spec {
     /// Each verb names its system, its file and what runs of it in its own words: see [`Spec::of`].

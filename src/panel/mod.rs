@@ -103,39 +103,14 @@ pub struct Asked<T> {
     pub value: T,
 }
 
-/// A call that is on its way; one of an earlier attempt at the run was answered.
+/// A call that is on its way.
 struct Pending {
     line: CallLine,
+    /// Waits for the completion; `None`: the line has it, of an earlier attempt at the run.
     said: Option<Waiting>,
 }
 
-impl Pending {
-    fn wait(self) -> Result<Answered, PanelError> {
-        let Pending { mut line, said } = self;
-        let is_known = said.is_none();
-        if let Some(said) = said.map(|said| said()).transpose()? {
-            line.text = said.text;
-            line.tokens = said.tokens;
-            line.usage = said.usage;
-            line.finish_reason = said.finish_reason;
-            line.elapsed_ms = said.elapsed_ms;
-            if let Some(elsewhere) = said.elsewhere {
-                line.answered_by = elsewhere.answered_by;
-                line.sampling.constrained = elsewhere.constrained;
-                line.sampling.not_sent = elsewhere.not_sent;
-            }
-        }
-        Ok(Answered { line, is_known })
-    }
-}
-
 impl Panel {
-    /// Each local model once, without those that are still shared elsewhere.
-    pub fn into_backbones(self) -> Vec<Backbone> {
-        let members = self.members.into_iter();
-        members.filter_map(|member| member.source.into_backbone()).collect()
-    }
-
     /// Makes all of `calls` at once; their answers in the order of the calls, each as soon as it and those before it are there. A call that
     /// an earlier attempt at the run made is answered from its log, and one whose request equals a logged one of another run gets that answer.
     ///
@@ -161,24 +136,6 @@ impl Panel {
     /// Makes one call and waits for its answer.
     pub fn answer(&self, call: Call) -> Result<Answered, PanelError> {
         self.begin(call)?.wait()
-    }
-
-    /// Whether every member takes images.
-    pub fn takes_images(&self) -> bool {
-        let mut members = self.members.iter();
-        members.all(|member| member.source.takes_images())
-    }
-
-    /// The seed of a call, derived from its key and from the member's own seed or the run's.
-    pub fn seed(&self, call: &Call) -> u64 {
-        let own = self.members[call.member].sampling.seed;
-        call_seed(own.unwrap_or(self.run_seed), &call.key)
-    }
-
-    /// The limit of a call's completion; `None` where nothing sets one.
-    fn limit(&self, call: &Call) -> Option<usize> {
-        let own = self.members[call.member].sampling.max_tokens;
-        [self.settings.max_tokens, call.max_tokens, own].into_iter().flatten().min()
     }
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
@@ -235,6 +192,50 @@ impl Panel {
         let line = CallLine { record, parse, ..line };
         self.recorder.record(&line)?;
         Ok(line)
+    }
+
+    /// Whether every member takes images.
+    pub fn takes_images(&self) -> bool {
+        let mut members = self.members.iter();
+        members.all(|member| member.source.takes_images())
+    }
+
+    /// The seed of a call, derived from its key and from the member's own seed or the run's.
+    pub fn seed(&self, call: &Call) -> u64 {
+        let own = self.members[call.member].sampling.seed;
+        call_seed(own.unwrap_or(self.run_seed), &call.key)
+    }
+
+    /// The limit of a call's completion; `None` where nothing sets one.
+    fn limit(&self, call: &Call) -> Option<usize> {
+        let own = self.members[call.member].sampling.max_tokens;
+        [self.settings.max_tokens, call.max_tokens, own].into_iter().flatten().min()
+    }
+
+    /// Each local model once, without those that are still shared elsewhere.
+    pub fn into_backbones(self) -> Vec<Backbone> {
+        let members = self.members.into_iter();
+        members.filter_map(|member| member.source.into_backbone()).collect()
+    }
+}
+
+impl Pending {
+    fn wait(self) -> Result<Answered, PanelError> {
+        let Pending { mut line, said } = self;
+        let is_known = said.is_none();
+        if let Some(said) = said.map(|said| said()).transpose()? {
+            line.text = said.text;
+            line.tokens = said.tokens;
+            line.usage = said.usage;
+            line.finish_reason = said.finish_reason;
+            line.elapsed_ms = said.elapsed_ms;
+            if let Some(elsewhere) = said.elsewhere {
+                line.answered_by = elsewhere.answered_by;
+                line.sampling.constrained = elsewhere.constrained;
+                line.sampling.not_sent = elsewhere.not_sent;
+            }
+        }
+        Ok(Answered { line, is_known })
     }
 }
 

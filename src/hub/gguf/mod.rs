@@ -255,6 +255,6 @@ fn as_trained(config: &Config, name: &str, numbers: Tensor) -> ReadResult<Tensor
             let heads = numbers.reshape((rows / head, head / 2, 2, width))?;
             heads.transpose(1, 2)?.reshape((rows, width))
         }
-        _ => Ok(numbers),
+        Family::Gemma3 | Family::Llama | Family::Qwen3 => Ok(numbers),
     }
 }

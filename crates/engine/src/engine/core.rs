@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use super::draw::{Draw, append, force, order};
-use super::runner::{Head, Runner};
+use super::draw::{Draw, append, force, sampling_request};
+use super::runner::{Runner, Tip};
 use super::scheduler::{ScheduledRows, Scheduler};
 use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
@@ -129,21 +129,21 @@ impl<B: Backend> Core<B> {
     /// this, the other engines wait.
     fn compute(&mut self, scheduled: &[ScheduledRows]) -> Result<(), OpsError> {
         let started = Instant::now();
-        let heads = self.runner.forward(&self.scheduler.running, scheduled);
-        let mut draws = self.sample(&heads)?;
+        let tips = self.runner.forward(&self.scheduler.running, scheduled);
+        let mut draws = self.sample(&tips)?;
         self.score()?;
         let (costs, busy) = (&self.costs, started.elapsed());
         let logit_rows = self.runner.logit_rows();
         self.stats.record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
         loop {
             let drawn_at = Instant::now();
-            let heads = self.append(draws);
-            if heads.is_empty() {
+            let tips = self.append(draws);
+            if tips.is_empty() {
                 self.idle_since = Some(drawn_at);
                 return Ok(());
             }
             let started = Instant::now();
-            draws = self.sample(&heads)?;
+            draws = self.sample(&tips)?;
             let work = self.stats.work(scheduled);
             work.idle += started - drawn_at;
             work.busy += started.elapsed();
@@ -151,24 +151,25 @@ impl<B: Backend> Core<B> {
     }
 
     /// Computes the grammars' masks in parallel and samples; each sequence's result depends on it alone.
-    fn sample(&mut self, heads: &[Head]) -> Result<Vec<(Head, Draw)>, OpsError> {
+    fn sample(&mut self, tips: &[Tip]) -> Result<Vec<(Tip, Draw)>, OpsError> {
         let mut is_ready = vec![false; self.scheduler.running.len()];
-        for head in heads {
-            is_ready[head.sequence] = true;
+        for tip in tips {
+            is_ready[tip.sequence] = true;
         }
         let present = &self.present;
         let tasks = self.scheduler.running.iter_mut().zip(is_ready).collect();
-        let requests: Vec<Option<SamplingRequest>> = self
-            .ops
-            .map_each(tasks, |(sequence, is_ready)| is_ready.then(|| order(sequence, present))?);
-        // Neither heads nor their rows come in the order of their sequences.
-        let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
-        for head in heads {
-            ordered[head.row].clone_from(&requests[head.sequence]);
+        let requests: Vec<Option<SamplingRequest>> =
+            self.ops.map_each(tasks, |(sequence, is_ready)| {
+                is_ready.then(|| sampling_request(sequence, present))?
+            });
+        // Neither tips nor their rows come in the order of their sequences.
+        let mut by_row = vec![None; tips.iter().map(|tip| tip.row + 1).max().unwrap_or(0)];
+        for tip in tips {
+            by_row[tip.row].clone_from(&requests[tip.sequence]);
         }
-        let mut drawn = self.runner.draw(&ordered)?;
-        let take = |head: &Head| (*head, Draw::from(std::mem::take(&mut drawn[head.row])));
-        Ok(heads.iter().map(take).collect())
+        let mut drawn = self.runner.draw(&by_row)?;
+        let take = |tip: &Tip| (*tip, Draw::from(std::mem::take(&mut drawn[tip.row])));
+        Ok(tips.iter().map(take).collect())
     }
 
     /// Gives sequences the log-probabilities of tokens that were known before their rows were computed.
@@ -196,21 +197,21 @@ impl<B: Backend> Core<B> {
     }
 
     /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the
-    /// heads of sequences that may go on in this step.
-    fn append(&mut self, draws: Vec<(Head, Draw)>) -> Vec<Head> {
+    /// tips of sequences that may go on in this step.
+    fn append(&mut self, draws: Vec<(Tip, Draw)>) -> Vec<Tip> {
         let now = Instant::now();
         let running = &mut self.scheduler.running;
-        let mut drawn: Vec<Option<(Head, Draw)>> = running.iter().map(|_| None).collect();
-        for (head, draw) in draws {
+        let mut drawn: Vec<Option<(Tip, Draw)>> = running.iter().map(|_| None).collect();
+        for (tip, draw) in draws {
             if matches!(draw, Draw::Token(..)) {
                 self.stats.sampled_tokens += 1;
-                running[head.sequence].clock.sampled(now);
+                running[tip.sequence].clock.sampled(now);
             }
-            drawn[head.sequence] = Some((head, draw));
+            drawn[tip.sequence] = Some((tip, draw));
         }
         let (tokenizer, name, present) = (&self.tokenizer, &self.name, &self.present);
-        let append_one = |(sequence, drawn): (&mut Sequence, Option<(Head, Draw)>)| {
-            let (head, draw) = drawn?;
+        let append_one = |(sequence, drawn): (&mut Sequence, Option<(Tip, Draw)>)| {
+            let (tip, draw) = drawn?;
             match draw {
                 _ if sequence.failure.is_some() => return None,
                 Draw::Dead => sequence.ended = Some(FinishReason::Constraint),
@@ -225,7 +226,7 @@ impl<B: Backend> Core<B> {
             }
             sequence.give_pieces(false);
             match sequence.ended {
-                None => head.follow(sequence),
+                None => tip.follow(sequence),
                 Some(_) => None,
             }
         };
@@ -233,12 +234,12 @@ impl<B: Backend> Core<B> {
         // Without a grammar a token is appended sooner than another thread hears of it.
         let has_grammars = running.iter().any(|sequence| sequence.grammar.is_some());
         let tasks = running.iter_mut().zip(drawn);
-        let heads: Vec<Option<Head>> = match has_grammars {
+        let tips: Vec<Option<Tip>> = match has_grammars {
             true => self.ops.map_each(tasks.collect(), append_one),
             false => tasks.map(append_one).collect(),
         };
         self.stats.forced_tokens += forced_tokens(running) - forced_before;
-        heads.into_iter().flatten().collect()
+        tips.into_iter().flatten().collect()
     }
 
     /// Counts what was computed, and enters the pages that are full.

@@ -34,7 +34,7 @@ impl From<Drawn> for Draw {
 
 /// What to sample for a sequence from its row of logits: one of the tokens `present`, its log-probability among all rows, as a client
 /// finds that normalises logits. `None` when its grammar failed.
-pub fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
+pub fn sampling_request(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
     let end_of_thinking = sequence.end_of_thinking();
     let mut allowed = match &mut sequence.grammar {
         Some(grammar) => grammar.allowed(present)?,

@@ -19,7 +19,7 @@ pub struct Runner<B: Backend> {
     known: Vec<KnownRow>,
 }
 
-/// A row whose logits are wanted for the token after it, which is known. The rows of logits of these follow those of all heads.
+/// A row whose logits are wanted for the token after it, which is known. The rows of logits of these follow those of all tips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownRow {
     /// Index into the running sequences.
@@ -28,9 +28,9 @@ pub struct KnownRow {
     pub row: usize,
 }
 
-/// Where a sequence's next token is sampled. The rows of logits of its draft, if it has one, follow that of its last token.
+/// The end of a sequence, where its next token is sampled. The rows of logits of its draft, if it has one, follow that of its last token.
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
+pub struct Tip {
     /// Index into the running sequences.
     pub sequence: usize,
     /// A row of logits, behind this many tokens.
@@ -40,12 +40,12 @@ pub struct Head {
     drafted: usize,
 }
 
-impl Head {
+impl Tip {
     /// Advances past the tokens that `sequence` got meanwhile; `None` where they differ from the draft or go beyond it.
-    pub fn follow(self, sequence: &Sequence) -> Option<Head> {
+    pub fn follow(self, sequence: &Sequence) -> Option<Tip> {
         let said = &sequence.tokens[self.tokens..];
         let draft = &sequence.draft[self.drafted..];
-        draft.starts_with(said).then_some(Head {
+        draft.starts_with(said).then_some(Tip {
             row: self.row + said.len(),
             tokens: sequence.tokens.len(),
             drafted: self.drafted + said.len(),
@@ -74,9 +74,9 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// Computes the scheduled rows. Gives a head for each sequence that reached its last token, in the same order.
+    /// Computes the scheduled rows. Gives a tip for each sequence that reached its last token, in the same order.
     /// The machine may still be at work then.
-    pub fn forward(&mut self, running: &[Sequence], scheduled: &[ScheduledRows]) -> Vec<Head> {
+    pub fn forward(&mut self, running: &[Sequence], scheduled: &[ScheduledRows]) -> Vec<Tip> {
         self.tokens.clear();
         self.positions.clear();
         self.sequences.clear();
@@ -84,7 +84,7 @@ impl<B: Backend> Runner<B> {
         self.known.clear();
         let mut known_rows = Vec::new();
         let mut tables = Vec::with_capacity(scheduled.len());
-        let mut heads = Vec::new();
+        let mut tips = Vec::new();
         for (table, part) in scheduled.iter().enumerate() {
             let sequence = &running[part.sequence];
             let (known, drafted) = (sequence.tokens.len(), sequence.draft.len());
@@ -99,7 +99,7 @@ impl<B: Backend> Runner<B> {
             self.sequences.extend(std::iter::repeat_n(table as u32, part.rows));
             tables.push(sequence.pages.as_slice());
             if range.end == known + drafted && sequence.ended.is_none() {
-                heads.push(Head {
+                tips.push(Tip {
                     sequence: part.sequence,
                     row: self.logit_rows.len(),
                     tokens: known,
@@ -118,7 +118,7 @@ impl<B: Backend> Runner<B> {
             tables: &tables,
         };
         self.decoder.forward(&self.ops, rows, &self.logit_rows, &mut self.pages, &mut self.scratch);
-        heads
+        tips
     }
 
     /// Rows of the last step that gave logits.
@@ -133,9 +133,9 @@ impl<B: Backend> Runner<B> {
 
     /// The log-probabilities of the tokens after them, each with so many of the likeliest.
     pub fn score(&mut self, wanted: &[(u32, usize)]) -> Result<Vec<TokenLogprobs>, OpsError> {
-        let heads = self.logit_rows.len() - self.known.len();
+        let first = self.logit_rows.len() - self.known.len();
         let (logits, stage) = self.scratch.logits();
-        self.ops.score(logits, heads, wanted, stage)
+        self.ops.score(logits, first, wanted, stage)
     }
 
     /// Samples each of the first rows of logits that has a request; the others stay as they are.

@@ -8,6 +8,27 @@ use super::sampling::{
     logprobs, multiply_high,
 };
 
+/// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
+pub fn draw_rows(
+    ops: &impl Backend,
+    rows: Vec<&[f32]>,
+    requests: &[Option<SamplingRequest>],
+) -> Vec<Drawn> {
+    ops.map_each(rows.into_iter().zip(requests).collect(), |(logits, request)| {
+        let Some(request) = request else {
+            return Drawn::default();
+        };
+        let mut sampler = SPARE.take();
+        let drawn = sampler.draw(logits, request);
+        SPARE.set(sampler);
+        drawn
+    })
+}
+
+thread_local! {
+    static SPARE: Cell<Sampler> = Cell::default();
+}
+
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]
 struct Sampler {
@@ -101,23 +122,6 @@ impl Sampler {
     }
 }
 
-/// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
-pub fn draw_rows(
-    ops: &impl Backend,
-    rows: Vec<&[f32]>,
-    requests: &[Option<SamplingRequest>],
-) -> Vec<Drawn> {
-    ops.map_each(rows.into_iter().zip(requests).collect(), |(logits, request)| {
-        let Some(request) = request else {
-            return Drawn::default();
-        };
-        let mut sampler = SPARE.take();
-        let drawn = sampler.draw(logits, request);
-        SPARE.set(sampler);
-        drawn
-    })
-}
-
 /// Of each row, `width` logits, those of its token and of so many of the likeliest.
 pub fn logprobs_of_rows(
     ops: &impl Backend,
@@ -127,10 +131,6 @@ pub fn logprobs_of_rows(
 ) -> Vec<TokenLogprobs> {
     let rows = logits.chunks(width).zip(wanted);
     ops.map_each(rows.collect(), |(logits, (token, count))| logprobs(logits, *token, *count))
-}
-
-thread_local! {
-    static SPARE: Cell<Sampler> = Cell::default();
 }
 
 /// The token of one row that is not changed.

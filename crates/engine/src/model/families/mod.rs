@@ -1,5 +1,5 @@
 //! The decoder families, a file each: what their published files say and leave out, what their tensors are called, and what a
-//! synthetic one is made of. Whatever differs between families is a field of [`Traits`]; nothing else asks which family a model is of.
+//! synthetic one is made of. Whatever differs between families is a field of [`Traits`]; nothing but `src/hub/gguf` asks which one it is.
 
 mod gemma3;
 mod llama;
