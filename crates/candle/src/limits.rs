@@ -10,14 +10,14 @@ use super::Candle;
 
 /// Each rate is the best of several goes.
 const GOES: usize = 7;
-/// Rows and columns of the matrices.
+/// Rows and columns of the matrices; on CPUs, which are slower, a quarter.
 const SIDE: usize = 4096;
 
 impl Candle {
     /// Takes every rate; 0 where it cannot be taken. Bytes are those read and written by a pass over half of
     /// `buffer_bytes`.
     pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
-        self.measure(buffer_bytes, SIDE)
+        self.measure(buffer_bytes, if self.device.is_cpu() { SIDE / 4 } else { SIDE })
     }
 
     pub(super) fn measure(&self, buffer_bytes: usize, side: usize) -> Limits {
