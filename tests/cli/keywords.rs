@@ -82,7 +82,6 @@ fn a_recipes_keywords_are_used_and_named_by_their_checksum() {
         assert!(page.contains(&part), "no {part:?}");
     }
     assert!(!page.contains("name no keywords") && !page.contains(changed));
-    assert!(with.stdout.contains(&format!("sha256 {}…", &sum[..12])), "{}", with.stdout);
 }
 
 #[test]
