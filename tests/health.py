@@ -29,19 +29,20 @@ LETTERS_IN_CIRCLES = "24B6-24E9 1F130-1F149 1F150-1F169 1F170-1F189"
 
 
 def parse_health(calls):
-    """The shares, `void` only where there is any; None without calls."""
+    """The shares, `void` and `cut` only where there is any; None without calls."""
     if not calls:
         return None
     health = {how: sum(call["parse"] == how for call in calls) / len(calls) for how in KINDS}
     void = sum(map(is_void, calls)) / len(calls)
-    return health | ({"void": void} if void else {})
+    cut = sum(call["finish_reason"] == "length" for call in calls) / len(calls)
+    return health | ({"void": void} if void else {}) | ({"cut": cut} if cut else {})
 
 
 def warnings(healths):
-    """How many figures the warnings name: once for what could not be read or declined, once for what says nothing."""
+    """How many figures the warnings name: once for what could not be read or declined, and for what was cut, and what says nothing."""
     healths = [health for health in healths if health]
     poor = sum(health["unread"] + health["refused"] > 0.05 for health in healths)
-    return poor + sum(health.get("void", 0.0) > 0.1 for health in healths)
+    return poor + sum(health.get(kind, 0.0) > 0.1 for health in healths for kind in ("void", "cut"))
 
 
 def is_void(call):

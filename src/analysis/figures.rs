@@ -68,7 +68,7 @@ impl Figures {
         let mut records = contents.items.records.iter();
         let has_notes = records.any(|record| record.note().is_some());
         let parse_health = ParseHealth::of(&contents.calls.records);
-        let warnings = parse_health.map(|health| health.warnings(contents.plan.system_name()));
+        let warnings = parse_health.map(|health| health.warnings());
         let copies = copies(contents);
         let near_duplicates = outcomes.near_duplicates();
         let surplus: usize = near_duplicates.iter().map(|group| group.len() - 1).sum();
@@ -195,6 +195,9 @@ fn take_over(own: &mut Map<String, Value>, found: &Map<String, Value>, path: &[&
     match (own.get_mut(*name), found.get(*name)) {
         (Some(Value::Object(own)), Some(Value::Object(found))) => take_over(own, found, rest),
         (Some(own), Some(value)) if rest.is_empty() => *own = value.clone(),
+        (Some(_), None) if rest.is_empty() => {
+            own.shift_remove(*name);
+        }
         (None, Some(value)) if rest.is_empty() => {
             let place = found.keys().take_while(|known| known.as_str() != *name).count();
             own.shift_insert(place.min(own.len()), (*name).to_owned(), value.clone());

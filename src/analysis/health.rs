@@ -1,4 +1,4 @@
-//! How many of a system's replies could be parsed, and how, and how many say nothing: shown with every accuracy.
+//! How many of a system's replies could be parsed, and how, how many say nothing and how many were cut: shown with every accuracy.
 
 use std::fmt;
 
@@ -7,25 +7,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::metrics::over_runs::share;
-use super::table::TableBuilder;
-use crate::record::{CallLine, Parse};
+use super::table::{Cell, Labelled, Table, TableBuilder};
+use crate::record::{CallLine, FinishReason, Parse};
 
 /// The share of replies that could not be read or declined to answer, above which figures come with a warning.
 pub const UNREAD_LIMIT: f64 = 0.05;
-/// The share of replies that say nothing, above which figures come with a warning.
+/// The share of replies that were cut off, or say nothing, above which figures come with a warning.
 pub const VOID_LIMIT: f64 = 0.1;
 /// Of figures of random weights.
 pub const SYNTHETIC: &str =
     "Synthetic weights: every answer is noise, and these figures mean nothing.";
-/// The shares that [`ParseHealth`] shows, in their order.
-pub const SHARES: &str = "ok / repaired / fallback / refused / unread";
-/// What a column of them is called.
-pub const LABEL: &str = "read, %: ok / repaired / fallback / refused / unread";
-/// What such a column shows.
-pub const NOTE: &str = "Read: the shares of replies that were read as they were asked for, after repair, from their words (fallback), of those that declined to answer (refused), and of those not read at all (unread). In brackets: the share of replies, read or not, whose texts have hardly a word (void).";
+/// What a column of [`TableBuilder::replies`] is called.
+pub const LABEL: &str = "read %";
 
 /// Shares of all calls, from 0 to 1. The first five sum to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ParseHealth {
     pub ok: f64,
     pub repaired: f64,
@@ -35,6 +31,9 @@ pub struct ParseHealth {
     /// Of all replies, however they were read: see [`is_void`].
     #[serde(default, skip_serializing_if = "is_none")]
     pub void: f64,
+    /// Of all replies: those that ran out of tokens.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cut: f64,
 }
 
 fn is_none(share: &f64) -> bool {
@@ -55,59 +54,99 @@ impl ParseHealth {
             refused: of(&|call| call.parse == Parse::Refused)?,
             unread: of(&|call| call.parse == Parse::Unread)?,
             void: of(&|call| is_void(&call.text))?,
+            cut: of(&|call| call.finish_reason == FinishReason::Length)?,
         })
     }
 
-    /// The warnings for figures of `whom`.
-    pub fn warnings(&self, whom: &str) -> Vec<String> {
-        warnings([(whom.to_owned(), *self)])
+    /// The percentage that could be read.
+    pub fn read(&self) -> f64 {
+        100.0 * (self.ok + self.repaired + self.fallback)
+    }
+
+    fn shares(&self) -> impl Iterator<Item = (&'static str, f64)> + Clone {
+        let ParseHealth { ok, repaired, fallback, refused, unread, void, cut } = *self;
+        let read = [("ok", ok), ("repaired", repaired), ("fallback", fallback)];
+        let not = [("refused", refused), ("unread", unread), ("void", void), ("cut", cut)];
+        read.into_iter().chain(not)
+    }
+
+    /// The warnings for the figures of one run.
+    pub fn warnings(&self) -> Vec<String> {
+        warnings([(String::new(), *self)], "runs")
     }
 }
 
-/// The warnings for the figures of several, naming those of which more than [`UNREAD_LIMIT`] of the replies could not be read or declined to
-/// answer, and those of which more than [`VOID_LIMIT`] say nothing.
-pub fn warnings(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Vec<String> {
-    let (mut unread, mut void) = (Vec::new(), Vec::new());
-    for (whom, health) in of {
-        let ParseHealth { refused, unread: not_read, void: says_nothing, .. } = health;
-        if not_read + refused > UNREAD_LIMIT {
-            let silent = [("refused", refused), ("unread", not_read)];
-            let silent = silent.iter().filter(|(_, share)| *share > 0.0);
-            let silent =
-                silent.map(|(name, share)| format!("{name} {:.1}", 100.0 * share)).join(", ");
-            unread.push(format!("{whom} ({silent} %)"));
+/// What figures are warned of where it is more than this share of their replies: the shares, in words, and what helps.
+const WARNINGS: [(f64, &[&str], &str, &str); 3] = [
+    (UNREAD_LIMIT, &["refused", "unread"], "could not be read or declined to answer", LARGER),
+    (VOID_LIMIT, &["cut"], "were cut off", "raise --set max_tokens"),
+    (
+        VOID_LIMIT,
+        &["void"],
+        "have hardly a word, so what was read of them may mean nothing",
+        LARGER,
+    ),
+];
+const LARGER: &str = "try a larger model, or with medmad --set record=short";
+
+/// The warnings for the figures of several `nouns`: a sentence with its remedy, and below it on a line of its own which they are.
+pub fn warnings(of: impl IntoIterator<Item = (String, ParseHealth)>, nouns: &str) -> Vec<String> {
+    let of: Vec<(String, ParseHealth)> = of.into_iter().collect();
+    let told = |(limit, names, what, remedy): (f64, &[&str], &str, &str)| {
+        let poor = of.iter().filter_map(|(whom, health)| {
+            let shares = health.shares().filter(|(name, _)| names.contains(name));
+            let is_poor = shares.clone().map(|(_, share)| share).sum::<f64>() > limit;
+            is_poor.then(|| format!("{whom} ({})", in_words(shares)))
+        });
+        let poor: Vec<String> = poor.collect();
+        let what = format!("more than {:.0} % of the replies {what}", 100.0 * limit);
+        match (&poor[..], of.len()) {
+            ([], _) => None,
+            ([one], 1) if one.starts_with(' ') => Some(format!("Warning: {what}{one}: {remedy}.")),
+            (poor, all) => Some(format!(
+                "Warning: in {} of {all} {nouns} {what}: {remedy}.\n{}",
+                poor.len(),
+                poor.join("; ")
+            )),
         }
-        if says_nothing > VOID_LIMIT {
-            void.push(format!("{whom} ({:.1} %)", 100.0 * says_nothing));
-        }
-    }
-    let told = |whom: Vec<String>, limit: f64, what: &str| {
-        (!whom.is_empty()).then(|| {
-            let (whom, limit) = (whom.join(", "), 100.0 * limit);
-            format!("Warning: of the replies of {whom} more than {limit:.0} % {what}")
-        })
     };
-    let of_unread = "could not be read, or declined to answer. Such figures say how a model writes as much as what it knows.";
-    let of_void = "have hardly a word. What was read of them may be well-formed and mean nothing.";
-    let told = [told(unread, UNREAD_LIMIT, of_unread), told(void, VOID_LIMIT, of_void)];
-    told.into_iter().flatten().collect()
+    WARNINGS.into_iter().filter_map(told).collect()
 }
 
-/// Percentages, in the order of [`SHARES`].
+/// Percentages, of those that are not 0.
+fn in_words(shares: impl Iterator<Item = (&'static str, f64)>) -> String {
+    let shares = shares.filter(|(_, share)| *share > 0.0);
+    let mut shares = shares.map(|(name, share)| format!("{name} {:.1}", 100.0 * share));
+    format!("{} %", shares.join(", "))
+}
+
 impl fmt::Display for ParseHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shares = [self.ok, self.repaired, self.fallback, self.refused, self.unread];
-        let shares = shares.map(|share| format!("{:.1}", 100.0 * share));
-        f.write_str(&shares.join(" / "))?;
-        if is_none(&self.void) { Ok(()) } else { write!(f, " (void {:.1})", 100.0 * self.void) }
+        f.write_str(&in_words(self.shares()))
     }
 }
 
 impl<R: Copy> TableBuilder<R> {
-    /// How the replies behind a row were read: of every table of accuracies, and of what a run's page has beside them.
+    /// The share of the replies behind a row that could be read: of every table of accuracies.
     pub fn replies(self, of: impl Fn(R) -> Option<ParseHealth>) -> Self {
-        self.text(LABEL, |row| of(row).map(|health| health.to_string()))
+        self.number(LABEL, |row| of(row).map(|health| Cell::Number(health.read(), 1)))
     }
+}
+
+/// How the replies behind each row were read; `None` where none has any.
+pub fn table<T>(rows: &[Labelled<'_, T>]) -> Option<Table> {
+    let rows =
+        rows.iter().filter_map(|row| Some((row.group.clone(), (row.label.as_str(), row.health?))));
+    let mut table =
+        Table::grouped("replies", "How replies were read, in % of all", rows).text("", |row| row.0);
+    for (place, (name, _)) in ParseHealth::default().shares().enumerate() {
+        let share =
+            |health: ParseHealth| health.shares().nth(place).map(|(_, share)| 100.0 * share);
+        table = table.number(name, |(_, health)| share(health).map(|it| Cell::Number(it, 1)));
+    }
+    table
+        .note("Ok: in the form that was asked for. Repaired: after its JSON was repaired. Fallback: from the words of a text of another form. Refused: the model declined to answer. Unread: nothing of what was asked for could be read. These five make 100. Void: hardly a word in the reply, read or not. Cut: it ran out of tokens.")
+        .unless_empty()
 }
 
 /// Whether a reply says nothing, well-formed or not: more than half of the texts in its record have fewer than two words. Of a reply in tags
@@ -180,24 +219,35 @@ mod tests {
         let health = health(&[Ok, Repaired, Fallback, Refused, Unread]).unwrap();
         let ParseHealth { ok, repaired, fallback, refused, unread, .. } = health;
         assert_eq!([ok, repaired, fallback, refused, unread], [0.2; 5]);
-        assert_eq!(health.to_string(), "20.0 / 20.0 / 20.0 / 20.0 / 20.0");
+        let told = "ok 20.0, repaired 20.0, fallback 20.0, refused 20.0, unread 20.0 %";
+        assert_eq!(health.to_string(), told);
         assert_eq!(super::ParseHealth::of(&[]), None);
     }
 
     #[test]
-    fn replies_that_say_nothing_are_counted_and_warned_of() {
+    fn replies_that_say_nothing_or_are_cut_are_counted_and_warned_of() {
         let replies = ["{\"Thought\": \"7\", \"Answer\": \"B\"}", "The answer is B."];
         let calls = replies.map(|text| {
             let mut call = call("q1", 0, "sym");
             call.text = text.to_owned();
             call
         });
-        let health = ParseHealth::of(&calls).unwrap();
-        assert!(health.to_string().ends_with(" (void 50.0)"), "{health}");
-        let warning = health.warnings("a on b").concat();
-        assert!(warning.contains("of a on b (50.0 %) more than 10 %"), "{warning}");
-        let written = serde_json::to_string(&health).unwrap();
-        assert_eq!(serde_json::from_str::<ParseHealth>(&written).unwrap(), health);
+        let void = ParseHealth::of(&calls).unwrap();
+        assert!(void.to_string().ends_with(", void 50.0 %"), "{void}");
+        let warning = void.warnings().concat();
+        assert!(warning.contains("may mean nothing (void 50.0 %): try"), "{warning}");
+        let written = serde_json::to_string(&void).unwrap();
+        assert_eq!(serde_json::from_str::<ParseHealth>(&written).unwrap(), void);
+
+        let cut = calls.map(|call| CallLine { finish_reason: FinishReason::Length, ..call });
+        let cut = ParseHealth::of(&cut).unwrap();
+        let warning = cut.warnings().concat();
+        let told = "were cut off (cut 100.0 %): raise --set max_tokens.";
+        assert!(warning.contains(told), "{warning}");
+        let both = warnings([("a".to_owned(), void), ("b".to_owned(), cut)], "cells");
+        assert!(both[0].starts_with("Warning: in 1 of 2 cells more than 10 % of the replies were"));
+        assert!(both[0].ends_with(".\nb (cut 100.0 %)"), "{both:?}");
+        assert!(both[1].ends_with(".\na (void 50.0 %); b (void 50.0 %)"), "{both:?}");
     }
 
     #[test]
@@ -226,7 +276,7 @@ mod tests {
         use Parse::{Fallback, Refused, Unread};
         let with = |silent: &[Parse]| {
             let parses = [silent, &vec![Parse::Ok; 20 - silent.len()]].concat();
-            health(&parses).unwrap().warnings("a on b").concat()
+            health(&parses).unwrap().warnings().concat()
         };
         for one in [&[Unread][..], &[Refused], &[Fallback; 9]] {
             assert_eq!(with(one), "");
@@ -237,8 +287,9 @@ mod tests {
             (&[Refused; 18], "refused 90.0"),
         ] {
             let warning = with(silent);
-            let told =
-                format!("of a on b ({shares} %) more than 5 % could not be read, or declined");
+            let told = format!(
+                "more than 5 % of the replies could not be read or declined to answer ({shares} %): "
+            );
             assert!(warning.contains(&told), "{warning}");
         }
     }

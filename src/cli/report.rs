@@ -32,7 +32,7 @@ pub struct Report {
     /// Print tables in this format instead of writing the page
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
-    /// Print only this table: accuracy, netgain, paired, budget, collapse, cases, cost; of a run on notes: detection, confusion,
+    /// Print only this table: accuracy, netgain, paired, budget, collapse, cases, replies, cost; of a run on notes: detection, confusion,
     /// localisation, types, correction, consensus, confidence, low-confidence, cost; of one that searches also search-effort,
     /// search-counts, search-sources
     #[arg(long, value_name = "NAME")]
@@ -149,19 +149,17 @@ impl Report {
 
     /// All tables, or the one that was asked for.
     fn tables(&self, begun: Option<&RecipeManifest>) -> Result<Vec<Table>, Failure> {
-        let mut remarks = Vec::new();
-        let mut tables = match begun {
+        let (mut tables, remarks) = match begun {
             Some(begun) => {
                 let results = self.results(begun)?;
-                remarks = recipe_tables::remarks(&results);
-                recipe_tables::all(&begun.recipe, &results)
+                (recipe_tables::all(&begun.recipe, &results), recipe_tables::remarks(&results))
             }
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let mut tables =
-                    crate::report::tables(&contents, &self.scorers.correction_scorer([&contents])?);
-                say_unfinished(&contents, &mut tables);
-                tables
+                let scorer = self.scorers.correction_scorer([&contents])?;
+                let (tables, mut remarks) = crate::report::tables(&contents, &scorer);
+                remarks.extend(say_unfinished(&contents));
+                (tables, remarks)
             }
         };
         if let Some(name) = &self.table {
@@ -181,20 +179,17 @@ impl Report {
     }
 }
 
-/// Says in every table of an unfinished run that it is one, and once on stderr, for CSV has no notes.
-fn say_unfinished(contents: &Contents, tables: &mut [Table]) {
+/// That a run is unfinished; once on stderr too, for CSV has no notes.
+fn say_unfinished(contents: &Contents) -> Option<String> {
     let plan = &contents.plan;
     let (n, planned) = (contents.outcomes().len(), plan.dataset.items.len() * plan.runs as usize);
-    if n == planned {
-        return;
-    }
     let note = format!(
         "Not finished: {n} of {planned} planned cases have a record; the figures cover only these."
     );
-    for table in tables {
-        table.notes.push(note.clone());
-    }
-    console::note(format!("note: {note}"));
+    (n != planned).then(|| {
+        console::note(format!("note: {note}"));
+        note
+    })
 }
 
 /// Writes the page of a run, finished or not, into its directory.

@@ -94,7 +94,7 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
 
 /// What is wrong with the replies of a run, with the setting that may help; `None` where nothing is.
 pub fn health(found: Option<ParseHealth>, plan: &Plan) -> Option<String> {
-    let ParseHealth { refused, unread, void, .. } = found?;
+    let ParseHealth { refused, unread, void, cut, .. } = found?;
     let is = |setting: &str, value: &str| {
         plan.settings.get(setting).and_then(toml::Value::as_str) == Some(value)
     };
@@ -106,6 +106,7 @@ pub fn health(found: Option<ParseHealth>, plan: &Plan) -> Option<String> {
     let grammar = (plan.decoding == DecodingMode::Text).then_some("--decoding grammar");
     let told = [
         told(void, VOID_LIMIT, "of replies say nothing usable", short),
+        told(cut, VOID_LIMIT, "were cut off", Some("a larger --set max_tokens")),
         told(unread + refused, UNREAD_LIMIT, "could not be read, or declined to answer", grammar),
     ];
     let told = told.into_iter().flatten().join("; ");

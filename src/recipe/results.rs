@@ -213,7 +213,7 @@ fn missing(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
 pub fn unfinished(n: usize, missing: &[String]) -> Option<String> {
     (!missing.is_empty()).then(|| {
         let (all, names) = (n + missing.len(), missing.join("; "));
-        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others. Missing: {names}.")
+        format!("Not finished: {n} of {all} cells have run, and no method is compared with all others.\nMissing: {names}.")
     })
 }
 
@@ -229,7 +229,8 @@ fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<St
         Some((format!("{row} on {dataset}"), cell.parse_health?))
     };
     let unfinished = unfinished(cells.len(), missing);
-    unfinished.into_iter().chain(health::warnings(cells.iter().filter_map(health))).collect()
+    let of_health = health::warnings(cells.iter().filter_map(health), "cells");
+    unfinished.into_iter().chain(of_health).collect()
 }
 
 /// Runs and items, then what all methods have in common, then what differs.
@@ -270,9 +271,6 @@ mod tests {
         let health = serde_json::json!({"ok": 0.0, "repaired": 0.0, "fallback": 0.0, "refused": 0.0, "unread": 1.0});
         cells[0].parse_health = Some(serde_json::from_value(health).unwrap());
         let warned = warnings(&recipe, &[], &cells).concat();
-        assert!(
-            warned.contains("replies of gemma3-4b: alone on MEDEC (unread 100.0 %) more"),
-            "{warned}"
-        );
+        assert!(warned.ends_with(".\ngemma3-4b: alone on MEDEC (unread 100.0 %)"), "{warned}");
     }
 }

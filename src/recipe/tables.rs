@@ -5,7 +5,7 @@ use super::file::MethodEntry;
 use super::paper::PrintedTable;
 use super::results::{CellResult, RecipeResults, unfinished};
 use super::{analysis, budget, notes, paired};
-use crate::analysis::health::{LABEL, NOTE, SYNTHETIC};
+use crate::analysis::health::{self, LABEL, SYNTHETIC};
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::table::{Cell, Labelled, Table};
@@ -21,6 +21,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         budget::table(recipe, results),
         analysis::collapse_table(recipe, results),
         analysis::case_table(recipe, results),
+        health::table(&costs),
         (!costs.is_empty()).then(|| cost::table(&costs)),
     ];
     tables.extend(found.into_iter().flatten());
@@ -43,11 +44,11 @@ pub fn main(recipe: &Recipe, results: &RecipeResults) -> Table {
     table
 }
 
-/// What holds of all our figures, and stands once beside the tables: warnings, how the runs were made, what «read» means.
+/// What holds of all our figures, and stands once beside the tables: warnings, and how the runs were made.
 pub fn remarks(results: &RecipeResults) -> Vec<String> {
     let noise = results.synthetic.then(|| SYNTHETIC.to_owned());
     let said = results.warnings.iter().chain(&results.conditions).cloned();
-    noise.into_iter().chain(said).chain([NOTE.to_owned()]).collect()
+    noise.into_iter().chain(said).collect()
 }
 
 /// The name of tables that the paper prints.

@@ -11,15 +11,17 @@ use super::ReportError;
 use crate::text::spell_hidden;
 
 const STYLE: &str = include_str!("report.css");
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("shell.html", include_str!("shell.html")),
     ("noise.html", include_str!("noise.html")),
+    ("warnings.html", include_str!("warnings.html")),
+    ("notes.html", include_str!("notes.html")),
     ("run.html", include_str!("run/page.html")),
     ("making.html", include_str!("run/making.html")),
     ("case.html", include_str!("item/case.html")),
     ("card.html", include_str!("item/card.html")),
     ("trajectory.html", include_str!("item/trajectory.html")),
-    ("recipe.html", include_str!("recipe.html")),
+    ("beside.html", include_str!("beside.html")),
     ("rating.html", include_str!("rating/page.html")),
 ];
 

@@ -1,8 +1,10 @@
-//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, and the sheet on which clinicians rate.
+//! Pages that open from disk and load nothing: `report.html` of a run and of a recipe, runs side by side, and the sheet on which clinicians
+//! rate.
 //!
 //! What models wrote is hostile input here: it reaches a page only through `kit::escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
 
+mod beside;
 mod item;
 mod kit;
 pub mod rating;

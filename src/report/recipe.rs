@@ -2,26 +2,22 @@
 
 use std::path::Path;
 
+use itertools::Itertools;
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use super::ReportError;
-use super::item::{Elsewhere, gold};
-use super::kit;
+use super::beside::{self, Column, difference};
 use super::table::Table;
-use crate::analysis::by_key;
 use crate::analysis::conditions::in_words;
-use crate::analysis::health::NOTE;
+use crate::analysis::metrics::over_runs::runs;
 use crate::experiment::contents::Contents;
 use crate::recipe::Recipe;
 use crate::recipe::cells::Cell;
 use crate::recipe::file::{DatasetEntry, MethodEntry};
+use crate::recipe::paired::{Against, PairedRow};
 use crate::recipe::results::RecipeResults;
 use crate::recipe::{notes, tables};
-use crate::record::ItemLine;
-
-const PAGE: kit::Page =
-    kit::Page { template: "recipe.html", style: include_str!("recipe.css"), script: "" };
 
 /// The page of a recipe from its results and the runs of its cells, in the order of the results.
 ///
@@ -33,38 +29,41 @@ pub fn render(
     cells: &[(Cell<'_>, Contents)],
 ) -> Result<String, ReportError> {
     let plan = cells.first().map(|(_, contents)| &contents.plan);
+    let runs = runs(plan.map_or(recipe.runs, |plan| plan.runs) as usize);
+    let seed = plan.map_or(0, |plan| plan.seed);
+    let method = format!(
+        "Each method answered the same items of each dataset, in {runs} with random draws of its own. A call's seed derives from the run's random seed {seed} and the call's dataset, run, item, agent, round, purpose and sample; equal requests of two cells are one call."
+    );
+    let (methods, datasets) = (recipe.method.len(), recipe.dataset.len());
     let page = context! {
-        name => &results.recipe,
+        kicker => format!("wardround recipe {}", results.recipe),
         title => &recipe.title,
         text => &recipe.text,
+        about => format!("Cells: {}, of methods: {methods}, on datasets: {datasets}; {runs} each.", cells.len()),
         version => plan.map_or("", |plan| &plan.version),
         synthetic => results.synthetic,
-        conditions => results.conditions.iter().cloned().chain([NOTE.to_owned()]).collect::<Vec<_>>(),
-        // Cells of which too many replies could not be read.
+        verdict => verdict(recipe, results),
         warnings => &results.warnings,
-        seed => plan.map_or(0, |plan| plan.seed),
-        runs => plan.map_or(recipe.runs, |plan| plan.runs),
-        methods => recipe.method.len(),
-        datasets => recipe.dataset.len(),
-        sections => sections(recipe, results),
-        items => recipe.dataset.iter().filter_map(|one| items(recipe, results, cells, one)).collect::<Vec<_>>(),
-        making => methods(recipe, cells).html(),
+        items => recipe.dataset.iter().filter_map(|one| items(recipe, results, cells, one)).collect_vec(),
+        links => "Each answer leads to its case on the page of its cell, in cells/ beside this file.",
+        method => [method].into_iter().chain(results.conditions.iter().cloned()).collect_vec(),
+        making => Value::from_safe_string(methods_table(recipe, cells).html()),
         readings => &recipe.readings,
-        cells => cells.len(),
     };
-    PAGE.render(context! { page })
+    beside::render(&tables::all(recipe, results), page)
 }
 
-fn sections(recipe: &Recipe, results: &RecipeResults) -> Vec<Value> {
-    let section = |table: Table| {
-        context! {
-            name => table.name,
-            ours => table.name != tables::PRINTED,
-            table => table.html(),
-            title => table.title,
-        }
+/// MED-MAD against the baseline that the paper names, or what else the recipe sets each method against.
+fn verdict(recipe: &Recipe, results: &RecipeResults) -> Vec<String> {
+    let against = |why: Against| results.paired.iter().filter(move |row| row.comparison == why);
+    let told = |row: &PairedRow| {
+        let [method, baseline] =
+            [&row.method, &row.baseline].map(|name| tables::method(recipe, name));
+        let told = difference(method, baseline, &row.difference);
+        format!("{}: {told}", tables::dataset(recipe, &row.dataset))
     };
-    tables::all(recipe, results).into_iter().map(section).collect()
+    let named = against(Against::Named).map(told).collect_vec();
+    if named.is_empty() { against(Against::First).map(told).collect() } else { named }
 }
 
 /// What each cell answered to each item of a dataset, run by run; `None` where no cell has run on it.
@@ -74,32 +73,19 @@ fn items(
     cells: &[(Cell<'_>, Contents)],
     dataset: &DatasetEntry,
 ) -> Option<Value> {
-    let own = || cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
-    let (_, first) = own().next()?;
-    let outcomes = own().map(|(_, contents)| contents.outcomes().into_values());
-    let found: Vec<_> = outcomes.map(|all| by_key(all, ItemLine::item)).collect();
-    let row = |id: &String| {
-        let lines = found.iter().map(|cell| cell.get(id.as_str()).map_or(&[][..], Vec::as_slice));
-        context! {
-            id,
-            gold => lines.clone().flatten().next().map_or("–".to_owned(), |line| gold(line)),
-            answers => Serde(lines.map(|of_cell| {
-                of_cell.iter().map(|line| Elsewhere::of(line)).collect::<Vec<_>>()
-            }).collect::<Vec<_>>()),
-        }
-    };
-    let cell = |(cell, _): &(Cell<'_>, Contents)| {
-        context! { page => page_of(cell), label => label(recipe, results, cell) }
-    };
-    Some(context! {
-        label => &dataset.label,
-        cells => own().map(cell).collect::<Vec<_>>(),
-        rows => first.plan.dataset.items.iter().map(row).collect::<Vec<_>>(),
-    })
+    let own = cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
+    let columns = own.map(|(cell, contents)| Column {
+        page: page_of(cell),
+        label: label(recipe, results, cell),
+        contents,
+    });
+    let columns = columns.collect_vec();
+    let ids = &columns.first()?.contents.plan.dataset.items;
+    Some(beside::items(&dataset.label, ids, &columns))
 }
 
 /// What each method was run as.
-fn methods(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Table {
+fn methods_table(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Table {
     let plan = |method: &MethodEntry| {
         let mut of_method = cells.iter().filter(|(cell, _)| cell.method.name == method.name);
         of_method.next().map(|(_, contents)| &contents.plan)

@@ -6,7 +6,7 @@ use crate::analysis::metrics::over_runs::Spread;
 pub use crate::analysis::table::{Cell, Kind, Labelled, Table};
 
 impl Table {
-    /// A `table` element in a container of its own that scrolls, and the notes. Under shares and differences stands a bar.
+    /// A `table` element in a container of its own that scrolls. Under shares and differences stands a bar. Its notes are [`explanations`].
     pub fn html(&self) -> String {
         let mut html = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"numbers\">\n<thead>\n",
@@ -36,11 +36,7 @@ impl Table {
             }
             html += "</tr>\n";
         }
-        html += "</tbody>\n</table></div>\n";
-        for note in &self.notes {
-            html += &format!("<p class=\"note\">{}</p>\n", escape(note));
-        }
-        html
+        html + "</tbody>\n</table></div>\n"
     }
 
     /// The heads of the columns: a line, or two where some share a heading.
@@ -67,6 +63,20 @@ impl Table {
         }
         html + "</tr>\n"
     }
+}
+
+/// What is said of tables at a page's foot, each sentence once: a table's title and its notes.
+pub fn explanations(tables: &[Table]) -> Vec<(&str, Vec<&str>)> {
+    let mut said = Vec::new();
+    for table in tables {
+        let is_new =
+            |note: &&str| !said.iter().any(|(_, notes): &(&str, Vec<&str>)| notes.contains(note));
+        let notes: Vec<&str> = table.notes.iter().map(String::as_str).filter(is_new).collect();
+        if !notes.is_empty() {
+            said.push((table.title.as_str(), notes));
+        }
+    }
+    said
 }
 
 /// The ends of a difference's interval.

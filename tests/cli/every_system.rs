@@ -32,10 +32,10 @@ fn asked(takes: ItemKind) -> Vec<String> {
     }
 }
 
-/// What a reader sees of the part of a page that shows the cases; after it come the prompts.
+/// What a reader sees of the part of a page that shows the cases; after it come the figures.
 fn cases(page: &str) -> String {
     let from = page.find("id=\"cases\"").unwrap();
-    let length = page[from..].find("prompts-title").unwrap();
+    let length = page[from..].find("figures-title").unwrap();
     let tags = Regex::new(r"<[^>]*>").unwrap();
     let text = tags.replace_all(&page[from..from + length], "").into_owned();
     let entities = [

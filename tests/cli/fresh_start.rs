@@ -276,7 +276,9 @@ fn a_command_line_without_its_needs_is_refused() {
     let scratch = Scratch::new();
     scratch.wardround("run medmad").refused(2, &["--data <FILE>"]);
     scratch.wardround("run medmad --data x.jsonl").refused(2, &["--format <FORMAT>"]);
-    scratch.wardround("run medpanel --data x.jsonl --format mcq").refused(2, &["no system medpanel", "medmad"]);
+    scratch
+        .wardround("run medpanel --data x.jsonl --format mcq")
+        .refused(2, &["no system medpanel", "medmad"]);
     for settled in [
         "medmad",
         "--limit 1",

@@ -46,7 +46,6 @@ impl Comparison {
             })
             .replies(|row| row.figures.parse_health)
             .number("errored", |row| row.figures.n_errors)
-            .note(health::NOTE)
             .build()
     }
 
@@ -83,10 +82,10 @@ impl Comparison {
     }
 
     /// Runs of which too many replies could not be read.
-    fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let runs = self.runs.iter();
         let of = runs.filter_map(|row| Some((row.run.clone(), row.figures.parse_health?)));
-        health::warnings(of)
+        health::warnings(of, "runs")
     }
 }
 

@@ -47,16 +47,6 @@ impl Spread {
     pub fn deviation(&self) -> Option<f64> {
         self.std.filter(|std| self.n.is_none() || *std > EQUAL)
     }
-
-    /// What the mean is of, as a sentence has it.
-    pub fn in_words(&self) -> String {
-        let runs = runs(self.n.unwrap_or(1));
-        match (self.std, self.deviation()) {
-            (None, _) => format!("{runs}, so no standard deviation"),
-            (_, None) => format!("the same in all {runs}, so no standard deviation"),
-            _ => format!("mean and sample standard deviation over {runs}"),
-        }
-    }
 }
 
 impl From<&OverRuns> for Spread {

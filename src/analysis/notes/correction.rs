@@ -248,7 +248,7 @@ fn counts(entry: &Labelled<'_, NoteFigures>, correction: &Correction) -> String 
 }
 
 /// What is said where BERTScore, BLEURT or both have no weights.
-pub fn missing_weights(figures: &NoteFigures) -> Option<String> {
+fn missing_weights(figures: &NoteFigures) -> Option<String> {
     let correction = figures.correction.as_ref()?;
     let mut names = vec![Measure::BertScore, Measure::Bleurt];
     names.retain(|measure| correction.measure(*measure).is_none());

@@ -8,7 +8,6 @@ use super::detection::{self, Detection, Localisation};
 use super::quality::CorrectionScorer;
 use super::search::{self, SearchFigures};
 use super::stages::{self, StageCost};
-use crate::analysis::health;
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::{Labelled, Table, TableBuilder};
 
@@ -62,13 +61,6 @@ pub fn tables(entries: Rows<'_>) -> Vec<Table> {
     ];
     let mut tables: Vec<Table> = tables.into_iter().flatten().collect();
     tables.extend(search::tables(entries));
-    // Of a recipe's cells a table of their own says it.
-    if let [Labelled { group, health: Some(health), .. }] = entries
-        && group.is_empty()
-    {
-        let read = format!("Replies read, in % {}: {health}.", health::SHARES);
-        tables.iter_mut().for_each(|table| table.notes.push(read.clone()));
-    }
     tables
 }
 

@@ -13,9 +13,7 @@ mod stages;
 mod verdict;
 
 pub use agents::{Confidence, Consensus, LowPair, Settled};
-pub use correction::{
-    Correction, Corrections, Kpcs, Measured, Pairing, missing_weights, pairing, quality,
-};
+pub use correction::{Correction, Corrections, Kpcs, Measured, Pairing, pairing, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use evidence::{Evidence, evidence, facts, may_be_followed};
 pub use figures::{NoteFigures, tables};

@@ -3,7 +3,6 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::analysis::conditions::thinking;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::MemberPlan;
 
@@ -22,7 +21,6 @@ pub fn making(contents: &Contents) -> Value {
         // Of each member.
         sampling => plan.panel.iter().map(sampling).collect::<Vec<_>>(),
         settings => settings.collect::<Vec<_>>(),
-        thinking => thinking(&plan.panel),
         memory_gib => format!("{:.1}", plan.host.machine.memory_bytes as f64 / f64::from(1 << 30)),
     }
 }
@@ -50,6 +48,7 @@ fn sampling(member: &MemberPlan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::conditions::thinking;
     use crate::panel::SamplingChoice;
     use crate::report::tests::questions as debates;
 

@@ -7,16 +7,18 @@ mod questions;
 
 pub use page::file;
 
-use itertools::Itertools;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::ReportError;
 use super::kit;
-use super::table::{Kind, Labelled, Table};
+use super::table::{Kind, Labelled, Table, explanations};
+use crate::analysis::Outcomes;
 use crate::analysis::conditions::{self, Conditions};
-use crate::analysis::health::{self, ParseHealth};
+use crate::analysis::figures::RunFigures;
+use crate::analysis::health::ParseHealth;
+use crate::analysis::metrics::over_runs::{Spread, plain, runs, share};
 use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::risk::Risk;
 use crate::data::{Item, ItemKind};
@@ -28,21 +30,15 @@ const PAGE: kit::Page =
 /// What a run came to.
 #[derive(Default, Serialize)]
 struct Results {
-    /// The figure that stands first, and its standard deviation over the runs.
-    headline: Option<(String, Option<String>)>,
-    /// What the headline is a figure of.
-    about: String,
+    /// What stands first: how much is right, or why nothing is.
+    verdict: String,
+    /// Sentences beside it.
+    about: Vec<String>,
     /// Sentences on how the run was made.
     method: Vec<String>,
-    /// The same as under tables that stand alone.
-    conditions: Vec<String>,
-    /// Where too many replies could not be read, or say nothing.
+    /// Where too many replies could not be read, were cut off, or say nothing.
     warnings: Vec<String>,
-    /// What is missing from the figures.
-    missing: Option<String>,
     risk: Vec<String>,
-    /// What several tables say.
-    notes: Vec<String>,
     #[serde(skip)]
     tables: Vec<Table>,
 }
@@ -63,8 +59,7 @@ pub(super) fn render_parts(
     scorer: &CorrectionScorer,
     cases_per_page: usize,
 ) -> Result<Vec<(String, String)>, ReportError> {
-    let mut results = results(contents, scorer);
-    results.notes = said_by_several(&mut results.tables);
+    let results = results(contents, scorer);
     let titled = |table: &Table| {
         context! {
             title => &table.title,
@@ -76,6 +71,7 @@ pub(super) fn render_parts(
     let shared = context! {
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
+        notes => Serde(explanations(&results.tables)),
     };
     let pages = page::pages(contents, &scorer.neural, cases_per_page);
     let render = |(index, page): (usize, Value)| {
@@ -85,31 +81,51 @@ pub(super) fn render_parts(
     pages.into_iter().enumerate().map(render).collect()
 }
 
-/// What several tables say, taken out of each: it stands once, below them.
-fn said_by_several(tables: &mut [Table]) -> Vec<String> {
-    let notes = tables.iter().flat_map(|table| &table.notes);
-    let several: Vec<String> = notes.duplicates().cloned().collect();
-    tables.iter_mut().for_each(|table| table.notes.retain(|note| !several.contains(note)));
-    several
-}
-
-/// The tables of the same contents.
-pub fn tables(contents: &Contents, scorer: &CorrectionScorer) -> Vec<Table> {
-    let Results { mut tables, warnings, conditions, .. } = results(contents, scorer);
-    for table in &mut tables {
-        table.notes.extend(warnings.iter().chain(&conditions).cloned());
-    }
-    tables
+/// The tables of the same contents, and what is said of all of them.
+pub fn tables(contents: &Contents, scorer: &CorrectionScorer) -> (Vec<Table>, Vec<String>) {
+    let Results { tables, warnings, method, .. } = results(contents, scorer);
+    (tables, [warnings, method].concat())
 }
 
 fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let plan = &contents.plan;
-    let results = match kind(contents) {
-        ItemKind::Questions => questions::results(contents),
-        ItemKind::Notes => notes::results(contents, scorer),
+    let (noun, mut results) = match kind(contents) {
+        ItemKind::Questions => ("question", questions::results(contents)),
+        ItemKind::Notes => ("note", notes::results(contents, scorer)),
     };
-    let conditions = conditions::say(&[(String::new(), Conditions::of(plan))]);
-    Results { conditions, risk: risk(contents), ..results }
+    results.verdict =
+        verdict(contents).unwrap_or_else(|| match contents.items.records.is_empty() {
+            true => format!("No {noun} is finished yet"),
+            false => format!("The {noun}s have no gold, so none is right or wrong"),
+        });
+    if let Some(health) = ParseHealth::of(&contents.calls.records) {
+        results.about.push(format!("{:.1} % of the replies could be read.", health.read()));
+        results.warnings = health.warnings();
+        results.warnings.truncate(2);
+    }
+    results.method.extend(conditions::say(&[(String::new(), Conditions::of(plan))]));
+    Results { risk: risk(contents), ..results }
+}
+
+/// `2 of 8 right (25 %, 95 % interval 3 to 65 %)`; `None` without gold.
+fn verdict(contents: &Contents) -> Option<String> {
+    let lines = contents.outcomes();
+    let graded: Vec<bool> = lines.values().filter_map(|line| line.correct()).collect();
+    let (n, n_right) = (graded.len(), graded.iter().filter(|right| **right).count());
+    let digits = usize::from(n >= 100);
+    let percent = |share: f64| plain(100.0 * share, digits);
+    let figures = RunFigures::of(&Outcomes::of(contents));
+    let over_runs = figures.accuracy.as_ref().map(Spread::from);
+    let over = over_runs.and_then(|one| one.n).filter(|n| *n > 1);
+    let over = over.map_or(String::new(), |n| format!(" over {}", runs(n)));
+    let spread = over_runs.and_then(|one| one.deviation());
+    let spread = spread.map_or(String::new(), |std| format!(" ± {}", percent(std)));
+    let ends = figures.interval.and_then(|one| one.low.zip(one.high));
+    let ends = ends.map_or(String::new(), |(low, high)| {
+        format!(", 95 % interval {} to {} %", percent(low), percent(high))
+    });
+    let mean = percent(share(n_right, n)?);
+    Some(format!("{n_right} of {n} right{over} ({mean}{spread} %{ends})"))
 }
 
 /// From which score on so few are wrong that one may act upon the rest; empty where the cases prove none.
@@ -118,7 +134,7 @@ fn risk(contents: &Contents) -> Vec<String> {
     let mut said = found.in_words();
     if !said.is_empty() {
         said.push(format!(
-            "Over {} cases; of those that ask nearly the same one counts. Each bound holds by itself, for new cases from where these come from, if score and share are chosen before one looks at it.",
+            "Over {} cases; of those that ask nearly the same, one counts. Each bound holds alone, for new cases from the same source, if score and share were chosen before looking.",
             found.cases
         ));
     }
@@ -128,11 +144,6 @@ fn risk(contents: &Contents) -> Vec<String> {
 /// The one row of a table of the run as a whole.
 fn all_runs<T>(of: &T, health: Option<ParseHealth>) -> Labelled<'_, T> {
     Labelled { group: String::new(), label: "all runs".to_owned(), of, health }
-}
-
-/// How the replies were read, after a sentence on the figures.
-fn read(health: Option<ParseHealth>) -> String {
-    health.map_or(String::new(), |health| format!("; replies {health} % {}", health::SHARES))
 }
 
 /// What the items are, all of one kind: that of those that there are, or else what the system works on.

@@ -1,50 +1,36 @@
 //! What a run on notes came to: its figures, its tables, and how it was made.
 
-use super::{Results, read};
+use super::{Results, all_runs};
 use crate::analysis::Outcomes;
-use crate::analysis::health::ParseHealth;
-use crate::analysis::metrics::over_runs::Spread;
-use crate::analysis::notes::{CorrectionScorer, NoteFigures, missing_weights, tables};
+use crate::analysis::health::{self, ParseHealth};
+use crate::analysis::metrics::over_runs::plain;
+use crate::analysis::notes::{CorrectionScorer, NoteFigures, tables};
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{Language, NoteLine};
-use crate::report::table::Labelled;
 
 pub fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
     let outcomes = Outcomes::of(contents);
     let figures = NoteFigures::of(&outcomes, scorer);
     let notes: Vec<&NoteLine> = contents.notes().into_values().collect();
-    let (headline, about) = headline(&figures);
     let health = ParseHealth::of(&contents.calls.records);
-    let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
-    let entry = Labelled { group: String::new(), label: String::new(), of: &figures, health };
-    let tables = tables(&[entry]);
+    let entries = [all_runs(&figures, health)];
+    let about = figures.localisation.as_ref().map(|found| {
+        let percent = |share: f64| plain(100.0 * share, 1);
+        format!(
+            "Right: whether the note has an error. The sentence was right in {} % by similarity, in {} % word for word.",
+            percent(found.accuracy.mean),
+            percent(found.accuracy_exact.mean)
+        )
+    });
+    let mut tables = tables(&entries);
+    tables.extend(health::table(&entries));
     Results {
-        headline,
-        about: about + &read(health),
-        warnings: warnings.unwrap_or_default(),
+        about: about.into_iter().collect(),
         method: method(&contents.plan, &notes),
-        missing: missing_weights(&figures),
         tables,
         ..Results::default()
     }
-}
-
-fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String) {
-    let (Some(detection), Some(localisation)) = (&figures.detection, &figures.localisation) else {
-        let about = "no note has gold in every run, so nothing is graded".to_owned();
-        return (None, about);
-    };
-    let digits = |value: f64| format!("{value:.4}");
-    let accuracy = &detection.accuracy;
-    let spread = Spread::from(accuracy);
-    let about = format!(
-        "detection accuracy, {}; localisation accuracy {} by similarity, {} word for word",
-        spread.in_words(),
-        digits(localisation.accuracy.mean),
-        digits(localisation.accuracy_exact.mean)
-    );
-    (Some((digits(accuracy.mean), spread.deviation().map(digits))), about)
 }
 
 /// MEDEC's test notes as the paper takes them: MS and UW.

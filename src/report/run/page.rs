@@ -61,17 +61,11 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         true => vec![&[]],
         false => cases.chunks(at_most).collect(),
     };
-    let (noun, heads, shows) = match kind {
-        ItemKind::Questions => (
-            "question",
-            ["gold", "round 0 → final", "answers, by round", "confidence"],
-            "This page shows what language models answered and the reasons that they gave.",
-        ),
-        ItemKind::Notes => (
-            "note",
-            ["gold", "found", "detection › localisation", "confidence"],
-            "This page shows which errors language models found in clinical notes, how they would correct them, and the reasons that they gave.",
-        ),
+    let (noun, heads) = match kind {
+        ItemKind::Questions => {
+            ("question", ["gold", "round 0 → final", "answers, by round", "confidence"])
+        }
+        ItemKind::Notes => ("note", ["gold", "found", "detection › localisation", "confidence"]),
     };
     let shared = context! {
         plan => Serde(plan),
@@ -83,8 +77,6 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
             ItemKind::Questions => "",
             ItemKind::Notes => "finding",
         },
-        // What the page shows, in a sentence.
-        shows,
         // Of the columns gold, answer, way to it, confidence.
         heads => heads,
         making => making(contents),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Results, all_runs, read};
+use super::{Results, all_runs};
 use crate::analysis::facts::Facts;
-use crate::analysis::health::ParseHealth;
+use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::{OverRuns, Spread, mean};
 use crate::experiment::contents::Contents;
@@ -63,37 +63,21 @@ pub fn results(contents: &Contents) -> Results {
     let all = Tally { run: None, items, calls };
     let accuracy = OverRuns::of(runs.iter().filter_map(Tally::accuracy).collect());
     let overall = accuracy.as_ref().map(Spread::from);
-    let at_first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
     let went_on = all.answered().any(|item| item.rounds_run > 0);
-    let digits = |value: f64| format!("{value:.4}");
-    let about = match overall {
-        None if all.items.is_empty() => "no question is finished yet".to_owned(),
-        None => "the questions have no gold answers, so there is no accuracy".to_owned(),
-        Some(spread) => {
-            let first = mean(&at_first).filter(|_| went_on);
-            let first =
-                first.map_or(String::new(), |mean| format!("; round 0 alone {}", digits(mean)));
-            let of_one = (spread.n == Some(1)).then(|| {
-                let graded = all.graded().iter().count();
-                format!("{} of {graded} right, ", all.having(Property::Right))
-            });
-            format!("accuracy, {}{}{first}", of_one.unwrap_or_default(), spread.in_words())
-        }
-    };
+    let first = all.at_first().filter(|_| went_on);
+    let about = first.map(|share| {
+        let n = all.graded().iter().count();
+        format!("The vote before any debate: {:.0} of {n} right.", share * n as f64)
+    });
     let health = ParseHealth::of(&contents.calls.records);
     let mut tables = vec![table(&runs, &all, overall)];
     let calls = all.calls.iter().copied();
     if let Some(cost) = Cost::of(calls, all.items.len()) {
-        tables.push(cost::table(&[all_runs(&cost, health)]));
+        let rows = [all_runs(&cost, health)];
+        tables.extend(health::table(&rows));
+        tables.push(cost::table(&rows));
     }
-    let warnings = health.map(|health| health.warnings(contents.plan.system_name()));
-    Results {
-        headline: overall.map(|spread| (digits(spread.mean), spread.deviation().map(digits))),
-        about: about + &read(health),
-        warnings: warnings.unwrap_or_default(),
-        tables,
-        ..Results::default()
-    }
+    Results { about: about.into_iter().collect(), tables, ..Results::default() }
 }
 
 /// The runs, and where there are several what they come to.
@@ -112,7 +96,7 @@ fn table(runs: &[Tally<'_>], all: &Tally<'_>, overall: Option<Spread>) -> Table 
         .number("right → wrong", |one| one.having(Property::RightToWrong))
         .number("ties", |one| one.answered().filter(|item| item.tie).count())
         .number("mean rounds", |one| one.mean_rounds())
-        .note("An item that failed counts as wrong. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
+        .note("An item that failed counts as wrong.")
         .notes(overall.map(|spread| format!("Over all runs: {spread}.")))
         .build()
 }

@@ -179,7 +179,7 @@ fn other_languages_run_in_their_own_direction() {
 fn tables_equal_the_figures() {
     let records = records();
     let figures = NoteFigures::of(&Outcomes::of(&records), &CorrectionScorer::default());
-    let tables = tables(&records, &CorrectionScorer::default());
+    let (tables, _) = tables(&records, &CorrectionScorer::default());
     let detection = figures.detection.as_ref().unwrap();
     let shown = rows(&tables, "detection");
     assert_eq!(shown[0]["share"]["mean"], detection.accuracy.mean);
@@ -249,7 +249,7 @@ fn of_a_sound_note_the_right_location_is_none() {
         plan.dataset.items = vec!["ms-test-sound".into()];
         plan.runs = 1;
         let records = contents(plan, vec![located_as(id)], Vec::new());
-        let rows = rows(&tables(&records, &CorrectionScorer::default()), "consensus");
+        let rows = rows(&tables(&records, &CorrectionScorer::default()).0, "consensus");
         assert_eq!(rows[0]["right"], right, "{rows:?}");
     }
 }
@@ -258,7 +258,7 @@ fn of_a_sound_note_the_right_location_is_none() {
 fn a_measure_without_weights_is_empty_and_loud() {
     let records = records();
     let told = |scorer: &CorrectionScorer| {
-        (rows(&tables(&records, scorer), "correction"), only_page(&records, scorer).unwrap())
+        (rows(&tables(&records, scorer).0, "correction"), only_page(&records, scorer).unwrap())
     };
     let row = |rows: &[Value], measure: &str| {
         let row = rows.iter().find(|row| row["measure"] == measure);
@@ -309,9 +309,9 @@ fn without_gold_or_without_records_there_is_a_page() {
         }
     }
     let page = only_page(&ungraded, &CorrectionScorer::default()).unwrap();
-    assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
+    assert!(page.contains("so none is right or wrong") && page.contains("title=\"no gold\""));
     let empty =
         only_page(&contents(plan(), Vec::new(), Vec::new()), &CorrectionScorer::default()).unwrap();
     assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
-    assert!(empty.contains("so nothing is graded"));
+    assert!(empty.contains("No note is finished yet"));
 }

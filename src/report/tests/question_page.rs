@@ -66,7 +66,7 @@ fn json_mode_is_not_called_unconstrained() {
     let (mut plan, items, calls) = records();
     plan.decoding = DecodingMode::Json;
     let page = shown(&contents_of(plan, items, calls));
-    assert!(page.contains("<span>decoding <b>JSON mode where MedAgentBoard has it</b></span>"));
+    assert!(page.contains("decoding: JSON mode where MedAgentBoard has it, free text elsewhere;"));
     assert!(page.contains(", JSON mode where MedAgentBoard has it, random seed"));
 }
 
@@ -127,11 +127,13 @@ fn rows_carry_what_filters_read() {
 fn the_table_counts_errors_as_wrong() {
     let page = page();
     // Run 1: 3 of 7 graded, run 2: 4 of 7; the deviation is the sample's.
-    for figure in ["0.4286", "0.5714", "<b class=\"big\">0.5000</b>", "± 0.1010", "over 2 runs"] {
+    for figure in
+        ["0.4286", "0.5714", "0.5000", "7 of 14 right over 2 runs (50 ± 10 %, 95 % interval"]
+    {
         assert!(page.contains(figure), "{figure}");
     }
     let lone = page_of(item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"), &[]);
-    assert!(lone.contains("1 run, so no standard deviation"));
+    assert!(lone.contains(">1 of 1 right (100 %)<"));
     assert!(lone.contains("1 of 16 planned cases"));
 }
 
@@ -159,7 +161,7 @@ fn a_retried_item_shows_its_answer() {
 fn a_question_without_gold_is_neither_right_nor_wrong() {
     let page = page_of(item("x", None, vec![round(0, ["A", "B", "A"])], "A"), &[]);
     assert!(page.contains("The question has no gold answer."));
-    assert!(page.contains("there is no accuracy"));
+    assert!(page.contains("have no gold, so none is right or wrong"));
     assert!(!page.contains("<b class=\"letter right\">"));
 }
 

@@ -50,9 +50,10 @@ fn the_page_of_a_note() {
 #[test]
 fn the_tables_of_a_run() {
     for (kind, contents) in [("questions", questions::contents()), ("notes", notes::records())] {
-        let tables = tables(&contents, &CorrectionScorer::default());
-        let tables: Vec<String> = tables.iter().map(|table| table.markdown()).collect();
-        insta::assert_snapshot!(format!("tables of {kind}"), tables.join("\n"));
+        let (tables, said) = tables(&contents, &CorrectionScorer::default());
+        let tables = tables.iter().map(|table| table.markdown());
+        let all: Vec<String> = tables.chain(said).collect();
+        insta::assert_snapshot!(format!("tables of {kind}"), all.join("\n"));
     }
 }
 
