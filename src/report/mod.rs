@@ -4,7 +4,8 @@
 //! What models wrote is hostile input here: it reaches a page only through `kit::escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
 
-mod beside;
+pub mod beside;
+pub mod compare;
 mod item;
 mod kit;
 pub mod rating;

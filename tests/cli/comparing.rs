@@ -90,6 +90,17 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
         assert!(csv.contains(part), "no {part:?} in {csv}");
     }
     assert_eq!((&found["n_items"], &found["n_graded"]), (&QUESTIONS.into(), &QUESTIONS.into()));
+
+    assert_eq!(compare("--out pages/both.html").succeeded().stdout, "pages/both.html\n");
+    let page = std::fs::read_to_string(scratch.path("pages/both.html")).unwrap();
+    for part in [
+        "href=\"../with/report.html#",
+        "Plans of without against with: seed is 42 against 9.",
+        ": the answers differ on ",
+        "every answer on this page is noise",
+    ] {
+        assert!(page.contains(part), "no {part:?} in {page}");
+    }
 }
 
 #[test]
