@@ -163,7 +163,7 @@ def debate(wardround: str, models: Path, found: list[str], device: str, out: Pat
     to = out / f"debate-{device.replace(':', '-')}"
     panel = ",".join(str(models / name) for name in (found if len(found) == 3 else found[:1]))
     on = ["--device", device, "--offline", "--quiet"]
-    said = run([wardround, "run", "medmad", "--data", questions, "--format", "mcq", "--panel", panel, "--out", to, *on])
+    said = run([wardround, "run", "medmad", "--data", questions, "--format", "mcq", "--panel", panel, "--set", "record=short", "--out", to, *on])
     verified = run([wardround, "verify", to])
     figure = {"said": said[-1500:], "verified": verified[-500:]}
     if not device.startswith("candle"):

@@ -26,12 +26,16 @@ fi
 unset WARDROUND_DEVICES
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# What there is by then, when it is interrupted.
+finish() {
+    tar -C "$work" -czf "$file" published
+    echo "$file is what to send back"
+    rm -rf "$work"
+}
+trap finish EXIT
 out=$work/published
 mkdir "$out"
 "$wardround" doctor --offline >"$out/doctor.txt"
 status=0
 "${PYTHON:-python3}" "$root/tests/acceptance/published.py" "$wardround" "$models" "$devices" "$out" 2>&1 | tee "$out/log.txt" || status=1
-tar -C "$work" -czf "$file" published
-echo "$file is what to send back"
 exit $status
