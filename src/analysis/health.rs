@@ -87,7 +87,7 @@ const WARNINGS: [(f64, &[&str], &str, &str); 3] = [
         LARGER,
     ),
 ];
-const LARGER: &str = "try a larger model, or with medmad --set record=short";
+const LARGER: &str = "try a larger model, or --set record=short where the system has it";
 
 /// The warnings for the figures of several `nouns`: a sentence with its remedy, and below it on a line of its own which they are.
 pub fn warnings(of: impl IntoIterator<Item = (String, ParseHealth)>, nouns: &str) -> Vec<String> {
