@@ -93,7 +93,11 @@ impl Verify {
 impl Show {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        for line in Survey::lines(&self.directory, self.request.as_deref())? {
+        let lines = Survey::lines(&self.directory, self.request.as_deref())?;
+        if let (Some(request), true) = (&self.request, lines.is_empty()) {
+            return Err(Failure::outcome(format!("no line is of the answer {request}"), None));
+        }
+        for line in lines {
             console::say(serde_json::json!(line).to_string())?;
         }
         Ok(())
@@ -102,12 +106,23 @@ impl Show {
 
 impl Forget {
     fn run(self, given: Paths) -> Result<(), Failure> {
-        let Forget { directory, lines, why } = self;
+        let Forget { directory, mut lines, why } = self;
+        lines.sort_unstable();
+        lines.dedup();
         given.write_in(&directory).enter()?;
         let trail = Trail::open(&AuditOptions::new(&directory), "audit forget")?;
         let forgotten = forget(&trail, |line| lines.contains(&line.seq), &why);
         trail.finish()?;
-        Ok(console::say(format!("{} deleted", count(forgotten?, "text")))?)
+        let forgotten = forgotten?;
+        console::say(format!("{} deleted", count(forgotten, "text")))?;
+        // Who asks for a text to go must know that one is not there.
+        match lines.len().saturating_sub(forgotten) {
+            0 => Ok(()),
+            without => Err(Failure::outcome(
+                format!("of {} the trail keeps no text", count(without, "line")),
+                Some("`audit show` prints its lines, each with its number".to_owned()),
+            )),
+        }
     }
 }
 

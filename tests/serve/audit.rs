@@ -179,6 +179,16 @@ fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted
     let folder = server.kill();
     let (code, said) = run(folder.path(), &forget);
     assert_eq!((code, said.contains("1 text deleted")), (Some(0), true), "{said}");
+    for missing in [forget.as_str(), "audit forget audit 999"] {
+        let (code, said) = run(folder.path(), missing);
+        assert_eq!(
+            (code, said.contains("of 1 line the trail keeps no text")),
+            (Some(1), true),
+            "{said}"
+        );
+    }
+    let (code, said) = run(folder.path(), "audit show audit --request 00");
+    assert_eq!((code, said.contains("no line is of the answer 00")), (Some(1), true), "{said}");
     let (code, said) = run(folder.path(), "audit show audit");
     assert_eq!((code, said.matches(r#""event":"request""#).count()), (Some(0), 4), "{said}");
     let (code, said) = run(folder.path(), "audit verify audit");
