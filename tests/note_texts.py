@@ -9,8 +9,6 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-from health import SENTENCE
-
 try:
     import jieba
 
@@ -18,6 +16,8 @@ try:
 except ImportError:
     jieba = None
 
+# A sentence of a line, with its mark.
+SENTENCE = re.compile(r"""(?:[^\n.!?。！？]|[.!?]+[\"”')*_]*[^\s\"”')*_.!?。！？])+(?:[.!?]+(?:[\"”')*_]+$)?|[。！？])?""")
 # Unicode's White_Space; Python counts U+001C to U+001F too.
 WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 PUNCTUATION = set(".!?:;)\"”。！？：；）،؛؟")
