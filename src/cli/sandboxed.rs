@@ -73,8 +73,8 @@ impl Paths {
         for names in ["model", "panel", "encoder", "reranker"].into_iter().flat_map(raw) {
             self.models.extend(names.split(',').map(str::to_owned));
         }
-        self.device = raw("device").last().or(self.device);
-        self.to = raw("to").last().map(PathBuf::from).or(self.to);
+        self.device = raw("device").next_back().or(self.device);
+        self.to = raw("to").next_back().map(PathBuf::from).or(self.to);
         let is_set = |id: &str| matches.try_get_one(id).ok().flatten().copied();
         // A dry run fetches nothing, and leaves no cache.
         self.hub.offline |= ["offline", "dry_run"].map(is_set).contains(&Some(true));

@@ -117,7 +117,7 @@ pub fn health(found: Option<ParseHealth>, plan: &Plan) -> Option<String> {
 pub fn of_cell(title: &str, results: &Results, figures: &Figures, run: &Executed) -> String {
     let accuracy =
         figures.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
-    let (calls, seconds) = (count(results.calls as usize, "call"), run.elapsed_ms / 1000);
+    let (calls, seconds) = (count(results.calls, "call"), run.elapsed_ms / 1000);
     let health = health(figures.parse_health, &run.contents.plan);
     let health = health.map_or(String::new(), |line| format!("; {line}"));
     format!("{title}: {accuracy}, {calls}, {}{health}", duration(seconds))

@@ -14,8 +14,11 @@ use crate::record::{CallLine, ItemLine, SearchLine};
 
 type Reply = Sender<Result<(), RunError>>;
 
+/// What is written to the directory.
+type Written = Box<dyn FnOnce(&mut Directory) -> Result<(), RunError> + Send>;
+
 enum Message {
-    Line(Box<dyn FnOnce(&mut Directory) -> Result<(), RunError> + Send>, Reply),
+    Line(Written, Reply),
     Finish(Reply),
 }
 

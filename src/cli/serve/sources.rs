@@ -76,7 +76,7 @@ impl NamedFolder {
     }
 
     fn options(&self, device: &Device) -> Result<EncoderOptions, Failure> {
-        Ok(encoder_options(&self.directory, device.clone())?)
+        encoder_options(&self.directory, device.clone())
     }
 
     /// What it takes beside the models, on the first of their devices.
