@@ -80,9 +80,9 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
 fn a_run_with_reasons_is_verified_replayed_and_taken_up() {
     let scratch = scratch();
     scratch
-        .wardround(format!(
+        .wardround(
             "data reasons --data exemplars.jsonl --format notes --style solve --panel qwen3 --max-tokens 8 --out reasons.json"
-        ))
+        )
         .succeeded();
     let reasons = std::fs::read_to_string(scratch.path("reasons.json")).unwrap();
     let reasons: Value = serde_json::from_str(&reasons).unwrap();
