@@ -56,7 +56,7 @@ impl Candle {
         let without = |name| Err(Error::Msg(format!("this build is without the feature `{name}`")));
         let device = match place {
             Place::Cpu => Ok(Device::Cpu),
-            Place::Cuda(_) if cfg!(not(feature = "cuda")) => without("candle-cuda"),
+            Place::Cuda(_) if cfg!(not(feature = "candle-cuda")) => without("candle-cuda"),
             Place::Cuda(ordinal) => Device::new_cuda(ordinal),
             Place::Metal if cfg!(not(feature = "metal")) => without("metal"),
             Place::Metal => Device::new_metal(0),
@@ -89,7 +89,7 @@ impl Candle {
 
     /// Free bytes of a GPU that has memory of its own.
     pub fn own_memory(&self) -> Option<usize> {
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "candle-cuda")]
         if let Device::Cuda(gpu) = &self.device {
             return gpu.cuda_stream().context().mem_get_info().ok().map(|(free, _)| free);
         }
