@@ -28,7 +28,7 @@ pub struct ParseHealth {
     pub fallback: f64,
     pub refused: f64,
     pub unread: f64,
-    /// Of all replies, however they were read: see [`is_void`].
+    /// Of all replies, however they were read: see `is_void`.
     #[serde(default, skip_serializing_if = "is_none")]
     pub void: f64,
     /// Of all replies: those that ran out of tokens.
