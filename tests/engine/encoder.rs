@@ -120,10 +120,15 @@ fn tiny_encoders_equal_sentence_transformers() {
 #[ignore = "needs WARDROUND_MINILM, a folder of all-MiniLM-L6-v2"]
 fn with_weights_all_minilm_l6_v2_equals_sentence_transformers() {
     let directory = std::env::var_os("WARDROUND_MINILM").expect("WARDROUND_MINILM");
-    let copy = copy_of(Path::new(&directory));
+    golden("all-MiniLM-L6-v2").check(all_minilm(Path::new(&directory)).path());
+}
+
+/// A published folder of all-MiniLM-L6-v2 with the `encoder.toml` that a user writes into it.
+pub fn all_minilm(directory: &Path) -> tempfile::TempDir {
+    let copy = copy_of(directory);
     let own = "output = \"mean\"\nnormalised = true\nquery_tokens = 256\ndocument_tokens = 256\n";
     fs::write(copy.path().join("encoder.toml"), own).unwrap();
-    golden("all-MiniLM-L6-v2").check(copy.path());
+    copy
 }
 
 #[test]

@@ -78,7 +78,8 @@ fn with_real_models_ndcg_on_liveqa_is_that_of_sentence_transformers() {
         }
     }
     assert_eq!(texts.len(), golden.chunks);
-    let encoder = common::open_encoder(&real_model("minilm")).unwrap();
+    let minilm = crate::encoder::all_minilm(&real_model("minilm"));
+    let encoder = common::open_encoder(minilm.path()).unwrap();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let vectors = encoder.embed(&texts).unwrap();
 
