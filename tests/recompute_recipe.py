@@ -202,8 +202,6 @@ def check(folder):
         left, right = cells[row["method"], row["dataset"]], cells[row["baseline"], row["dataset"]]
         check_paired(row, left.verdicts(), right.verdicts(), left.units)
     check_adjusted(results.get("paired", []))
-    for row in results.get("budgets", []):
-        check_budget(row, cells[row["method"], row["dataset"]], cells[row["reference"], row["dataset"]])
     check_choices(results, recipe)
     for row in results.get("collapse", []):
         check_agreement(row, cells[row["method"], row["dataset"]])
@@ -300,43 +298,6 @@ def check_adjusted(rows):
         largest = min(1.0, max(largest, row["p_value"] * (len(rows) - rank)))
         # Equal P-values have the first one's.
         expect(f"Holm's P-value of {row['method']} on {row['dataset']}", row["p_adjusted"], adjusted.setdefault(row["p_value"], largest))
-
-
-def check_budget(row, cell, reference):
-    prices = {"calls": lambda call: 1, "tokens": lambda call: call["usage"]["prompt_tokens"] + call["usage"]["completion_tokens"]}
-    for name, price in prices.items():
-        where = f"{row['method']} on {row['dataset']} at equal {name}"
-        cost, of_sample = Counter(), Counter()
-        for call in reference.calls:
-            cost[call["run"], call["item"]] += price(call)
-        for call in cell.calls:
-            of_sample[call["run"], call["item"], call["agent"], call["sample"]] += price(call)
-        verdicts, samples, too_few = [], 0, 0
-        for number, run in enumerate(cell.runs, 1):
-            right = []
-            for item in run:
-                first = item["rounds"][0] if item["rounds"] else {"agents": [], "answers": [], "weights": []}
-                drawn, spent, taken = Counter(), 0, 0
-                for agent in first["agents"]:
-                    spent += of_sample[number, item["item"], agent, drawn[agent]]
-                    if spent > cost[number, item["item"]] and taken:
-                        break
-                    drawn[agent] += 1
-                    taken += 1
-                votes = {}
-                for at, answer in enumerate(first["answers"][:taken]):
-                    if answer:
-                        votes[answer] = votes.get(answer, 0) + round(1000 * (first["weights"][at] if first["weights"] else 1))
-                right.append(bool(votes) and max(votes, key=votes.get) == item["gold"])
-                samples += taken
-                too_few += taken > 0 and taken == len(first["agents"]) and spent < cost[number, item["item"]]
-            verdicts.append(right)
-        found, count = row[name], sum(map(len, verdicts))
-        expect(f"{where}: accuracy", found["accuracy"], sum(map(sum, verdicts)) / count)
-        expect(f"{where}: samples", found["samples"], samples / count)
-        expect(f"{where}: too few samples", found["n_exhausted"], too_few)
-        expected = estimate([a - b for a, b in zip(run_means(reference.verdicts()), run_means(verdicts))], cell.units)
-        expect(f"{where}: difference", found["difference"], expected)
 
 
 def check_choices(results, recipe):

@@ -5,13 +5,13 @@ pub mod conditions;
 pub mod facts;
 pub mod figures;
 pub mod health;
-pub mod mediqa_corr;
 pub mod metrics;
 pub mod notes;
 pub mod outcomes;
 pub mod rating;
 pub mod risk;
 pub mod say;
+pub mod submission;
 pub mod table;
 
 pub use outcomes::{Outcomes, by_key};

@@ -48,7 +48,6 @@ mod report;
 mod resume;
 mod run;
 mod sandboxed;
-mod score;
 mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
@@ -114,9 +113,6 @@ enum Verb {
     /// Blinded rating of runs by clinicians: write the page, score the ratings
     #[command(subcommand)]
     Rate(rate::Rate),
-    /// Score a submission file by the rules of a shared task
-    #[command(subcommand)]
-    Score(score::Score),
     /// Datasets of recipes: download, list, verify; keywords of notes, reasons of exemplars
     #[command(subcommand)]
     Data(data::Data),
@@ -156,7 +152,7 @@ enum Verb {
 }
 
 run_each! { Verb:
-    Demo, Run, Recipe, Resume, Check, Report, Verify, Replay, Compare, Rate, Score, Data, Corpus, Models, Systems,
+    Demo, Run, Recipe, Resume, Check, Report, Verify, Replay, Compare, Rate, Data, Corpus, Models, Systems,
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,
@@ -168,7 +164,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "run", "recipe", "resume", "report", "compare", "check"]),
     ("Data and models", &["data", "corpus", "models", "systems", "rate"]),
     ("Serve", &["serve", "keys", "bench", "doctor"]),
-    ("Prove", &["verify", "replay", "selftest", "bundle", "audit", "score"]),
+    ("Prove", &["verify", "replay", "selftest", "bundle", "audit"]),
     ("More", &["generate", "completions"]),
 ];
 

@@ -8,8 +8,8 @@ use super::options::{OutputFormat, ScorerFlags};
 use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
 use super::terminal::print_tables;
-use crate::analysis::mediqa_corr::submission;
 use crate::analysis::notes::CorrectionScorer;
+use crate::analysis::submission;
 use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -32,7 +32,7 @@ pub struct Report {
     /// Print tables in this format instead of writing the page
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
-    /// Print only this table: accuracy, netgain, paired, budget, collapse, cases, replies, cost; of a run on notes: detection, confusion,
+    /// Print only this table: accuracy, netgain, paired, collapse, cases, replies, cost; of a run on notes: detection, confusion,
     /// localisation, types, correction, consensus, confidence, low-confidence, cost; of one that searches also search-effort,
     /// search-counts, search-sources
     #[arg(long, value_name = "NAME")]

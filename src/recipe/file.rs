@@ -81,8 +81,6 @@ pub enum Analysis {
     CorrelatedErrors,
     /// Questions to which every other method gives the same wrong answer, and the last method the right one (Figure 4).
     Cases,
-    /// Methods of several samples at the price of the first method, in calls and in tokens.
-    EqualBudget,
 }
 
 /// A dataset of the recipe.

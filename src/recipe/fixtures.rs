@@ -45,7 +45,6 @@ pub fn results(name: &str, recipe: &Recipe, cells: Vec<CellResult>) -> RecipeRes
         cells,
         netgain: Vec::new(),
         paired: Vec::new(),
-        budgets: Vec::new(),
         collapse: Vec::new(),
         cases: Vec::new(),
         improvements: Vec::new(),

@@ -79,13 +79,15 @@ impl RecipeManifest {
         let text = outside::text(&path)?;
         let no_toml = |error: toml::de::Error| malformed(path.display(), error.message());
         let mut begun: toml::Table = outside::toml(&text).map_err(no_toml)?;
-        // Earlier versions ran variants beside the recipe, each in a folder of its own, drew sweeps apart, and left malformed rows out.
+        // Earlier versions ran variants beside the recipe, each in a folder of its own, drew sweeps apart, set
+        // samples against a debate's price, and left malformed rows out.
         begun.remove("variants");
         begun.remove("skip_bad_rows");
         if let Some(toml::Value::Table(recipe)) = begun.get_mut("recipe") {
             recipe.remove("variant");
             if let Some(toml::Value::Array(analyses)) = recipe.get_mut("analyses") {
-                analyses.retain(|analysis| analysis.as_str() != Some("sweep"));
+                let gone = [Some("sweep"), Some("equal-budget")];
+                analyses.retain(|analysis| !gone.contains(&analysis.as_str()));
             }
         }
         let begun: RecipeManifest = begun.try_into().map_err(no_toml)?;

@@ -5,7 +5,6 @@
 //! ```
 
 pub mod analysis;
-pub mod budget;
 pub mod built_in;
 pub mod cells;
 mod check;

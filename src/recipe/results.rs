@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow};
-use super::budget::{BudgetRow, budgets};
 use super::cells::{Cell, directory};
 use super::file::Analysis;
 use super::improvement::{ImprovementRow, improvements};
@@ -58,8 +57,6 @@ pub struct RecipeResults {
     pub netgain: Vec<NetGainRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedRow>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub budgets: Vec<BudgetRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collapse: Vec<CollapseRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -169,7 +166,6 @@ impl RecipeResults {
             cells: results,
             netgain: analysis::net_gains(recipe, if asks(Analysis::Netgain) { cells } else { &[] }),
             paired: paired(recipe, all),
-            budgets: budgets(recipe, if asks(Analysis::EqualBudget) { all } else { &[] }),
             collapse: analysis::collapse(recipe, cells, encoder)?,
             cases: analysis::cases(recipe, if asks(Analysis::Cases) { all } else { &[] }),
             improvements: improvements(recipe, cells, scorer)?,

@@ -4,7 +4,7 @@ use super::Recipe;
 use super::file::MethodEntry;
 use super::paper::PrintedTable;
 use super::results::{CellResult, RecipeResults, unfinished};
-use super::{analysis, budget, notes, paired};
+use super::{analysis, notes, paired};
 use crate::analysis::health::{self, LABEL, SYNTHETIC};
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::Spread;
@@ -18,7 +18,6 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     let found = [
         analysis::net_gain_table(recipe, results),
         paired::table(recipe, results),
-        budget::table(recipe, results),
         analysis::collapse_table(recipe, results),
         analysis::case_table(recipe, results),
         health::table(&costs),

@@ -19,31 +19,6 @@ use crate::text::strip;
 /// Pairs whose states are in memory at a time.
 const PAIRS_AT_ONCE: usize = 32;
 
-/// How alike two texts are, or a baseline of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PrecisionRecallF {
-    /// How well the candidate's tokens are found in the reference.
-    pub precision: f64,
-    /// How well the reference's tokens are found in the candidate.
-    pub recall: f64,
-    /// The harmonic mean; after rescaling no longer that of the other two.
-    pub f: f64,
-}
-
-impl PrecisionRecallF {
-    const ZERO: Self = Self { precision: 0.0, recall: 0.0, f: 0.0 };
-
-    /// `(x - b) / (1 - b)` for each figure and its baseline: about 0 for unrelated texts, 1 for equal ones.
-    pub fn rescaled(self, baseline: Self) -> Self {
-        let rescale = |figure: f64, baseline: f64| (figure - baseline) / (1.0 - baseline);
-        Self {
-            precision: rescale(self.precision, baseline.precision),
-            recall: rescale(self.recall, baseline.recall),
-            f: rescale(self.f, baseline.f),
-        }
-    }
-}
-
 /// An encoder, and what bert-score uses of it.
 #[derive(Clone, Copy, Debug)]
 pub struct BertScoreModel {
@@ -56,21 +31,17 @@ pub struct BertScoreModel {
     /// The layer whose states are compared, counted from 1.
     pub layer: usize,
     /// What unrelated texts score; where there is none, scores are not rescaled.
-    pub baseline: Option<PrecisionRecallF>,
+    pub baseline: Option<f64>,
 }
 
 impl BertScoreModel {
-    /// The baseline is row 40 of rescale_baseline/en/microsoft/deberta-xlarge-mnli.tsv in bert-score 0.3.13.
+    /// The baseline is F in row 40 of rescale_baseline/en/microsoft/deberta-xlarge-mnli.tsv in bert-score 0.3.13.
     pub const ENGLISH: Self = Self {
         card: "deberta-xlarge-mnli",
         family: "deberta",
         vocabulary: 50265,
         layer: 40,
-        baseline: Some(PrecisionRecallF {
-            precision: 0.516_906_6,
-            recall: 0.517_028_8,
-            f: 0.515_019_2,
-        }),
+        baseline: Some(0.515_019_2),
     };
 
     /// As MedGuards' code scores Arabic: English's model, and no baseline, for bert-score has none for Arabic.
@@ -104,7 +75,7 @@ enum Encoder {
 pub struct BertScore {
     encoder: Encoder,
     tokens: Tokens,
-    baseline: Option<PrecisionRecallF>,
+    baseline: Option<f64>,
 }
 
 impl BertScore {
@@ -149,10 +120,10 @@ impl BertScore {
         })
     }
 
-    /// A score for each pair of a reference and a candidate, rescaled where the model has a baseline, and not clipped.
-    /// White space around a text does not count. An empty text makes all three zero before rescaling, and so does bert-score.
-    /// A text that spells nothing but `[CLS]` and `[SEP]` weighs nothing: its figure is zero where bert-score's is not a number.
-    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<PrecisionRecallF>, EncoderError> {
+    /// F of each pair of a reference and a candidate, the harmonic mean of precision and recall, rescaled where the model has a baseline, and
+    /// not clipped. White space around a text does not count. An empty text makes it zero before rescaling, and so does bert-score.
+    /// A text that spells nothing but `[CLS]` and `[SEP]` weighs nothing: its part is zero where bert-score's is not a number.
+    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, EncoderError> {
         let mut scores = Vec::with_capacity(pairs.len());
         for pairs in pairs.chunks(PAIRS_AT_ONCE) {
             let mut texts: Vec<&str> = pairs
@@ -172,8 +143,7 @@ impl BertScore {
             for (reference, candidate) in pairs {
                 let (reference, candidate) =
                     (&embedded[strip(reference)], &embedded[strip(candidate)]);
-                let raw = greedy_match(reference, candidate)?;
-                scores.push(self.baseline.map_or(raw, |baseline| raw.rescaled(baseline)));
+                scores.push(rescaled(greedy_match(reference, candidate)?, self.baseline));
             }
         }
         Ok(scores)
@@ -222,22 +192,24 @@ struct Embedded {
 }
 
 /// §3 of the paper, without weights for rare words: the mean over a text's tokens of the best cosine in the other text.
-fn greedy_match(
-    reference: &Embedded,
-    candidate: &Embedded,
-) -> Result<PrecisionRecallF, EncoderError> {
+fn greedy_match(reference: &Embedded, candidate: &Embedded) -> Result<f64, EncoderError> {
     if [reference, candidate].iter().any(|text| text.counts.len() == 2) {
-        return Ok(PrecisionRecallF::ZERO);
+        return Ok(0.0);
     }
     // [candidate's tokens, reference's tokens]
     let cosines = candidate.directions.matmul(&reference.directions.t()?)?;
     let precision = mean(&cosines.max(1)?.to_vec1()?, &candidate.counts);
     let recall = mean(&cosines.max(0)?.to_vec1()?, &reference.counts);
-    let f = match precision + recall {
+    Ok(match precision + recall {
         0.0 => 0.0,
         sum => 2.0 * precision * recall / sum,
-    };
-    Ok(PrecisionRecallF { precision, recall, f })
+    })
+}
+
+/// About 0 for unrelated texts, 1 for equal ones.
+fn rescaled(f: f64, baseline: Option<f64>) -> f64 {
+    let baseline = baseline.unwrap_or(0.0);
+    (f - baseline) / (1.0 - baseline)
 }
 
 /// The mean of what counts; zero where nothing does.
@@ -256,12 +228,10 @@ mod tests {
 
     #[test]
     fn a_score_at_its_baseline_rescales_to_zero_and_an_equal_text_stays_at_one() {
-        let baseline = BertScoreModel::ENGLISH.baseline.unwrap();
-        assert_eq!(baseline.rescaled(baseline), PrecisionRecallF::ZERO);
-        let below = PrecisionRecallF::ZERO.rescaled(baseline);
-        assert!((below.f + 1.061_94).abs() < 1e-5, "{below:?}");
-        let equal = PrecisionRecallF { precision: 1.0, recall: 1.0, f: 1.0 };
-        assert_eq!(equal.rescaled(baseline), equal);
+        let baseline = BertScoreModel::ENGLISH.baseline;
+        assert_eq!(rescaled(baseline.unwrap(), baseline), 0.0);
+        assert!((rescaled(0.0, baseline) + 1.061_94).abs() < 1e-5);
+        assert_eq!([rescaled(1.0, baseline), rescaled(0.5, None)], [1.0, 0.5]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod deberta;
 mod sentencepiece;
 mod tokens;
 
-pub use bertscore::{BertScore, BertScoreModel, PrecisionRecallF};
+pub use bertscore::{BertScore, BertScoreModel};
 pub use bleurt::Bleurt;
 pub use sentencepiece::sentence_pieces;
 

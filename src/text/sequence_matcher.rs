@@ -1,7 +1,7 @@
 //! Matching blocks of two sequences, as CPython's `difflib.SequenceMatcher` finds them (Ratcliff and Obershelp, Dr. Dobb's
 //! Journal, July 1988): the longest common run, then the longest on each side of it, and so on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
@@ -61,22 +61,17 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
 
     /// Ascending in both sequences, no two adjacent in both. Without the block of size 0 that CPython puts at the end.
     pub fn matching_blocks(&self, a: &[T]) -> Vec<Block> {
-        let mut search = Search::new(self, a);
         let mut blocks = Vec::new();
         let mut parts = vec![(0..a.len(), 0..self.b.len())];
         while let Some((of_a, of_b)) = parts.pop() {
-            let Some(block) = search.longest(&of_a, &of_b) else {
+            if of_a.is_empty() || of_b.is_empty() {
                 continue;
-            };
-            let (end_a, end_b) = (block.a + block.size, block.b + block.size);
-            for part in
-                [(of_a.start..block.a, of_b.start..block.b), (end_a..of_a.end, end_b..of_b.end)]
-            {
-                if !part.0.is_empty() && !part.1.is_empty() {
-                    parts.push(part);
-                }
             }
-            blocks.push(block);
+            if let Some(block) = self.longest(a, &of_a, &of_b) {
+                parts.push((of_a.start..block.a, of_b.start..block.b));
+                parts.push((block.a + block.size..of_a.end, block.b + block.size..of_b.end));
+                blocks.push(block);
+            }
         }
         blocks.sort_unstable_by_key(|block| block.a);
         blocks.dedup_by(|next, block| {
@@ -85,6 +80,39 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
             adjacent
         });
         blocks
+    }
+
+    /// The longest common run of the two ranges: of several the first in `a`, then the first in `b`. Popular items start
+    /// none, but lengthen one that they adjoin.
+    fn longest(&self, a: &[T], of_a: &Range<usize>, of_b: &Range<usize>) -> Option<Block> {
+        let mut best = Block { a: of_a.start, b: of_b.start, size: 0 };
+        // By its end in `b`, how long each run is that ends with the item of `a` before this one.
+        let mut earlier: BTreeMap<usize, usize> = BTreeMap::new();
+        for (i, item) in a.iter().enumerate().take(of_a.end).skip(of_a.start) {
+            let places = self.places.get(item).into_iter().flatten();
+            let run = |&j: &usize| {
+                let before = j.checked_sub(1).and_then(|j| earlier.get(&j));
+                (j, 1 + before.copied().unwrap_or(0))
+            };
+            let runs: BTreeMap<_, _> = places.filter(|j| of_b.contains(j)).map(run).collect();
+            for (j, size) in &runs {
+                if *size > best.size {
+                    best = Block { a: i + 1 - size, b: j + 1 - size, size: *size };
+                }
+            }
+            earlier = runs;
+        }
+        let adjoin = |i: usize, j: usize| a[i] == self.b[j];
+        while best.a > of_a.start && best.b > of_b.start && adjoin(best.a - 1, best.b - 1) {
+            (best.a, best.b, best.size) = (best.a - 1, best.b - 1, best.size + 1);
+        }
+        while best.a + best.size < of_a.end
+            && best.b + best.size < of_b.end
+            && adjoin(best.a + best.size, best.b + best.size)
+        {
+            best.size += 1;
+        }
+        (best.size > 0).then_some(best)
     }
 
     /// How `a` becomes `b`, in order; the ranges cover both without gaps.
@@ -101,81 +129,6 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
         opcodes.retain(|opcode| !opcode.a.is_empty() || !opcode.b.is_empty());
         opcodes
     }
-}
-
-/// One first sequence, and the rows of the search over it.
-struct Search<'s, T> {
-    a: &'s [T],
-    b: &'s [T],
-    /// For each item of `a`, where it stands in `b`.
-    places: Vec<&'s [usize]>,
-    /// `[|b| + 1]`: at *j* the length of the run that ends with the item of `a` before this one and the item *j* - 1 of `b`.
-    /// All zeros between searches.
-    earlier: Vec<usize>,
-    /// `[|b| + 1]`: at *j* the length of the run that ends with this item of `a` and the item *j* - 1 of `b`. All zeros
-    /// between searches.
-    row: Vec<usize>,
-}
-
-impl<'s, T: Eq + Hash> Search<'s, T> {
-    fn new(matcher: &'s SequenceMatcher<'_, T>, a: &'s [T]) -> Search<'s, T> {
-        let places = |item| matcher.places.get(item).map_or(&[][..], Vec::as_slice);
-        Search {
-            a,
-            b: matcher.b,
-            places: a.iter().map(places).collect(),
-            earlier: vec![0; matcher.b.len() + 1],
-            row: vec![0; matcher.b.len() + 1],
-        }
-    }
-
-    /// The longest common run of the two ranges: of several the first in `a`, then the first in `b`. Popular items start
-    /// none, but lengthen one that they adjoin.
-    fn longest(&mut self, of_a: &Range<usize>, of_b: &Range<usize>) -> Option<Block> {
-        let mut best = Block { a: of_a.start, b: of_b.start, size: 0 };
-        let mut written: &[usize] = &[];
-        for i in of_a.clone() {
-            let places = inside(self.places[i], of_b);
-            for &j in places {
-                let size = self.earlier[j] + 1;
-                self.row[j + 1] = size;
-                if size > best.size {
-                    (best.a, best.b, best.size) = (i + 1 - size, j + 1 - size, size);
-                }
-            }
-            self.forget(written);
-            std::mem::swap(&mut self.earlier, &mut self.row);
-            written = places;
-        }
-        self.forget(written);
-        while best.a > of_a.start && best.b > of_b.start && self.equal(best.a - 1, best.b - 1) {
-            (best.a, best.b, best.size) = (best.a - 1, best.b - 1, best.size + 1);
-        }
-        while best.a + best.size < of_a.end
-            && best.b + best.size < of_b.end
-            && self.equal(best.a + best.size, best.b + best.size)
-        {
-            best.size += 1;
-        }
-        (best.size > 0).then_some(best)
-    }
-
-    fn forget(&mut self, written: &[usize]) {
-        for &j in written {
-            self.earlier[j + 1] = 0;
-        }
-    }
-
-    fn equal(&self, i: usize, j: usize) -> bool {
-        self.a[i] == self.b[j]
-    }
-}
-
-/// The ascending `places` that lie in `range`.
-fn inside<'s>(places: &'s [usize], range: &Range<usize>) -> &'s [usize] {
-    let start = places.partition_point(|&place| place < range.start);
-    let end = places.partition_point(|&place| place < range.end);
-    &places[start..end]
 }
 
 #[cfg(test)]

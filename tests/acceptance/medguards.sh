@@ -6,8 +6,8 @@
 # DATA is laid out as `recipe --data-dir` wants it. OUT is made, and must not hold anything yet. Runs the recipes medguards-table2 (MEDEC-MS, 597
 # notes) and medguards-table3 (MedErrBench in English, Arabic and Chinese), on ITEMS notes of each file where that is given. Takes the release
 # binary where it is built, else the debug one; WARDROUND names another. Every run is verified, tests/recompute_notes.py recomputes both tables
-# (with the package jieba those of Chinese too), and each recipe is run once more, which must change nothing. Prints the official scorer's
-# figures of one run's submission. Exits 0 when all is well.
+# (with the package jieba those of Chinese too), and each recipe is run once more, which must change nothing.
+# Exits 0 when all is well.
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
@@ -68,9 +68,3 @@ table() {
 
 table medguards-table2 "${items:-597}"
 table medguards-table3 "$((3 * ${items:-168}))"
-
-# As the shared task scores it.
-if "$wardround" report --help | grep -q -e --submission; then
-    "$wardround" report "$out/medguards-table2/cells/b-medguards-medec" --submission "$out/submission.txt" >"$out/submission.log"
-    "$wardround" score mediqa-corr "$out/submission.txt" --gold "$data/medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv"
-fi

@@ -48,7 +48,6 @@ mod remote;
 mod report;
 mod run_directory;
 mod sampling;
-mod scoring;
 mod shards;
 mod signals;
 #[cfg(feature = "remote")]

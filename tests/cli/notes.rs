@@ -226,15 +226,10 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     scratch
         .wardround("report out --keywords broken.json")
         .refused(2, &["broken.json: ", "`wardround data keywords` writes it"]);
-    scratch.write("one.txt", "a 1 1 \"Malaria is treated with quinine.\"\n");
-    scratch.write("gold.jsonl", NOTES.lines().next().unwrap());
-    scratch
-        .wardround(
-            "score mediqa-corr one.txt --gold gold.jsonl --gold-format notes --scorers nowhere",
-        )
-        .refused(3, &["there is no directory nowhere", "models fetch"]);
     // Also where there is nothing to compare.
-    scratch.wardround("report out --scorers nowhere").refused(3, &["no directory nowhere"]);
+    scratch
+        .wardround("report out --scorers nowhere")
+        .refused(3, &["there is no directory nowhere", "models fetch"]);
     let keywords =
         "data keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json";
     scratch.wardround(keywords).refused(2, &["keywords.json exists already"]);

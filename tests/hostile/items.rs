@@ -1,8 +1,7 @@
-//! Questions, notes, submissions: files that users bring.
+//! Questions, notes, recipes: files that users bring.
 
 use std::path::Path;
 
-use wardround::analysis::mediqa_corr::submission::Submission;
 use wardround::data::{Format, load};
 use wardround::hub::DatasetCard;
 use wardround::recipe::file::Recipe;
@@ -99,17 +98,6 @@ fn mederrbench() {
     let rows = "Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Corrected Sentence,Corrected Text,Error Type,Important Words\n\
         1,\"One. Two.\",\"0 One.\n1 Two.\",1,1,Two.,Three.,One. Three.,diagnosis,\"Two, Three\"\n";
     file_withstands("mederrbench.csv", Format::Mederrbench, &[rows]);
-}
-
-#[test]
-fn submissions() {
-    let good = [
-        "ms-1 1 8 \"The patient has \\n pertussis.\"\nms-2 0 -1 NA\n",
-        "ms-1 1 2 \"unclosed\nms-1 1 2 \"\\\"quoted\\\"\"\n",
-    ];
-    withstands("submission", damaged_text(good), |text| {
-        let _ = Submission::parse(&text, Path::new("run.txt"));
-    });
 }
 
 #[test]

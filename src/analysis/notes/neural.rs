@@ -68,8 +68,7 @@ pub fn score_pairs(
         let published = (Measure::BertScore, bertscore_model(*language));
         for (measure, model) in [published].into_iter().chain(own) {
             if let Some(weights) = find(model.card) {
-                let scores = BertScore::load(&weights, &model)?.score(&pairs)?;
-                found.push((measure, scores.iter().map(|score| score.f).collect()));
+                found.push((measure, BertScore::load(&weights, &model)?.score(&pairs)?));
             }
         }
         if let Some(bleurt) = &bleurt {
