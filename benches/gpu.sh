@@ -101,10 +101,10 @@ decode() {
 }
 questions=(--data src/data/demo.jsonl --data-format mcq)
 [[ -f $bin/questions.jsonl ]] && questions=(--data "$bin/questions.jsonl" --data-format medqa)
-debate() { # debate NAME QUESTIONS ROWS OPTION...: every free completion as long as it may be
-  run 90 "panel.$1" "$w" bench panel "${questions[@]}" --limit "$2" --max-batch "$3" --panel "$work/gemma3,$work/llama,$work/qwen3" --decoding text --ignore-eos \
-    --set max_tokens=128 --device "$device" --offline --quiet --format json "${@:4}"
-  python3 -c 'import json, sys; print("     ", sys.argv[2], json.dumps(json.load(open(sys.argv[1]))["panel"])[:300])' "$log/panel.$1.out" "$1" 2>/dev/null
+debate() { # debate NAME QUESTIONS ROWS OPTION...
+  run 90 "panel.$1" "$w" run medmad "${questions[@]}" --limit "$2" --max-batch "$3" --panel "$work/gemma3,$work/llama,$work/qwen3" --decoding text \
+    --set max_tokens=128 --device "$device" --offline --quiet --out "$work/panel.$1" "${@:4}"
+  python3 -c 'import json, sys; found = json.load(open(sys.argv[1])); print("     ", sys.argv[2], found["elapsed_ms"], "ms,", found["calls"], "calls,", found["tokens"])' "$work/panel.$1/results.json" "$1" 2>/dev/null
 }
 panel() { # on MedQA, where gpu_pack.sh found it
   local rows; made

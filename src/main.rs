@@ -9,8 +9,5 @@ static ALLOCATOR: ceiling::Counting = ceiling::Counting;
 
 fn main() -> ExitCode {
     wardround::ceiling::keep_with(ceiling::KEEPER);
-    wardround::sandbox::inherited::close(
-        std::env::args_os().chain(std::env::vars_os().map(|(_, value)| value)),
-    );
     wardround::cli::exit::report(|| wardround::cli::run(wardround::cli::parse()))
 }

@@ -76,9 +76,4 @@ impl Environment {
             narrow(limits.i8_multiply_adds_per_second, "8 bits"),
         )
     }
-
-    /// For people.
-    pub fn peak_memory(&self) -> String {
-        self.peak_memory_bytes.map_or_else(|| "unknown".to_owned(), gibibytes)
-    }
 }

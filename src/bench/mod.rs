@@ -1,11 +1,9 @@
-//! The speed of a model and of a panel on this machine, beside the machine's limits.
+//! The speed of a model on this machine, beside the machine's limits.
 //!
 //! A model's tests are llama-bench's: prompt processing, token generation at a depth, both over a sweep of batches. They
-//! run the decoder in steps as an engine makes them, without tokenising or sampling, and no prefix is found again. A panel's
-//! test is the system itself, with everything.
+//! run the decoder in steps as an engine makes them, without tokenising or sampling, and no prefix is found again.
 
 pub mod environment;
 pub mod model;
-pub mod panel;
 pub mod trial;
 pub mod workload;

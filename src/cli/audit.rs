@@ -1,4 +1,4 @@
-//! `audit`: checks and shows an audit trail, and deletes the texts that it keeps; the trail of the commands that write one.
+//! `audit`: checks and shows an audit trail, and deletes the texts that it keeps.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,9 @@ use super::sandboxed::Paths;
 use super::summary::count;
 use crate::audit::forget::forget;
 use crate::audit::survey::{Survey, verify};
-use crate::audit::{AuditContent, AuditOptions, Event, Trail, own, random_name};
+use crate::audit::{AuditOptions, Trail};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::contents::Contents;
-use crate::experiment::driver::Began;
 
 #[derive(Debug, Subcommand)]
 pub enum AuditVerb {
@@ -123,102 +121,5 @@ impl Forget {
                 Some("`audit show` prints its lines, each with its number".to_owned()),
             )),
         }
-    }
-}
-
-/// The trail that a command writes, and what it keeps.
-#[derive(Clone, Debug, Args)]
-pub struct AuditFlags {
-    #[command(flatten)]
-    directory: AuditDirectory,
-    /// What the trail keeps of texts
-    #[arg(
-        long,
-        help_heading = "Audit",
-        value_enum,
-        default_value = "hash",
-        requires = "audit",
-        env = "WARDROUND_AUDIT_CONTENT"
-    )]
-    audit_content: AuditContent,
-    /// Delete kept texts after this many days
-    #[arg(long, help_heading = "Audit", value_name = "DAYS", requires = "audit", value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_AUDIT_KEEP")]
-    audit_keep: Option<u32>,
-}
-
-/// Where a trail is written.
-#[derive(Clone, Debug, Args)]
-pub struct AuditDirectory {
-    /// Write an audit trail to this directory: a line per answer and deletion. Each process has a trail of its own
-    #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
-    audit: Option<PathBuf>,
-}
-
-impl AuditDirectory {
-    /// Allows writing the trail.
-    pub fn within(&self, paths: Paths) -> Result<Paths, Failure> {
-        self.audit.iter().try_fold(paths, |paths, directory| paths.write(directory))
-    }
-
-    pub fn options(self) -> Option<AuditOptions> {
-        self.audit.map(AuditOptions::new)
-    }
-}
-
-impl AuditFlags {
-    pub fn within(&self, paths: Paths) -> Result<Paths, Failure> {
-        self.directory.within(paths)
-    }
-
-    pub fn options(self) -> Option<AuditOptions> {
-        Some(AuditOptions {
-            content: self.audit_content,
-            keep_days: self.audit_keep,
-            ..self.directory.options()?
-        })
-    }
-}
-
-/// The trail of a command that executes runs, one after another.
-#[derive(Clone)]
-pub struct RunTrail {
-    trail: Trail,
-    /// Joins the lines of a run.
-    call: String,
-}
-
-impl RunTrail {
-    pub fn open(options: Option<&AuditOptions>, verb: &str) -> Result<Option<RunTrail>, Failure> {
-        let Some(options) = options else { return Ok(None) };
-        let trail = Trail::open(options, verb)?;
-        Ok(Some(RunTrail { trail, call: random_name()? }))
-    }
-
-    /// What `worked` is, once the trail has the end of the command.
-    pub fn end<T>(of: Option<RunTrail>, worked: Result<T, Failure>) -> Result<T, Failure> {
-        of.map_or(Ok(()), |own| own.trail.finish())?;
-        worked
-    }
-
-    pub fn began(&self, run: &Began<'_>) -> Result<(), Failure> {
-        self.trail.write(self.event("begun", run))
-    }
-
-    pub fn ended(&self, run: &Began<'_>, contents: Option<&Contents>) -> Result<(), Failure> {
-        let event = self
-            .event("run", run)
-            .with("items", contents.map(|run| run.items.records.len()))
-            .with("calls_head", contents.map(|run| run.calls.head.as_str()))
-            .with("status", if contents.is_some() { "done" } else { "failed" });
-        self.trail.write(event)
-    }
-
-    fn event(&self, name: &str, run: &Began<'_>) -> Event {
-        own(name)
-            .with("call", self.call.as_str())
-            .with("directory", run.directory.display().to_string())
-            .with("system", run.system.as_str())
-            .with("data_sha256", run.data_sha256.as_str())
-            .with("plan", run.plan_sha256.as_str())
     }
 }

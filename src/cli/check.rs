@@ -1,6 +1,5 @@
 //! `check`: checks one clinical note and prints the result.
 
-mod log;
 #[cfg(test)]
 mod silence;
 
@@ -12,8 +11,6 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use self::log::Log;
-use super::audit::AuditFlags;
 use super::interrupt;
 use super::options::HubFlags;
 use super::sandboxed::Paths;
@@ -49,8 +46,6 @@ pub struct Check {
     #[command(flatten)]
     spec: Spec,
     #[command(flatten)]
-    audit: AuditFlags,
-    #[command(flatten)]
     hub: HubFlags,
 }
 
@@ -72,10 +67,8 @@ impl Check {
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let path = self.path();
-        let options = self.audit.clone().options();
         let spec = self.spec(path)?;
-        self.audit.within(given.run(&spec)?)?.enter()?;
-        let mut log = options.map(|options| Log::begin(&options, &spec)).transpose()?;
+        given.run(&spec)?.enter()?;
         let work = || -> Result<Worked, Failure> {
             let note = read(path)?;
             let mut shared = Shared::default();
@@ -87,9 +80,6 @@ impl Check {
                     "note: synthetic weights answer noise: this says nothing about the note",
                 );
             }
-            if let Some(log) = &mut log {
-                log.loaded(&run)?;
-            }
             ask(run, models)
         };
         // A note may take minutes: a terminal shows that the process is at work.
@@ -97,9 +87,6 @@ impl Check {
         spinner.enable_steady_tick(Duration::from_millis(250));
         let worked = work();
         spinner.finish_and_clear();
-        if let Some(log) = log {
-            log.end(&worked)?;
-        }
         let Worked { line, calls, searches, .. } = worked?;
         if let Some(error) = line.error() {
             return Err(Failure::outcome(format!("{}: {error}", line.item()), None));

@@ -1,11 +1,10 @@
-//! `data`: fetches, lists and verifies the datasets of recipes, and has models write what belongs to them.
+//! `data`: fetches, lists and verifies the datasets of recipes, and has a model write reasons for exemplars.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::keywords::Keywords;
 use super::models::tell_checks;
 use super::options::{HubFlags, QuietFlag};
 use super::reasons::Reasons;
@@ -26,8 +25,6 @@ pub enum Data {
     Ls(List),
     /// Check a directory's datasets against their checksums, and say what is odd in them
     Verify(Verify),
-    /// Extract keywords from erroneous notes (input of the KPCS metric)
-    Keywords(Box<Keywords>),
     /// Have a model that knows the gold explain why exemplars are right or wrong (input of --exemplar-reasons)
     Reasons(Box<Reasons>),
 }
@@ -58,7 +55,7 @@ pub struct Verify {
     format: Option<Format>,
 }
 
-run_each!(Data: Fetch, Ls, Verify, Keywords, Reasons);
+run_each!(Data: Fetch, Ls, Verify, Reasons);
 
 impl Fetch {
     fn run(self, given: Paths) -> Result<(), Failure> {

@@ -60,7 +60,7 @@ impl Demo {
             }
         };
         self.progress.loading(std::slice::from_ref(&spec));
-        let observer = Arc::new(Terminal::new(self.progress.quiet, None));
+        let observer = Arc::new(Terminal::new(self.progress.quiet));
         let executed = execute(spec, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
         print_debate(&executed.contents, self.real.is_some())?;

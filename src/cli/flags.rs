@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::audit::RunTrail;
 use super::options::{HubFlags, QuietFlag, model_folder};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
@@ -68,7 +67,7 @@ impl ExecutionFlags {
         self.hub.options(self.progress.quiet)
     }
 
-    pub fn observer(&self, trail: Option<&RunTrail>) -> Arc<Terminal> {
-        Arc::new(Terminal::new(self.progress.quiet, trail.cloned()))
+    pub fn observer(&self) -> Arc<Terminal> {
+        Arc::new(Terminal::new(self.progress.quiet))
     }
 }

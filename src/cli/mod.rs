@@ -14,7 +14,6 @@ macro_rules! run_each {
     };
 }
 
-mod asking;
 mod audit;
 mod bench;
 #[cfg(feature = "airgap")]
@@ -33,7 +32,6 @@ mod generate;
 mod interrupt;
 #[cfg(feature = "serve")]
 mod keys;
-mod keywords;
 mod logits;
 mod models;
 mod options;
@@ -113,7 +111,7 @@ enum Verb {
     /// Blinded rating of runs by clinicians: write the page, score the ratings
     #[command(subcommand)]
     Rate(rate::Rate),
-    /// Datasets of recipes: download, list, verify; keywords of notes, reasons of exemplars
+    /// Datasets of recipes: download, list, verify; reasons of exemplars
     #[command(subcommand)]
     Data(data::Data),
     /// Build, check or search the corpora that systems retrieve passages from
@@ -141,7 +139,7 @@ enum Verb {
     Audit(audit::AuditVerb),
     /// Generate one completion, or print logits
     Generate(generate::Generate),
-    /// Measure the speed of a model or a panel
+    /// Measure the speed of a model
     Bench(Box<bench::Bench>),
     /// Show this build, and the devices and memory available here
     Doctor(doctor::Doctor),
@@ -214,7 +212,7 @@ Environment variables:
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SANDBOX             whether the process is restricted (--sandbox)
-  WARDROUND_AUDIT               directory of the audit trail of `serve`, `check`, `run`, `resume`, `recipe` (--audit)
+  WARDROUND_AUDIT               directory of the audit trail of `serve` (--audit)
   WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
   WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
   WARDROUND_KEYS                file of API keys of a server (--keys)

@@ -78,7 +78,7 @@ pub struct ScorerFlags {
     /// Directory with the BERTScore and BLEURT models, each in a folder named after its card (`models fetch bleurt-20 --to DIR/bleurt-20`)
     #[arg(long, help_heading = "Metrics", env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
-    /// Keywords per note for KPCS, as `data keywords` writes them [default: those of the notes file, else the words that the reference correction changes]
+    /// Keywords per note for KPCS, a JSON object of lists by id [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
 }

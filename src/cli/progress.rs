@@ -6,12 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::audit::RunTrail;
 use super::summary::count;
 use crate::console;
-use crate::diagnosis::Failure;
-use crate::experiment::contents::Contents;
-use crate::experiment::driver::{Began, Observer};
+use crate::experiment::driver::Observer;
 use crate::record::CallLine;
 
 /// The pause between plain lines.
@@ -19,10 +16,9 @@ pub const PAUSE: Duration = Duration::from_secs(60);
 /// How often the bar is drawn although nothing has changed but the time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Shows the progress of consecutive runs on stderr, and tells the audit trail of each before its first call and when it has ended.
+/// Shows the progress of consecutive runs on stderr.
 pub struct Terminal {
     quiet: bool,
-    trail: Option<RunTrail>,
     /// Counts where nothing is drawn too.
     bar: ProgressBar,
     counted: Mutex<Counted>,
@@ -47,7 +43,7 @@ struct Counted {
 }
 
 impl Terminal {
-    pub fn new(quiet: bool, trail: Option<RunTrail>) -> Terminal {
+    pub fn new(quiet: bool) -> Terminal {
         let is_drawn = std::io::stderr().is_terminal() && !quiet;
         let target =
             if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -55,27 +51,7 @@ impl Terminal {
         if let Ok(style) = ProgressStyle::with_template("{bar:16} {elapsed} · {wide_msg}") {
             bar.set_style(style);
         }
-        Terminal { quiet, trail, bar, counted: Mutex::default() }
-    }
-
-    pub fn start(&self, items: u64, done: u64, calls_an_item: u64) {
-        let mut counted = self.counted();
-        counted.since.get_or_insert_with(Instant::now);
-        counted.last_line = Some(Instant::now());
-        (counted.items, counted.done, counted.done_before) = (items, done, done);
-        (counted.calls_an_item, counted.calls, counted.tokens) = (calls_an_item, 0, 0);
-        self.bar.reset();
-        self.bar.set_length(items * calls_an_item);
-        // A first call may take minutes.
-        if !self.bar.is_hidden() {
-            self.bar.enable_steady_tick(TICK);
-        }
-    }
-
-    pub fn finish(&self) {
-        let mut counted = self.counted();
-        counted.before += counted.made();
-        self.bar.finish_and_clear();
+        Terminal { quiet, bar, counted: Mutex::default() }
     }
 
     fn counted(&self) -> MutexGuard<'_, Counted> {
@@ -138,10 +114,18 @@ pub fn duration(seconds: u64) -> String {
 }
 
 impl Observer for Terminal {
-    fn began(&self, run: &Began<'_>) -> Result<(), Failure> {
-        self.trail.as_ref().map_or(Ok(()), |trail| trail.began(run))?;
-        self.start(run.total, run.done, run.calls_an_item);
-        Ok(())
+    fn began(&self, items: u64, done: u64, calls_an_item: u64) {
+        let mut counted = self.counted();
+        counted.since.get_or_insert_with(Instant::now);
+        counted.last_line = Some(Instant::now());
+        (counted.items, counted.done, counted.done_before) = (items, done, done);
+        (counted.calls_an_item, counted.calls, counted.tokens) = (calls_an_item, 0, 0);
+        self.bar.reset();
+        self.bar.set_length(items * calls_an_item);
+        // A first call may take minutes.
+        if !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(TICK);
+        }
     }
 
     fn after(&self, calls: u64) {
@@ -156,9 +140,10 @@ impl Observer for Terminal {
         self.show(1, 0, 0);
     }
 
-    fn ended(&self, run: &Began<'_>, contents: Option<&Contents>) -> Result<(), Failure> {
-        self.finish();
-        self.trail.as_ref().map_or(Ok(()), |trail| trail.ended(run, contents))
+    fn ended(&self) {
+        let mut counted = self.counted();
+        counted.before += counted.made();
+        self.bar.finish_and_clear();
     }
 
     fn say(&self, line: &str) {

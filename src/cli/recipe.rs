@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::audit::{AuditDirectory, RunTrail};
 use super::flags::ExecutionFlags;
 use super::forecast::{announce, file};
 use super::options::ScorerFlags;
@@ -15,7 +14,6 @@ use super::summary::{self, count};
 use super::terminal::Screen;
 use super::{interrupt, report};
 use crate::analysis::notes::GivenKeywords;
-use crate::audit::AuditOptions;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::open_encoder;
@@ -64,8 +62,6 @@ pub struct RecipeVerb {
     dry_run: bool,
     #[command(flatten)]
     output: RecipeOutput,
-    #[command(flatten)]
-    audit: AuditDirectory,
     /// The recipe's folder; existing cells are kept [default: wardround-NAME]. Of a paper it holds one for each recipe, and the store of
     /// calls that they share
     #[arg(long, value_name = "DIR")]
@@ -105,10 +101,8 @@ impl RecipeVerb {
         let paths = recipes.iter().try_fold(given, |paths, recipe| {
             self.output.within(paths, recipe)?.write(&recipe.out)
         })?;
-        self.audit.within(paths)?.enter()?;
-        let (flags, audit) = (&self.execution, self.audit.options());
-        let with = Execution { flags, audit, verb: "recipe" };
-        self.output.run(&recipes, with)
+        paths.enter()?;
+        self.output.run(&recipes, &self.execution)
     }
 
     /// The recipes of a paper, with one store of calls.
@@ -179,13 +173,6 @@ impl RecipeVerb {
     }
 }
 
-/// How recipes run.
-pub struct Execution<'a> {
-    pub flags: &'a ExecutionFlags,
-    pub audit: Option<AuditOptions>,
-    pub verb: &'a str,
-}
-
 /// The models that a recipe's metrics need.
 #[derive(Clone, Debug, Args)]
 pub struct RecipeOutput {
@@ -201,15 +188,12 @@ impl RecipeOutput {
     ///
     /// # Errors
     /// As [`each`].
-    pub fn run(&self, recipes: &[RecipeRun], with: Execution<'_>) -> Result<(), Failure> {
-        let Execution { flags, audit, verb } = with;
-        let trail = RunTrail::open(audit.as_ref(), verb)?;
-        let observer = flags.observer(trail.as_ref());
-        let ran = each(recipes, |recipe| {
-            flags.progress.loading(&recipe.specs()?);
+    pub fn run(&self, recipes: &[RecipeRun], execution: &ExecutionFlags) -> Result<(), Failure> {
+        let observer = execution.observer();
+        each(recipes, |recipe| {
+            execution.progress.loading(&recipe.specs()?);
             self.run_one(recipe, observer.clone())
-        });
-        RunTrail::end(trail, ran)
+        })
     }
 
     fn run_one(&self, recipe: &RecipeRun, observer: Arc<Terminal>) -> Result<(), Failure> {

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::audit::AuditDirectory;
 use super::flags::{ExecutionFlags, MovedFlags};
-use super::recipe::{Execution, RecipeOutput};
+use super::recipe::RecipeOutput;
 use super::run::go_on;
 use super::sandboxed::Paths;
 use crate::cli::exit::Failure;
@@ -21,8 +20,6 @@ pub struct Resume {
     directory: PathBuf,
     #[command(flatten)]
     moved: MovedFlags,
-    #[command(flatten)]
-    audit: AuditDirectory,
     #[command(flatten)]
     execution: ExecutionFlags,
     #[command(flatten)]
@@ -51,17 +48,14 @@ impl Resume {
     }
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let audit = self.audit.clone().options();
-        let with = Execution { flags: &self.execution, audit, verb: "resume" };
         if let Some(recipe) = self.recipe()? {
-            let paths = self.output.within(given, &recipe)?.write(&recipe.out)?;
-            self.audit.within(paths)?.enter()?;
-            return self.output.run(&[recipe], with);
+            self.output.within(given, &recipe)?.write(&recipe.out)?.enter()?;
+            return self.output.run(&[recipe], &self.execution);
         }
         let spec = self.spec()?;
-        self.audit.within(given.run(&spec)?.write(&self.directory)?)?.enter()?;
+        given.run(&spec)?.write(&self.directory)?.enter()?;
         self.execution.progress.loading(std::slice::from_ref(&spec));
         let (run, models) = spec.prepare()?;
-        go_on(run, models, &self.directory, with, self.allow_version)
+        go_on(run, models, &self.directory, &self.execution, self.allow_version)
     }
 }

@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
 
-use super::audit::{AuditDirectory, RunTrail};
 use super::flags::{ExecutionFlags, MovedFlags};
 use super::forecast::Outlook;
-use super::recipe::Execution;
 use super::resume::Resume;
 use super::sandboxed::Paths;
 use super::{interrupt, summary};
@@ -57,8 +55,6 @@ pub struct Run {
     /// The run directory; one of this run goes on [default: a new one]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    #[command(flatten)]
-    audit: AuditDirectory,
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -88,7 +84,7 @@ impl Run {
 
     /// `given` are the paths that the command may access; `enter` seals the process so.
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let (execution, audit) = (self.execution.clone(), self.audit.clone());
+        let execution = self.execution.clone();
         let (out, dry_run, allow_version) = (self.out.clone(), self.dry_run, self.allow_version);
         let (mut spec, repeated) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
@@ -108,7 +104,7 @@ impl Run {
             outlook = Some(told);
         } else {
             // Its directory is made before the process is sealed, which writes nowhere else.
-            audit.within(given.run(&spec)?.write(&out)?)?.enter()?;
+            given.run(&spec)?.write(&out)?.enter()?;
             execution.progress.loading(std::slice::from_ref(&spec));
         }
         let mut shared = Shared::default();
@@ -126,8 +122,7 @@ impl Run {
             summary::announce(&run, &models)?;
             return outlook.tell();
         }
-        let with = Execution { flags: &execution, audit: audit.options(), verb: "run" };
-        go_on(run, models, &out, with, allow_version)
+        go_on(run, models, &out, &execution, allow_version)
     }
 
     fn spec(self) -> Result<Spec, Failure> {
@@ -166,18 +161,15 @@ pub fn go_on(
     run: Resolved,
     models: Models,
     out: &Path,
-    with: Execution<'_>,
+    execution: &ExecutionFlags,
     allow_version: bool,
 ) -> Result<(), Failure> {
-    let Execution { flags, audit, verb, .. } = with;
     let begun = Directory::begin(out, &run.plan, &run.texts, allow_version)?;
     if begun.is_complete && !allow_version {
-        console::note(format!("{} is finished: there is nothing to {verb}", out.display()));
+        console::note(format!("{} is finished: there is nothing left to do", out.display()));
         return summary::conclude(&Contents::read(out)?);
     }
     let models = models.start()?.models;
-    let trail = RunTrail::open(audit.as_ref(), verb)?;
-    let driver = Driver::new(models, flags.observer(trail.as_ref()), interrupt::watch());
-    let executed = driver.execute(run, begun, out);
-    summary::finish(&RunTrail::end(trail, executed)?)
+    let driver = Driver::new(models, execution.observer(), interrupt::watch());
+    summary::finish(&driver.execute(run, begun, out)?)
 }

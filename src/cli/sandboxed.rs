@@ -13,10 +13,8 @@ use crate::calls::Store;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
-use crate::experiment::error::RunError;
 use crate::experiment::hardware::CallsFlags;
 use crate::experiment::spec::Spec;
-use crate::experiment::whole_file;
 use crate::hub::{self, HubError, HubOptions};
 use crate::ops::Device;
 use crate::panel::remote::Address;
@@ -37,11 +35,6 @@ pub struct Paths {
     /// Whether it tells no progress.
     pub(super) is_quiet: bool,
 }
-
-/// What an item's image may be, which only an endpoint is shown: which files the items name is known once they are read, in the sandbox.
-const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
-/// What published encoders have, beside a config.json and in the folder of their queries' encoder.
-const OF_ENCODERS: [&str; 6] = ["json", "txt", "model", "safetensors", "bin", "toml"];
 
 /// Directories that were made for the command, which is one a process.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -107,21 +100,12 @@ impl Paths {
         self.read([directory]).read(blobs_of(directory))
     }
 
-    /// Allows writing to a directory of the command's own, which is created if it does not exist, and closed to others while it is
-    /// empty: in the sandbox no mode is changed.
+    /// Allows writing to a directory of the command's own, which is made if it does not exist.
     pub fn write(self, directory: &Path) -> Result<Paths, Failure> {
-        let is_empty = || fs_err::read_dir(directory).is_ok_and(|mut all| all.next().is_none());
-        note_new(directory);
-        if !directory.exists() || is_empty() {
-            whole_file::create_private_directory(directory).map_err(RunError::from)?;
+        if !directory.exists() {
+            MADE.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_owned());
+            fs_err::create_dir_all(directory)?;
         }
-        Ok(self.write_in(directory))
-    }
-
-    /// The same of one that others may read, as the user's other files.
-    pub fn write_public(self, directory: &Path) -> Result<Paths, Failure> {
-        note_new(directory);
-        fs_err::create_dir_all(directory)?;
         Ok(self.write_in(directory))
     }
 
@@ -144,7 +128,7 @@ impl Paths {
         let hub = self.hub.options(true)?;
         match self.to.take() {
             _ if hub.fetch_refusal().is_some() => Ok(self),
-            Some(to) => self.connect(&hub).write_public(&to),
+            Some(to) => self.connect(&hub).write(&to),
             None => self.connect(&hub).cache(&hub.cache()?),
         }
     }
@@ -172,35 +156,29 @@ impl Paths {
                 self.policy.has_network = true;
                 continue;
             }
-            // A damaged model is reported when it is loaded, and so is a missing one.
             self = self.read_model(Path::new(name));
-            match hub::resolve(name, &here) {
-                Ok(checkpoint) => self = self.read_model(&checkpoint.directory),
-                Err(HubError::NotCached { .. } | HubError::NoCache)
-                    if hub.fetch_refusal().is_none() =>
-                {
-                    self = self.connect(hub);
-                    self = hub.cache.iter().try_fold(self, |paths, cache| paths.cache(cache))?;
-                }
-                Err(_) => {}
+            // A damaged model is reported when it is loaded, and so is a missing one.
+            let missing = hub::resolve(name, &here).err();
+            if let (Some(HubError::NotCached { .. } | HubError::NoCache), None) =
+                (missing, hub.fetch_refusal())
+            {
+                self = self.connect(hub);
+                self = hub.cache.iter().try_fold(self, |paths, cache| paths.cache(cache))?;
             }
         }
         Ok(self)
     }
 
-    /// Allows reading corpora, each with the files of its encoder and not its directory: whoever made the corpus may have named any.
+    /// Allows reading corpora, each with its encoder, where what it names is one: whoever made the corpus may have named any directory.
     pub fn corpora<'a>(mut self, directories: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         for directory in directories {
             self = self.read([directory]);
             // A damaged corpus is reported when it is opened.
             if let Ok(file) = ManifestFile::read(&directory.join(manifest::MANIFEST)) {
                 let encoder = file.local.encoder;
-                let files = files_of(&encoder, &OF_ENCODERS);
-                // A folder of more files than any of them has is no encoder.
-                if encoder.join("config.json").exists() && files.len() < 256 {
-                    self = self.read(files);
+                if encoder.join("config.json").exists() {
+                    self = self.read_model(&encoder);
                 }
-                self = self.read(blobs_of(&encoder));
             }
         }
         self
@@ -220,16 +198,15 @@ impl Paths {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
         let folder = folder_of(&spec.data);
-        // The one file that is read beside the questions.
+        // The one file that is read beside the questions; of images, which only an endpoint is shown, any.
         let beside = spec.format.beside().map(|name| folder.join(name));
         let is_sent = models().any(|name| Address::is_meant_by(name));
-        let images = is_sent.then(|| files_of(&folder, &IMAGES));
         let paths = self
             .store(&spec.hardware.calls)?
             .read([&spec.data])
             .read(&spec.subset.ids)
-            .read(beside.filter(|file| file.is_file()))
-            .read(images.into_iter().flatten())
+            .read(beside)
+            .read(is_sent.then_some(folder))
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)
@@ -245,25 +222,25 @@ impl Paths {
         let Paths { policy, mode, device, is_quiet, .. } = self.read(cache);
         let device = device.as_deref().unwrap_or("cpu");
         Device::check_names(device)?;
-        let is_untried = mode == SandboxMode::Auto && device != "cpu";
-        if is_untried {
-            console::note(format!(
-                "sandbox: none, since its rules were not tried with {device} yet; --sandbox require enters it all the same"
-            ));
+        let is_on_cpu = device == "cpu";
+        match mode {
+            SandboxMode::Require if !is_on_cpu => {
+                return Err(Failure::usage(
+                    format!("a sandbox is required, and its rules know nothing of {device}"),
+                    "deploy/ has units of systemd that restrict a process on a GPU: say --sandbox off there",
+                ));
+            }
+            SandboxMode::Auto if !is_on_cpu => {
+                console::note(format!("sandbox: none, since its rules know nothing of {device}"));
+            }
+            _ => {}
         }
-        let held = enter(if is_untried { SandboxMode::Off } else { mode }, &policy)?;
+        let held = enter(if is_on_cpu { mode } else { SandboxMode::Off }, &policy)?;
         let is_whole = |held: &&String| held.contains("files by") && held.contains("by seccomp");
         if let Some(held) = held.as_ref().filter(|held| !is_quiet && !is_whole(held)) {
             console::note(held);
         }
         Ok(held)
-    }
-}
-
-/// A directory that the command makes is removed again where it stays empty.
-fn note_new(directory: &Path) {
-    if !directory.exists() {
-        MADE.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_owned());
     }
 }
 
@@ -274,24 +251,6 @@ fn blobs_of(directory: &Path) -> Option<PathBuf> {
     let blobs = snapshots.with_file_name("blobs");
     // A link could lead anywhere.
     blobs.symlink_metadata().is_ok_and(|kind| kind.is_dir()).then_some(blobs)
-}
-
-/// The files of these kinds in a directory and in the folders in it; no links.
-fn files_of(directory: &Path, kinds: &[&str]) -> Vec<PathBuf> {
-    const MOST: usize = 1 << 16;
-    let list = |folder: &Path| {
-        let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
-        let paths = entries.map(|entry| entry.path()).filter(|path| !path.is_symlink());
-        paths.take(MOST).collect::<Vec<_>>()
-    };
-    let mut files = list(directory);
-    files.extend(files.clone().iter().filter(|path| path.is_dir()).flat_map(|path| list(path)));
-    let is_kind = |path: &Path| {
-        let kind = path.extension().and_then(OsStr::to_str);
-        kind.is_some_and(|kind| kinds.iter().any(|known| kind.eq_ignore_ascii_case(known)))
-    };
-    files.retain(|path| is_kind(path) && path.is_file());
-    files
 }
 
 /// The folder of a path; `.` for a bare name.
@@ -312,9 +271,6 @@ mod tests {
     fn beside_pubmedqas_questions_one_file_may_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["ori_pqal.json", "test_ground_truth.json", "other.json"] {
-            fs_err::write(at(name), "{}").unwrap();
-        }
         for format in [Format::Pubmedqa, Format::Mcq] {
             let config = SystemConfig::named("medmad").unwrap();
             let mut spec = Spec::new(config, at("ori_pqal.json"), format).unwrap();

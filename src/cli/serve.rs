@@ -3,17 +3,15 @@
 pub mod sources;
 mod systems;
 
-use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::path::PathBuf;
 
 use clap::Args;
 
 use self::sources::Sources;
 use self::systems::SystemFlags;
-use super::audit::AuditFlags;
 use super::options::HubFlags;
 use super::sandboxed::{Paths, folder_of};
+use crate::audit::{AuditContent, AuditOptions};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
@@ -37,14 +35,39 @@ pub struct Serve {
     hub: HubFlags,
 }
 
+/// The trail that it writes, and what that keeps.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Audit")]
+struct AuditFlags {
+    /// Write an audit trail to this directory: a line per answer and deletion. Each process has a trail of its own
+    #[arg(long, value_name = "DIR", env = "WARDROUND_AUDIT")]
+    audit: Option<PathBuf>,
+    /// What the trail keeps of texts
+    #[arg(
+        long,
+        value_enum,
+        default_value = "hash",
+        requires = "audit",
+        env = "WARDROUND_AUDIT_CONTENT"
+    )]
+    audit_content: AuditContent,
+    /// Delete kept texts after this many days
+    #[arg(long, value_name = "DAYS", requires = "audit", value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_AUDIT_KEEP")]
+    audit_keep: Option<u32>,
+}
+
+impl AuditFlags {
+    fn options(self) -> Option<AuditOptions> {
+        let AuditFlags { audit, audit_content: content, audit_keep: keep_days } = self;
+        audit.map(|directory| AuditOptions { directory, content, keep_days })
+    }
+}
+
 impl Serve {
     /// It is sealed once it listens.
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         self.options.listen.refuse_open()?;
         let hub = self.hub.options(true)?;
-        if hub.fetch_refusal().is_some() {
-            leave_secrets()?;
-        }
         let sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         // Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever renews them.
         let Listen { keys, tls_cert, tls_key, .. } = &self.options.listen;
@@ -53,8 +76,8 @@ impl Serve {
         let paths = paths.read(renewed().filter_map(|file| file.canonicalize().ok()));
         let paths = paths.read(&self.systems.prompts);
         let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
-        let paths = self.audit.within(paths)?;
         let audit = self.audit.options();
+        let paths = audit.iter().try_fold(paths, |paths, audit| paths.write(&audit.directory))?;
         let options = ServeOptions { audit, ..self.options };
         let enter = || {
             paths.enter()?.iter().for_each(console::note);
@@ -62,21 +85,4 @@ impl Serve {
         };
         serve(options, enter, move || sources.load())
     }
-}
-
-/// Starts this program anew without the variables that open doors elsewhere, if there are some. Whoever takes the process over could read
-/// them as long as it lives, and a server that asks nobody needs none.
-fn leave_secrets() -> std::io::Result<()> {
-    let words = ["TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"];
-    let is_secret = |name: &OsString| {
-        name.to_str().is_some_and(|name| words.iter().any(|word| name.contains(word)))
-    };
-    let mut again = Command::new(std::env::current_exe()?);
-    again.args(std::env::args_os().skip(1));
-    let secrets: Vec<OsString> =
-        std::env::vars_os().map(|(name, _)| name).filter(is_secret).collect();
-    for name in &secrets {
-        again.env_remove(name);
-    }
-    if secrets.is_empty() { Ok(()) } else { Err(again.exec()) }
 }

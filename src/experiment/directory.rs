@@ -22,7 +22,6 @@ use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine}
 
 /// The logs, open at their ends; `Log::start` takes it.
 pub struct Directory {
-    pub(super) plan_sha256: String,
     /// Of a plan with corpora.
     pub(super) searches: Option<Appender<SearchLine>>,
     pub(super) calls: Appender<CallLine>,
@@ -73,7 +72,6 @@ impl Directory {
             finished: Finished::default(),
             is_complete: false,
             notices,
-            plan_sha256,
         })
     }
 
@@ -120,7 +118,6 @@ impl Directory {
         let calls = behind(calls, &contents.calls)?;
         let items = behind(items, &contents.items)?;
         Ok(Directory {
-            plan_sha256: contents.plan_sha256,
             searches,
             calls,
             items,

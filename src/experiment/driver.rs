@@ -18,39 +18,17 @@ use crate::panel::recorder::Recorder;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
 use crate::systems::in_flight::run_all;
 
-/// A run whose directory stands and whose calls are about to be made.
-pub struct Began<'a> {
-    pub directory: &'a Path,
-    pub system: String,
-    pub data_sha256: String,
-    pub plan_sha256: String,
-    /// Its items over all repetitions, and those of them that an earlier session finished.
-    pub total: u64,
-    pub done: u64,
-    /// At most.
-    pub calls_an_item: u64,
-}
-
 /// Told of a run's progress; every method may be called from many threads.
 pub trait Observer: Send + Sync {
-    /// Before the first call.
-    ///
-    /// # Errors
-    /// Why there is to be none.
-    fn began(&self, _run: &Began<'_>) -> Result<(), Failure> {
-        Ok(())
-    }
+    /// Before the first call: the items over all repetitions, those of them that an earlier session finished, and the calls that one takes
+    /// at most.
+    fn began(&self, _items: u64, _done: u64, _calls_an_item: u64) {}
     /// The calls at most of what comes after the run that begins next.
     fn after(&self, _calls: u64) {}
     fn call(&self, _call: &CallLine) {}
     fn item(&self) {}
-    /// The run is complete, or broke off: then `contents` is nothing.
-    ///
-    /// # Errors
-    /// Why it counts as broken off.
-    fn ended(&self, _run: &Began<'_>, _contents: Option<&Contents>) -> Result<(), Failure> {
-        Ok(())
-    }
+    /// The run is complete, or broke off.
+    fn ended(&self) {}
     /// What the user should know, or what runs next of several.
     fn say(&self, _line: &str) {}
 }
@@ -107,20 +85,13 @@ impl Driver {
         for notice in run.notices.iter().chain(&directory.notices) {
             self.observer.say(&format!("note: {notice}"));
         }
-        let began = Began {
-            directory: out,
-            system: run.plan.system.clone(),
-            data_sha256: run.plan.dataset.sha256.clone(),
-            plan_sha256: directory.plan_sha256.clone(),
-            total: run.items.len() as u64 * u64::from(run.plan.runs),
-            done: directory.finished.items.len() as u64,
-            calls_an_item: run.most_calls.into(),
-        };
-        self.observer.began(&began)?;
+        let total = run.items.len() as u64 * u64::from(run.plan.runs);
+        let done = directory.finished.items.len() as u64;
+        self.observer.began(total, done, run.most_calls.into());
         let taken = || self.models.iter().map(|model| model.taken()).max().unwrap_or(0);
         let taken_before = taken();
-        let executed = self.work(run, directory, &began);
-        self.observer.ended(&began, executed.as_ref().ok().map(|run| &run.contents))?;
+        let executed = self.work(run, directory, out, (done, total));
+        self.observer.ended();
         let taken = taken() - taken_before;
         if taken > 0 && executed.is_ok() {
             let calls = if taken == 1 { "call" } else { "calls" };
@@ -133,12 +104,13 @@ impl Driver {
         &self,
         run: Run,
         mut directory: Directory,
-        began: &Began<'_>,
+        out: &Path,
+        (done, total): (u64, u64),
     ) -> Result<Executed, Failure> {
         let clock = Instant::now();
         let finished = std::mem::take(&mut directory.finished);
         let log = Log::start(directory)?;
-        let done = AtomicU64::new(began.done);
+        let done = AtomicU64::new(done);
         let recorder = LogRecorder {
             log: log.clone(),
             finished: finished.calls,
@@ -167,14 +139,13 @@ impl Driver {
             Ok(()) if !is_stopped => {}
             Err(error) if error.blame() != Blame::Interrupted => return Err(error),
             _ => {
-                let (items, total) = (done.into_inner(), began.total);
-                let directory = began.directory.to_owned();
+                let (items, directory) = (done.into_inner(), out.to_owned());
                 return Err(Failure::from(Interrupted { items, total, directory }));
             }
         }
         log.finish()?;
         Ok(Executed {
-            contents: Contents::read(began.directory)?,
+            contents: Contents::read(out)?,
             elapsed_ms: clock.elapsed().as_millis() as u64,
         })
     }

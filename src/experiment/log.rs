@@ -217,7 +217,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         let mut directory = Directory::create(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         let full = fs_err::OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let empty = Chain::empty(&directory.plan_sha256);
+        let empty = Chain::empty("");
         directory.calls = Appender::behind(full, &empty, Hasher::default()).unwrap();
         let log = Log::start(directory).unwrap();
         thread::scope(|scope| {

@@ -24,7 +24,6 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
         }
         _ => {}
     }
-    // A sandbox changes no modes, and need not: see `cli::sandboxed`.
     if fs_err::metadata(path)?.permissions().mode() & 0o777 != 0o700 {
         fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     }

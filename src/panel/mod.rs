@@ -18,7 +18,6 @@ pub mod seed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use self::backbone::Backbone;
 pub use self::decoding::DecodingMode;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
@@ -57,8 +56,6 @@ pub struct CallSettings {
     pub max_tokens: Option<usize>,
     /// Whether endpoints are sent the calls' seeds.
     pub sends_seed: bool,
-    /// Whether unconstrained completions continue past end-of-turn tokens to `max_tokens`, so that benchmarks do equal work.
-    pub ignore_eos: bool,
 }
 
 /// What answers an agent's calls; agents may share it.
@@ -210,12 +207,6 @@ impl Panel {
     fn limit(&self, call: &Call) -> Option<usize> {
         let own = self.members[call.member].sampling.max_tokens;
         [self.settings.max_tokens, call.max_tokens, own].into_iter().flatten().min()
-    }
-
-    /// Each local model once, without those that are still shared elsewhere.
-    pub fn into_backbones(self) -> Vec<Backbone> {
-        let members = self.members.into_iter();
-        members.filter_map(|member| member.source.into_backbone()).collect()
     }
 }
 

@@ -40,10 +40,6 @@ impl Responder for Backbone {
     fn taken(&self) -> u64 {
         self.calls.taken()
     }
-
-    fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
-        Arc::into_inner(self)
-    }
 }
 
 impl Backbone {
@@ -106,13 +102,7 @@ impl Panel {
             sampling: sampling.over(description.generation.sampling),
             seed: self.seed(call),
             constraint,
-            stop: Stop {
-                ids: match self.settings.ignore_eos {
-                    true => Vec::new(),
-                    false => description.generation.eos_ids.clone(),
-                },
-                ..Stop::default()
-            },
+            stop: Stop { ids: description.generation.eos_ids.clone(), ..Stop::default() },
             max_tokens: self.limit(call).map_or(room, |limit| limit.min(room)),
             salt: self.salt,
             caller: self.salt.map_or(0, |salt| u128::from_le_bytes(salt) as u64),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::backbone::Backbone;
 use super::remote::{RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError, SamplingChoice};
 use crate::calls::{Kept, Store, StoreKey};
@@ -39,11 +38,6 @@ pub trait Responder: Send + Sync {
     /// How many completions came out of the store of calls, which several may share.
     fn taken(&self) -> u64 {
         0
-    }
-
-    /// The local model, where this is the last reference to one.
-    fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
-        None
     }
 }
 

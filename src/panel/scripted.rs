@@ -86,7 +86,6 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
             thinking: Some(false),
             max_tokens: Some(4096),
             sends_seed: true,
-            ignore_eos: false,
         },
         salt: None,
         stop: Arc::default(),

@@ -94,7 +94,7 @@ pub struct DatasetEntry {
     pub format: Format,
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
-    /// Under `--data-dir`: what corrections of these notes must name, as `wardround data keywords` writes it.
+    /// Under `--data-dir`: what corrections of these notes must name, a JSON object from note id to a list.
     pub keywords: Option<String>,
 }
 

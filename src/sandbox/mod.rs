@@ -1,9 +1,8 @@
-//! The sandbox of a process: from some point on it reads and writes what it was given, talks to nobody, and starts no other program.
+//! The sandbox of a process: from some point on it reads and writes what it was given, makes no socket, and starts no other program.
 //!
 //! Landlock binds the thread that asks for it and those that it starts, so it is entered before the first, with whatever listens open
 //! already. What the kernel cannot do is said, never hidden. What more systemd and bubblewrap do is in `docs/airgap.md`.
 
-pub mod inherited;
 #[cfg(all(target_os = "linux", feature = "airgap"))]
 mod linux;
 #[cfg(test)]
@@ -51,8 +50,7 @@ struct Held {
     calls: Result<(), String>,
 }
 
-/// What a required sandbox asks of Landlock: all that is done with files, truncating them too. What later interfaces add, seccomp
-/// denies all the same.
+/// What a required sandbox asks of Landlock: all that is done with files, truncating them too.
 const LEAST_LANDLOCK: u32 = 3;
 
 /// What held of the sandbox that this process is in, which it never leaves.

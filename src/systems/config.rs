@@ -183,7 +183,6 @@ impl SystemConfig {
             thinking: self.decoding.thinking.told(),
             max_tokens: self.decoding.max_tokens,
             sends_seed: self.decoding.call_seed == CallSeed::Sent,
-            ignore_eos: false,
         }
     }
 

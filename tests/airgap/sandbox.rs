@@ -1,7 +1,7 @@
 //! The sandbox on processes of their own: what it forbids is refused, and what runs in it gives the same bytes.
 
 use std::io::{BufRead, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
@@ -91,26 +91,6 @@ fn a_refused_run_deletes_no_store_of_others() {
     assert!(path.join("store").is_dir());
 }
 
-/// Who reads its memory and its environment finds no key to elsewhere.
-#[test]
-fn secrets_leave_the_environment_of_an_offline_server() {
-    let folder = folder();
-    let serve = "serve llama --port 0 --offline --threads 2 --kv-tokens 8192";
-    let mut command = wardround(folder.path(), serve);
-    command.env("HF_TOKEN", "hf_secret").env("OPENAI_API_KEY", "sk-secret").env("KEPT", "kept");
-    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut address = String::new();
-    std::io::BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
-    // Nobody but root may look into a sealed process.
-    let environment = std::fs::read(format!("/proc/{}/environ", server.id()));
-    let _ = server.kill();
-    let _ = server.wait();
-    assert!(address.starts_with("listening on"), "{address}");
-    let Ok(environment) = environment else { return };
-    let environment = String::from_utf8_lossy(&environment);
-    assert!(environment.contains("KEPT=kept") && !environment.contains("secret"), "{environment}");
-}
-
 #[test]
 fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
     if common::lacks_landlock() {
@@ -119,7 +99,7 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
     let folder = folder();
     let path = folder.path();
     let outside = done(wardround(path, &format!("{CHECK} --sandbox off")));
-    let inside = done(wardround(path, &format!("{CHECK} --sandbox require --audit audit")));
+    let inside = done(wardround(path, &format!("{CHECK} --sandbox require")));
     assert_eq!(outside, inside);
     std::fs::write(path.join("question.jsonl"), QUESTION).unwrap();
     for mode in ["off", "require"] {
@@ -134,7 +114,6 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
     };
     assert!(kind("off").is_some() && kind("off") == kind("require"), "{:?}", kind("require"));
     done(wardround(path, "verify require"));
-    done(wardround(path, "audit verify audit"));
 }
 
 /// The hub's cache links to where its files lie; a stranger's folder may link to anything.
@@ -223,29 +202,6 @@ fn a_corpus_finds_its_encoder_in_a_hubs_cache_and_nothing_beside_it() {
     done(searched("open", "off"));
 }
 
-/// A socket or a folder that the one who started it left open.
-#[test]
-fn inherited_descriptors_are_closed() {
-    let folder = folder();
-    let script = format!("exec 9</etc/hostname; exec {} check -", env!("CARGO_BIN_EXE_wardround"));
-    let mut command = Command::new("sh");
-    command.current_dir(folder.path()).args(["-c", &script]).stdin(Stdio::piped());
-    let mut child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    let own = PathBuf::from(format!("/proc/{}", child.id()));
-    let is_closed = || {
-        let runs = std::fs::read_link(own.join("exe")).is_ok_and(|exe| exe.ends_with("wardround"));
-        runs && own.join("fd/0").exists() && std::fs::read_link(own.join("fd/9")).is_err()
-    };
-    let closed = (0..400).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(25));
-        is_closed()
-    });
-    let ended = child.try_wait().unwrap();
-    let _ = child.kill();
-    let _ = child.wait();
-    assert!(closed, "{ended:?}");
-}
-
 #[test]
 fn the_demonstration_runs_inside_too() {
     if common::lacks_landlock() {
@@ -291,11 +247,10 @@ fn every_verb_does_its_work_inside() {
     let encoder = root.join("tests/goldens/encoders/tiny-mean");
     let encoder = encoder.display();
     for line in [
-        &format!("{RUN} --out run --audit trail"),
+        &format!("{RUN} --out run"),
         "report run",
         "replay run --threads 2 --kv-tokens 8192 --offline",
         "rate export run --out rated",
-        "audit verify trail",
         "systems ls",
         "recipe show new-notes",
         "data ls",
@@ -316,7 +271,7 @@ fn every_verb_does_its_work_inside() {
     }
 }
 
-/// The list has what a whole check and a whole run make: nothing of it is refused once it is sealed, but what newer C libraries try first.
+/// The list has what a whole check and a whole run make: nothing of it is refused once it is sealed.
 #[test]
 #[ignore = "needs strace"]
 fn with_strace_no_call_is_missing_from_the_list() {
@@ -326,13 +281,12 @@ fn with_strace_no_call_is_missing_from_the_list() {
     let folder = folder();
     std::fs::write(folder.path().join("question.jsonl"), QUESTION).unwrap();
     for command in [CHECK.to_owned(), format!("{RUN} --out run")] {
-        let arguments = format!("{command} --sandbox require --audit audit");
+        let arguments = format!("{command} --sandbox require");
         let mut traced = traced(folder.path(), &arguments);
         let output = traced.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let refused = refused(folder.path());
-        assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
-        assert!(!refused.is_empty(), "nothing was sealed");
+        assert!(refused.is_empty(), "{refused:?}");
     }
 }
 
@@ -348,11 +302,7 @@ fn traced(folder: &Path, arguments: &str) -> Command {
 fn refused(folder: &Path) -> Vec<String> {
     let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
     let sealed = calls.rfind("seccomp(").unwrap();
-    // PR_GET_AUXV: what a library asks for first, and reads from /proc where it is refused.
-    let is_auxv = |line: &&str| line.contains("prctl(0x41555856") || line.contains("PR_GET_AUXV");
-    let refused = |line: &&str| {
-        (line.contains("= -1 EPERM") || line.contains("= -1 ENOSYS")) && !is_auxv(line)
-    };
+    let refused = |line: &&str| line.contains("= -1 EPERM") || line.contains("= -1 ENOSYS");
     calls[sealed..].lines().filter(refused).map(str::to_owned).collect()
 }
 
@@ -393,7 +343,7 @@ fn with_strace_a_server_is_sealed_before_it_accepts() {
     assert!(Command::new("kill").args(["-TERM", process]).status().unwrap().success());
     assert!(server.wait().unwrap().success());
     let refused = refused(folder.path());
-    assert!(refused.iter().all(|line| line.contains("clone3")), "{refused:?}");
+    assert!(refused.is_empty(), "{refused:?}");
     let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
     assert!(calls.find("accept4(").unwrap() > calls.rfind("seccomp(").unwrap());
 }

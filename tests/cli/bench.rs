@@ -100,58 +100,6 @@ fn the_table_has_a_row_a_test() {
 }
 
 #[test]
-fn a_panel_debates_and_its_figures_add_up() {
-    let models = Family::ALL.map(|family| common::synthetic(family).display().to_string());
-    let models = models.join(",");
-    let arguments = ["panel", "--panel", &models, "--limit", "2", "--set", "t_max=1"];
-    let others = ["--set", "record_chars=32", "--format", "json"];
-    let text = stdout(&[&arguments[..], &others].concat());
-    let report: Value = serde_json::from_str(&text).unwrap();
-    let panel = &report["panel"];
-    assert_eq!((&panel["questions"], &panel["errors"]), (&2.into(), &0.into()));
-    let calls = panel["calls"].as_u64().unwrap();
-    assert!((6..=12).contains(&calls), "{calls}");
-    let wall = number(&panel["wall_seconds"]);
-    let close = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-6);
-    close(number(&panel["questions_per_minute"]), 120.0 / wall);
-    let completion = number(&panel["completion_tokens"]);
-    close(number(&panel["completion_tokens_per_second"]), completion / wall);
-    let computed = number(&panel["prompt_tokens"]) - number(&panel["cached_tokens"]) + completion;
-    close(number(&panel["computed_tokens_per_second"]), computed / wall);
-    assert!(number(&panel["forced_tokens"]) < completion);
-    let engines = report["engines"].as_array().unwrap();
-    let names: Vec<&str> =
-        engines.iter().map(|engine| engine["backbone"].as_str().unwrap()).collect();
-    assert_eq!(names, ["gemma3", "llama", "qwen3"]);
-    let mut rows = 0.0;
-    for engine in engines {
-        let (peak, pages) = (number(&engine["pages_peak"]), number(&engine["pages"]));
-        assert!(0.0 < peak && peak <= pages, "{peak} of {pages}");
-        assert_eq!(engine["preemptions"], 0);
-        for kind in ["decode", "prefill"] {
-            let work = &engine[kind];
-            assert!(number(&work["steps"]) > 0.0 && number(&work["share_of_matrix_rate"]) > 0.0);
-            assert!(number(&work["busy_seconds"]) < wall);
-            rows += number(&work["rows"]);
-        }
-    }
-    // Each token is computed once, but for a completion's last, which nothing follows.
-    assert!(rows <= computed && rows > computed - 40.0 * calls as f64, "{rows} of {computed}");
-    assert_eq!(report["plan"]["settings"]["record_chars"], 32);
-    assert_eq!(report["plan"]["seed"], 42);
-}
-
-#[test]
-fn free_completions_of_equal_length_and_a_table_of_engines() {
-    let model = common::synthetic(Family::Llama);
-    let panel = ["panel", "--panel", model.to_str().unwrap(), "--limit", "1", "--format", "md"];
-    let equal =
-        ["--decoding", "text", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
-    let table = stdout(&[&panel[..], &equal].concat());
-    assert!(table.contains("| completion tokens (forced) | 60 (0) |"), "{table}");
-}
-
-#[test]
 fn what_cannot_be_measured_is_refused() {
     let model = common::synthetic(Family::Qwen3);
     let cases: [(&[&str], &str); 8] = [

@@ -1,11 +1,6 @@
 //! How commands end when something around them does: the reader of their output, the process itself, the disk under their last file.
 
-use std::time::Duration;
-
-use serde_json::Value;
-
 use crate::binary::{Outcome, Scratch, assert_equal_runs, outcome};
-use crate::determinism::wait_until;
 use crate::remote::{said, serve};
 
 const RUN: &str = "run zero-shot --decoding text --data questions.jsonl --format mcq";
@@ -17,20 +12,13 @@ fn unread(scratch: &Scratch, arguments: &str) -> Outcome {
     outcome(scratch.command(arguments).stdout(writer))
 }
 
-/// Those lines of the trail `audit` that are of such an event.
-fn of_trail(scratch: &Scratch, event: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(scratch.path("audit/trail.jsonl")).unwrap_or_default();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["event"] == event).collect()
-}
-
 #[test]
 fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
     let scratch = Scratch::new();
     scratch.questions(2);
     scratch.write("bed.txt", "A man came with malaria. Aspirin was given.");
     let silent = serve(|_| said("..."));
-    let run = format!("{RUN} --panel {silent} --audit audit --out out");
+    let run = format!("{RUN} --panel {silent} --out out");
     unread(&scratch, &run).refused(1, &["none of 2 items has a result"]);
     assert!(scratch.path("out/report.html").exists());
     for format in ["", "--json"] {
@@ -40,10 +28,6 @@ fn nobody_who_reads_the_output_changes_what_a_command_comes_to() {
         unread(&scratch, &check).refused(1, &["could not be told"]);
     }
     assert_eq!(unread(&scratch, "verify out").code, Some(0));
-    assert_eq!(unread(&scratch, "audit verify audit").code, Some(0));
-    let trail = std::fs::read_to_string(scratch.path("audit/trail.jsonl")).unwrap();
-    scratch.write("audit/trail.jsonl", trail.replace("begun", "began"));
-    unread(&scratch, "audit verify audit").refused(3, &["the audit trail audit is not as it was"]);
     assert_eq!(unread(&scratch, "systems ls").code, Some(0));
 }
 
@@ -104,46 +88,4 @@ fn a_recipe_goes_on_with_its_flags_and_writes_the_pages_that_its_cells_lack() {
     let other = std::fs::File::open(scratch.path("out")).unwrap();
     other.lock().unwrap();
     scratch.wardround("resume out").refused(2, &["out is being written by another process"]);
-}
-
-#[test]
-fn what_was_sent_is_in_the_trail_whatever_kills_the_process() {
-    let scratch = Scratch::new();
-    scratch.questions(2);
-    scratch.write("bed.txt", "A man came with malaria. Aspirin was given.");
-    let mute = serve(|_| {
-        std::thread::sleep(Duration::from_secs(600));
-        said("B")
-    });
-    let audit = "--audit audit";
-    let mut begun = 0;
-    let mut killed = |arguments: &str| {
-        let mut child = scratch.command(&format!("{arguments} {audit}")).spawn().unwrap();
-        begun += 1;
-        wait_until(&mut child, || of_trail(&scratch, "begun").len() == begun);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        of_trail(&scratch, "begun").pop().unwrap()
-    };
-    let check = killed(&format!("check bed.txt --system base-llm --decoding text --panel {mute}"));
-    assert_eq!(check["input"].as_str().unwrap().len(), 64);
-    let run = killed(&format!("{RUN} --panel {mute} --out out"));
-    let resumed = killed("resume out");
-    for field in ["directory", "system", "plan", "data_sha256"] {
-        assert!(run[field].is_string(), "{run}");
-        assert_eq!(run[field], resumed[field]);
-    }
-    let verified = scratch.wardround("audit verify audit");
-    let told = "3 calls were begun and have no end: they run, or their process was killed";
-    assert!(verified.succeeded().stdout.contains(told), "{verified:#?}");
-
-    let member = serve(|_| said("B"));
-    let run = format!("{RUN} --panel {member} --out other {audit}");
-    scratch.wardround(run).succeeded();
-    let (begun, run) = (of_trail(&scratch, "begun").pop().unwrap(), of_trail(&scratch, "run"));
-    assert_eq!((begun["call"].clone(), run.len()), (run[0]["call"].clone(), 1));
-    assert_eq!((&run[0]["items"], &run[0]["status"]), (&2.into(), &"done".into()));
-    let verbs: Vec<Value> =
-        of_trail(&scratch, "start").into_iter().map(|line| line["verb"].clone()).collect();
-    assert_eq!(verbs, ["check", "run", "resume", "run"]);
 }

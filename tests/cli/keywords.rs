@@ -90,7 +90,7 @@ fn a_broken_file_of_keywords_stops_a_recipe_before_its_first_call() {
     scratch.write("words.json", "{\"a\": \"artesunate\"}");
     scratch
         .wardround(format!("{RUN} --out own"))
-        .refused(2, &["words.json: ", "`wardround data keywords` writes it"]);
+        .refused(2, &["words.json: ", "a list of keywords"]);
     assert!(!scratch.path("own").exists());
 }
 

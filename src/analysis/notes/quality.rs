@@ -196,13 +196,12 @@ impl GivenKeywords {
     /// A file that is not there, or is no object from note id to a list of keywords.
     pub fn read(&mut self, path: &Path) -> Result<(), Failure> {
         let bytes = outside::file(path)?;
-        let read: BTreeMap<String, Vec<String>> =
-            json::read(&bytes).map_err(|error| {
-                Failure::usage(
-                    format!("{}: {error}", path.display()),
-                    "expected a JSON object from note id to a list of keywords, as `wardround data keywords` writes it",
-                )
-            })?;
+        let read: BTreeMap<String, Vec<String>> = json::read(&bytes).map_err(|error| {
+            Failure::usage(
+                format!("{}: {error}", path.display()),
+                "expected a JSON object from note id to a list of keywords",
+            )
+        })?;
         self.files.push(KeywordFile {
             path: path.display().to_string(),
             sha256: sha256(&bytes),

@@ -54,7 +54,7 @@ impl Build {
     }
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        given.read(self.data()).write_public(&self.out)?.enter()?;
+        given.read(self.data()).write(&self.out)?.enter()?;
         self.progress.note(format!(
             "loading {}, then reading the sources of {}",
             self.encoder.display(),
