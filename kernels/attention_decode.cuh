@@ -12,7 +12,7 @@ constexpr unsigned ROWS_TO_PREFETCH = 4;
 
 // CTAs that share a multiprocessor, so that what is on its way has registers.
 constexpr int chunk_ctas([[maybe_unused]] int dim) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#ifdef FEWER_CTAS
     return 2;
 #else
     return dim == 256 ? 2 : 3;

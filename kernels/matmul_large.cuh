@@ -17,7 +17,7 @@ constexpr int LARGE_OUTPUTS = 128, LARGE_ROWS = 128, MEDIUM_ROWS = 64;  // of a 
 constexpr int LARGE_SHARED_BYTES = 98304;                               // dynamic; an L4 or L40 has hardly more
 
 // CTAs of 64 rows that share a multiprocessor: two where its shared memory has room for them.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#ifdef FEWER_CTAS
 constexpr int MEDIUM_CTAS = 1;
 #else
 constexpr int MEDIUM_CTAS = 2;

@@ -5,6 +5,12 @@
 #define EMULATED_KERNEL(name)
 #endif
 
+// Where as many CTAs as on Hopper would not share a multiprocessor: before it shared memory is short, and for Blackwell the
+// compiler wants more registers.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1000)
+#define FEWER_CTAS
+#endif
+
 // Waits until what earlier kernels wrote is visible. Before it, only weights and constants may be read.
 __device__ __forceinline__ void wait_for_inputs() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

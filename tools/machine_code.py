@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # More, and fewer CTAs than planned have room on a multiprocessor.
 MOST = {
     "": (48, 256), "add_norm": (80, 256), "attend_chunks": (255, 17_041), "attend_f32": (48, 2192), "attend_rows": (248, 34_064),
-    "draw": (64, 0), "matmul_f32": (48, 8704), "matmul_large": (224, 0), "matmul_medium": (144, 1024), "matmul_small": (128, 0),
+    "draw": (64, 0), "matmul_f32": (48, 8704), "matmul_large": (240, 0), "matmul_medium": (168, 1024), "matmul_small": (128, 0),
     "matmul_warpgroup": (255, 0), "matmul_units": (128, 0), "matmul_wave": (184, 0), "multiply_": (168, 0), "rotate": (48, 8448), "score": (64, 0),
 }
 
@@ -39,7 +39,7 @@ def compiled(job):
 
 
 def main(prefix=""):
-    jobs = [(source, name) for source in sorted((ROOT / "kernels").glob("*.cu")) for name in ("sm_80", "sm_89", "sm_90a")]
+    jobs = [(source, name) for source in sorted((ROOT / "kernels").glob("*.cu")) for name in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_120")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = [kernel for kernels in pool.map(lambda job: list(compiled(job)), jobs) for kernel in kernels]
     worse = [] if found else ["machine_code.py: nvcc made no kernel"]

@@ -27,14 +27,16 @@ fn sources() -> Result<Vec<PathBuf>, String> {
     Ok(sources)
 }
 
-/// One fat binary a file, each with machine code for every architecture and nothing to compile later. A build that one GPU
-/// tries may name its own alone: `WARDROUND_CUDA_ARCHITECTURES=90a`.
+/// One fat binary a file, each with machine code for every architecture, and PTX for those that come after Blackwell. A build that
+/// one GPU tries may name its own alone: `WARDROUND_CUDA_ARCHITECTURES=90a`.
 #[cfg(feature = "cuda")]
 #[expect(clippy::disallowed_methods, reason = "where cargo says, in a folder of its own")]
 fn compile_for_gpus() -> Result<(), String> {
     use std::process::Command;
 
-    const ARCHITECTURES: &str = "80,89,90a";
+    const ARCHITECTURES: &str = "80,89,90a,100,120";
+    // Of whose PTX a driver makes code for what has none here.
+    const OLDEST_OF_LATER: &str = "100";
     for variable in ["NVCC", "CUDA_HOME", "PATH", "WARDROUND_CUDA_ARCHITECTURES"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
@@ -53,7 +55,11 @@ fn compile_for_gpus() -> Result<(), String> {
         let mut command = Command::new(&nvcc);
         command.args(["--fatbin", "-O3", "-std=c++20", "--threads", "2"]);
         for architecture in architectures.split(',').map(str::trim) {
-            command.arg(format!("-gencode=arch=compute_{architecture},code=sm_{architecture}"));
+            let mut code = format!("sm_{architecture}");
+            if architecture == OLDEST_OF_LATER {
+                code = format!("[{code},compute_{architecture}]");
+            }
+            command.arg(format!("-gencode=arch=compute_{architecture},code={code}"));
         }
         match command.arg("-o").arg(&to).arg(&source).status() {
             Ok(status) if status.success() => {}

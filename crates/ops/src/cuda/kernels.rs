@@ -130,7 +130,6 @@ impl Kernels {
         };
         // Where they do nothing there may not be so much memory.
         let warpgroups_only = |bytes: usize| if stream.has_warpgroups() { bytes } else { 0 };
-        let clusters_only = |bytes: usize| if stream.most_clustered() < 4 { 0 } else { bytes };
         let draw = stream.function("draw", DRAW_SHARED_BYTES)?;
         let drawn_at_once = DRAW_CLUSTERS.map(|cluster| {
             stream.clusters_at_once(Launch {
@@ -163,7 +162,7 @@ impl Kernels {
             large: blocked("large")?,
             wave: by_form(|form| {
                 try_map(WAVES, |wave| {
-                    let bytes = clusters_only(wave.shared_bytes(Format::Bf16, wave.groups));
+                    let bytes = warpgroups_only(wave.shared_bytes(Format::Bf16, wave.groups));
                     stream.function(&format!("matmul_wave_{form}_{}", wave.rows), bytes)
                 })
             })?,
@@ -188,7 +187,7 @@ impl Kernels {
             multiply_warpgroup_tiles: stream
                 .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
         };
-        if stream.most_clustered() >= 4 {
+        if stream.has_warpgroups() {
             let wave = WAVES[1];
             let form = (Format::Bf16, Epilogue::Plain);
             let fullest = kernels.by_wave(form, 16, wave, [4, wave.groups]);

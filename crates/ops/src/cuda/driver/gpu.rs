@@ -56,7 +56,7 @@ impl Gpu {
                 let version = driver_version();
                 format!(
                     "compute capability {major}.{minor}, a driver for CUDA {version}: {reason}; \
-                     kernels are for 8.0 to 9.0, and want a driver for CUDA 13; take such a GPU, or \
+                     kernels are for 8.0 and later, and want a driver for CUDA 13; take such a GPU, or \
                      --device candle-cuda (`cargo build --features candle-cuda`), or --device cpu"
                 )
             })
