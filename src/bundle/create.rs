@@ -1,7 +1,7 @@
 //! Making a bundle: what is asked for is found, copied beside its place, summed as it was written, and put there by one rename. Nothing is
 //! signed here: a signing key has no business near a program that parses models.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,6 @@ use fs_err::os::unix::fs::OpenOptionsExt;
 use rayon::prelude::*;
 
 use super::{Bundle, CONTENTS, Part, SIGNATURE, SUMS, sums};
-use crate::corpus::store::manifest::{Local, MANIFEST, ManifestFile};
-use crate::corpus::verify::verify as verify_corpus;
 use crate::diagnosis::Failure;
 use crate::digest::{sha256, sha256_file};
 use crate::hub::{self, DatasetCard, HubOptions, Licence, PROVENANCE, Provenance, Status};
@@ -45,32 +43,18 @@ pub struct Request {
     /// Questions and notes: files, or directories of them, such as `data fetch` makes
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// Built corpora
-    #[arg(long = "corpus", value_name = "DIR", num_args = 1..)]
-    pub corpora: Vec<PathBuf>,
     /// Programs [default: this one]
     #[arg(long = "binary", value_name = "FILE", num_args = 1..)]
     pub binaries: Vec<PathBuf>,
-    /// The text of a model's licence, as its owner publishes it; needed for gated models
-    #[arg(long = "licence", value_name = "CARD=FILE", value_parser = named)]
-    pub licences: Vec<(String, PathBuf)>,
-    /// Include the dataset, or the source of a corpus, of this name although its licence does not allow redistribution: you have permission
-    #[arg(long = "allow", value_name = "LABEL", num_args = 1..)]
-    pub allowed: Vec<String>,
-    /// Further files and directories, each under its own name: an SBOM, units, recipes
+    /// Further files and directories, each under its own name: corpora, texts of licences, an SBOM, units, recipes
     #[arg(long = "add", value_name = "PATH", num_args = 1..)]
     pub added: Vec<PathBuf>,
-}
-
-fn named(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, path) = text.split_once('=').ok_or("expected CARD=FILE")?;
-    Ok((name.to_owned(), path.into()))
 }
 
 /// Makes a bundle. Models are looked for on this machine alone.
 ///
 /// # Errors
-/// A model, file or licence that is missing, wrong, or may not be passed on; a place that cannot be written. Then nothing stays.
+/// A model or file that is missing or wrong; a place that cannot be written. Then nothing stays.
 pub fn create(request: &Request, hub: &HubOptions) -> Result<Bundle, Failure> {
     let out = std::path::absolute(&request.out)?;
     let partial = out.with_file_name(format!("{}.partial", name_of(&out)?));
@@ -125,20 +109,10 @@ impl Contents {
         for (name, text) in LICENCES {
             contents.insert(name.to_owned(), Source::Text(text.to_owned()))?;
         }
-        for (name, path) in &request.licences {
-            contents.add(&format!("licences/{name}.txt"), path)?;
-        }
         for member in &request.models {
             contents.add_model(member, hub)?;
         }
-        let is_model = |name: &String| contents.parts.iter().any(|part| part.name == *name);
-        if let Some((name, _)) = request.licences.iter().find(|(name, _)| !is_model(name)) {
-            return Err(Failure::refused(format!("--licence {name}: no --model has this name")));
-        }
         contents.add_data(request)?;
-        for directory in &request.corpora {
-            contents.add_corpus(directory, request)?;
-        }
         for path in &request.added {
             contents.add(&name_of(path)?, path)?;
         }
@@ -223,18 +197,14 @@ impl Contents {
             let text = toml::to_string_pretty(&record).map_err(io::Error::other)?;
             self.files.entry(format!("{folder}/{PROVENANCE}")).or_insert(Source::Text(text));
         }
-        let is_there = self.files.contains_key(&format!("licences/{}.txt", part.name));
-        if let Some(card) = checkpoint.card.filter(|card| card.gated && !is_there) {
-            return Err(Failure::usage(
-                format!("{} goes only with the text of the {}", part.name, part.licence),
-                &format!("save {} and give --licence {}=FILE", card.licence.url, card.name),
-            ));
+        if let Some(card) = checkpoint.card.filter(|card| card.gated) {
+            part.notices.push(format!("copies go with the licence's text: {}", card.licence.url));
         }
         self.parts.push(part);
         Ok(())
     }
 
-    /// Adds questions and notes; none that may not be passed on.
+    /// Adds questions and notes.
     fn add_data(&mut self, request: &Request) -> Result<(), Failure> {
         for path in &request.data {
             match path.is_dir() {
@@ -248,35 +218,12 @@ impl Contents {
             datasets.extend(DatasetCard::of_file(path).map(|(card, _)| (&card.name, card)));
         }
         for card in datasets.into_values() {
+            let mut part = part(card.name.clone(), "data", Some(&card.licence));
             if !card.redistribute {
-                refuse_kept(&card.name, &card.licence.name, request)?;
+                part.notices.push("its licence lets no copies be handed on".to_owned());
             }
-            self.parts.push(part(card.name.clone(), "data", Some(&card.licence)));
+            self.parts.push(part);
         }
-        Ok(())
-    }
-
-    fn add_corpus(&mut self, directory: &Path, request: &Request) -> Result<(), Failure> {
-        let checks = verify_corpus(directory)?;
-        if let Some((wrong, _)) = checks.iter().find(|(_, problem)| problem.is_some()) {
-            let message = format!("{}: {wrong} is not as it was built", directory.display());
-            return Err(Failure::missing(message, "`wardround corpus verify` says where"));
-        }
-        let ManifestFile { manifest, local, .. } = ManifestFile::read(&directory.join(MANIFEST))?;
-        let sources = || manifest.sources.iter().map(|source| &source.description);
-        for source in sources().filter(|source| !source.redistribute) {
-            refuse_kept(&source.label, &source.licence, request)?;
-        }
-        let licences: BTreeSet<&str> = sources().map(|source| source.licence.as_str()).collect();
-        let licence = Vec::from_iter(licences).join("; ");
-        let folder = format!("corpora/{}", name_of(directory)?);
-        self.add(&folder, directory)?;
-        self.parts.push(Part { licence, ..part(manifest.name.clone(), &folder, None) });
-        // Where things lay on the sender's machine is nobody's business; it is no part of the corpus's id.
-        let encoder = name_of(&local.encoder)?.into();
-        let local = Local { data: PathBuf::new(), encoder, ..local };
-        let text = ManifestFile::new(manifest, local)?.text()?;
-        self.files.insert(format!("{folder}/{MANIFEST}"), Source::Text(text));
         Ok(())
     }
 
@@ -344,16 +291,5 @@ fn part(name: String, folder: &str, licence: Option<&Licence>) -> Part {
                 .collect()
         }),
         sums_published: true,
-    }
-}
-
-/// Refuses what a licence does not let be handed on, unless the sender was given leave.
-fn refuse_kept(label: &str, licence: &str, request: &Request) -> Result<(), Failure> {
-    match request.allowed.iter().any(|allowed| allowed == label) {
-        true => Ok(()),
-        false => Err(Failure::usage(
-            format!("the licence of {label} does not let copies be handed on: {licence}"),
-            &format!("--allow {label} says that you were given leave"),
-        )),
     }
 }

@@ -1,4 +1,4 @@
-//! Bundles: models in the hub's layout, data, corpora and the program as one folder that is carried behind an air gap, and used where it lies.
+//! Bundles: models in the hub's layout, data and the program as one folder that is carried behind an air gap, and used where it lies.
 //!
 //! ```text
 //! create: what is asked for → DIR.partial → sums of what was written → DIR; people sign SHA256SUMS with minisign
@@ -32,7 +32,7 @@ pub struct Bundle {
     pub parts: Vec<Part>,
 }
 
-/// A model, a dataset or a corpus.
+/// A model or a dataset.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     pub name: String,
@@ -41,7 +41,7 @@ pub struct Part {
     /// `org/name@commit`.
     pub origin: Option<String>,
     pub licence: String,
-    /// What has to travel with copies: lines, words to be shown, where it says what the model may be used for.
+    /// What has to travel with copies: lines, words to be shown, where it says what the model may be used for; and what hinders copies.
     pub notices: Vec<String>,
     /// Whether somebody else than the sender says what all its files should be.
     pub sums_published: bool,

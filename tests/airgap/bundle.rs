@@ -443,68 +443,20 @@ fn what_is_not_what_it_should_be_goes_into_no_bundle() {
 }
 
 #[test]
-fn what_may_not_be_handed_on_goes_into_no_bundle() {
+fn what_hinders_copies_stands_in_its_contents() {
     let scratch = Scratch::new();
     let mut request = scratch.request("bundle");
-    let text = "{\"ms-test-1\": [\"fever\"]}\n";
-    scratch.write("data/medec/medguards_keywords.json", text);
-    let sum = sha256(text);
-    let record = format!(
-        "[files.\"medec/medguards_keywords.json\"]\ndataset = \"medguards-keywords\"\nrepository = \"r\"\nrevision = \"v\"\n\
-         source = \"s\"\nsource_sha256 = \"{sum}\"\nsha256 = \"{sum}\"\n"
-    );
-    scratch.write("data/provenance.toml", record);
+    scratch.write("data/medec/medguards_keywords.json", "{\"ms-test-1\": [\"fever\"]}\n");
     request.data = vec![scratch.path("data")];
-    scratch.refused(&request, 2, "--allow medguards-keywords");
-    request.allowed = vec!["medguards-keywords".to_owned()];
-    let made = scratch.create(&request).unwrap();
-    assert_eq!(made.parts[1].name, "medguards-keywords");
-
     // Under whatever name its folder has.
-    let mut request = scratch.request("gated");
-    request.models = vec![scratch.fetched("mine", "google/gemma-3-4b-it")];
-    scratch.refused(&request, 2, "--licence gemma3-4b=FILE");
-    let terms = scratch.write("terms", "the terms\n");
-    request.licences = vec![("gemma3-4b".to_owned(), terms.clone()), ("gemma".to_owned(), terms)];
-    scratch.refused(&request, 2, "no --model has this name");
-    request.licences.pop();
+    request.models.push(scratch.fetched("mine", "google/gemma-3-4b-it"));
     let made = scratch.create(&request).unwrap();
-    assert!(made.parts[0].notices[0].contains("Gemma Terms of Use"));
-    assert!(scratch.path("gated/licences/gemma3-4b.txt").is_file());
-}
-
-#[test]
-fn corpora_go_in_where_their_sources_may_be_handed_on() {
-    let scratch = Scratch::new();
-    let encoder = common::goldens().join("encoders/tiny-mean");
-    symlink(encoder, scratch.path("encoder")).unwrap();
-    scratch.write("rows.jsonl", "{\"id\": \"a\", \"text\": \"Rest and fluids.\"}\n");
-    for (name, redistribute) in [("ours", true), ("theirs", false)] {
-        let text = format!(
-            "name = \"{name}\"\n[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"rows.jsonl\"\n\
-             licence = \"of the {name}\"\nredistribute = {redistribute}\n"
-        );
-        let description = format!("{name}.toml");
-        scratch.write(&description, text);
-        let words = ["corpus", "build", &description, "--encoder", "encoder", "--out", name];
-        let said = scratch.wardround(&words, &[]);
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    }
-    let mut request = scratch.request("refused");
-    request.corpora = vec![scratch.path("theirs")];
-    scratch.refused(&request, 2, "of the theirs");
-    let mut request = scratch.request("bundle");
-    request.corpora = vec![scratch.path("ours")];
-    let made = scratch.create(&request).unwrap();
-    assert_eq!(made.parts[1].licence, "of the ours");
-    let said = scratch.wardround(&["corpus", "verify", "bundle/corpora/ours"], &[]);
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let manifest = fs::read_to_string(scratch.path("bundle/corpora/ours/corpus.toml")).unwrap();
-    assert!(!manifest.contains(&scratch.path("").to_string_lossy().into_owned()), "{manifest}");
-    let chunks = files(&scratch.path("ours")).into_iter().find(|name| name.starts_with("chunks"));
-    append(&scratch.path("ours").join(chunks.unwrap()), b"x");
-    request.out = scratch.path("damaged");
-    scratch.refused(&request, 3, "is not as it was built");
+    let of = |name: &str| made.parts.iter().find(|part| part.name == name).unwrap();
+    let kept = of("medguards-keywords").notices.last().unwrap();
+    assert!(kept.contains("no copies be handed on"), "{kept}");
+    let gemma = &of("gemma3-4b").notices;
+    assert!(gemma[0].contains("Gemma Terms of Use"));
+    assert!(gemma.last().unwrap().contains("the licence's text: https://"), "{gemma:?}");
 }
 
 /// Small numbers that look random and are the same every time.
