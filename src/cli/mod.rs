@@ -218,6 +218,7 @@ Environment variables:
   WARDROUND_KEYS                file of API keys of a server (--keys)
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com
+  WARDROUND_PROXY               proxy of the hub and of endpoints
   HF_HOME, HF_HUB_CACHE         cache of the Hugging Face hub
   HF_HUB_OFFLINE                open no network connection, as --offline
   HF_TOKEN, HF_TOKEN_PATH       token for the hub

@@ -183,6 +183,7 @@ fn open_endpoint(
         attempts: hardware.remote_attempts.unwrap_or(default.attempts),
         offline: hub.offline,
         key: ApiKey::capture(&address)?,
+        proxy: hub.proxy.clone(),
         max_in_flight: hardware.max_batch.unwrap_or(DEFAULT_BATCH),
         ..default
     };

@@ -47,9 +47,9 @@ impl CachedRepository {
         self.root.join("refs").join(revision)
     }
 
-    /// The file that holds the bytes of every cached file with this etag.
-    pub fn blob(&self, etag: &str) -> PathBuf {
-        self.root.join("blobs").join(etag)
+    /// The file that holds the bytes of every cached file of this sum.
+    pub fn blob(&self, sum: &str) -> PathBuf {
+        self.root.join("blobs").join(sum)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::proxy::ProxyError;
 use super::{Card, DatasetCard, Kind};
 use crate::checkpoint::FilesError;
 use crate::fault::faults;
@@ -84,8 +83,6 @@ faults! {
         NoDatasets { path: PathBuf } => Usage, "`wardround data fetch all --to DIR` makes one";
         #[error("{} is being written by another process", path.display())]
         Busy { path: PathBuf } => Usage, "wait for it, then run the same command again";
-        #[error(transparent)]
-        Proxy(error: #[from] ProxyError) => error.blame(), error.hint();
         #[error(transparent)]
         Io(error: #[from] io::Error) => error.blame(), error.hint();
     }

@@ -1,18 +1,18 @@
 //! Fetching what is published, file by file, each verified before it is put in its place: here models, in `dataset` datasets.
 //!
 //! The bytes travel over ureq. hf-hub 0.5 waits for ever on a silent connection, takes a full answer to a ranged request for the missing
-//! rest, moves a blob into the cache before its sum can be checked, goes through a proxy that NO_PROXY excepts, and knows no destination but
-//! the cache.
+//! rest, moves a blob into the cache before its sum can be checked, and knows no destination but the cache.
 //!
 //! A file arrives in `NAME.incomplete` beside its destination and is renamed when its size is right and its sha256 is
-//! the one of the card and, of a large file, of the hub's etag. An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
+//! the one of the card and, of a large file, of the hub's list. An interrupted fetch leaves the incomplete file behind, and the next one goes on from there.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
 
-use self::client::{Client, Listing, RemoteFile};
+use self::client::{Client, Listing};
+use self::transfer::RemoteFile;
 use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::Checkpoint;
 use super::source::open_snapshot;
@@ -50,10 +50,10 @@ pub fn fetch_repository(
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
     options.allow_fetch("models", &repository.spelling())?;
-    let client = Client::new(options, options.token()?, Some(repository.clone()));
+    let client = Client::new(options, options.token()?, Some(repository.clone()))?;
     let Repository { id, revision, .. } = repository;
     let (root, escaped) = (&options.endpoint, revision.replace('/', "%2F"));
-    let url = format!("{root}/api/models/{id}/revision/{escaped}");
+    let url = format!("{root}/api/models/{id}/revision/{escaped}?blobs=true");
     let listing = client.list(&url, &format!("{id} at revision {revision}"))?;
     let (cache, directory) = match to {
         Some(folder) => (None, std::path::absolute(folder)?),
@@ -74,7 +74,7 @@ struct Fetch<'a> {
     options: &'a HubOptions,
     client: Client,
     listing: Listing,
-    /// Where blobs by etag belong; the directory has links to them. `None`: it has the files themselves, with a provenance.
+    /// Where blobs by their sums belong; the directory has links to them. `None`: it has the files themselves, with a provenance.
     cache: Option<CachedRepository>,
     directory: PathBuf,
     /// File name to sum, of what was fetched or found right.
@@ -86,7 +86,7 @@ impl Fetch<'_> {
         if let Some(card) = self.repository.card.filter(|card| card.kind == Kind::Encoder) {
             for file in &card.files {
                 // The first accepted form that the repository has.
-                let name = file.names().find(|name| self.listing.has(name));
+                let name = file.names().find(|name| self.listing.file(name).is_some());
                 self.file(name.unwrap_or(&file.name))?;
             }
             return Ok(());
@@ -98,11 +98,11 @@ impl Fetch<'_> {
             checkpoint::CHAT_TEMPLATE_JSON,
         ];
         let mut names = vec![checkpoint::CONFIG, checkpoint::TOKENIZER];
-        names.extend(optional.into_iter().filter(|name| self.listing.has(name)));
+        names.extend(optional.into_iter().filter(|name| self.listing.file(name).is_some()));
         for name in names {
             self.file(name)?;
         }
-        if self.listing.has(checkpoint::SINGLE) {
+        if self.listing.file(checkpoint::SINGLE).is_some() {
             return self.file(checkpoint::SINGLE);
         }
         self.file(checkpoint::INDEX)?;
@@ -115,25 +115,29 @@ impl Fetch<'_> {
     /// Makes sure that one file is there and right.
     fn file(&mut self, name: &str) -> Result<(), HubError> {
         let (id, commit) = (&self.repository.id, &self.listing.commit);
-        let url = format!("{}/{id}/resolve/{commit}/{name}", self.options.endpoint);
-        let remote = self.client.inspect(url, &format!("{name} in {id} at {commit}"))?;
+        let absent = || {
+            let what = format!("{name} in {id} at {commit}");
+            HubError::NotFound { what, message: None }
+        };
+        let listed = self.listing.file(name).ok_or_else(absent)?;
+        let (blob, size_bytes) = (listed.blob(), listed.size);
         let card = self.repository.card_file(commit, name);
         let size = card.and_then(|card| card.size_bytes);
-        if let Some(expected) = size.filter(|size| *size != remote.size_bytes) {
-            let found = remote.size_bytes;
-            let problem = format!("has {found} bytes on the hub, but its card says {expected}");
+        if let Some(expected) = size.filter(|size| *size != size_bytes) {
+            let problem =
+                format!("has {size_bytes} bytes on the hub, but its card says {expected}");
             return Err(HubError::Changed { file: name.to_owned(), problem });
         }
         let of_card = card.and_then(|card| card.sha256.as_deref());
-        // A small file's is git's sum, another server's may be any word.
-        let of_hub = Some(&*remote.etag).filter(|etag| is_sha256(etag));
+        // A small file's is git's sum.
+        let of_hub = Some(blob).filter(|blob| is_sha256(blob));
         let known = [(Authority::Card, of_card), (Authority::Hub, of_hub)];
         let file = self.directory.join(name);
         let cache = self.cache.as_ref();
-        let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(&remote.etag));
+        let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(blob));
         // In a folder, a small file of the same length may be another commit's.
         let is_told_apart = self.cache.is_some() || of_card.or(of_hub).is_some();
-        let is_whole = path.is_file() && fs_err::metadata(&path)?.len() == remote.size_bytes;
+        let is_whole = path.is_file() && fs_err::metadata(&path)?.len() == size_bytes;
         let kept = if is_whole && is_told_apart { Some(sha256_file(&path)?) } else { None };
         let sha256 = match kept.filter(|sha256| check(name, sha256, &known).is_ok()) {
             Some(sha256) => sha256,
@@ -141,8 +145,10 @@ impl Fetch<'_> {
                 let part = match self.cache {
                     Some(_) => incomplete(&path),
                     // A folder's names do not tell one commit's file from another's.
-                    None => incomplete(&path.with_added_extension(&remote.etag)),
+                    None => incomplete(&path.with_added_extension(blob)),
                 };
+                let url = format!("{}/{id}/resolve/{commit}/{name}", self.options.endpoint);
+                let remote = RemoteFile { url, size_bytes: Some(size_bytes) };
                 bring(&self.client, self.options, name, &remote, &part, |sha256| {
                     check(name, sha256, &known)?;
                     fs_err::rename(&part, &path)?;
@@ -186,7 +192,8 @@ fn bring<T>(
     part: &Path,
     put: impl FnOnce(&str) -> Result<T, HubError>,
 ) -> Result<T, HubError> {
-    let file = format!("{} ({})", console::plain(name), HumanBytes(remote.size_bytes));
+    let size = remote.size_bytes.map(|bytes| format!(" ({})", HumanBytes(bytes)));
+    let file = format!("{}{}", console::plain(name), size.unwrap_or_default());
     let tell = |what: &str| {
         if !options.quiet {
             console::note(format!("{what} {file}"));
@@ -194,8 +201,8 @@ fn bring<T>(
     };
     tell("fetching");
     let mut told = 0;
-    let sha256 = transfer::download(client, remote, part, &mut |bytes| {
-        let tenths = 10 * bytes / remote.size_bytes.max(1);
+    let sha256 = transfer::download(client, remote, part, &mut |bytes, whole| {
+        let tenths = 10 * bytes / whole.max(1);
         if tenths > std::mem::replace(&mut told, tenths) && tenths < 10 {
             tell(&format!("{tenths}0 % of"));
         }

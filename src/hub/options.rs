@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::proxy::Proxies;
+use super::proxy::PROXY;
 use super::{HubError, OfflineReason, fetch};
 use crate::{outside, variable};
 
@@ -29,7 +29,8 @@ pub struct HubOptions {
     /// The hub's address, without a slash at the end.
     pub endpoint: String,
     pub timeout: Duration,
-    pub proxies: Proxies,
+    /// What connections go through.
+    pub proxy: Option<Token>,
     /// That of `HF_TOKEN`.
     pub token: Option<Token>,
     /// Where another may be.
@@ -95,7 +96,7 @@ impl HubOptions {
             cache: path("HF_HUB_CACHE").or_else(|| below("hub")),
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             timeout: TIMEOUT,
-            proxies: Proxies::from_lookup(&lookup),
+            proxy: text(PROXY).map(Token),
             token: text("HF_TOKEN").map(Token),
             token_path: path("HF_TOKEN_PATH").or_else(|| below("token")),
         })

@@ -17,7 +17,7 @@ pub enum Authority {
     Card,
     /// The `provenance.toml` beside the files.
     Provenance,
-    /// The hub, by the name of the cached blob or the file's etag.
+    /// The hub, by the name of the cached blob, or its list of files.
     Hub,
 }
 

@@ -94,8 +94,7 @@ def plans():
     listener = Listener()
     near = f"http://127.0.0.1:{listener.server_port}"
     own = f"openai:tiny@{near}/v1"
-    names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-    environment = {"WARDROUND_API_KEY": "sk-hush"} | {name: near for name in names}
+    environment = {"WARDROUND_API_KEY": "sk-hush", "WARDROUND_PROXY": near}
     again = lambda *more: ("run", "--plan", "hostile/plan.toml", "--quiet", "--out", f"again-{len(os.listdir())}", *more)
     if not pathlib.Path("remote").exists():
         program.must("run", "zero-shot", *DATA, "--panel", own, "--quiet", "--out", "remote")

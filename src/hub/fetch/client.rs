@@ -1,24 +1,24 @@
-//! Requests for a file's header, its bytes from an offset on, or a repository's listing.
+//! Requests for a repository's listing, or a file's bytes from an offset on.
 
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::http::{Response, StatusCode, Uri};
-use ureq::typestate::WithoutBody;
-use ureq::{Agent, Body, RequestBuilder};
+use ureq::http::{Response, StatusCode};
+use ureq::{Agent, Body};
 
 use super::super::cache::is_commit;
-use super::super::proxy::Proxies;
+use super::super::proxy::{self, PROXY};
 use super::super::{HubError, HubOptions, Repository, Token};
+use crate::digest::is_sha256;
 use crate::outside;
 
-const MOST_REDIRECTS: usize = 5;
+const MOST_REDIRECTS: u32 = 5;
 const LONGEST_LISTING_BYTES: u64 = 64 << 20;
 
 /// A client of one host.
 pub struct Client {
     agent: Agent,
-    proxies: Proxies,
+    is_proxied: bool,
     /// The header that says to this host who asks.
     authorization: Option<Token>,
     timeout: Duration,
@@ -33,37 +33,61 @@ pub struct Client {
 pub struct Listing {
     #[serde(rename = "sha")]
     pub commit: String,
-    siblings: Vec<Sibling>,
+    siblings: Vec<ListedFile>,
+}
+
+/// What the hub says of a file.
+#[derive(Deserialize)]
+pub struct ListedFile {
+    rfilename: String,
+    pub size: u64,
+    /// Git's sum.
+    #[serde(rename = "blobId")]
+    blob: String,
+    lfs: Option<LargeFile>,
 }
 
 #[derive(Deserialize)]
-struct Sibling {
-    rfilename: String,
-}
-
-/// A file of the hub, before its download.
-pub struct RemoteFile {
-    pub url: String,
-    /// A sha256 for a large file, git's sha1 for a small one.
-    pub etag: String,
-    pub size_bytes: u64,
+struct LargeFile {
+    sha256: String,
 }
 
 impl Listing {
-    pub fn has(&self, file: &str) -> bool {
-        self.siblings.iter().any(|sibling| sibling.rfilename == file)
+    pub fn file(&self, name: &str) -> Option<&ListedFile> {
+        self.siblings.iter().find(|sibling| sibling.rfilename == name)
+    }
+
+    /// Names of blobs, which are files of the cache.
+    fn blobs(&self) -> impl Iterator<Item = &str> {
+        self.siblings.iter().map(ListedFile::blob)
+    }
+}
+
+impl ListedFile {
+    /// What the file is called among the blobs of a cache: a sha256 for a large file, git's sum for a small one.
+    pub fn blob(&self) -> &str {
+        self.lfs.as_ref().map_or(&self.blob, |large| &large.sha256)
     }
 }
 
 impl Client {
     /// A client that waits as long as the options say, and says by the token who asks.
+    ///
+    /// # Errors
+    /// A proxy that cannot be used.
     #[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
-    pub fn new(options: &HubOptions, token: Option<Token>, model: Option<Repository>) -> Self {
+    pub fn new(
+        options: &HubOptions,
+        token: Option<Token>,
+        model: Option<Repository>,
+    ) -> Result<Self, HubError> {
+        let proxy = proxy::open(options.proxy.as_ref())?;
+        let is_proxied = proxy.is_some();
         let agent = Agent::config_builder()
             .http_status_as_error(false)
-            // Each request says which way it goes, and follows its redirects itself: another host may be asked another way.
-            .proxy(None)
-            .max_redirects(0)
+            .proxy(proxy)
+            // To another place nobody says who asks: the hub's store takes part in no account.
+            .max_redirects(MOST_REDIRECTS)
             .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
             .timeout_resolve(Some(options.timeout))
             .timeout_connect(Some(options.timeout))
@@ -72,19 +96,19 @@ impl Client {
             .build()
             .new_agent();
         let bearer = token.map(|token| Token(format!("Bearer {}", token.secret())));
-        Self {
+        Ok(Self {
             agent,
-            proxies: options.proxies.clone(),
+            is_proxied,
             authorization: bearer,
             timeout: options.timeout,
             pause: options.timeout / 30,
             model,
-        }
+        })
     }
 
-    /// Resolves the revision of `what` and lists its files.
+    /// Resolves the revision of `what` and lists its files, with their sums.
     pub fn list(&self, url: &str, what: &str) -> Result<Listing, HubError> {
-        let mut response = self.ask(url, Some(0), Some(self.timeout))?;
+        let mut response = self.ask(url, 0, Some(self.timeout))?;
         self.accept(url, what, &response)?;
         // Unpacked, which ureq's own limit does not see.
         let text = outside::within(response.body_mut().as_reader(), LONGEST_LISTING_BYTES)
@@ -92,34 +116,16 @@ impl Client {
             .ok_or_else(|| bad(url, format!("it is longer than {LONGEST_LISTING_BYTES} bytes")))?;
         let listing: Listing =
             serde_json::from_slice(&text).map_err(|error| bad(url, error.to_string()))?;
-        match is_commit(&listing.commit) {
-            true => Ok(listing),
-            false => Err(bad(url, format!("`{}` is not a commit", listing.commit))),
+        let is_sum = |sum: &str| is_commit(sum) || is_sha256(sum);
+        match listing.blobs().chain([&*listing.commit]).find(|sum| !is_sum(sum)) {
+            None => Ok(listing),
+            Some(other) => Err(bad(url, format!("`{other}` is the sum of nothing"))),
         }
     }
 
-    /// Asks for the etag and size of `what`.
-    pub fn inspect(&self, url: String, what: &str) -> Result<RemoteFile, HubError> {
-        let response = self.ask(&url, None, Some(self.timeout))?;
-        if !response.status().is_redirection() {
-            self.accept(&url, what, &response)?;
-        }
-        let header = |linked, own| text(&response, linked).or_else(|| text(&response, own));
-        let etag = header("x-linked-etag", "etag").unwrap_or_default();
-        let etag = etag.trim_start_matches("W/").trim_matches('"').to_owned();
-        // It names a file of the cache.
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if !(1..=128).contains(&etag.len()) || !etag.bytes().all(is_part) {
-            return Err(bad(&url, format!("`{etag}` is not an etag")));
-        }
-        let size = header("x-linked-size", "content-length").and_then(|size| size.parse().ok());
-        let size_bytes = size.ok_or_else(|| bad(&url, "it does not give the file's size"))?;
-        Ok(RemoteFile { url, etag, size_bytes })
-    }
-
-    /// Asks for a file's bytes from `offset` on, and says where they begin: a server that cannot give a part gives the whole.
+    /// Asks for a file's bytes from `offset` on, wherever it is redirected to, and says where they begin: a server that cannot give a part gives the whole.
     pub fn bytes(&self, url: &str, offset: u64) -> Result<(u64, Body), HubError> {
-        let response = self.ask(url, Some(offset), None)?;
+        let response = self.ask(url, offset, None)?;
         self.accept(url, url, &response)?;
         if response.status() != StatusCode::PARTIAL_CONTENT {
             return Ok((0, response.into_body()));
@@ -131,54 +137,25 @@ impl Client {
         Ok((offset, response.into_body()))
     }
 
-    /// Asks for the bytes at `url` as they are, from an offset on, wherever it is redirected to; without an offset for the header, and then only
-    /// redirects within the host (a renamed repository) are followed: the store that the last one leads to knows neither etag nor size. Who
-    /// asks is said to the host of `url` alone.
+    /// Asks for what is at `url` as it is; errors say that a proxy was asked.
     fn ask(
         &self,
         url: &str,
-        offset: Option<u64>,
+        offset: u64,
         timeout: Option<Duration>,
     ) -> Result<Response<Body>, HubError> {
-        let mut place = url.to_owned();
-        for _ in 0..MOST_REDIRECTS {
-            let mut request = match offset {
-                Some(_) => self.agent.get(&place),
-                None => self.agent.head(&place),
-            };
-            request = request.header("accept-encoding", "identity");
-            if let Some(offset) = offset.filter(|offset| *offset > 0) {
-                request = request.header("range", format!("bytes={offset}-"));
-            }
-            if let Some(who) = self.authorization.as_ref().filter(|_| is_same_host(url, &place)) {
-                request = request.header("authorization", who.secret());
-            }
-            let response = self.call(&place, request.config().timeout_global(timeout).build())?;
-            let next = redirect(&place, &response);
-            match next.filter(|next| offset.is_some() || is_same_host(&place, next)) {
-                Some(next) => place = next,
-                None => return Ok(response),
-            }
+        let mut request = self.agent.get(url).header("accept-encoding", "identity");
+        if offset > 0 {
+            request = request.header("range", format!("bytes={offset}-"));
         }
-        Err(bad(url, format!("more than {MOST_REDIRECTS} redirects")))
-    }
-
-    /// Sends a request the way that the environment says; errors name the proxy.
-    fn call(
-        &self,
-        url: &str,
-        request: RequestBuilder<WithoutBody>,
-    ) -> Result<Response<Body>, HubError> {
-        let way = self.proxies.of(url)?;
-        let failed = |error: ureq::Error| match way {
-            Some(proxy) => {
-                unreachable(url, format!("{error} through the proxy of {}", proxy.variable))
-            }
-            None => unreachable(url, error),
-        };
-        let proxy = way.map(|proxy| ureq::Proxy::new(proxy.url.secret())).transpose();
-        let request = request.config().proxy(proxy.map_err(failed)?).build();
-        request.call().map_err(failed)
+        if let Some(who) = &self.authorization {
+            request = request.header("authorization", who.secret());
+        }
+        let response = request.config().timeout_global(timeout).build().call();
+        response.map_err(|error| match self.is_proxied {
+            true => unreachable(url, format!("{error} through the proxy of {PROXY}")),
+            false => unreachable(url, error),
+        })
     }
 
     /// An error, in the user's terms, for a status that is not success.
@@ -214,43 +191,4 @@ pub fn unreachable(url: &str, reason: impl ToString) -> HubError {
 
 fn text<'a>(response: &'a Response<Body>, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
-}
-
-/// Where a response redirects to.
-fn redirect(url: &str, response: &Response<Body>) -> Option<String> {
-    let location = text(response, "location")?;
-    let uri: Uri = url.parse().ok().filter(|_| response.status().is_redirection())?;
-    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
-    Some(match location.starts_with('/') {
-        true => format!("{scheme}://{authority}{location}"),
-        false => location.to_owned(),
-    })
-}
-
-fn is_same_host(url: &str, other: &str) -> bool {
-    let place = |url: &str| {
-        let uri: Uri = url.parse().ok()?;
-        Some((uri.scheme_str()?.to_owned(), uri.authority()?.clone()))
-    };
-    place(url).is_some_and(|own| place(other) == Some(own))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_token_goes_to_no_other_port_scheme_or_name() {
-        let own = "https://hub.example/a/b";
-        assert!(is_same_host(own, "https://HUB.example/c"));
-        for other in [
-            "https://hub.example:8443/a",
-            "http://hub.example/a",
-            "https://hub.example.evil/a",
-            "https://user@hub.example/a",
-            "https://evil.example/hub.example",
-        ] {
-            assert!(!is_same_host(own, other), "{other}");
-        }
-    }
 }

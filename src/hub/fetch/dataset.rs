@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::client::{Client, RemoteFile};
+use super::client::Client;
 use super::convert::convert;
+use super::transfer::RemoteFile;
 use super::{bring, check, incomplete};
 use crate::console;
 use crate::digest::sha256;
@@ -68,15 +69,11 @@ fn download(file: &DatasetFile, path: &Path, options: &HubOptions) -> Result<Str
         Some(rest) => (format!("{}{rest}", options.endpoint), options.token()?),
         None => (file.url.clone(), None),
     };
-    let client = Client::new(options, token, None);
+    let client = Client::new(options, token, None)?;
     let name = format!("{} from {url}", file.path);
     // A name does not tell one address's file from another's.
     let part = incomplete(&path.with_added_extension(&sha256(&url)[..16]));
-    let remote = match file.size_bytes {
-        // Its card says what an etag would.
-        Some(size_bytes) => RemoteFile { url, etag: String::new(), size_bytes },
-        None => client.inspect(url, &file.path)?,
-    };
+    let remote = RemoteFile { url, size_bytes: file.size_bytes };
     let placed = bring(&client, options, &file.path, &remote, &part, |sha256| {
         let of_card = file.sha256.as_deref();
         check(&name, sha256, &[(Authority::Card, of_card)])?;

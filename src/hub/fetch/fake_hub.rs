@@ -25,7 +25,7 @@ pub enum Fault {
     Deny(u16, &'static str),
     /// More than a listing may have, packed by gzip.
     Bloat,
-    /// The etag's sum is another file's.
+    /// The listed sum is another file's.
     Lie,
     /// A range is answered with the whole file.
     IgnoreRange,
@@ -45,9 +45,9 @@ pub fn serve(repository: Repository) -> FakeHttp {
     let spent = Mutex::new(Vec::new());
     FakeHttp::serve(move |request, _, stream| {
         let file = request.path.rsplit('/').next().unwrap_or_default().to_owned();
-        let fault = repository.faults.iter().find(|(path, _)| request.path.ends_with(path));
-        let mut fault = fault.map(|(_, fault)| *fault);
-        if request.method == "GET" && matches!(fault, Some(Fault::DieOnce(_))) {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let mut fault = fault_of(&repository, path);
+        if matches!(fault, Some(Fault::DieOnce(_))) {
             let mut spent = spent.lock().unwrap();
             match spent.contains(&file) {
                 true => fault = None,
@@ -56,6 +56,11 @@ pub fn serve(repository: Repository) -> FakeHttp {
         }
         answer(stream, request, fault, &repository);
     })
+}
+
+fn fault_of(repository: &Repository, path: &str) -> Option<Fault> {
+    let mut faults = repository.faults.iter();
+    faults.find(|(end, _)| path.ends_with(end)).map(|(_, fault)| *fault)
 }
 
 fn answer(
@@ -81,10 +86,20 @@ fn answer(
         let siblings: Vec<_> = repository
             .files
             .iter()
-            .map(|(name, _)| serde_json::json!({"rfilename": name}))
+            .map(|(name, bytes)| {
+                let mut sum = Sum::default();
+                let is_lie = fault_of(repository, name) == Some(Fault::Lie);
+                sum.update(if is_lie { b"another" } else { bytes });
+                let large = serde_json::json!({"sha256": sum.finish(), "size": bytes.len()});
+                let lfs = (bytes.len() > 64).then_some(large);
+                // As long as git's sum.
+                let blob = &sha256(bytes)[..40];
+                serde_json::json!({"rfilename": name, "size": bytes.len(), "blobId": blob, "lfs": lfs})
+            })
             .collect();
         let listing = serde_json::json!({"sha": COMMIT, "siblings": siblings}).to_string();
-        let status = if ["main", COMMIT].contains(&revision) { 200 } else { 404 };
+        let is_known = ["main?blobs=true", &format!("{COMMIT}?blobs=true")].contains(&revision);
+        let status = if is_known { 200 } else { 404 };
         return send(stream, status, &[], listing.as_bytes());
     }
     let resolve = format!("/{}/resolve/{COMMIT}/", repository.id);
@@ -105,14 +120,6 @@ fn send_file(
     bytes: &[u8],
 ) {
     let mut headers = Vec::new();
-    if bytes.len() > 64 {
-        let mut sum = Sum::default();
-        sum.update(if fault == Some(Fault::Lie) { b"another" } else { bytes });
-        headers.push(("x-linked-etag", format!("\"{}\"", sum.finish())));
-        headers.push(("x-linked-size", bytes.len().to_string()));
-    }
-    // As long as git's sum.
-    headers.push(("etag", format!("W/\"{}\"", &sha256(bytes)[..40])));
     if fault == Some(Fault::Elsewhere) && !request.path.starts_with("/store/") {
         // By another name of the same port.
         let port = stream.local_addr().unwrap().port();
@@ -132,10 +139,6 @@ fn send_file(
         }
         None => (200, bytes),
     };
-    if request.method == "HEAD" {
-        headers.push(("content-length", body.len().to_string()));
-        return write_head(stream, status, &headers);
-    }
     match fault {
         Some(Fault::DieOnce(after)) => {
             headers.push(("content-length", body.len().to_string()));

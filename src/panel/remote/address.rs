@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use super::key::WARDROUND_API_KEY;
 use crate::diagnosis::Failure;
-use crate::hub::proxy::split_port;
 
 const SCHEME: &str = "openai:";
 const COMPLETIONS: &str = "/chat/completions";
@@ -104,6 +103,12 @@ impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{SCHEME}{}@{}", self.model, self.base)
     }
+}
+
+/// Host and port; an address of IPv6 keeps its brackets, and has some where a port follows.
+fn split_port(place: &str) -> (&str, Option<&str>) {
+    let cut = place.rsplit_once(':').filter(|cut| !cut.0.contains(':') || cut.0.ends_with(']'));
+    cut.map_or((place, None), |(host, port)| (host, Some(port)))
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl RemoteModel {
         }
         Ok(RemoteModel {
             address: address.clone(),
-            transport: Transport::new(&options, &address.base)
+            transport: Transport::new(&options, address)
                 .map_err(|problem| refused(&problem, &problem.hint().unwrap_or_default()))?,
             pace: Mutex::new(Pace { in_flight: 0, next: Instant::now() }),
             learned: Mutex::default(),

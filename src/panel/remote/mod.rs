@@ -17,8 +17,7 @@ pub use self::address::Address;
 pub use self::client::RemoteModel;
 pub use self::key::ApiKey;
 use super::SamplingChoice;
-use crate::hub::OfflineReason;
-use crate::hub::proxy::Proxies;
+use crate::hub::{OfflineReason, Token};
 use crate::record::{Grammar, Message};
 
 /// How an endpoint is asked.
@@ -27,7 +26,8 @@ pub struct RemoteOptions {
     /// Why no connection may be made; `None` where it may.
     pub offline: Option<OfflineReason>,
     pub key: Option<ApiKey>,
-    pub proxies: Proxies,
+    /// What requests to other machines go through.
+    pub proxy: Option<Token>,
     /// Of one attempt, from name resolution to the last byte of the response.
     pub timeout: Duration,
     /// Attempts at one request at most; at least one is made.
@@ -43,7 +43,7 @@ impl Default for RemoteOptions {
         RemoteOptions {
             offline: None,
             key: None,
-            proxies: Proxies::from_lookup(|name| std::env::var_os(name)),
+            proxy: None,
             timeout: Duration::from_secs(600),
             attempts: 6,
             first_pause: Duration::from_secs(1),

@@ -6,9 +6,10 @@ use serde::de::DeserializeOwned;
 use ureq::http::header;
 use ureq::{Agent, RequestBuilder};
 
-use super::super::{ApiKey, RemoteOptions};
+use super::super::{Address, ApiKey, RemoteOptions};
 use super::reply::{NoAnswer, ServerError};
-use crate::hub::proxy::{Proxy, ProxyError};
+use crate::hub::HubError;
+use crate::hub::proxy::{self, PROXY};
 use crate::outside;
 
 /// Of name resolution, and again of the connection.
@@ -19,8 +20,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// The HTTP client of one endpoint.
 pub struct Transport {
     agent: Agent,
-    /// The variable of what its requests go through.
-    proxy: Option<&'static str>,
+    is_proxied: bool,
     key: Option<ApiKey>,
 }
 
@@ -38,14 +38,13 @@ impl Transport {
         clippy::disallowed_methods,
         reason = "the one place where a connection to a panel's member may be opened"
     )]
-    pub fn new(options: &RemoteOptions, base: &str) -> Result<Transport, ProxyError> {
-        let proxy = options.proxies.of(base)?;
-        let through = |proxy: &Proxy| {
-            let unusable = |_| ProxyError::Unusable { variable: proxy.variable };
-            ureq::Proxy::new(proxy.url.secret()).map_err(unusable)
-        };
+    pub fn new(options: &RemoteOptions, address: &Address) -> Result<Transport, HubError> {
+        // This machine is asked directly: a proxy would ask another.
+        let proxy = options.proxy.as_ref().filter(|_| !address.is_loopback());
+        let proxy = proxy::open(proxy)?;
+        let is_proxied = proxy.is_some();
         let agent = Agent::config_builder()
-            .proxy(proxy.map(through).transpose()?)
+            .proxy(proxy)
             .http_status_as_error(false)
             // A redirect must not carry the key to another server.
             .max_redirects(0)
@@ -57,15 +56,16 @@ impl Transport {
             .timeout_global(Some(options.timeout))
             .build()
             .new_agent();
-        let proxy = proxy.map(|proxy| proxy.variable);
-        Ok(Transport { agent, proxy, key: options.key.clone() })
+        Ok(Transport { agent, is_proxied, key: options.key.clone() })
     }
 
     /// POSTs a body of JSON; GETs where there is none.
     pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<HttpAnswer, NoAnswer> {
         self.exchange(url, body).map_err(|error| {
-            let way = self.proxy.map(|variable| format!(" through the proxy of {variable}"));
-            NoAnswer::Lost(format!("{error}{}", way.unwrap_or_default()))
+            NoAnswer::Lost(match self.is_proxied {
+                true => format!("{error} through the proxy of {PROXY}"),
+                false => error.to_string(),
+            })
         })
     }
 
