@@ -1,6 +1,5 @@
 //! The way to a trail: any number of threads tell it of events, and one writes their lines, those that wait together with one sync.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
@@ -28,8 +27,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often a trail that could not be written is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Events of a minute that are counted apart; more are counted together.
-const MOST_COUNTED: usize = 256;
 
 /// A trail that is open for writing, by this process alone.
 #[derive(Clone)]
@@ -44,10 +41,11 @@ struct Shared {
 
 type Done = Box<dyn FnOnce(bool) + Send>;
 
-enum Message {
-    Line(Event, Done),
-    Counted(Event),
-    Last(Event, Done),
+/// An event, and who is told whether its line is durable; after the last one the writing thread ends.
+struct Message {
+    event: Event,
+    done: Done,
+    is_last: bool,
 }
 
 impl Trail {
@@ -92,7 +90,6 @@ impl Trail {
             key: key.clone(),
             told: log.lines,
             log,
-            counted: BTreeMap::new(),
             minute: Instant::now(),
             failing_since: None,
             is_failing: is_failing.clone(),
@@ -160,30 +157,25 @@ impl Trail {
     /// Tells it of an event; `done` is told, on the writing thread, whether its line is durable.
     pub fn send(&self, event: Event, done: impl FnOnce(bool) + Send + 'static) {
         // Where the thread is gone, `done` is dropped, which its receiver sees.
-        let _ = self.0.inbox.send(Message::Line(event, Box::new(done)));
-    }
-
-    /// Tells it of an event that has one line a minute however often it happens, and one with a count when the minute ends.
-    pub fn count(&self, event: Event) {
-        let _ = self.0.inbox.send(Message::Counted(event));
+        let _ = self.0.inbox.send(Message { event, done: Box::new(done), is_last: false });
     }
 
     /// Waits until the line of an event is durable.
     pub fn write(&self, event: Event) -> Result<(), Failure> {
-        self.wait(|done| Message::Line(event, done))
+        self.wait(event, false)
     }
 
     /// Says that this process is done with the trail, and waits until the head is told and the files are closed.
     pub fn finish(&self) -> Result<(), Failure> {
-        self.wait(|done| Message::Last(Event::new("stop"), done))
+        self.wait(Event::new("stop"), true)
     }
 
-    fn wait(&self, message: impl FnOnce(Done) -> Message) -> Result<(), Failure> {
+    fn wait(&self, event: Event, is_last: bool) -> Result<(), Failure> {
         let (sender, written) = sync_channel(1);
         let done = move |is_written| {
             let _ = sender.send(is_written);
         };
-        let _ = self.0.inbox.send(message(Box::new(done)));
+        let _ = self.0.inbox.send(Message { event, done: Box::new(done), is_last });
         match written.recv() {
             Ok(true) => Ok(()),
             _ => Err(Failure::machine(
@@ -214,8 +206,6 @@ struct Writer {
     log: Appender<Line>,
     /// Lines under the head that was told last.
     told: u64,
-    /// Events of this minute by their words, and how often they happened since their line.
-    counted: BTreeMap<String, (Event, u64)>,
     minute: Instant,
     failing_since: Option<String>,
     is_failing: Arc<AtomicBool>,
@@ -236,23 +226,12 @@ impl Writer {
             };
             let (mut events, mut waiting, mut is_last) = (Vec::new(), Vec::new(), false);
             for message in first.into_iter().chain(inbox.try_iter()) {
-                match message {
-                    Message::Line(event, done) => {
-                        events.push(event);
-                        waiting.push(done);
-                    }
-                    Message::Counted(event) => events.extend(self.count(event)),
-                    Message::Last(event, done) => {
-                        events.extend(self.counts());
-                        events.push(event);
-                        waiting.push(done);
-                        is_last = true;
-                    }
-                }
+                events.push(message.event);
+                waiting.push(message.done);
+                is_last |= message.is_last;
             }
             let is_over = self.minute.elapsed() >= MINUTE;
             if is_over {
-                events.extend(self.counts());
                 self.minute = Instant::now();
             }
             let is_written = self.write(events);
@@ -267,34 +246,6 @@ impl Writer {
             }
             waiting.into_iter().for_each(|done| done(is_written));
         }
-    }
-
-    /// The event, if it is the first of its minute.
-    fn count(&mut self, event: Event) -> Option<Event> {
-        let name = event.fields.get("event").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let words = Value::Object(event.fields.clone()).to_string();
-        let is_full = self.counted.len() >= MOST_COUNTED && !self.counted.contains_key(&words);
-        let (words, event) = match is_full {
-            true => (name.clone(), Event::new(&name)),
-            false => (words, event),
-        };
-        match self.counted.get_mut(&words) {
-            Some((_, count)) => {
-                *count += 1;
-                None
-            }
-            None => {
-                self.counted.insert(words, (event.clone(), 0));
-                Some(event)
-            }
-        }
-    }
-
-    /// What happened more than once in the minute that ends.
-    fn counts(&mut self) -> Vec<Event> {
-        let counted = std::mem::take(&mut self.counted).into_values();
-        let more = counted.filter(|(_, count)| *count > 0);
-        more.map(|(event, count)| event.with("count", count + 1)).collect()
     }
 
     /// Makes the lines of events durable; whether they are. What was not written while it failed stays out, and that it failed is said.

@@ -10,17 +10,16 @@ use clap::Args;
 use self::sources::Sources;
 use self::systems::SystemFlags;
 use super::options::HubFlags;
-use super::sandboxed::{Paths, folder_of};
+use super::sandboxed::Paths;
 use crate::audit::{AuditContent, AuditOptions};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Hardware;
-use crate::serve::options::Listen;
 use crate::serve::{ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// The models, encoders and rerankers among them: cards, hub ids or directories; NAME= gives one another name in the API
+    /// The models, encoders among them: cards, hub ids or directories; NAME= gives one another name in the API
     #[arg(required = true, value_name = "[NAME=]MODEL")]
     models: Vec<String>,
     #[command(flatten)]
@@ -69,12 +68,8 @@ impl Serve {
         self.options.listen.refuse_open()?;
         let hub = self.hub.options(true)?;
         let sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
-        // Keys and certificates are read again on SIGHUP: keys are written in place, certificates by whoever renews them.
-        let Listen { keys, tls_cert, tls_key, .. } = &self.options.listen;
-        let renewed = || tls_cert.iter().chain(tls_key);
-        let paths = given.read(keys).read(renewed().map(|file| folder_of(file)));
-        let paths = paths.read(renewed().filter_map(|file| file.canonicalize().ok()));
-        let paths = paths.read(&self.systems.prompts);
+        // Keys are read again on SIGHUP: they are written in place.
+        let paths = given.read(&self.options.listen.keys).read(&self.systems.prompts);
         let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
         let audit = self.audit.options();
         let paths = audit.iter().try_fold(paths, |paths, audit| paths.write(&audit.directory))?;

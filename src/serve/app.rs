@@ -1,5 +1,6 @@
 //! The state shared by all handlers: options, models and systems, keys, and the phase of the server.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Semaphore, watch};
@@ -7,7 +8,6 @@ use tokio::sync::{Semaphore, watch};
 use super::audit::Audit;
 use super::error::{ApiError, Code};
 use super::keys::Key;
-use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
 use super::queue::{Pool, Queue};
@@ -44,7 +44,8 @@ pub struct App {
     pub options: ServeOptions,
     pub phase: watch::Receiver<Phase>,
     pub keys: watch::Receiver<Keys>,
-    pub metrics: Arc<Metrics>,
+    /// Open connections.
+    pub connections: AtomicUsize,
     pub audit: Audit,
     /// Bytes that are left for bodies in flight and answers that are not read.
     pub budget: Arc<Semaphore>,
@@ -61,7 +62,6 @@ impl App {
         phase: watch::Receiver<Phase>,
         keys: watch::Receiver<Keys>,
     ) -> Result<App, Failure> {
-        let metrics = Arc::new(Metrics::new());
         let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let budget = options.limits.bodies_bytes.min(Semaphore::MAX_PERMITS);
         Ok(App {
@@ -72,7 +72,7 @@ impl App {
             options,
             phase,
             keys,
-            metrics,
+            connections: AtomicUsize::new(0),
             audit,
             served: OnceLock::new(),
         })

@@ -63,13 +63,6 @@ impl Audit {
         self.trail.as_ref().map(|trail| trail.input(body)).unwrap_or_default()
     }
 
-    /// Tells that a request was refused for its key, or for want of one: noise must not hide who guesses keys, nor fill the disk.
-    pub fn refused(&self, extensions: &Extensions, why: &str) {
-        if let Some(trail) = &self.trail {
-            trail.count(event("refused", extensions).with("why", why));
-        }
-    }
-
     /// Tells of the end of the server, and of the head of the chain.
     pub fn stop(&self) -> Result<(), Failure> {
         self.trail.as_ref().map_or(Ok(()), Trail::finish)

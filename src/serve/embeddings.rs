@@ -1,24 +1,25 @@
-//! The endpoints of embeddings, in OpenAI's form, and of reranking, in that of Cohere and Jina.
+//! The endpoint of embeddings, in OpenAI's form.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::app::App;
+use super::audit::{About, Pending, Received};
 use super::body::{Sent, reserve};
-use super::encoders::{Encoding, Texts, bytes_of};
+use super::encoders::ServedEncoder;
 use super::error::ApiError;
-use super::guard::Caller;
-use super::models::Kind;
-use super::request::fields::{Fields, request};
-use super::response::reply::new_id;
-use crate::encoder::{Side, between_0_and_1};
+use super::guard::{Caller, turn};
+use super::queue::Place;
+use super::request::fields::{Fields, listed, request};
+use crate::digest::Sum;
+use crate::encoder::{Sequence, Side};
 
 /// What a number takes until it is sent: itself, twice, and its digits.
 const NUMBER_BYTES: usize = 4 + 8 + 21;
@@ -55,9 +56,15 @@ enum EncodingFormat {
     Base64,
 }
 
+/// A response, typed so that its numbers take no more than was reserved for them.
 #[derive(Serialize)]
 struct Embeddings {
+    object: &'static str,
     data: Vec<Embedding>,
+    model: String,
+    usage: Value,
+    system_fingerprint: String,
+    wardround: Value,
 }
 
 #[derive(Serialize)]
@@ -75,37 +82,35 @@ enum Vector {
     Base64(String),
 }
 
+/// A request whose texts were read, with its place in the queue.
+struct Asked {
+    request: EmbeddingRequest,
+    model: Arc<ServedEncoder>,
+    texts: Vec<Sequence>,
+    /// The digest of everything that determines the vectors.
+    digest: String,
+    caller: u64,
+    _place: Place,
+}
+
 pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let ((encoding, request, bytes), mut received) = sent.read(&app, begin_embedding).await?;
-    let reserved = (received.reserved.take(), reserve(&app.budget, bytes)?);
-    let vectors = encoding.told(&app, received).await?;
-    let caller = encoding.caller;
+    let (asked, mut received) = sent.read(&app, begin).await?;
+    let numbers = asked.texts.len() * asked.model.width();
+    let reserved = (received.reserved.take(), reserve(&app.budget, numbers * NUMBER_BYTES)?);
+    let vectors = asked.told(&app, received).await?;
+    let caller = asked.caller;
     let write = move || {
-        let data = vectors.into_iter().enumerate().map(|(index, numbers)| {
-            let embedding = match request.encoding_format {
-                EncodingFormat::Float => {
-                    Vector::Float(numbers.into_iter().map(f64::from).collect())
-                }
-                EncodingFormat::Base64 => Vector::Base64(STANDARD.encode(bytes_of(&numbers))),
-            };
-            Embedding { object: "embedding", index, embedding }
-        });
-        let ignored: Vec<String> = request.rest.keys().cloned().collect();
-        let response = encoding.respond(Embeddings { data: data.collect() }, &ignored);
+        let response = Json(asked.response(vectors)).into_response();
         drop(reserved);
         Ok(response)
     };
     app.readers.run(caller, write).await
 }
 
-/// Reads a request, and takes its place in the queue; and the bytes of its vectors until they are sent.
-fn begin_embedding(
-    app: &App,
-    body: &[u8],
-    caller: Option<&Caller>,
-) -> Result<(Encoding, EmbeddingRequest, usize), ApiError> {
+/// Reads a request, and takes its place in the queue.
+fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Asked, ApiError> {
     let request: EmbeddingRequest = request(body)?;
-    let model = app.served()?.encoder(Kind::Encoder, request.model.as_deref())?;
+    let model = app.served()?.encoder(request.model.as_deref())?.clone();
     let width = model.width();
     if request.dimensions.is_some_and(|wanted| wanted != width) {
         let message = format!("{} makes vectors of {width} numbers", model.entry.id);
@@ -115,56 +120,76 @@ fn begin_embedding(
         Inputs::Text(text) => vec![text.as_str()],
         Inputs::List(texts) => texts.iter().map(String::as_str).collect(),
     };
-    let bytes = texts.len() * width * NUMBER_BYTES;
-    let asked = Texts { field: "input", texts, side: request.input_type, query: "" };
-    Ok((Encoding::read(app, caller, model, &asked)?, request, bytes))
-}
-
-#[derive(Debug, Deserialize)]
-pub struct RerankRequest {
-    model: Option<String>,
-    query: String,
-    documents: Vec<String>,
-    /// The best ones that are wanted; all where it is not said.
-    top_n: Option<usize>,
-    #[serde(flatten)]
-    rest: Fields,
-}
-
-pub async fn rerank(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, ApiError> {
-    let ((encoding, request), mut received) = sent.read(&app, begin_ranking).await?;
-    let _reserved = received.reserved.take();
-    let ranked = ranked(&encoding.told(&app, received).await?);
-    let wanted = ranked.into_iter().take(request.top_n.unwrap_or(usize::MAX));
-    let results = wanted
-        .map(|(index, score)| json!({"index": index, "relevance_score": f64::from(score)}))
-        .collect::<Value>();
-    let ignored: Vec<String> = request.rest.keys().cloned().collect();
-    Ok(encoding.respond(json!({"id": new_id("rerank"), "results": results}), &ignored))
-}
-
-/// Reads a request, and takes its place in the queue.
-fn begin_ranking(
-    app: &App,
-    body: &[u8],
-    caller: Option<&Caller>,
-) -> Result<(Encoding, RerankRequest), ApiError> {
-    let request: RerankRequest = request(body)?;
-    if request.query.trim().is_empty() {
-        return Err(ApiError::invalid("query", "query is empty"));
+    let side = request.input_type;
+    let texts = model.read(side, &texts)?;
+    let mut sum = Sum::default();
+    sum.update(format!("{} {side:?}", model.entry.wardround.fingerprint).as_bytes());
+    for text in &texts {
+        sum.update(format!("{:?}{:?}", text.tokens(), text.segments()).as_bytes());
     }
-    let model = app.served()?.encoder(Kind::Reranker, request.model.as_deref())?;
-    let texts = request.documents.iter().map(String::as_str).collect();
-    let asked = Texts { field: "documents", texts, side: Side::Document, query: &request.query };
-    Ok((Encoding::read(app, caller, model, &asked)?, request))
+    let (digest, place) = (sum.finish(), app.queue.enter(1, caller)?);
+    Ok(Asked { request, model, texts, digest, caller: turn(caller), _place: place })
 }
 
-/// The places of documents and their scores from 0 to 1, the best first, of equal ones the first. The order is that of the model's own numbers,
-/// of which great ones come to the same score.
-fn ranked(scores: &[Vec<f32>]) -> Vec<(usize, f32)> {
-    let mut ranked: Vec<(usize, f32)> = scores.iter().flatten().copied().enumerate().collect();
-    ranked.sort_by(|(_, one), (_, other)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
-    ranked.into_iter().map(|(index, score)| (index, between_0_and_1(score))).collect()
+impl Asked {
+    /// The vectors, with their lines in the audit trail, which gets their sum.
+    ///
+    /// # Errors
+    /// Numbers that are not finite; a server that is cut off; a trail that cannot be written.
+    async fn told(&self, app: &App, received: Received) -> Result<Vec<Vec<f32>>, ApiError> {
+        let about = || About {
+            model: self.model.entry.id.clone(),
+            fingerprint: self.model.entry.wardround.fingerprint.clone(),
+            request: self.digest.clone(),
+            usage: self.usage(),
+            ..About::default()
+        };
+        let mut pending = Pending::begin(&app.audit, received, &about()).await?;
+        let side = self.request.input_type;
+        let computed = self.model.vectors(app, self.caller, side, &self.texts).await;
+        match &computed {
+            Ok(vectors) => pending.done(About { output: output(vectors), ..about() }).await?,
+            Err(error) => pending.failed(error.code.name, about()),
+        }
+        computed
+    }
+
+    fn usage(&self) -> Value {
+        let tokens: usize = self.texts.iter().map(|text| text.tokens().len()).sum();
+        json!({"prompt_tokens": tokens, "total_tokens": tokens})
+    }
+
+    fn response(&self, vectors: Vec<Vec<f32>>) -> Embeddings {
+        let data = vectors.into_iter().enumerate().map(|(index, numbers)| {
+            let embedding = match self.request.encoding_format {
+                EncodingFormat::Float => {
+                    Vector::Float(numbers.into_iter().map(f64::from).collect())
+                }
+                EncodingFormat::Base64 => Vector::Base64(STANDARD.encode(bytes_of(&numbers))),
+            };
+            Embedding { object: "embedding", index, embedding }
+        });
+        let ignored: Vec<String> = self.request.rest.keys().cloned().collect();
+        Embeddings {
+            object: "list",
+            data: data.collect(),
+            model: self.model.entry.id.clone(),
+            usage: self.usage(),
+            system_fingerprint: self.model.entry.wardround.fingerprint.clone(),
+            wardround: json!({"request": self.digest, "ignored": listed(&ignored)}),
+        }
+    }
+}
+
+/// What the trail has of vectors.
+fn output(vectors: &[Vec<f32>]) -> Value {
+    let mut sum = Sum::default();
+    vectors.iter().for_each(|numbers| sum.update(&bytes_of(numbers)));
+    json!({"texts": vectors.len(), "sha256": sum.finish()})
+}
+
+fn bytes_of(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 #[cfg(test)]
@@ -193,28 +218,6 @@ mod tests {
             ("dimensions", json!("8")),
         ] {
             assert_eq!(embedding(json!({name: value})).unwrap_err().param.as_deref(), Some(name));
-        }
-    }
-
-    fn ranking(change: Value) -> Result<RerankRequest, ApiError> {
-        let mut body = json!({"query": "a", "documents": ["b", "c"]});
-        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        request(body.to_string().as_bytes())
-    }
-
-    #[test]
-    fn documents_are_texts() {
-        let asked = ranking(json!({"top_n": 1, "zeta": 2})).unwrap();
-        assert_eq!((asked.documents, asked.top_n), (vec!["b".to_owned(), "c".to_owned()], Some(1)));
-        assert_eq!(asked.rest.keys().collect::<Vec<_>>(), ["zeta"]);
-        for (change, param) in [
-            (json!({"query": null}), "query"),
-            (json!({"documents": "b"}), "documents"),
-            (json!({"documents": ["b", 3]}), "documents[1]"),
-            (json!({"documents": [{"text": "b"}]}), "documents[0]"),
-            (json!({"top_n": -1}), "top_n"),
-        ] {
-            assert_eq!(ranking(change).unwrap_err().param.as_deref(), Some(param));
         }
     }
 }

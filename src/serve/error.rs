@@ -9,7 +9,7 @@ use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::EngineError;
 use crate::panel::PanelError;
 
-/// The machine-readable code of an error: its HTTP status, and its name in the error object and in metrics.
+/// The machine-readable code of an error: its HTTP status, and its name in the error object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
     status: u16,
@@ -138,8 +138,6 @@ impl IntoResponse for ApiError {
             let name = HeaderName::from_static("x-should-retry");
             headers.insert(name, HeaderValue::from_static("false"));
         }
-        // For the metrics.
-        response.extensions_mut().insert(self.code);
         response
     }
 }

@@ -14,12 +14,9 @@ use super::error::{ApiError, Code};
 use super::keys::Key;
 use super::request::fields::quoted;
 
-/// Adds headers to every response, and counts errors.
-pub async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Adds headers to every response.
+pub async fn finish(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    if let Some(code) = response.extensions().get::<Code>() {
-        app.metrics.rejected(*code);
-    }
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -81,18 +78,14 @@ fn admitted(app: &App, request: &Request) -> Result<Option<Caller>, ApiError> {
         return Ok(None);
     }
     let Some(keys) = app.keys.borrow().clone() else { return Ok(None) };
-    let refuse = |why, message| {
-        app.audit.refused(request.extensions(), why);
-        Err(ApiError::new(Code::INVALID_API_KEY, message))
-    };
+    let refuse = |message| Err(ApiError::new(Code::INVALID_API_KEY, message));
     let Some(given) = given else {
-        // A missing key is no guess.
-        return refuse("no key", "this needs an API key: send it as `Authorization: Bearer KEY`");
+        return refuse("this needs an API key: send it as `Authorization: Bearer KEY`");
     };
     // All keys are compared, so that the time tells nothing.
     let found = keys.iter().fold(None, |found, key| if key.is(given) { Some(key) } else { found });
     match found {
-        None => refuse("wrong key", "the API key is unknown, or was revoked"),
+        None => refuse("the API key is unknown, or was revoked"),
         Some(key) => Ok(Some(key.clone())),
     }
 }

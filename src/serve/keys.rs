@@ -134,22 +134,17 @@ fn change(
     Ok(file.sync_all()?)
 }
 
+/// The text of a file that its owner alone should write. Notes it where others may read it.
+///
+/// # Errors
+/// A file that cannot be read, or that others may write; what is no file, such as a pipe, which may never end.
 fn read_text(path: &Path) -> Result<String, Failure> {
     if !path.exists() {
         let message = format!("{}: there is no such file of API keys", path.display());
         return Err(Failure::usage(message, "make it with `wardround keys add FILE NAME`"));
     }
-    let text = String::from_utf8(read_private(path)?);
-    text.map_err(|_| Failure::usage(format!("{}: it is not UTF-8", path.display()), LINE))
-}
-
-/// The bytes of a file that its owner alone should read and write. Notes it where others may read it.
-///
-/// # Errors
-/// A file that cannot be read, or that others may write; what is no file, such as a pipe, which may never end.
-pub fn read_private(path: &Path) -> Result<Vec<u8>, Failure> {
     let mode = fs_err::metadata(path)?.permissions().mode() & 0o777;
-    let bytes = outside::bytes(path, MOST_BYTES)?;
+    let text = String::from_utf8(outside::bytes(path, MOST_BYTES)?);
     let path = path.display();
     if mode & WRITE != 0 {
         let message = format!("{path}: others than its owner may write it (mode {mode:03o})");
@@ -161,7 +156,7 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, Failure> {
             "note: {path}: others than its owner and group may read it (mode {mode:03o}); `chmod o-r` takes the right away"
         ));
     }
-    Ok(bytes)
+    text.map_err(|_| Failure::usage(format!("{path}: it is not UTF-8"), LINE))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Key>, Failure> {

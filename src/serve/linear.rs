@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::case::question;
+use super::embeddings::EmbeddingRequest;
 use super::request::chat::ChatRequest;
 use super::request::completions::CompletionRequest;
 use super::request::fields::{listed, parse, quoted, request};
-use super::texts::{EmbeddingRequest, RerankRequest};
 use crate::data::ItemKind;
 use crate::linear::{self, keep};
 
@@ -45,12 +45,6 @@ fn what_reads_a_body_takes_time_in_proportion_to_it() {
             let part = &text[..text.floor_char_boundary(64)];
             let body = json!({"input": vec![part; text.len() / 64], "user": text});
             keep(request::<EmbeddingRequest>(body.to_string().as_bytes()).is_ok());
-        }),
-        ("fields::request, documents", &|text| {
-            let mut documents = vec![json!({"text": "a", "b": 1}); text.len() / 32];
-            documents.push(json!({"text": text, "a": text}));
-            let body = json!({"query": text, "documents": documents});
-            keep(request::<RerankRequest>(body.to_string().as_bytes()).is_ok());
         }),
         ("question::item, a note", &|text| keep(question::item(ItemKind::Notes, text))),
         ("question::item, a question", &|text| {

@@ -14,6 +14,7 @@ pub mod audit;
 mod body;
 mod case;
 mod completion;
+mod embeddings;
 mod encoders;
 mod error;
 mod guard;
@@ -29,7 +30,6 @@ mod request;
 mod response;
 mod router;
 mod server;
-mod texts;
 
 pub use self::encoders::ServedEncoder;
 pub use self::models::{Served, ServedModel, ServedSystem};

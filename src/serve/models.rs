@@ -29,7 +29,6 @@ pub enum Kind {
     Model,
     System,
     Encoder,
-    Reranker,
 }
 
 /// What the list of models says of what answers by a name.
@@ -50,8 +49,8 @@ pub struct Described {
     /// Of equal fingerprints equal requests get equal bytes.
     pub fingerprint: String,
     synthetic: bool,
-    #[serde(flatten)]
-    more: Value,
+    /// What its licence requires wherever the model is used.
+    notice: Option<String>,
 }
 
 impl Entry {
@@ -60,7 +59,7 @@ impl Entry {
         (kind, fingerprint): (Kind, String),
         max_model_len: Option<usize>,
         synthetic: bool,
-        more: Value,
+        notice: Option<&str>,
     ) -> Entry {
         Entry {
             id: id.to_owned(),
@@ -68,7 +67,12 @@ impl Entry {
             created: since_epoch().as_secs(),
             owned_by: "wardround",
             max_model_len,
-            wardround: Described { kind, fingerprint, synthetic, more },
+            wardround: Described {
+                kind,
+                fingerprint,
+                synthetic,
+                notice: notice.map(str::to_owned),
+            },
         }
     }
 }
@@ -99,17 +103,9 @@ impl ServedModel {
     pub fn new(id: &str, backbone: Arc<Backbone>, pages: usize) -> ServedModel {
         let description = &backbone.description;
         let context = description.context.min(pages * PAGE);
-        let more = json!({
-            "family": description.config.family.name(),
-            "weights_sha256": description.weights_sha256,
-            "dtype": description.precision.stored.to_string(),
-            "quantisation": description.precision.quantisation.to_string(),
-            "kv_dtype": description.precision.kv.to_string(),
-            // What its licence requires wherever the model is used.
-            "notice": description.checkpoint.card.and_then(|card| card.licence.shown.as_deref()),
-        });
+        let notice = description.checkpoint.card.and_then(|card| card.licence.shown.as_deref());
         let own = (Kind::Model, description.fingerprint(&backbone.identity));
-        let entry = Entry::new(id, own, Some(context), description.is_synthetic, more);
+        let entry = Entry::new(id, own, Some(context), description.is_synthetic, notice);
         ServedModel { entry, backbone, context }
     }
 
@@ -135,16 +131,8 @@ impl ServedSystem {
         // Of its models the smallest one.
         let context = own().map(|model| model.context).min();
         let is_synthetic = seated.seats.iter().all(|seat| seat.backbone.description.is_synthetic);
-        let seats = seated.seats.iter().zip(&models);
-        let seats = seats.map(|(seat, model)| json!({"agent": seat.plan.agent, "model": model}));
-        let more = json!({
-            "takes": seated.config.entry.takes.to_string(),
-            "seats": seats.collect::<Value>(),
-            "settings": seated.config.table,
-            "prompts_sha256": seated.prompts_sha256,
-        });
         let kind = (Kind::System, seated.fingerprint(&fingerprints));
-        let entry = Entry::new(seated.config.entry.name, kind, context, is_synthetic, more);
+        let entry = Entry::new(seated.config.entry.name, kind, context, is_synthetic, None);
         ServedSystem { entry, seated }
     }
 
@@ -189,9 +177,9 @@ impl Served {
         self.pick(Kind::Model, self.models.iter().map(|model| (&model.entry, model)), name)
     }
 
-    /// The encoder or the reranker of this name; without a name the only one.
-    pub fn encoder(&self, kind: Kind, name: Option<&str>) -> Result<&Arc<ServedEncoder>, ApiError> {
-        self.pick(kind, self.encoders.iter().map(|one| (&one.entry, one)), name)
+    /// The encoder of this name; without a name the only one.
+    pub fn encoder(&self, name: Option<&str>) -> Result<&Arc<ServedEncoder>, ApiError> {
+        self.pick(Kind::Encoder, self.encoders.iter().map(|one| (&one.entry, one)), name)
     }
 
     pub fn system(&self, name: &str) -> Option<&Arc<ServedSystem>> {

@@ -39,13 +39,7 @@ pub struct Listen {
     /// File of API keys, as `wardround keys add` makes it
     #[arg(long, value_name = "FILE", env = "WARDROUND_KEYS")]
     pub keys: Option<PathBuf>,
-    /// TLS certificate chain, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// TLS private key, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Allow listening on non-loopback addresses without keys and TLS
+    /// Allow listening on addresses of other machines, without TLS: behind a proxy that has it
     #[arg(long)]
     pub insecure: bool,
     /// Accepted host name, besides IP addresses and localhost; may be repeated
@@ -54,25 +48,18 @@ pub struct Listen {
 }
 
 impl Listen {
-    pub fn has_tls(&self) -> bool {
-        self.tls_cert.is_some()
-    }
-
-    /// Refuses a public address without keys and TLS.
+    /// Refuses a public address: what is sent to it can be read on its way.
     ///
     /// # Errors
     /// An address that other machines can reach.
     pub fn refuse_open(&self) -> Result<(), Failure> {
-        let is_guarded = self.insecure || (self.keys.is_some() && self.has_tls());
         let host = self.host;
-        if is_guarded || host.to_canonical().is_loopback() {
+        if self.insecure || host.to_canonical().is_loopback() {
             return Ok(());
         }
         Err(Failure::usage(
-            format!(
-                "{host} can be reached from other machines, and the server has not both keys and TLS"
-            ),
-            "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
+            format!("{host} can be reached from other machines, and the server speaks no TLS"),
+            "listen on 127.0.0.1 behind a reverse proxy with TLS, or say --insecure",
         ))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -12,7 +12,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::app::App;
 use super::error::{ApiError, Code};
 use super::request::fields::quoted;
-use super::{body, case, completion, guard, metrics, models, texts};
+use super::{body, case, completion, embeddings, guard, metrics, models};
 
 /// All routes; [`guard`] says who may ask each. The layer that is added last runs first. docs/serving.md has a
 /// table of them, which a test asks for.
@@ -24,9 +24,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/models/{*id}", get(models::one))
         .route("/v1/chat/completions", post(completion::chat))
         .route("/v1/completions", post(completion::complete))
-        .route("/v1/embeddings", post(texts::embed))
-        .route("/v1/rerank", post(texts::rerank))
-        .route("/v2/rerank", post(texts::rerank))
+        .route("/v1/embeddings", post(embeddings::embed))
         .route("/v1/check", post(case::check))
         .route("/tokenize", post(completion::tokenize))
         .route("/tokenizer_info", get(completion::info))
@@ -35,7 +33,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), body::hold))
         .layer(from_fn_with_state(app.clone(), guard::check))
         .layer(CatchPanicLayer::custom(|_panic| ApiError::failed().into_response()))
-        .layer(from_fn_with_state(app.clone(), guard::finish))
+        .layer(from_fn(guard::finish))
         .with_state(app.clone())
 }
 

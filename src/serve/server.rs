@@ -1,8 +1,9 @@
 //! The life cycle of a server: bind, load, serve, drain.
 
 use std::net::{IpAddr, TcpListener};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::Router;
@@ -12,18 +13,16 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{interval, sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
-use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use super::app::{App, Keys, Phase, give_way};
 use super::keys;
-use super::listener::{self, accept, bind};
+use super::listener::{accept, bind};
 use super::models::Served;
 use super::options::ServeOptions;
 use super::router::router;
@@ -47,7 +46,7 @@ const WATCH: Duration = Duration::from_millis(500);
 /// and only then is anybody's connection taken, and are models loaded.
 ///
 /// # Errors
-/// An address that is in use; keys or certificates that cannot be read; models that cannot be loaded; an engine that died; requests
+/// An address that is in use; keys that cannot be read; models that cannot be loaded; an engine that died; requests
 /// that were aborted at the end.
 pub fn serve(
     options: ServeOptions,
@@ -74,12 +73,10 @@ async fn run(
     load: impl FnOnce() -> Result<Served, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options)?);
-    let (tls_sender, acceptor) = watch::channel(listener::tls(&options.listen)?);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut ending = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-    let scheme = if options.listen.has_tls() { "https" } else { "http" };
-    console::say(format!("listening on {scheme}://{}", bound.local_addr()?))?;
+    console::say(format!("listening on http://{}", bound.local_addr()?))?;
     bound.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(bound)?;
     let app = Arc::new(App::new(options, phase.clone(), keys)?);
@@ -97,11 +94,10 @@ async fn run(
             accepted = accept(&listener) => match accepted {
                 Ok((accepted, peer)) => {
                     let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
-                    let acceptor = acceptor.borrow().clone();
                     tokio::spawn(async move {
-                        app.metrics.connections.inc();
-                        answer(&app, router, accepted, peer, acceptor, watcher).await;
-                        app.metrics.connections.dec();
+                        app.connections.fetch_add(1, Relaxed);
+                        answer(&app, router, accepted, peer, watcher).await;
+                        app.connections.fetch_sub(1, Relaxed);
                     });
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
@@ -123,7 +119,7 @@ async fn run(
                     break Err(std::io::Error::other(message).into());
                 }
             },
-            _ = hangup.recv() => reload(&app.options, &key_sender, &tls_sender),
+            _ = hangup.recv() => reload(&app.options, &key_sender),
             () = ended(&mut ending) => break Ok(()),
         }
     };
@@ -148,7 +144,7 @@ async fn drain(
     open: GracefulShutdown,
     ending: &mut Ending,
 ) -> Result<usize, Failure> {
-    let connections = || app.metrics.connections.get() as usize;
+    let connections = || app.connections.load(Relaxed);
     let _ = phase.send(Phase::Draining);
     console::note(format!("draining: {} connections", connections()));
     let mut all = pin!(open.shutdown());
@@ -164,29 +160,9 @@ async fn drain(
     Ok(cut)
 }
 
-/// What is spoken over: a connection, or TLS on it.
-trait Duplex: AsyncRead + AsyncWrite + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
-
 /// Answers requests until the client or the server closes the connection, or the client is too slow with its headers or with reading.
-async fn answer(
-    app: &App,
-    router: Router,
-    stream: TcpStream,
-    peer: IpAddr,
-    acceptor: Option<TlsAcceptor>,
-    watcher: Watcher,
-) {
+async fn answer(app: &App, router: Router, stream: TcpStream, peer: IpAddr, watcher: Watcher) {
     let limits = &app.options.limits;
-    let stream: Pin<Box<dyn Duplex>> = match acceptor {
-        None => Box::pin(stream),
-        Some(acceptor) => match timeout(limits.client_timeout, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => Box::pin(stream),
-            // The client sees a failed handshake.
-            _ => return,
-        },
-    };
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(limits.client_timeout));
     let service = router.map_request(move |mut request: Request<Incoming>| {
@@ -208,20 +184,15 @@ fn read_keys(options: &ServeOptions) -> Result<Keys, Failure> {
     Ok(keys.map(Arc::new))
 }
 
-/// Reads keys and certificates again; if they cannot be read, the old ones stay.
-fn reload(
-    options: &ServeOptions,
-    keys: &watch::Sender<Keys>,
-    tls: &watch::Sender<Option<TlsAcceptor>>,
-) {
-    let keys = read_keys(options).map(|read| drop(keys.send_replace(read)));
-    let tls = listener::tls(&options.listen).map(|read| drop(tls.send_replace(read)));
-    for (what, read) in [("keys", keys), ("certificates", tls)] {
-        console::note(match read {
-            Ok(()) => format!("the {what} were read again"),
-            Err(failure) => format!("the {what} stay as they were: {failure}"),
-        });
-    }
+/// Reads keys again; if they cannot be read, the old ones stay.
+fn reload(options: &ServeOptions, keys: &watch::Sender<Keys>) {
+    console::note(match read_keys(options) {
+        Ok(read) => {
+            keys.send_replace(read);
+            "the keys were read again".to_owned()
+        }
+        Err(failure) => format!("the keys stay as they were: {failure}"),
+    });
 }
 
 /// The signals that end a server: an interrupt, or that it is to terminate.

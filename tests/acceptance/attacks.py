@@ -246,13 +246,7 @@ def key_files():
         pathlib.Path(name).write_text(text)
         os.chmod(name, mode)
     pipe_at("pipe-keys")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=a", "-keyout", "tls.key", "-out", "tls.pem"], capture_output=True, check=False
-    )
     tries = {name: ("--keys", name) for name in ("others-keys", "groups-keys", "pipe-keys")}
-    if pathlib.Path("tls.key").exists():
-        os.chmod("tls.key", 0o666)
-        tries["TLS"] = ("--tls-cert", "tls.pem", "--tls-key", "tls.key", "--keys", "keys")
     taken = {name: problem for name, flags in tries.items() if (problem := program.refuses((*serve, *flags), codes=(2, 70)))}
     said("key_files", not taken, f"key files that others may write and that are none, taken: {taken or 'none'} of {len(tries)}")
 

@@ -1,4 +1,4 @@
-//! Embeddings and rankings over HTTP: the bits of the library, whatever is asked beside them, and everything else refused by name.
+//! Embeddings over HTTP: the bits of the library, whatever is asked beside them, and everything else refused by name.
 
 use std::path::Path;
 
@@ -6,14 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use wardround::encoder::{
-    Document, Encoder, EncoderOptions, Pair, Reranker, Side, between_0_and_1,
-};
+use wardround::encoder::{Document, Encoder, EncoderOptions, Side};
 use wardround::model::Family;
 use wardround::ops::Device;
 
 use crate::client::{Answer, Server, wardround};
-use crate::common::retrieval::{Copy, asking, cross};
+use crate::common::retrieval::{Copy, asking};
 use crate::common::{self, goldens};
 
 const TEXTS: [&str; 4] = ["the spleen is enlarged", "5 mg", "is the spleen low?", "the"];
@@ -131,9 +129,9 @@ fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
 
 #[test]
 fn what_is_not_embedded_is_refused_by_name_and_place() {
-    let (mean, cross) = (goldens().join("encoders/tiny-mean"), cross());
+    let mean = goldens().join("encoders/tiny-mean");
     let qwen3 = common::synthetic(Family::Qwen3);
-    let models = [("mean", &*mean), ("cross", cross.path()), ("qwen3", &*qwen3)];
+    let models = [("mean", &*mean), ("qwen3", &*qwen3)];
     let server = serve(&models, "--context 1024");
     let ask = |input: Value| embed(&server, &json!({"input": input}));
     let long = "the ".repeat(30);
@@ -163,19 +161,13 @@ fn what_is_not_embedded_is_refused_by_name_and_place() {
     refused(&embed(&server, &json!({})), (400, "missing_parameter"), "input", &[]);
 
     // A model of another kind, and one that is not there.
-    let all = "there are qwen3 (model), mean (encoder), cross (reranker)";
+    let all = "there are qwen3 (model), mean (encoder)";
     let chat = json!([{"role": "user", "content": "a"}]);
     for (path, body, says) in [
         ("/v1/embeddings", json!({"input": "a", "model": "qwen3"}), "no encoder `qwen3`"),
-        ("/v1/embeddings", json!({"input": "a", "model": "cross"}), "no encoder `cross`"),
         ("/v1/embeddings", json!({"input": "a", "model": "zeta"}), "no encoder `zeta`"),
         ("/v1/chat/completions", json!({"messages": chat, "model": "mean"}), "no model `mean`"),
-        ("/v1/completions", json!({"prompt": "a", "model": "cross"}), "no model `cross`"),
-        (
-            "/v1/rerank",
-            json!({"query": "a", "documents": ["b"], "model": "mean"}),
-            "no reranker `mean`",
-        ),
+        ("/v1/completions", json!({"prompt": "a", "model": "mean"}), "no model `mean`"),
     ] {
         let says = [says, all];
         refused(&server.post(path, &body), (404, "model_not_found"), "model", &says);
@@ -184,50 +176,6 @@ fn what_is_not_embedded_is_refused_by_name_and_place() {
     assert_eq!(ask(json!("5 mg")).json()["model"], "mean");
     let body = json!({"messages": chat, "max_tokens": 2});
     assert_eq!(server.post("/v1/chat/completions", &body).json()["model"], "qwen3");
-}
-
-#[test]
-fn documents_are_ranked_by_the_rerankers_own_score() {
-    let cross = cross();
-    let server = serve(&[("cross", cross.path())], "");
-    let rerank = |extra: Value| {
-        let documents = json!(["5 mg", "the spleen", "is low", "5 mg"]);
-        let mut body = json!({"model": "cross", "query": "the spleen?", "documents": documents});
-        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        server.post("/v1/rerank", &body)
-    };
-    let library = Reranker::open(&options(cross.path())).unwrap();
-    let texts = ["5 mg", "the spleen", "is low", "5 mg"];
-    let pairs = texts.map(|text| Pair { query: "the spleen?", title: "", text });
-    let scores = library.score(&pairs).unwrap();
-    let mut expected: Vec<usize> = (0..4).collect();
-    // Stable: of two equal ones the first comes first.
-    expected.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
-    let whole = rerank(json!({}));
-    let results = whole.json()["results"].as_array().unwrap().clone();
-    assert_eq!(results.len(), 4);
-    for (result, index) in results.iter().zip(&expected) {
-        assert_eq!(result["index"], *index);
-        let score = between_0_and_1(scores[*index]);
-        assert_eq!(result["relevance_score"].as_f64().unwrap() as f32, score);
-    }
-    assert_eq!(rerank(json!({"top_n": 2})).json()["results"], json!(results[..2]));
-    assert_eq!(rerank(json!({"top_n": 99})).json()["results"], json!(results));
-    // Each document alone, and by the other paths.
-    for (index, text) in texts.iter().enumerate() {
-        let body = json!({"query": "the spleen?", "documents": [text]});
-        let alone = server.post("/v2/rerank", &body).json();
-        let among = results.iter().find(|result| result["index"] == index).unwrap();
-        assert_eq!(alone["results"][0]["relevance_score"], among["relevance_score"]);
-    }
-    let long = json!(["5 mg", "the ".repeat(40)]);
-    let says = ["documents[1] has 57 tokens", "cross reads 24"];
-    let answer = rerank(json!({"documents": long}));
-    refused(&answer, (400, "context_length_exceeded"), "documents[1]", &says);
-    refused(&rerank(json!({"documents": ["a", ""]})), (400, "invalid_value"), "documents[1]", &[]);
-    let says = ["must name the encoder", "cross (reranker)"];
-    let answer = embed(&server, &json!({"input": "a"}));
-    refused(&answer, (404, "model_not_found"), "model", &says);
 }
 
 /// Weights with a row of NaN fail the text that has its word, by its place, and no text beside it.
@@ -267,27 +215,22 @@ fn numbers_that_are_not_finite_are_an_error_of_the_text_alone() {
 }
 
 #[test]
-fn the_trail_has_vectors_and_scores_by_their_sums() {
-    let (mean, cross) = (goldens().join("encoders/tiny-mean"), cross());
-    let server = serve(&[("mean", &mean), ("cross", cross.path())], "--audit audit");
+fn the_trail_has_vectors_by_their_sums() {
+    let mean = goldens().join("encoders/tiny-mean");
+    let server = serve(&[("mean", &mean)], "--audit audit");
     let body = json!({"input": TEXTS});
     let embedded = embed(&server, &json!({"input": TEXTS[0]}));
     assert_eq!(embedded.status, 200);
-    let ranked = json!({"query": "the", "documents": ["the", "spleen"]});
-    assert_eq!(server.post("/v1/rerank", &ranked).status, 200);
     assert_eq!(embed(&server, &body).status, 200);
     let text = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
     let lines: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let done: Vec<&Value> = lines.iter().filter(|line| line["event"] == "request").collect();
-    assert_eq!(lines.iter().filter(|line| line["event"] == "begun").count(), 3);
-    assert_eq!(done.len(), 3);
-    assert_eq!(
-        (&done[0]["path"], &done[1]["path"]),
-        (&json!("/v1/embeddings"), &json!("/v1/rerank"))
-    );
+    assert_eq!(lines.iter().filter(|line| line["event"] == "begun").count(), 2);
+    assert_eq!(done.len(), 2);
+    assert_eq!(done[0]["path"], "/v1/embeddings");
     assert!(done.iter().all(|line| line["status"] == "done" && line.get("seed").is_none()));
     assert_eq!(done[0]["fingerprint"], embedded.json()["system_fingerprint"]);
     let config = lines.iter().find(|line| line["event"] == "config").unwrap();
-    assert_eq!(config["models"].as_array().unwrap().len(), 2);
+    assert_eq!(config["models"].as_array().unwrap().len(), 1);
 }

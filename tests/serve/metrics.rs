@@ -10,7 +10,6 @@ fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
     let server = Server::one(Family::Qwen3, "");
     let body = json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5, "ignore_eos": true});
     let usage = server.post("/v1/chat/completions", &body).json()["usage"].clone();
-    assert_eq!(server.post("/v1/chat/completions", &json!({})).status, 400);
     let text = server.get("/metrics").body;
     let value = |line: &str| -> f64 {
         let found = text.lines().find_map(|given| given.strip_prefix(line)?.strip_prefix(' '));
@@ -29,19 +28,4 @@ fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
     let tokens = |name: &str| usage[name].as_f64().unwrap();
     assert_eq!(of_model("prompt_tokens_total"), tokens("prompt_tokens"));
     assert_eq!(of_model("generation_tokens_total"), 5.0);
-    for name in [
-        "time_to_first_token_seconds",
-        "inter_token_latency_seconds",
-        "e2e_request_latency_seconds",
-        "request_queue_time_seconds",
-        "request_prefill_time_seconds",
-        "request_decode_time_seconds",
-        "request_prompt_tokens",
-        "request_generation_tokens",
-    ] {
-        assert!(of_model(&format!("{name}_count")) > 0.0, "{name}");
-    }
-    let finished = r#"{model_name="qwen3",engine="0",finished_reason="length"}"#;
-    assert_eq!(value(&format!("wardround:request_success_total{finished}")), 1.0);
-    assert_eq!(value(r#"wardround:requests_rejected_total{code="missing_parameter"}"#), 1.0);
 }

@@ -1,4 +1,4 @@
-//! Loads what `serve` serves: models with their names in the API, systems on these models, encoders and rerankers.
+//! Loads what `serve` serves: models with their names in the API, systems on these models, and encoders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl NamedModel {
     }
 }
 
-/// The directory of an encoder or a reranker, and its name in the API.
+/// The directory of an encoder, and its name in the API.
 pub struct NamedFolder {
     name: String,
     directory: PathBuf,
@@ -94,7 +94,7 @@ impl NamedFolder {
     }
 }
 
-/// Where encoders and rerankers run: on the first device, or on the CPU where that is one that cannot run them.
+/// Where encoders run: on the first device, or on the CPU where that is one that cannot run them.
 fn encoders_device(devices: &[Device], hardware: &Hardware) -> Result<Device, Failure> {
     match devices.first() {
         Some(device @ (Device::Cpu(_) | Device::Cuda(_))) => Ok(device.clone()),

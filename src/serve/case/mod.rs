@@ -1,4 +1,4 @@
-//! Systems that answer as models do: the last message is the item, and the calls of the agents are the reasoning. And `POST /v1/check`: one
+//! Systems that answer as models do: the last message is the item. And `POST /v1/check`: one
 //! note, checked by a system. A case is one run of an item, worked on by one system on a thread of a pool.
 //!
 //! [`question`] parses items, and [`words`] puts outcomes into words.
@@ -192,8 +192,7 @@ impl Answering for SystemAnswer {
             }
             let worked = &*self.worked.insert((&mut self.working).await?);
             let content = words::content(&self.ask.item, worked);
-            let reasoning = words::reasoning(self.ask.system.takes(), worked);
-            let all = Choice::of_chat(0, is_stream, content, reasoning);
+            let all = Choice::of_chat(0, is_stream, content, String::new());
             Ok(vec![Choice { finish_reason: Some("stop"), ..all }])
         };
         next.boxed()

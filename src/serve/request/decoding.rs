@@ -1,7 +1,5 @@
 //! The fields shared by chat and text completions: sampling, stopping, log-probabilities and streaming.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -12,7 +10,6 @@ use crate::serve::error::ApiError;
 
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
-const MOST_BIASED: usize = 1024;
 /// The most top log-probabilities of each token.
 pub const MOST_LOGPROBS: f64 = 20.0;
 
@@ -28,8 +25,6 @@ pub struct Decoding {
     repetition_penalty: Option<f64>,
     frequency_penalty: Option<f64>,
     presence_penalty: Option<f64>,
-    /// By token ids, as texts.
-    pub logit_bias: BTreeMap<u32, f32>,
     /// A negative one is read as in two's complement.
     seed: Option<i64>,
     /// The number of completions of each prompt.
@@ -88,10 +83,6 @@ impl Decoding {
         within("frequency_penalty", self.frequency_penalty, -2.0..=2.0)?;
         within("presence_penalty", self.presence_penalty, -2.0..=2.0)?;
         within("n", self.n.map(|n| n as f64), 1.0..=16.0)?;
-        within("logit_bias", Some(self.logit_bias.len() as f64), 0.0..=MOST_BIASED as f64)?;
-        for bias in self.logit_bias.values() {
-            within("logit_bias", Some((*bias).into()), -100.0..=100.0)?;
-        }
         let stops = self.stops();
         let is_bounded = |stop: &String| (1..=MOST_STOP_BYTES).contains(&stop.len());
         if stops.len() > MOST_STOPS || !stops.iter().all(is_bounded) {
@@ -162,7 +153,7 @@ pub const SEED_BITS: u64 = (1 << 53) - 1;
 /// What is known and not supported, and is refused unless its value asks for nothing. What a text looks like is said by `response_format` or
 /// `structured_outputs`.
 const UNSUPPORTED: &str = "tools tool_choice functions function_call audio suffix best_of use_beam_search length_penalty \
-    truncate_prompt_tokens include_stop_str_in_output bad_words allowed_token_ids logits_processors grammar json_schema \
+    truncate_prompt_tokens logit_bias include_stop_str_in_output bad_words allowed_token_ids logits_processors grammar json_schema \
     guided_json guided_regex guided_choice guided_grammar guided_json_object min_tokens stop_token_ids prompt_logprobs return_token_ids \
     return_tokens_as_token_ids cache_salt continue_final_message";
 
@@ -196,6 +187,7 @@ mod tests {
             ("grammar", json!("root ::= \"a\"")),
             ("guided_choice", json!(["A"])),
             ("min_tokens", json!(3)),
+            ("logit_bias", json!({"7": -100})),
             ("prompt_logprobs", json!(0)),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
@@ -223,9 +215,6 @@ mod tests {
             ("stop", json!("a".repeat(257))),
             ("stop", json!("")),
             ("stop", json!(["a", ""])),
-            ("logit_bias", json!({"x": 1})),
-            ("logit_bias", json!({"1": 101})),
-            ("logit_bias", json!({"1": 1, "01": 2})),
         ] {
             let error = decoding(json!({name: value})).unwrap_err();
             // Of an entry inside, with its key.
@@ -237,14 +226,12 @@ mod tests {
     #[test]
     fn stops_seeds_and_limits_are_read_as_clients_write_them() {
         let read =
-            decoding(json!({"stop": ["b"], "seed": -1, "max_completion_tokens": 5, "top_k": -1,
-            "logit_bias": {"7": -100, "3": 1.5}}));
+            decoding(json!({"stop": ["b"], "seed": -1, "max_completion_tokens": 5, "top_k": -1}));
         let read = read.unwrap();
         assert_eq!(read.stops(), ["b"]);
         assert_eq!((read.seed(), read.max_tokens), (Some(u64::MAX), Some(5)));
         let usual = Sampling { top_k: Some(3), ..read.sampling(Sampling::default()) };
         assert_eq!(read.sampling(usual).top_k, None);
-        assert_eq!(read.logit_bias, BTreeMap::from([(3, 1.5), (7, -100.0)]));
         let two = json!({"max_tokens": 3, "max_completion_tokens": 5});
         assert_eq!(decoding(two).unwrap_err().param.as_deref(), Some("max_tokens"));
         let error = decoding(json!({"stop": ["a", null]})).unwrap_err();

@@ -18,7 +18,6 @@ use crate::serve::app::App;
 use crate::serve::audit::About;
 use crate::serve::error::{ApiError, too_long};
 use crate::serve::guard::{Caller, turn};
-use crate::serve::metrics::Metrics;
 use crate::serve::models::ServedModel;
 use crate::serve::queue::Place;
 use crate::serve::request::decoding::Decoding;
@@ -55,7 +54,6 @@ pub struct Answer {
     digest: String,
     /// Ordered by prompt, then by sample.
     choices: Vec<ChoiceState>,
-    metrics: Arc<Metrics>,
     events: UnboundedReceiver<(usize, Event)>,
     _place: Place,
     _handles: Vec<RequestHandle>,
@@ -116,7 +114,6 @@ impl Wanted {
             seed,
             digest,
             choices,
-            metrics: app.metrics.clone(),
             events,
             _place: place,
             _handles: handles,
@@ -149,15 +146,6 @@ impl Wanted {
 
     fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
         let Wanted { model, decoding, .. } = self;
-        let vocabulary = model.backbone.description.config.vocab_size;
-        // Sorted by token id.
-        let logit_bias: Vec<(u32, f32)> =
-            decoding.logit_bias.iter().map(|(id, bias)| (*id, *bias)).collect();
-        if let Some((id, _)) = logit_bias.last().filter(|(id, _)| *id as usize >= vocabulary) {
-            let most = vocabulary - 1;
-            let message = format!("logit_bias has token {id}; the model's tokens end at {most}");
-            return Err(ApiError::invalid("logit_bias", message));
-        }
         let context = model.context;
         let room = context.saturating_sub(prompt.len());
         if room == 0 && decoding.max_tokens != Some(0) {
@@ -179,7 +167,6 @@ impl Wanted {
                 .map(|format| Constraint { grammar: format.grammar, after: constrain_after }),
             stop: Stop { ids, strings, after },
             max_tokens: decoding.max_tokens.unwrap_or(room).min(room),
-            logit_bias,
             logprobs: self.logprobs,
             forced_logprobs: self.logprobs.is_some(),
             prompt_logprobs: self.prompt_logprobs,
@@ -197,7 +184,7 @@ impl Wanted {
 impl Answer {
     /// What an event brings to be sent, if anything.
     fn take(&mut self, index: usize, event: Event) -> Result<Option<Choice>, ApiError> {
-        let Answer { wanted, choices, metrics, .. } = self;
+        let Answer { wanted, choices, .. } = self;
         let choice = &mut choices[index];
         match event {
             Event::Admitted { .. } => {
@@ -209,7 +196,6 @@ impl Answer {
             }
             Event::Done(completion) => {
                 let completion = completion?;
-                metrics.finished(&wanted.model.entry.id, &completion);
                 let format = wanted.decoding.format.as_ref().map_or("", |format| format.field);
                 refuse_broken(&completion, format)?;
                 choice.done = Some(completion);

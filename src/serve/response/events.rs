@@ -138,7 +138,6 @@ impl Work {
             let events = self.told(next).await.map(|choices| self.chunks(choices, has_usage));
             let events = events.unwrap_or_else(|error| {
                 self.is_over = true;
-                self.app.metrics.rejected(error.code);
                 format!("data: {}\n\n", error.json())
             });
             if !events.is_empty() {
