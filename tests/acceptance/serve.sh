@@ -5,8 +5,8 @@
 #
 # OUT gets the clients (openai 3.54.0, lm-eval 0.4.13, inspect_ai 0.3.285, autogen 0.7.5 in a venv; CLIENTS names one that is there), the models
 # and the logs. With DATA, which holds medqa/, inspect_ai asks the system medmad and a group chat of autogen a model, both questions of MedQA.
-# Where WARDROUND_MINILM names the directory of all-MiniLM-L6-v2, clients of embeddings and rerankers ask too (sentence-transformers 6.2.0,
-# langchain-openai 1.7.4, chromadb 1.5.9, cohere 7.3.1 in another venv; EMBEDDERS names one that is there).
+# Where WARDROUND_MINILM names the directory of all-MiniLM-L6-v2, clients of embeddings ask too (sentence-transformers 6.2.0,
+# langchain-openai 1.7.4, chromadb 1.5.9 in another venv; EMBEDDERS names one that is there).
 # Takes the release binary where it is built, else the debug one; WARDROUND names another.
 set -euo pipefail
 
@@ -61,11 +61,9 @@ if [ -n "${WARDROUND_MINILM:-}" ]; then
     embedders=${EMBEDDERS:-$out/embedders}
     if [ ! -x "$embedders/bin/python" ]; then
         python3 -m venv "$embedders"
-        "$embedders/bin/pip" install -q 'openai==3.54.0' 'sentence-transformers==6.2.0' 'langchain-openai==1.7.4' 'chromadb==1.5.9' 'cohere==7.3.1'
+        "$embedders/bin/pip" install -q 'openai==3.54.0' 'sentence-transformers==6.2.0' 'langchain-openai==1.7.4' 'chromadb==1.5.9'
     fi
-    rm -rf "$out/cross" "$out/corpus" "$out/minilm"
-    cp -r "$root/tests/goldens/retrieval/tiny-cross" "$out/cross"
-    printf 'output = "one-logit"\nquery_tokens = 40\ndocument_tokens = 40\n' >"$out/cross/encoder.toml"
+    rm -rf "$out/corpus" "$out/minilm"
     python3 - "$root/tests/common/passages.jsonl" >"$out/passages.jsonl" <<'END'
 import json, sys
 for number, line in enumerate(open(sys.argv[1])):
@@ -75,9 +73,8 @@ END
     cp -r "$WARDROUND_MINILM" "$out/minilm"
     printf 'output = "mean"\nnormalised = true\nquery_tokens = 256\ndocument_tokens = 256\n' >"$out/minilm/encoder.toml"
     "$wardround" corpus build "$out/ours.toml" --out "$out/corpus" --encoder "$out/minilm" --quiet
-    serve "minilm=$out/minilm" "$out/cross"
+    serve "minilm=$out/minilm"
     HF_HUB_OFFLINE=1 "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" embeddings "$url" minilm "$WARDROUND_MINILM" "$out/passages.jsonl" "$out/corpus/vectors.bin"
-    "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" rerank "$url" cross
     "$embedders/bin/python" "$root/tests/acceptance/serve_clients.py" turns "$url" minilm
     stop
 fi

@@ -1,4 +1,4 @@
-"""What real clients get from a server: openai-python, lm-evaluation-harness, inspect_ai, LangChain, Chroma, Cohere's client. See serve.sh."""
+"""What real clients get from a server: openai-python, lm-evaluation-harness, inspect_ai, LangChain, Chroma. See serve.sh."""
 
 import asyncio
 import concurrent.futures
@@ -119,24 +119,6 @@ def with_embeddings(url, model, folder, texts, vectors):
     found = collection.query(query_texts=[texts[1]], n_results=1)
     assert found["ids"] == [["1"]] and abs(found["distances"][0][0]) < 1e-5, found
     print(f"embeddings {model}: {len(texts)} texts, {apart:.1e} from sentence-transformers, a corpus's bits; {count} requests at once; openai, LangChain, Chroma")
-
-
-def with_rerank(url, model):
-    """A ranking by Cohere's client and by the request that Jina documents."""
-    import cohere
-    import requests
-
-    documents = ["5 mg", "the spleen", "is low", "5 mg"]
-    ask = {"model": model, "query": "the spleen?", "documents": documents}
-    ranked = cohere.ClientV2(api_key="none", base_url=url).rerank(**ask)
-    order = [result.index for result in ranked.results]
-    scores = [result.relevance_score for result in ranked.results]
-    assert sorted(order) == [0, 1, 2, 3] and scores == sorted(scores, reverse=True) and order.index(0) < order.index(3)
-    body = {**ask, "top_n": 2}
-    reply = requests.post(f"{url}/v1/rerank", json=body, headers={"Authorization": "Bearer none"}, timeout=60).json()
-    assert [(result["index"], result["relevance_score"]) for result in reply["results"]] == list(zip(order, scores))[:2]
-    assert reply["usage"]["total_tokens"] > 0
-    print(f"rerank {model}: cohere {cohere.__version__} and Jina's request, {reply['usage']['total_tokens']} tokens")
 
 
 def with_lm_eval(url, model, wardround, folder):
@@ -473,4 +455,4 @@ def with_equal(url, sums, count="64"):
 
 if __name__ == "__main__":
     {"streams": with_streams, "queue": with_queue, "equal": with_equal, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect,
-     "embeddings": with_embeddings, "turns": with_turns, "rerank": with_rerank, "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
+     "embeddings": with_embeddings, "turns": with_turns, "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
