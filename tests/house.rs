@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &str)] = &[
         "serve",
         "analysis audit experiment panel encoder engine ops data chat tokenizer text diagnosis digest record console outside",
     ),
-    ("bundle", "hub diagnosis digest console outside"),
+    ("bundle", "diagnosis digest console outside"),
     ("report", "recipe analysis experiment systems data text diagnosis record"),
     (
         "recipe",

@@ -1,28 +1,32 @@
-//! `bundle`: models, data and the program as one folder for an air gap, and whether it is as it was signed.
+//! `bundle`: a folder for an air gap, and whether it is as it was signed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::options::HubFlags;
 use super::sandboxed::Paths;
 use super::summary::count;
-use crate::bundle::create::{Request, create};
+use crate::bundle::create::create;
 use crate::bundle::verify::verify;
-use crate::bundle::{Bundle, CONTENTS, SUMS};
+use crate::bundle::{SUMS, Size};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::PROVENANCE;
 
 #[derive(Debug, Subcommand)]
 pub enum BundleVerb {
-    /// Make a bundle, and print the command that signs it
-    Create(Box<Request>),
+    /// Write the checksums of a folder's files into it, and print the command that signs them
+    Create(Create),
     /// Check a bundle's signature and the checksums of all its files
     Verify(Verify),
 }
 
 run_each!(BundleVerb: Create, Verify);
+
+#[derive(Debug, Args)]
+pub struct Create {
+    /// The folder, with all that it is to hold
+    directory: PathBuf,
+}
 
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -33,23 +37,13 @@ pub struct Verify {
     key: PathBuf,
 }
 
-impl Request {
-    fn run(mut self, given: Paths) -> Result<(), Failure> {
-        // Which dataset a file is of is told by the record of the folder that it was fetched into.
-        let data = self.data.iter().filter_map(|path| std::path::absolute(path).ok());
-        let records = data.flat_map(|path| {
-            let folders = path.ancestors().map(|folder| folder.join(PROVENANCE));
-            Vec::from_iter(folders)
-        });
-        let given = given.read(records).read([std::env::current_exe()?]);
-        given.write_beside(&self.out)?.enter()?;
-        if self.binaries.is_empty() {
-            self.binaries.push(std::env::current_exe()?);
-        }
-        let bundle = create(&self, &HubFlags::default().options(true)?)?;
-        console::note(format!("{}; {CONTENTS} says what is in it", described(&bundle)));
+impl Create {
+    fn run(self, given: Paths) -> Result<(), Failure> {
+        given.write_in(&self.directory).enter()?;
+        let size = create(&self.directory)?;
+        console::note(described(&self.directory, size));
         console::note("It is not signed yet. Sign it where the key is:");
-        Ok(console::say(format!("minisign -S -s KEY -m {}", self.out.join(SUMS).display()))?)
+        Ok(console::say(format!("minisign -S -s KEY -m {}", self.directory.join(SUMS).display()))?)
     }
 }
 
@@ -57,13 +51,13 @@ impl Verify {
     fn run(self, given: Paths) -> Result<(), Failure> {
         // It has no flag to be quiet: a sandbox that holds in part is said.
         Paths { is_quiet: false, ..given }.enter()?;
-        let (bundle, comment) = verify(&self.directory, &self.key)?;
+        let (size, comment) = verify(&self.directory, &self.key)?;
         console::say(format!("signed  {}", console::plain(&comment)))?;
-        Ok(console::say(format!("intact  {}", described(&bundle)))?)
+        Ok(console::say(format!("intact  {}", described(&self.directory, size)))?)
     }
 }
 
-fn described(bundle: &Bundle) -> String {
-    let (files, megabytes) = (count(bundle.files, "file"), bundle.bytes as f64 / 1e6);
-    format!("{}: {files}, {megabytes:.1} MB", console::plain(&bundle.name))
+fn described(directory: &Path, Size { files, bytes }: Size) -> String {
+    let (files, megabytes) = (count(files, "file"), bytes as f64 / 1e6);
+    format!("{}: {files}, {megabytes:.1} MB", directory.display())
 }
