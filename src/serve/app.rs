@@ -80,7 +80,6 @@ impl App {
 
     /// Starts to serve these models and systems.
     pub fn begin(&self, served: Served) {
-        self.audit.served(&served);
         let _ = self.served.set(served);
     }
 

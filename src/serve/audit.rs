@@ -6,16 +6,13 @@ use std::time::Instant;
 
 use axum::http::Extensions;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 use super::body::Reserved;
 use super::error::{ApiError, Code};
 use super::guard::Caller;
-use super::models::{Kind, Served};
 use crate::audit::{AuditOptions, Event, Input, Trail, random_name};
 use crate::diagnosis::Failure;
-use crate::digest::hex;
 
 /// The audit trail, if there is one.
 #[derive(Clone, Default)]
@@ -67,19 +64,6 @@ impl Audit {
     pub fn stop(&self) -> Result<(), Failure> {
         self.trail.as_ref().map_or(Ok(()), Trail::finish)
     }
-
-    /// Tells of the models and systems.
-    pub fn served(&self, served: &Served) {
-        let of = |is_system: bool| -> Value {
-            let own =
-                served.entries().filter(|one| (one.wardround.kind == Kind::System) == is_system);
-            own.map(|one| json!({"id": one.id, "fingerprint": one.wardround.fingerprint})).collect()
-        };
-        if let Some(trail) = &self.trail {
-            let event = Event::new("config").with("models", of(false)).with("systems", of(true));
-            trail.send(event, |_| {});
-        }
-    }
 }
 
 fn failed() -> ApiError {
@@ -119,8 +103,7 @@ pub struct Pending {
     input: Input,
     /// What its body takes of the budget.
     _reserved: Option<Reserved>,
-    /// What was sent so far of a stream, and how much.
-    sent: Sha256,
+    /// How much was sent so far of a stream.
     sent_bytes: u64,
     began: Instant,
 }
@@ -145,7 +128,6 @@ impl Pending {
             trail,
             both,
             input,
-            sent: Sha256::new(),
             sent_bytes: 0,
             began: Instant::now(),
         };
@@ -159,12 +141,9 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Notes what is sent next.
+    /// Notes how much is sent next.
     pub fn sent(&mut self, text: &str) {
-        if self.trail.is_some() {
-            self.sent.update(text);
-            self.sent_bytes += text.len() as u64;
-        }
+        self.sent_bytes += text.len() as u64;
     }
 
     /// Tells of the finished response, and waits until the line is durable.
@@ -194,8 +173,7 @@ impl Pending {
             .with("usage", about.usage)
             .with("finish", about.finish);
         if status != "done" && self.sent_bytes > 0 {
-            let sum = trail.sum(hex(&std::mem::take(&mut self.sent).finalize()));
-            event = event.with("sent_bytes", self.sent_bytes).with("sent", sum);
+            event = event.with("sent_bytes", self.sent_bytes);
         }
         let event = trail.ended(event, std::mem::take(&mut self.input), &about.output);
         Some((trail, event))

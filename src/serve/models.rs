@@ -45,7 +45,7 @@ pub struct Entry {
 
 #[derive(Clone, Serialize)]
 pub struct Described {
-    pub kind: Kind,
+    kind: Kind,
     /// Of equal fingerprints equal requests get equal bytes.
     pub fingerprint: String,
     synthetic: bool,

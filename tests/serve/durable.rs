@@ -44,7 +44,7 @@ fn with_strace_a_stream_begins_when_its_line_was_synced_and_not_when_it_was_writ
     let mut server = Server::run(command, folder, flags);
     let path = server.folder.path();
     // Nothing else is under way.
-    while count(path, "config") == 0 {
+    while server.get("/health").status != 200 {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(2 * DELAY);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use ureq::config::RedirectAuthHeaders;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
 
@@ -57,9 +58,9 @@ impl Listing {
         self.siblings.iter().find(|sibling| sibling.rfilename == name)
     }
 
-    /// Names of blobs, which are files of the cache.
-    fn blobs(&self) -> impl Iterator<Item = &str> {
-        self.siblings.iter().map(ListedFile::blob)
+    /// What names folders and files of the cache.
+    fn sums(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.commit).chain(self.siblings.iter().map(ListedFile::blob))
     }
 }
 
@@ -86,8 +87,9 @@ impl Client {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .proxy(proxy)
-            // To another place nobody says who asks: the hub's store takes part in no account.
             .max_redirects(MOST_REDIRECTS)
+            // Who asks is said to the hub, and not to its store.
+            .redirect_auth_headers(RedirectAuthHeaders::SameHost)
             .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
             .timeout_resolve(Some(options.timeout))
             .timeout_connect(Some(options.timeout))
@@ -117,10 +119,9 @@ impl Client {
         let listing: Listing =
             serde_json::from_slice(&text).map_err(|error| bad(url, error.to_string()))?;
         let is_sum = |sum: &str| is_commit(sum) || is_sha256(sum);
-        match listing.blobs().chain([&*listing.commit]).find(|sum| !is_sum(sum)) {
-            None => Ok(listing),
-            Some(other) => Err(bad(url, format!("`{other}` is the sum of nothing"))),
-        }
+        let other = listing.sums().find(|sum| !is_sum(sum));
+        let other = other.map(|other| bad(url, format!("`{other}` is the sum of nothing")));
+        other.map_or(Ok(listing), Err)
     }
 
     /// Asks for a file's bytes from `offset` on, wherever it is redirected to, and says where they begin: a server that cannot give a part gives the whole.
