@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
@@ -21,8 +21,8 @@ use super::request::fields::{Fields, listed, request};
 use crate::digest::Sum;
 use crate::encoder::{Sequence, Side};
 
-/// What a number takes until it is sent: itself, twice, and its digits.
-const NUMBER_BYTES: usize = 4 + 8 + 21;
+/// What a number takes until it is sent: itself, as JSON, and its digits.
+const NUMBER_BYTES: usize = 4 + size_of::<Value>() + 21;
 
 #[derive(Debug, Deserialize)]
 pub struct EmbeddingRequest {
@@ -56,32 +56,6 @@ enum EncodingFormat {
     Base64,
 }
 
-/// A response, typed so that its numbers take no more than was reserved for them.
-#[derive(Serialize)]
-struct Embeddings {
-    object: &'static str,
-    data: Vec<Embedding>,
-    model: String,
-    usage: Value,
-    system_fingerprint: String,
-    wardround: Value,
-}
-
-#[derive(Serialize)]
-struct Embedding {
-    object: &'static str,
-    index: usize,
-    embedding: Vector,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Vector {
-    /// With all digits, so that whoever reads a number in eight bytes and rounds to four has the same one.
-    Float(Vec<f64>),
-    Base64(String),
-}
-
 /// A request whose texts were read, with its place in the queue.
 struct Asked {
     request: EmbeddingRequest,
@@ -100,7 +74,7 @@ pub async fn embed(State(app): State<Arc<App>>, sent: Sent) -> Result<Response, 
     let vectors = asked.told(&app, received).await?;
     let caller = asked.caller;
     let write = move || {
-        let response = Json(asked.response(vectors)).into_response();
+        let response = Json(asked.response(&vectors)).into_response();
         drop(reserved);
         Ok(response)
     };
@@ -159,25 +133,24 @@ impl Asked {
         json!({"prompt_tokens": tokens, "total_tokens": tokens})
     }
 
-    fn response(&self, vectors: Vec<Vec<f32>>) -> Embeddings {
-        let data = vectors.into_iter().enumerate().map(|(index, numbers)| {
-            let embedding = match self.request.encoding_format {
-                EncodingFormat::Float => {
-                    Vector::Float(numbers.into_iter().map(f64::from).collect())
-                }
-                EncodingFormat::Base64 => Vector::Base64(STANDARD.encode(bytes_of(&numbers))),
-            };
-            Embedding { object: "embedding", index, embedding }
+    fn response(&self, vectors: &[Vec<f32>]) -> Value {
+        let embedding = |numbers: &Vec<f32>| match self.request.encoding_format {
+            // With all digits, so that whoever reads a number in eight bytes and rounds to four has the same one.
+            EncodingFormat::Float => numbers.iter().map(|number| f64::from(*number)).collect(),
+            EncodingFormat::Base64 => Value::from(STANDARD.encode(bytes_of(numbers))),
+        };
+        let data = vectors.iter().enumerate().map(|(index, numbers)| {
+            json!({"object": "embedding", "index": index, "embedding": embedding(numbers)})
         });
         let ignored: Vec<String> = self.request.rest.keys().cloned().collect();
-        Embeddings {
-            object: "list",
-            data: data.collect(),
-            model: self.model.entry.id.clone(),
-            usage: self.usage(),
-            system_fingerprint: self.model.entry.wardround.fingerprint.clone(),
-            wardround: json!({"request": self.digest, "ignored": listed(&ignored)}),
-        }
+        json!({
+            "object": "list",
+            "data": data.collect::<Value>(),
+            "model": self.model.entry.id,
+            "usage": self.usage(),
+            "system_fingerprint": self.model.entry.wardround.fingerprint,
+            "wardround": {"request": self.digest, "ignored": listed(&ignored)},
+        })
     }
 }
 

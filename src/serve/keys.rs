@@ -12,16 +12,15 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::diagnosis::Failure;
-use crate::{console, digest, outside};
+use crate::{digest, outside};
 
 /// The prefix of every key.
 const PREFIX: &str = "wr_";
 const MOST_NAME_CHARS: usize = 64;
 /// The most bytes of a file of keys.
 const MOST_BYTES: u64 = 16 << 20;
-/// The bits of a mode by which others than the owner write, and read.
+/// The bits of a mode by which others than the owner write. Who reads hashes of random keys learns none.
 const WRITE: u32 = 0o022;
-const READ: u32 = 0o004;
 /// What a file of keys holds.
 const LINE: &str = "a line is NAME sha256:HEX, as `wardround keys add` writes it";
 
@@ -134,7 +133,7 @@ fn change(
     Ok(file.sync_all()?)
 }
 
-/// The text of a file that its owner alone should write. Notes it where others may read it.
+/// The text of a file that its owner alone may write.
 ///
 /// # Errors
 /// A file that cannot be read, or that others may write; what is no file, such as a pipe, which may never end.
@@ -150,11 +149,6 @@ fn read_text(path: &Path) -> Result<String, Failure> {
         let message = format!("{path}: others than its owner may write it (mode {mode:03o})");
         let hint = "whoever writes it decides who is let in: take the right away, as with `chmod go-w FILE`";
         return Err(Failure::usage(message, hint));
-    }
-    if mode & READ != 0 {
-        console::note(format!(
-            "note: {path}: others than its owner and group may read it (mode {mode:03o}); `chmod o-r` takes the right away"
-        ));
     }
     text.map_err(|_| Failure::usage(format!("{path}: it is not UTF-8"), LINE))
 }

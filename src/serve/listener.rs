@@ -2,16 +2,11 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::options::Listen;
 use crate::diagnosis::Failure;
-
-/// The interval of TCP keepalive.
-const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// A socket that is bound, and that nobody is accepted on yet.
 pub fn bind(listen: &Listen) -> Result<std::net::TcpListener, Failure> {
@@ -27,8 +22,6 @@ pub async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, IpAddr)> {
     let (stream, peer) = listener.accept().await?;
     // Small events must be sent at once. A failure costs only speed.
     let _ = stream.set_nodelay(true);
-    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
-    let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
     // A socket of both IP versions gives IPv4 addresses as IPv6.
     Ok((stream, peer.ip().to_canonical()))
 }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::choice::TokenEntry;
 use crate::engine::TokenLogprobs;
@@ -11,36 +10,6 @@ use crate::tokenizer::Tokenizer;
 
 /// The value for minus infinity, which JSON does not have.
 const LOWEST: f64 = -9999.0;
-
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Logprobs {
-    Chat {
-        content: Vec<TokenLogprob>,
-    },
-    /// Lists that have an entry for each token.
-    Text {
-        tokens: Vec<String>,
-        token_logprobs: Vec<Option<f64>>,
-        top_logprobs: Vec<Option<Map<String, Value>>>,
-    },
-}
-
-/// A token of a chat with its log-probability, and those of the likeliest in its place.
-#[derive(Clone, Debug, Serialize)]
-pub struct TokenLogprob {
-    #[serde(flatten)]
-    chosen: Candidate,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_logprobs: Option<Vec<Candidate>>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Candidate {
-    token: String,
-    logprob: f64,
-    bytes: Vec<u8>,
-}
 
 /// A log-probability with the digits of an f32, so that sums over a batch's are bitwise equal to sums over those of one request.
 fn number(logprob: f32) -> f64 {
@@ -50,36 +19,34 @@ fn number(logprob: f32) -> f64 {
     }
 }
 
-/// The list of chat completions: one object per token.
-pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Logprobs {
-    let one = |id: u32, logprob: f32| Candidate {
-        token: tokenizer.shown(id),
-        logprob: number(logprob),
-        bytes: tokenizer.bytes(id).to_vec(),
+/// The list of chat completions: one object per token, with the likeliest in its place.
+pub fn chat(tokenizer: &Tokenizer, entries: &[TokenEntry]) -> Value {
+    let one = |id: u32, logprob: f32| {
+        let (token, bytes) = (tokenizer.shown(id), tokenizer.bytes(id));
+        json!({"token": token, "logprob": number(logprob), "bytes": bytes})
     };
     let entry = |entry: &TokenEntry| {
         let found = entry.logprobs.as_ref();
-        let top = |found: &TokenLogprobs| {
-            found.top.iter().map(|(id, one_of)| one(*id, *one_of)).collect()
-        };
-        TokenLogprob {
-            chosen: one(entry.id, found.map_or(f32::NEG_INFINITY, |found| found.chosen)),
-            top_logprobs: found.map(top),
+        let mut chosen = one(entry.id, found.map_or(f32::NEG_INFINITY, |found| found.chosen));
+        if let Some(found) = found {
+            let top = found.top.iter().map(|(id, logprob)| one(*id, *logprob));
+            chosen["top_logprobs"] = top.collect();
         }
+        chosen
     };
-    Logprobs::Chat { content: entries.iter().map(entry).collect() }
+    json!({"content": entries.iter().map(entry).collect::<Value>()})
 }
 
-/// The lists of text completions, with so many of the likeliest in each place.
-pub fn text(tokenizer: &Tokenizer, most: usize, entries: &[TokenEntry]) -> Logprobs {
+/// The lists of text completions, which have an entry for each token, with so many of the likeliest in each place.
+pub fn text(tokenizer: &Tokenizer, most: usize, entries: &[TokenEntry]) -> Value {
     let found = || entries.iter().map(|entry| Some((entry.id, entry.logprobs.as_ref()?)));
-    Logprobs::Text {
-        tokens: entries.iter().map(|entry| tokenizer.shown(entry.id)).collect(),
-        token_logprobs: found().map(|found| found.map(|(_, found)| number(found.chosen))).collect(),
-        top_logprobs: found()
-            .map(|found| found.map(|(id, found)| top(tokenizer, most, id, found)))
-            .collect(),
-    }
+    let chosen = found().map(|found| found.map(|(_, found)| number(found.chosen)));
+    let likeliest = found().map(|found| found.map(|(id, found)| top(tokenizer, most, id, found)));
+    json!({
+        "tokens": entries.iter().map(|entry| tokenizer.shown(entry.id)).collect::<Value>(),
+        "token_logprobs": chosen.collect::<Value>(),
+        "top_logprobs": likeliest.collect::<Value>(),
+    })
 }
 
 /// The log-probabilities of the likeliest tokens and of the token itself, by their text.

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::logprobs::Logprobs;
 use crate::record::Usage;
 use crate::serve::models::Entry;
 
@@ -32,7 +31,7 @@ pub struct Choice {
     pub index: usize,
     #[serde(flatten)]
     pub part: ChoicePart,
-    pub logprobs: Option<Logprobs>,
+    pub logprobs: Option<Value>,
     pub finish_reason: Option<&'static str>,
 }
 
