@@ -86,7 +86,8 @@ impl Fetch {
                     continue;
                 }
             }
-            console::note(format!("{}: licence {}", card.name, card.licence.name));
+            let shared = if card.redistribute { "" } else { "; it lets no copies be handed on" };
+            console::note(format!("{}: licence {}{shared}", card.name, card.licence.name));
             if let Some(note) = &card.note {
                 console::note(format!("note: {}: {note}", card.name));
             }

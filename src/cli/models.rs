@@ -126,6 +126,11 @@ impl Fetch {
         given.fetch()?.enter()?;
         let options = self.hub.options(self.progress.quiet)?;
         let checkpoint = hub::fetch(&self.model, self.to.as_deref(), &options)?;
+        let licence = checkpoint.card.map(|card| &card.licence);
+        // What has to travel with copies, and what the model may be used for.
+        for line in licence.into_iter().flat_map(|licence| [&licence.notice, &licence.policy]) {
+            line.iter().for_each(|line| self.progress.note(line));
+        }
         Ok(console::say(checkpoint.directory.display().to_string())?)
     }
 }
