@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use axum::http::Extensions;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::body::Reserved;
