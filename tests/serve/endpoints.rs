@@ -30,7 +30,7 @@ fn every_endpoint_that_is_listed_is_there_for_those_it_names() {
         assert_eq!(ask(&[json]).status == 401, !is_public, "{path} without a key");
         count += 1;
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 10);
     // Two keys are no caller.
     let two = [("authorization", bearer.as_str()), ("authorization", "Bearer wr_other")];
     let two = Ask { method: "GET", path: "/v1/models", headers: &two, body: "" };
