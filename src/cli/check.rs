@@ -112,27 +112,17 @@ impl Check {
     }
 }
 
-/// The longest note that is accepted, in bytes.
-const MOST_BYTES: u64 = 4 << 20;
-
 /// The note of a file, or of stdin.
 fn read(path: Option<&Path>) -> Result<Dataset, Failure> {
-    match path {
-        Some(path) => note(path, outside::given_file(path)?),
-        None => note(Path::new(STDIN), std::io::stdin()),
-    }
-}
-
-fn note(path: &Path, source: impl Read) -> Result<Dataset, Failure> {
-    let mut text = Vec::new();
-    source.take(MOST_BYTES + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(Failure::usage(
-            format!("{} has more than {} MiB: it is no note", path.display(), MOST_BYTES >> 20),
-            "give the text of one note; a file of many is for `run`, with --data and --format",
-        ));
-    }
-    Ok(data::note(path, text)?)
+    let text = match path {
+        Some(path) => outside::given(path)?,
+        None => {
+            let mut text = Vec::new();
+            std::io::stdin().read_to_end(&mut text)?;
+            text
+        }
+    };
+    Ok(data::note(path.unwrap_or(Path::new(STDIN)), text)?)
 }
 
 /// Runs the system on the note.

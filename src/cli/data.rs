@@ -79,10 +79,8 @@ impl Fetch {
                     }
                 }
                 Err(error) => {
-                    match &failed {
-                        None => failed = Some(error.into()),
-                        Some(_) => console::note(format!("{}: {error}", card.name)),
-                    }
+                    console::note(format!("{}: {error}", card.name));
+                    failed.get_or_insert(error.into());
                     continue;
                 }
             }

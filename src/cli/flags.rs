@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::options::{HubFlags, QuietFlag, model_folder};
 use super::progress::Terminal;
@@ -12,6 +12,14 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::plan::Plan;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
+
+/// Keeps flags that do nothing in a verb, or are refused there, out of its help.
+pub fn hidden<const N: usize>(names: [&'static str; N]) -> impl Fn(Arg) -> Arg {
+    move |flag| {
+        let is_idle = names.contains(&flag.get_id().as_str());
+        flag.hide(is_idle)
+    }
+}
 
 /// New places of a plan's models and corpora, and the machine.
 #[derive(Clone, Debug, Args)]

@@ -1,25 +1,17 @@
 //! `generate`: prints one completion of one model, or under it logits.
 
-use std::sync::Arc;
-
 use clap::{Args, Subcommand};
 
 use super::logits::Logits;
 use super::options::HubFlags;
-use crate::chat::{ChatTemplate, Message};
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
-use crate::engine::{EngineOptions, Request, Stop};
-use crate::experiment::hardware::{Compute, DEFAULT_CONTEXT};
-use crate::generation::Generation;
-use crate::hub::{Checkpoint, resolve};
-use crate::local_model::Start;
-use crate::model::{Config, Footprint, precision_of};
-use crate::ops::PAGE;
-use crate::panel::memory::expect_room_for;
+use crate::engine::{Request, Stop};
+use crate::experiment::hardware::{Compute, Hardware};
+use crate::experiment::models::Models;
 use crate::panel::{PanelError, SamplingChoice};
-use crate::tokenizer::Tokenizer;
+use crate::record::Message;
 
 // A completion, unless the verb below it is asked for.
 #[derive(Debug, Args)]
@@ -48,26 +40,10 @@ impl Generate {
 }
 
 #[derive(Debug, Args)]
-pub struct ModelFlags {
+pub struct OneCompletion {
     /// Model: a card's name, a hub id or a directory
     #[arg(long, help_heading = "Model", value_name = "MODEL", required = true)]
     model: Option<String>,
-    #[command(flatten)]
-    hub: HubFlags,
-}
-
-impl ModelFlags {
-    pub fn find(&self) -> Result<Checkpoint, Failure> {
-        // Absent only beside a verb that has one of its own.
-        let model = self.model.as_deref().unwrap_or_default();
-        Ok(resolve(model, &self.hub.options(false)?)?)
-    }
-}
-
-#[derive(Debug, Args)]
-pub struct OneCompletion {
-    #[command(flatten)]
-    model: ModelFlags,
     #[command(flatten)]
     input: Input,
     /// Maximum number of tokens to generate
@@ -83,6 +59,8 @@ pub struct OneCompletion {
     json: bool,
     #[command(flatten)]
     compute: Compute,
+    #[command(flatten)]
+    hub: HubFlags,
 }
 
 #[derive(Debug, Args)]
@@ -98,31 +76,34 @@ struct Input {
 
 impl OneCompletion {
     fn run(self) -> Result<(), Failure> {
-        let checkpoint = self.model.find()?;
-        let (files, directory) = (&checkpoint.files, &checkpoint.directory);
-        let tokenizer = Arc::new(Tokenizer::load(checkpoint.tokenizer()?)?);
-        // Token ids may be of a model without a template.
-        let chat = ChatTemplate::load(directory);
-        let (tokens, chat) = match (self.input.tokens, self.input.prompt.as_deref()) {
-            (Some(tokens), _) => (tokens, chat.ok()),
-            (None, prompt) => {
-                let text = match prompt.unwrap_or_default() {
-                    "-" => std::io::read_to_string(std::io::stdin())?,
-                    text => text.to_owned(),
-                };
-                let chat = chat?;
-                let prompt = chat.prompt(&tokenizer, &[Message::new("user", text)], false)?;
-                (prompt.tokens, Some(chat))
+        // Absent only beside a verb that has one of its own.
+        let model = self.model.unwrap_or_default();
+        let hardware =
+            Hardware { compute: self.compute, max_batch: Some(1), ..Hardware::default() };
+        let hub = self.hub.options(false)?;
+        let models = Models::describe([&model], &hardware, &hub, |_| Ok(Vec::new()))?;
+        let Some(description) = models.descriptions.first() else {
+            return Err(Failure::usage(
+                format!("{model} is an endpoint, and `generate` runs a model of this machine"),
+                "ask the endpoint itself",
+            ));
+        };
+        let tokens = match (self.input.tokens, self.input.prompt.as_deref()) {
+            (Some(tokens), _) => tokens,
+            (None, Some("-")) => {
+                let text = std::io::read_to_string(std::io::stdin())?;
+                description.tokenise(&[Message::new("user", text)], false)?
+            }
+            (None, text) => {
+                description.tokenise(&[Message::new("user", text.unwrap_or_default())], false)?
             }
         };
-        let config = Config::read(&files.config)?;
-        let generation =
-            Generation::of_checkpoint(directory, files, &config, &tokenizer, chat.as_ref())?;
-        let context = (DEFAULT_CONTEXT as usize).min(config.max_position_embeddings);
+        let context = description.context;
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
             return Err(PanelError::PromptTooLong { prompt: tokens.len(), context }.into());
         }
+        let generation = &description.generation;
         let request = Request {
             max_tokens: room.min(self.max_tokens as usize),
             sampling: self.sampling.over(generation.sampling),
@@ -132,37 +113,9 @@ impl OneCompletion {
             tokens,
             ..Request::default()
         };
-        let device = self.compute.one_device()?;
-        let machine = device.machine();
-        let options = EngineOptions {
-            pages: (request.tokens.len() + request.max_tokens).div_ceil(PAGE),
-            max_batch: 1,
-            prefill_rows: machine.prefill_rows(),
-            context,
-            draft: 0,
-            known_logit_rows: 0,
-            pages_at_start: false,
-        };
-        let precision = precision_of(&config, &files.weights, self.compute.precision(), machine)?;
-        let name = &checkpoint.name;
-        let footprint =
-            Footprint::of(&config, precision, machine, options.pages, options.step_limits());
-        expect_room_for(name, footprint, &device)?;
-        let start = Start {
-            name,
-            config: &config,
-            weights: &files.weights,
-            precision,
-            tokenizer: &tokenizer,
-            generation: &generation,
-            options,
-        };
-        let (engine, warnings) = start.on(&device)?;
-        for warning in warnings {
-            console::note(format!("warning: {name}: {warning}"));
-        }
+        let backbone = models.start()?.backbones.swap_remove(0);
         let mut written = Ok(());
-        let completion = engine.submit(request)?.wait_with(|piece| {
+        let completion = backbone.engine.submit(request)?.wait_with(|piece| {
             if written.is_ok() {
                 written = console::write(piece);
             }

@@ -3,19 +3,21 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::generate::ModelFlags;
+use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::EngineError;
 use crate::experiment::hardware::Compute;
+use crate::hub::resolve;
 use crate::model::{Config, Probe, compute_logits, precision_of};
 use crate::ops::sampling::are_sound;
 use crate::panel::PanelError;
 
 #[derive(Debug, Args)]
 pub struct Logits {
-    #[command(flatten)]
-    model: ModelFlags,
+    /// Model: a card's name, a hub id or a directory
+    #[arg(long, help_heading = "Model", value_name = "MODEL")]
+    model: String,
     /// Token ids
     #[arg(long, value_delimiter = ',', required = true, value_name = "ID,ID")]
     tokens: Vec<u32>,
@@ -24,6 +26,8 @@ pub struct Logits {
     rows: u16,
     #[command(flatten)]
     compute: Compute,
+    #[command(flatten)]
+    hub: HubFlags,
 }
 
 /// The printed object. A row of logits is about the token after its own.
@@ -35,7 +39,7 @@ struct Shown<'a> {
 
 impl Logits {
     pub fn run(self) -> Result<(), Failure> {
-        let checkpoint = self.model.find()?;
+        let checkpoint = resolve(&self.model, &self.hub.options(false)?)?;
         let config = Config::read(&checkpoint.files.config)?;
         refuse_unknown(&self.tokens, &config)?;
         let device = self.compute.one_device()?;

@@ -270,9 +270,7 @@ impl RecipeOutput {
         let results = RecipeResults::of(name, recipe, finished, encoder, &scorer)?;
         results.write(out)?;
         report::write_recipe(recipe, &results, finished, out)?;
-        let mut main = tables::main(recipe, &results);
-        main.notes.extend(health(finished, &results));
-        console::draw(&Screen::of_stdout().draw(&[main]))?;
+        console::draw(&Screen::of_stdout().draw(&[tables::main(recipe, &results)]))?;
         let page = out.join(report::FILE);
         console::say(format!(
             "\nThe other tables and all cases are on the page {}.",
@@ -302,22 +300,6 @@ impl RecipeOutput {
             (_, false) => Ok(None),
         }
     }
-}
-
-/// The cell whose replies are of least use, and how many are like it.
-fn health(finished: &[(Cell<'_>, Contents)], results: &RecipeResults) -> Option<String> {
-    let told = finished.iter().zip(&results.cells).filter_map(|((cell, run), found)| {
-        let health = found.parse_health?;
-        Some((
-            health.void + health.unread + health.refused,
-            cell,
-            summary::health(Some(health), &run.plan)?,
-        ))
-    });
-    let told: Vec<_> = told.collect();
-    let (_, cell, line) = told.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let (n, all) = (told.len(), count(finished.len(), "cell"));
-    Some(format!("In {n} of {all} many replies are of no use. {}: {line}.", cell.title()))
 }
 
 /// Does it with one recipe after another: what one of several lacks ends none of those after it.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, MovedFlags};
+use super::flags::{ExecutionFlags, MovedFlags, hidden};
 use super::interrupt;
 use super::sandboxed::Paths;
 use super::summary::count;
@@ -16,7 +16,9 @@ use crate::experiment::plan::Plan;
 use crate::experiment::replay::replay;
 use crate::experiment::spec::Spec;
 
+// A replay asks no endpoint and computes every call.
 #[derive(Debug, Args)]
+#[command(mut_args(hidden(["calls", "remote", "remote_attempts"])))]
 pub struct Replay {
     /// The run directory
     #[arg(value_name = "RUN")]

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::options::{OutputFormat, ScorerFlags};
-use super::recipe::RecipeOutput;
 use super::sandboxed::Paths;
 use super::terminal::print_tables;
 use crate::analysis::notes::CorrectionScorer;
@@ -14,7 +13,7 @@ use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
-use crate::experiment::{results, whole_file};
+use crate::experiment::whole_file;
 use crate::recipe::Recipe;
 use crate::recipe::cells::Cell;
 use crate::recipe::manifest::RecipeManifest;
@@ -32,9 +31,7 @@ pub struct Report {
     /// Print tables in this format instead of writing the page
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
-    /// Print only this table: accuracy, netgain, paired, collapse, cases, replies, cost; of a run on notes: detection, confusion,
-    /// localisation, types, correction, consensus, confidence, low-confidence, cost; of one that searches also search-effort,
-    /// search-counts, search-sources
+    /// Print only this table; where there is none of the name, those that there are are listed
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     #[command(flatten)]
@@ -102,49 +99,24 @@ impl Report {
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
         let results = self.results(begun)?;
-        let runs = self.runs(&begun.recipe, results.missing.is_empty())?;
+        let told = results.heads(&self.directory);
+        let cells = begun.recipe.cells();
+        let cells = cells.map(|cell| (cell.directory(&self.directory), cell));
+        let runs = cells.filter(|(directory, _)| told.contains_key(directory));
+        let runs = runs.map(|(directory, cell)| Ok((cell, Contents::read(&directory)?)));
+        let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
         write_recipe(&begun.recipe, &results, &runs, &self.directory)
     }
 
-    /// The runs of all cells, or of those that have finished.
-    fn runs<'a>(
-        &self,
-        recipe: &'a Recipe,
-        all: bool,
-    ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
-        let mut runs = Vec::new();
-        for cell in recipe.cells() {
-            let directory = cell.directory(&self.directory);
-            if all || fs_err::exists(directory.join(results::FILE))? {
-                runs.push((cell, Contents::read(&directory)?));
-            }
-        }
-        Ok(runs)
-    }
-
-    /// What the recipe's last command has written, or where that was stopped, what the cells come to that have finished by now.
+    /// What the recipe's last command has written.
     fn results(&self, begun: &RecipeManifest) -> Result<RecipeResults, Failure> {
-        let written = RecipeResults::read(&self.directory)?;
-        if let Some(whole) = written.filter(|results| results.missing.is_empty()) {
-            return Ok(whole);
-        }
-        let runs = self.runs(&begun.recipe, false)?;
-        if runs.is_empty() {
+        RecipeResults::read(&self.directory)?.ok_or_else(|| {
             let (path, name) = (self.directory.display(), &begun.name);
-            return Err(Failure::usage(
-                format!(
-                    "{path}: no cell of recipe {name} has finished, so there are no results yet"
-                ),
+            Failure::usage(
+                format!("{path}: recipe {name} was stopped, so there are no results yet"),
                 &format!("run what is missing: wardround resume {path}"),
-            ));
-        }
-        let output = RecipeOutput { encoder: None, scorers: self.scorers.clone() };
-        let mut scorer = self.scorers.correction_scorer(runs.iter().map(|(_, run)| run))?;
-        scorer.keywords = output.keywords(begun)?;
-        let results = RecipeResults::of(&begun.name, &begun.recipe, &runs, None, &scorer)?;
-        // CSV has no notes.
-        results.warnings.iter().for_each(console::note);
-        Ok(results)
+            )
+        })
     }
 
     /// All tables, or the one that was asked for.
@@ -152,6 +124,10 @@ impl Report {
         let (mut tables, remarks) = match begun {
             Some(begun) => {
                 let results = self.results(begun)?;
+                if !results.missing.is_empty() {
+                    // CSV has no notes.
+                    results.warnings.iter().for_each(console::note);
+                }
                 (recipe_tables::all(&begun.recipe, &results), recipe_tables::remarks(&results))
             }
             None => {

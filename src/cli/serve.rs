@@ -9,6 +9,7 @@ use clap::Args;
 
 use self::sources::Sources;
 use self::systems::SystemFlags;
+use super::flags::hidden;
 use super::options::HubFlags;
 use super::sandboxed::Paths;
 use crate::audit::{AuditContent, AuditOptions};
@@ -17,7 +18,9 @@ use crate::console;
 use crate::experiment::hardware::Hardware;
 use crate::serve::{ServeOptions, serve};
 
+// No endpoint is served again.
 #[derive(Debug, Args)]
+#[command(mut_args(hidden(["remote", "remote_attempts"])))]
 pub struct Serve {
     /// The models, encoders among them: cards, hub ids or directories; NAME= gives one another name in the API
     #[arg(required = true, value_name = "[NAME=]MODEL")]

@@ -33,8 +33,10 @@ impl Verify {
         let (verified, note) = figures::verify(directory, self.head.as_deref())?;
         let heads = verified.contents.heads();
         console::say(format!("plan   {}", heads.plan))?;
-        console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
-        console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
+        let (calls, items) =
+            (count(heads.call_lines as usize, "line"), count(heads.item_lines as usize, "line"));
+        console::say(format!("calls  {} ({calls})", heads.calls))?;
+        console::say(format!("items  {} ({items})", heads.items))?;
         console::say(format!("digest {}", compare::digest(&verified.contents)?))?;
         let versions = &verified.contents.versions;
         if versions.len() > 1 {

@@ -206,7 +206,7 @@ fn missing(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
 }
 
 /// That cells are missing.
-pub fn unfinished(n: usize, missing: &[String]) -> Option<String> {
+fn unfinished(n: usize, missing: &[String]) -> Option<String> {
     (!missing.is_empty()).then(|| {
         let (all, names) = (n + missing.len(), missing.join("; "));
         format!("Not finished: {n} of {all} cells have run, and no method is compared with all others.\nMissing: {names}.")

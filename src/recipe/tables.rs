@@ -3,7 +3,7 @@
 use super::Recipe;
 use super::file::MethodEntry;
 use super::paper::PrintedTable;
-use super::results::{CellResult, RecipeResults, unfinished};
+use super::results::{CellResult, RecipeResults};
 use super::{analysis, notes, paired};
 use crate::analysis::health::{self, LABEL, SYNTHETIC};
 use crate::analysis::metrics::cost::{self, Cost};
@@ -39,7 +39,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
 pub fn main(recipe: &Recipe, results: &RecipeResults) -> Table {
     let mut table = all(recipe, results).swap_remove(0).without(LABEL);
     table.notes.extend(results.synthetic.then(|| SYNTHETIC.to_owned()));
-    table.notes.extend(unfinished(results.cells.len(), &results.missing));
+    table.notes.extend(results.warnings.iter().cloned());
     table
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::super::flags::hidden;
 use super::super::options::{QuietFlag, model_folder};
 use super::super::progress::PAUSE;
 use super::super::sandboxed::{Paths, folder_of};
@@ -17,7 +18,9 @@ use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::Compute;
 
+// An encoder keeps no keys and values.
 #[derive(Debug, Args)]
+#[command(mut_args(hidden(["kv_dtype", "fast"])))]
 pub struct Build {
     /// Description: medquad, clinicalcorp-open or another name, or a file
     #[arg(value_name = "NAME")]
