@@ -119,7 +119,7 @@ impl Run {
             run.plan.keep_to(plan, path, allow_version)?;
         }
         if let Some(outlook) = outlook {
-            summary::announce(&run, &models)?;
+            summary::tell_memory(&models)?;
             return outlook.tell();
         }
         go_on(run, models, &out, &execution, allow_version)
