@@ -5,6 +5,8 @@ mod passages;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
+
 pub use self::passages::{NONE_FOUND, label, passages};
 use crate::fault::faults;
 use crate::outside;
@@ -33,19 +35,14 @@ faults! {
 
 /// The prompts in the folder of one that is not known; the folders, where that is none.
 fn beside(path: &str) -> String {
-    let mut parts = path.rsplit(['/', '\\']);
-    let folder = parts.nth(1).unwrap_or_default();
+    let folder = path.rsplit(['/', '\\']).nth(1).unwrap_or_default();
     let known = PROMPTS.iter().filter_map(|(name, _)| name.split_once('/'));
-    let (mut folders, names): (Vec<_>, Vec<_>) = known.unzip();
-    match folders.contains(&folder) {
+    let own = known.clone().filter(|(one, _)| *one == folder).map(|(_, name)| name).join(", ");
+    match own.is_empty() {
+        false => format!("the folder {folder} may hold {own}"),
         true => {
-            let own = folders.iter().zip(names).filter(|(one, _)| **one == folder);
-            let own: Vec<_> = own.map(|(_, name)| name).collect();
-            format!("the folder {folder} may hold {}", own.join(", "))
-        }
-        false => {
-            folders.dedup();
-            format!("prompts lie in folders by their systems: {}", folders.join(", "))
+            let folders = known.map(|(folder, _)| folder).dedup().join(", ");
+            format!("prompts lie in folders by their systems: {folders}")
         }
     }
 }

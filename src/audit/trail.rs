@@ -13,7 +13,6 @@ use super::key::{self, TrailKey};
 use super::line::{Event, Input, Line};
 use super::survey::{ANCHOR, Survey, head, refuse_open, write_head};
 use super::{AuditContent, AuditOptions, content, own, random_name};
-use crate::appended;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::appender::{self, Appender};
@@ -61,14 +60,13 @@ impl Trail {
         }
         refuse_open(directory)?;
         let file = appender::open(&directory.join(Line::FILE), true)?;
-        let unlocked = appender::lock(&file, directory).map_err(|error| match error {
+        appender::lock(&file, directory).map_err(|error| match error {
             RunError::Busy { .. } => Failure::usage(
                 format!("another process writes the audit trail {}", directory.display()),
                 "wait for it to end or stop it, or give another directory: each has a trail of its own",
             ),
             other => other.into(),
         })?;
-        unlocked.into_iter().for_each(console::note);
         let is_new = file.metadata()?.len() == 0 && head(directory)?.is_none();
         if is_new {
             // A first start that was cut off may have made one.
@@ -107,9 +105,6 @@ impl Trail {
             .with("boot_id", boot.trim())
             .with("cut_bytes", Some(torn_bytes).filter(|bytes| *bytes > 0));
         trail.write(start)?;
-        if torn_bytes > 0 {
-            console::note(appended::notice(&directory.join(Line::FILE), torn_bytes));
-        }
         if let Some(days) = options.keep_days {
             let trail = trail.clone();
             let daily = move || trail.forget_daily(days);

@@ -1,7 +1,5 @@
 //! A completion that is kept, its key, and the bytes of its file: a sum over the key and the rest, and JSON.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{hex, sha256};
@@ -12,28 +10,16 @@ const SUM: usize = 64 + 1;
 /// Longer ones are none of ours: a completion of a million tokens is a third of it.
 pub(super) const LONGEST: u64 = 32 << 20;
 
-/// What a completion is kept under: the sum of all that determines it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StoreKey(String);
-
-impl StoreKey {
-    /// The key of a request, `sum` being that of the model and the request; requests of different salts share nothing, and versions of
-    /// wardround none either: what a release changes in grammars or on a GPU, no number says.
-    pub fn of(sum: &str, salt: Option<[u8; 16]>) -> StoreKey {
-        let salt = salt.map_or_else(|| "none".to_owned(), |salt| hex(&salt));
-        let (version, bits) = (env!("CARGO_PKG_VERSION"), wardround_engine::BITS);
-        StoreKey(sha256(format!("version {version} bits {bits} salt {salt} request {sum}")))
-    }
-}
-
-impl fmt::Display for StoreKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
+/// What a completion is kept under: the sum of all that determines it, `sum` being that of the model and the request. Requests of different
+/// salts share nothing, and versions of wardround none either: what a release changes in grammars or on a GPU, no number says.
+pub fn store_key(sum: &str, salt: Option<[u8; 16]>) -> String {
+    let salt = salt.map_or_else(|| "none".to_owned(), |salt| hex(&salt));
+    let (version, bits) = (env!("CARGO_PKG_VERSION"), wardround_engine::BITS);
+    sha256(format!("version {version} bits {bits} salt {salt} request {sum}"))
 }
 
 /// A completion that is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {
     pub text: String,
@@ -42,14 +28,13 @@ pub struct Kept {
     pub usage: Usage,
     /// What it took when it was computed.
     pub elapsed_ms: u64,
-    /// Of an endpoint, which may answer otherwise when it is asked again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Of an endpoint, which may answer otherwise when it is asked again, so that no store keeps it.
+    #[serde(skip)]
     pub elsewhere: Option<Elsewhere>,
 }
 
 /// What an endpoint said beside its completion.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Elsewhere {
     pub answered_by: Option<AnsweredBy>,
     pub constrained: bool,
@@ -71,23 +56,16 @@ impl From<&CallLine> for Kept {
 
 impl Kept {
     /// The bytes of its file.
-    ///
-    /// # Errors
-    /// A completion that is longer than any.
-    pub(super) fn encode(&self, key: &StoreKey) -> std::io::Result<Vec<u8>> {
+    pub(super) fn encode(&self, key: &str) -> std::io::Result<Vec<u8>> {
         let json = serde_json::to_string(self)?;
-        let line = format!("{} {json}\n", sum(key, json.as_bytes()));
-        match line.len() as u64 <= LONGEST {
-            true => Ok(line.into_bytes()),
-            false => Err(std::io::Error::other("a completion is longer than any")),
-        }
+        Ok(format!("{} {json}\n", sum(key, json.as_bytes())).into_bytes())
     }
 
     /// What a file keeps under `key`.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn decode(key: &StoreKey, bytes: &[u8]) -> Result<Kept, &'static str> {
+    pub(super) fn decode(key: &str, bytes: &[u8]) -> Result<Kept, &'static str> {
         let line = bytes.strip_suffix(b"\n").ok_or("it is cut short")?;
         let (told, json) = line.split_at_checked(SUM).ok_or("it has no sum")?;
         if told.strip_suffix(b" ") != Some(sum(key, json).as_bytes()) {
@@ -97,8 +75,8 @@ impl Kept {
     }
 }
 
-fn sum(key: &StoreKey, json: &[u8]) -> String {
-    sha256([key.0.as_bytes(), b" ", json].concat())
+fn sum(key: &str, json: &[u8]) -> String {
+    sha256([key.as_bytes(), b" ", json].concat())
 }
 
 #[cfg(test)]
@@ -118,10 +96,10 @@ pub(super) mod tests {
 
     #[test]
     fn a_file_with_any_other_byte_is_none() {
-        let (key, kept) = (StoreKey::of("a", None), kept("said\n\u{2028}"));
+        let (key, kept) = (store_key("a", None), kept("said\n\u{2028}"));
         let bytes = kept.encode(&key).unwrap();
         assert_eq!(Kept::decode(&key, &bytes), Ok(kept));
-        assert!(Kept::decode(&StoreKey::of("b", None), &bytes).is_err(), "that of another call");
+        assert!(Kept::decode(&store_key("b", None), &bytes).is_err(), "that of another call");
         for place in 0..bytes.len() {
             for bit in 0..8 {
                 let mut other = bytes.clone();
@@ -135,12 +113,12 @@ pub(super) mod tests {
     #[test]
     fn keys_differ_by_request_and_by_salt() {
         let keys = [
-            StoreKey::of("a", None),
-            StoreKey::of("b", None),
-            StoreKey::of("a", Some([0; 16])),
-            StoreKey::of("a", Some([1; 16])),
+            store_key("a", None),
+            store_key("b", None),
+            store_key("a", Some([0; 16])),
+            store_key("a", Some([1; 16])),
         ];
-        let distinct: std::collections::BTreeSet<&StoreKey> = keys.iter().collect();
+        let distinct: std::collections::BTreeSet<&String> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
     }
 }

@@ -7,5 +7,5 @@
 mod kept;
 mod store;
 
-pub use kept::{Elsewhere, Kept, StoreKey};
+pub use kept::{Elsewhere, Kept, store_key};
 pub use store::Store;

@@ -4,27 +4,22 @@ use std::collections::HashMap;
 use std::fs::DirBuilder;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::kept::{Kept, LONGEST, StoreKey};
+use super::kept::{Kept, LONGEST};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::outside;
-
-/// The bits of a mode by which others than the owner write.
-const WRITE: u32 = 0o022;
 
 /// Calls in a directory, where there is one, and those that this process has learnt of. It may be used by many threads, and the directory by
 /// many processes.
 #[derive(Default)]
 pub struct Store {
     directory: Option<PathBuf>,
-    known: RwLock<HashMap<StoreKey, Kept>>,
-    /// Whether answers of endpoints are kept too.
-    remote: bool,
+    known: RwLock<HashMap<String, Kept>>,
     taken: AtomicU64,
     has_told: AtomicBool,
 }
@@ -34,13 +29,13 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::make`].
-    pub fn open(directory: &Path, remote: bool) -> Result<Store, Failure> {
+    pub fn open(directory: &Path) -> Result<Store, Failure> {
         Store::make(directory)?;
-        Ok(Store { directory: Some(directory.to_owned()), remote, ..Store::default() })
+        Ok(Store { directory: Some(directory.to_owned()), ..Store::default() })
     }
 
     /// Learns of a call that was made, for as long as this process runs.
-    pub fn learn(&self, key: StoreKey, kept: Kept) {
+    pub fn learn(&self, key: String, kept: Kept) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(kept);
     }
 
@@ -65,10 +60,9 @@ impl Store {
     /// Whether a directory may be a store, before anything is begun that would need it; one that is not there may be.
     ///
     /// # Errors
-    /// A directory of other things, or that others may write; one that cannot be read; a file.
+    /// A directory of other things; one that cannot be read; a file.
     pub fn check(directory: &Path) -> Result<(), Failure> {
         let Some(entries) = outside::if_there(fs_err::read_dir(directory))? else { return Ok(()) };
-        refuse_writable(directory)?;
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -79,14 +73,8 @@ impl Store {
                 let hint = "name an empty or a new directory, or one that --calls has written";
                 return Err(Failure::usage(message, hint));
             }
-            refuse_writable(&entry.path())?;
         }
         Ok(())
-    }
-
-    /// Whether answers of endpoints are kept too.
-    pub fn keeps_remote(&self) -> bool {
-        self.remote
     }
 
     /// How many calls were found in the directory.
@@ -94,13 +82,12 @@ impl Store {
         self.taken.load(Ordering::Relaxed)
     }
 
-    fn path(&self, key: &StoreKey) -> Option<PathBuf> {
-        let name = key.to_string();
-        Some(self.directory.as_ref()?.join(&name[..2]).join(name + ".call"))
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(&key[..2]).join(format!("{key}.call")))
     }
 
     /// The completion under a key. What is damaged is told, and is not there.
-    pub fn get(&self, key: &StoreKey) -> Option<Kept> {
+    pub fn get(&self, key: &str) -> Option<Kept> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if known.is_some() {
             return known;
@@ -123,7 +110,7 @@ impl Store {
     }
 
     /// Keeps a completion in the directory, in place of what was damaged too. A disk that takes no more is told once; the calls go on.
-    pub fn put(&self, key: &StoreKey, kept: &Kept) {
+    pub fn put(&self, key: &str, kept: &Kept) {
         let Some(path) = self.path(key) else { return };
         if let Err(error) = write(&path, key, kept)
             && !self.has_told.swap(true, Ordering::Relaxed)
@@ -134,7 +121,7 @@ impl Store {
 }
 
 /// Nothing waits for the disk: what a power cut takes has a sum that is wrong, and is computed again.
-fn write(path: &Path, key: &StoreKey, kept: &Kept) -> io::Result<()> {
+fn write(path: &Path, key: &str, kept: &Kept) -> io::Result<()> {
     let bytes = kept.encode(key)?;
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -149,40 +136,29 @@ fn write(path: &Path, key: &StoreKey, kept: &Kept) -> io::Result<()> {
     })
 }
 
-fn refuse_writable(path: &Path) -> Result<(), Failure> {
-    let mode = fs_err::metadata(path)?.permissions().mode() & 0o777;
-    match mode & WRITE {
-        0 => Ok(()),
-        _ => Err(Failure::usage(
-            format!("{}: others than its owner may write it (mode {mode:03o})", path.display()),
-            "whoever writes it decides what models are said to have answered: take the right away, as with `chmod -R go-w DIR`",
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::super::kept::tests::kept;
     use super::*;
 
-    fn key(name: &str) -> StoreKey {
-        StoreKey::of(name, None)
+    fn key(name: &str) -> String {
+        super::super::store_key(name, None)
     }
 
     #[test]
     fn what_one_store_keeps_another_finds_at_once() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("new/calls");
-        let [one, two] = [(); 2].map(|()| Store::open(&directory, false).unwrap());
+        let [one, two] = [(); 2].map(|()| Store::open(&directory).unwrap());
         assert_eq!(one.get(&key("a")), None);
         one.put(&key("a"), &kept("A"));
         two.put(&key("b"), &kept("B"));
         assert_eq!((two.get(&key("a")), one.get(&key("b"))), (Some(kept("A")), Some(kept("B"))));
         assert_eq!((one.taken(), two.taken()), (1, 1));
         // What another has copied in is there, whole or not at all.
-        let elsewhere = Store::open(&scratch.path().join("elsewhere"), false).unwrap();
+        let elsewhere = Store::open(&scratch.path().join("elsewhere")).unwrap();
         let (from, to) = (one.path(&key("a")).unwrap(), elsewhere.path(&key("a")).unwrap());
         fs_err::create_dir(to.parent().unwrap()).unwrap();
         let whole = fs_err::read(&from).unwrap();
@@ -200,7 +176,7 @@ mod tests {
     #[test]
     fn what_a_store_learns_it_knows_until_it_forgets_and_no_directory_has_it() {
         let scratch = tempfile::tempdir().unwrap();
-        for store in [Store::default(), Store::open(scratch.path(), false).unwrap()] {
+        for store in [Store::default(), Store::open(scratch.path()).unwrap()] {
             store.learn(key("a"), kept("A"));
             store.learn(key("a"), kept("B"));
             assert_eq!((store.get(&key("a")), store.taken()), (Some(kept("A")), 0));
@@ -217,7 +193,7 @@ mod tests {
         std::thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| {
-                    let store = Store::open(scratch.path(), false).unwrap();
+                    let store = Store::open(scratch.path()).unwrap();
                     for number in 0..50 {
                         let name = number.to_string();
                         store.put(&key(&name), &kept(&name));
@@ -232,7 +208,7 @@ mod tests {
     #[test]
     fn a_disk_that_takes_no_more_costs_no_call() {
         let scratch = tempfile::tempdir().unwrap();
-        let store = Store::open(scratch.path(), false).unwrap();
+        let store = Store::open(scratch.path()).unwrap();
         // A file where the folder would be.
         fs_err::write(store.path(&key("a")).unwrap().parent().unwrap(), "").unwrap();
         store.put(&key("a"), &kept("A"));
@@ -245,30 +221,20 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         for other in ["calls.jsonl", "1.calls", "ab"] {
             fs_err::write(scratch.path().join(other), "").unwrap();
-            let error = Store::open(scratch.path(), false).err().unwrap().to_string();
+            let error = Store::open(scratch.path()).err().unwrap().to_string();
             let expected = format!("is no store of calls: it holds {other}");
             assert!(error.ends_with(&expected), "{error}");
             fs_err::remove_file(scratch.path().join(other)).unwrap();
         }
     }
 
-    /// Whoever writes it says what models answered.
     #[test]
-    fn a_store_that_others_may_write_is_refused() {
+    fn a_store_is_its_owners_alone() {
         let scratch = tempfile::tempdir().unwrap();
-        let store = Store::open(scratch.path(), false).unwrap();
-        store.put(&key("a"), &kept("A"));
-        let folder = store.path(&key("a")).unwrap().parent().unwrap().to_owned();
-        for path in [scratch.path(), &folder] {
-            for (mode, is_refused) in [(0o770, true), (0o702, true), (0o755, false)] {
-                fs_err::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-                assert_eq!(Store::check(scratch.path()).is_err(), is_refused, "{mode:o}");
-            }
-        }
-        let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&store.path(&key("a")).unwrap()), 0o600);
         let new = scratch.path().join("ff/new");
-        Store::make(&new).unwrap();
-        assert_eq!(mode(&new), 0o700);
+        let store = Store::open(&new).unwrap();
+        store.put(&key("a"), &kept("A"));
+        let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&new), mode(&store.path(&key("a")).unwrap())), (0o700, 0o600));
     }
 }

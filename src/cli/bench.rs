@@ -18,7 +18,7 @@ use crate::hub::resolve;
 use crate::model::{CostModel, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
 use crate::panel::backbone::Description;
-use crate::panel::memory::{BatchLimits, KvBudget, plan_memory};
+use crate::panel::memory::{Limits, plan_memory};
 
 #[derive(Debug, Args)]
 pub struct Bench {
@@ -144,13 +144,12 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
             "lower --depth, --prompt-tokens or --generate-tokens",
         ));
     }
-    let budget = KvBudget {
-        tokens: Some(sequences * positions.next_multiple_of(PAGE)),
-        ..KvBudget::default()
+    let limits = Limits {
+        sequences: Some(sequences),
+        kv_tokens: Some(sequences * positions.next_multiple_of(PAGE)),
+        ..Limits::default()
     };
-    let device = std::slice::from_ref(device);
-    let batch = BatchLimits { sequences: Some(sequences), draft: 0, known_logprobs: false };
-    let planned = plan_memory(&[description], device, batch, budget, &[]);
+    let planned = plan_memory(&[description], std::slice::from_ref(device), limits, &[]);
     let hint = "lower --batch or --depth, or keep weights as --dtype bf16 or --quant q8_0";
     planned.map(drop).map_err(|error| Failure::usage(error.to_string(), hint))
 }

@@ -128,8 +128,8 @@ fn read(path: Option<&Path>) -> Result<Dataset, Failure> {
 /// Runs the system on the note.
 fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
     let (recorder, calls, searches) = Telling::new();
-    let started = run.start(&models.start()?.models, Box::new(recorder), interrupt::watch())?;
-    let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
-    let line = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
+    let panel = run.panel(&models.start()?.models, Box::new(recorder), interrupt::watch())?;
+    let (dataset, item) = (&run.plan.dataset.name, &run.items[0]);
+    let line = run.system.answer(&Task { panel: &panel, dataset, item, run: 1 })?;
     Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
 }

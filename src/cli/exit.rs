@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
     use crate::engine::EngineError;
-    use crate::experiment::error::{Interrupted, RunError};
+    use crate::experiment::error::RunError;
     use crate::hub::HubError;
     use crate::ops::OpsError;
     use crate::panel::PanelError;
@@ -134,8 +134,7 @@ mod tests {
     #[test]
     fn what_a_signal_ended_is_130() {
         assert_eq!(code(PanelError::Interrupted), 130);
-        let failure = Failure::from(Interrupted { items: 1, total: 2, directory: "run".into() });
-        assert!(failure.hint().is_some_and(|hint| hint.contains("wardround resume")));
+        let failure = Failure::interrupted("interrupted", "resume it".to_owned());
         assert_eq!(code(failure), 130);
     }
 

@@ -33,9 +33,6 @@ pub struct MovedFlags {
     /// The reranker, where it has moved
     #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
     pub reranker: Option<PathBuf>,
-    /// Device that encodes queries and reranks passages [default: the plan's]
-    #[arg(long, help_heading = "Retrieval", value_name = "DEVICE")]
-    pub retrieval_device: Option<String>,
     #[command(flatten)]
     pub hardware: Hardware,
 }
@@ -55,7 +52,6 @@ impl MovedFlags {
             if let Some(named) = self.reranker {
                 spec.reranker = Some(model_folder(&named)?);
             }
-            spec.device = self.retrieval_device.or(spec.device.take());
         }
         Ok(spec)
     }

@@ -18,9 +18,10 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED, formats};
 use crate::experiment::whole_file;
+use crate::panel::recorder::Telling;
 use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::{PromptSet, fill};
-use crate::record::{CallLine, Parse, Stage};
+use crate::record::{Parse, Stage};
 use crate::systems::case::{Case, Step, Task};
 use crate::systems::decoding::{Decoding, MAX_TOKENS};
 use crate::systems::in_flight::run_all;
@@ -105,7 +106,7 @@ impl Asking {
 
 impl Reasons {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        given.store(&self.hardware.calls)?.write_beside(&self.out)?.enter()?;
+        given.store(self.hardware.calls.as_ref())?.write_beside(&self.out)?.enter()?;
         let style = self.style.to_possible_value();
         let style = style.map_or(String::new(), |value| value.get_name().to_owned());
         let found = self.ask(&Asking::of(&style)?)?;
@@ -147,7 +148,7 @@ impl Reasons {
         let panel = Panel {
             members: members.collect(),
             // The calls are not recorded.
-            recorder: Box::new(|_: &CallLine| {}),
+            recorder: Box::new(Telling::new().0),
             run_seed: DEFAULT_SEED,
             settings: CallSettings {
                 decoding: DecodingMode::Grammar,

@@ -66,9 +66,6 @@ pub struct RecipeVerb {
     /// calls that they share
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Accept cells that another version of wardround wrote
-    #[arg(long)]
-    allow_version: bool,
 }
 
 impl RecipeVerb {
@@ -91,7 +88,7 @@ impl RecipeVerb {
         let recipes = self.recipes()?;
         if self.dry_run {
             let paths = recipes.iter().cloned().try_fold(given, |paths, mut recipe| {
-                recipe.hardware.calls.directory = None;
+                recipe.hardware.calls = None;
                 recipe.hub = recipe.hub.local();
                 self.output.within(paths, &recipe)
             })?;
@@ -110,7 +107,7 @@ impl RecipeVerb {
         let folder = || PathBuf::from(format!("wardround-{}", self.name()));
         let folder = self.out.clone().unwrap_or_else(folder);
         let mut verb = self.clone();
-        verb.spec.hardware.calls.directory.get_or_insert(folder.join("calls"));
+        verb.spec.hardware.calls.get_or_insert(folder.join("calls"));
         let recipe = |name: &str| {
             verb.name = Some(name.to_owned());
             verb.out = Some(folder.join(name));
@@ -128,7 +125,6 @@ impl RecipeVerb {
             out: self.out.clone().unwrap_or_else(default),
             hardware: self.spec.hardware.clone(),
             hub: self.execution.hub_options()?,
-            allow_version: self.allow_version,
         })
     }
 

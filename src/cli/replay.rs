@@ -26,13 +26,6 @@ pub struct Replay {
     /// Replay these items only
     #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
     items: Vec<String>,
-    /// Check logged completions all positions at once, at hardly more than the price of a prompt, instead of generating them token by
-    /// token; what differs is found just as well
-    #[arg(long)]
-    by_prefill: bool,
-    /// Replay the run of another version of wardround
-    #[arg(long)]
-    allow_version: bool,
     #[command(flatten)]
     moved: MovedFlags,
     /// The data file, where it has moved
@@ -45,11 +38,9 @@ pub struct Replay {
 impl Replay {
     fn spec(&self, plan: &Plan) -> Result<Spec, Failure> {
         let mut moved = self.moved.clone();
-        moved.hardware.calls.refuse("a replay computes every call again")?;
-        if self.by_prefill {
-            // Whatever the plan drafted.
-            moved.hardware.draft.get_or_insert(MOST_DRAFT as usize);
-        }
+        moved.hardware.refuse_calls("a replay computes every call again")?;
+        // Whatever the plan drafted: logged completions are looked at many positions at once.
+        moved.hardware.draft.get_or_insert(MOST_DRAFT as usize);
         let mut spec = moved.again(plan, &self.execution)?;
         spec.data = self.data.clone().unwrap_or(spec.data);
         Ok(spec)
@@ -59,9 +50,8 @@ impl Replay {
         let spec = self.spec(&Plan::load(&Plan::find(&self.directory)?)?)?;
         given.run(&spec)?.enter()?;
         let contents = Contents::read(&self.directory)?;
-        let (allow_version, by_prefill) = (self.allow_version, self.by_prefill);
         let stop = interrupt::watch();
-        let replayed = replay(&contents, spec, &self.items, allow_version, by_prefill, stop)?;
+        let replayed = replay(&contents, spec, &self.items, stop)?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {
             calls += &format!(", {} of its searches made again", replayed.searches);

@@ -24,9 +24,6 @@ pub struct Resume {
     execution: ExecutionFlags,
     #[command(flatten)]
     output: RecipeOutput,
-    /// Continue what another version of wardround began; versions.json then lists both
-    #[arg(long)]
-    allow_version: bool,
 }
 
 impl Resume {
@@ -38,7 +35,6 @@ impl Resume {
             manifest,
             out: self.directory.clone(),
             hub: self.execution.hub_options()?,
-            allow_version: self.allow_version,
         }))
     }
 
@@ -56,6 +52,6 @@ impl Resume {
         given.run(&spec)?.write(&self.directory)?.enter()?;
         self.execution.progress.loading(std::slice::from_ref(&spec));
         let (run, models) = spec.prepare()?;
-        go_on(run, models, &self.directory, &self.execution, self.allow_version)
+        go_on(run, models, &self.directory, &self.execution)
     }
 }

@@ -58,9 +58,6 @@ pub struct Run {
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// Run the plan of another version, or go on with its run
-    #[arg(long)]
-    allow_version: bool,
 }
 
 /// A plan settles what `resume` cannot be told either.
@@ -85,13 +82,13 @@ impl Run {
     /// `given` are the paths that the command may access; `enter` seals the process so.
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         let execution = self.execution.clone();
-        let (out, dry_run, allow_version) = (self.out.clone(), self.dry_run, self.allow_version);
+        let (out, dry_run) = (self.out.clone(), self.dry_run);
         let (mut spec, repeated) = self.asked()?;
         let out = out.unwrap_or_else(|| default_directory(&spec));
         let mut outlook = None;
         if dry_run {
             let mut here = spec.clone();
-            here.hardware.calls.directory = None;
+            here.hardware.calls = None;
             here.hub = here.hub.local();
             given.run(&here)?.enter()?;
             let (name, text) = (spec.config.entry.name, spec.decoding().adjective());
@@ -116,13 +113,13 @@ impl Run {
         let models = spec.describe_models()?;
         let run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
         if let Some((plan, path)) = &repeated {
-            run.plan.keep_to(plan, path, allow_version)?;
+            run.plan.keep_to(plan, path, false)?;
         }
         if let Some(outlook) = outlook {
             summary::tell_memory(&models)?;
             return outlook.tell();
         }
-        go_on(run, models, &out, &execution, allow_version)
+        go_on(run, models, &out, &execution)
     }
 
     fn spec(self) -> Result<Spec, Failure> {
@@ -139,10 +136,8 @@ impl Run {
     /// The spec of `plan`. Flags may give new paths of its models and change how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
         let Spec { panel, hardware, corpus, .. } = self.spec;
-        let CorpusSpec { directories: corpus, reranker, device: retrieval_device, .. } =
-            corpus.unwrap_or_default();
-        let moved = MovedFlags { panel, corpus, reranker, retrieval_device, hardware };
-        moved.again(plan, &self.execution)
+        let CorpusSpec { directories: corpus, reranker, .. } = corpus.unwrap_or_default();
+        MovedFlags { panel, corpus, reranker, hardware }.again(plan, &self.execution)
     }
 }
 
@@ -162,14 +157,13 @@ pub fn go_on(
     models: Models,
     out: &Path,
     execution: &ExecutionFlags,
-    allow_version: bool,
 ) -> Result<(), Failure> {
-    let begun = Directory::begin(out, &run.plan, &run.texts, allow_version)?;
-    if begun.is_complete && !allow_version {
+    let begun = Directory::begin(out, &run.plan, &run.items)?;
+    if begun.is_complete {
         console::note(format!("{} is finished: there is nothing left to do", out.display()));
         return summary::conclude(&Contents::read(out)?);
     }
-    let models = models.start()?.models;
-    let driver = Driver::new(models, execution.observer(), interrupt::watch());
+    let (loaded, observer) = (models.start()?, execution.observer());
+    let driver = Driver { loaded, observer, stop: interrupt::watch(), folder: out.to_owned() };
     summary::finish(&driver.execute(run, begun, out)?)
 }

@@ -13,7 +13,6 @@ use crate::calls::Store;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::{self, ManifestFile};
-use crate::experiment::hardware::CallsFlags;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, HubError, HubOptions};
 use crate::ops::Device;
@@ -185,11 +184,10 @@ impl Paths {
     }
 
     /// Allows writing to a store of calls, which is made if it is not there.
-    pub fn store(self, calls: &CallsFlags) -> Result<Paths, Failure> {
-        calls.directory.iter().try_fold(self, |paths, directory| {
-            Store::make(directory)?;
-            Ok(paths.write_in(directory))
-        })
+    pub fn store(self, calls: Option<&PathBuf>) -> Result<Paths, Failure> {
+        let Some(directory) = calls else { return Ok(self) };
+        Store::make(directory)?;
+        Ok(self.write_in(directory))
     }
 
     /// Allows reading everything that a run reads.
@@ -198,15 +196,13 @@ impl Paths {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
         let folder = folder_of(&spec.data);
-        // The one file that is read beside the questions; of images, which only an endpoint is shown, any.
+        // The one file that is read beside the questions.
         let beside = spec.format.beside().map(|name| folder.join(name));
-        let is_sent = models().any(|name| Address::is_meant_by(name));
         let paths = self
-            .store(&spec.hardware.calls)?
+            .store(spec.hardware.calls.as_ref())?
             .read([&spec.data])
             .read(&spec.subset.ids)
             .read(beside)
-            .read(is_sent.then_some(folder))
             .read(spec.prompts.iter())
             .corpora(corpora)
             .read(reranker)

@@ -73,7 +73,7 @@ impl Serve {
         let sources = Sources::check(&self.models, &self.systems, &self.hardware, hub.clone())?;
         // Keys are read again on SIGHUP: they are written in place.
         let paths = given.read(&self.options.listen.keys).read(&self.systems.prompts);
-        let paths = sources.within(paths, &hub)?.store(&self.hardware.calls)?;
+        let paths = sources.within(paths, &hub)?.store(self.hardware.calls.as_ref())?;
         let audit = self.audit.options();
         let paths = audit.iter().try_fold(paths, |paths, audit| paths.write(&audit.directory))?;
         let options = ServeOptions { audit, ..self.options };

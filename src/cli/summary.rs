@@ -112,9 +112,9 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
             memory.options.pages * PAGE
         ))?;
     }
-    for model in &models.beside {
-        total += model.footprint.total();
-        console::say(format!("memory     {}: {}", model.name, describe(&model.footprint)))?;
+    for (name, footprint) in &models.beside {
+        total += footprint.total();
+        console::say(format!("memory     {name}: {}", describe(footprint)))?;
     }
     console::say(format!(
         "memory     {} in all, {} free",

@@ -144,7 +144,7 @@ fn mistakes() {
         "wardround generate --model src",
         "wardround generate --model src --prompt Hello --temperature hot",
         "wardround generate logits --model src --tokens 1 --device tpu",
-        "wardround run --plan no-such-plan --corpus a --no-passages",
+        "wardround run --plan no-such-plan --corpus a --sources a",
         "wardround compare no-such-run other",
         "wardround compare src/cli src/cli",
         "wardround verify src/cli",

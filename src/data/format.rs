@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// MedQA's own JSON Lines, with 4 or 5 options
@@ -24,6 +24,7 @@ pub enum Format {
     /// MedXpertQA's texts, with ten options
     Medxpertqa,
     /// Your own questions, as JSON Lines or CSV
+    #[default]
     Mcq,
     /// MEDEC's CSV; of it the notes of MEDEC-MS
     Medec,

@@ -86,7 +86,7 @@ pub struct Question {
     /// The letter of the correct option; `None` if the file has none.
     #[serde(rename = "answer")]
     pub gold: Option<char>,
-    /// The file or URL of the question's image, if it has one; only a remote member can be shown it.
+    /// The file or URL of an image, which earlier versions showed to endpoints.
     pub image: Option<String>,
 }
 

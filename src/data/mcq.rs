@@ -32,13 +32,13 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
 
 /// The question of a row; without an id it is named by `number`.
 pub(super) fn question(row: &Row, number: usize) -> Result<Question, DataError> {
-    row.refuse_others(&["id", "question", "options", "answer", "image"])?;
+    row.refuse_others(&["id", "question", "options", "answer"])?;
     let options = row.options("options")?;
     Ok(Question {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),
         question: row.text("question")?.to_owned(),
         gold: row.get("answer").map(|_| row.letter("answer", &options)).transpose()?,
-        image: row.optional_text("image")?.map(str::to_owned),
+        image: None,
         options,
     })
 }

@@ -12,7 +12,7 @@ use super::chain::{self, Chain};
 use super::error::RunError;
 use super::line::Hasher;
 use super::link::Link;
-use crate::outside;
+use crate::{appended, console, outside};
 
 /// Opens a log at its end, or makes one (mode 0600).
 ///
@@ -32,15 +32,16 @@ pub fn open(path: &Path, is_new: bool) -> Result<File, RunError> {
 
 /// Keeps other writers out until the file is closed, be it by a kill. Some network file systems have no locks: they forgo the guard,
 /// not the run, and the user is told.
-pub fn lock(log: &File, directory: &Path) -> Result<Option<String>, RunError> {
+pub fn lock(log: &File, directory: &Path) -> Result<(), RunError> {
     match outside::lock(log) {
-        Ok(true) => Ok(None),
-        Ok(false) => Err(RunError::Busy { path: directory.to_owned() }),
-        Err(error) => Ok(Some(format!(
-            "{} cannot be locked ({error}): let no other process write to it",
+        Ok(true) => {}
+        Ok(false) => return Err(RunError::Busy { path: directory.to_owned() }),
+        Err(error) => console::note(format!(
+            "note: {} cannot be locked ({error}): let no other process write to it",
             directory.display()
-        ))),
+        )),
     }
+    Ok(())
 }
 
 /// A log that is open for appending.
@@ -58,11 +59,13 @@ pub struct Appender<R: Link> {
 }
 
 impl<R: Link> Appender<R> {
-    /// Appends behind the lines of `chain`, which was read from `file`; what is torn behind them is cut off.
+    /// Appends behind the lines of `chain`, which was read from `file`; what is torn behind them is cut off, and said.
     pub fn behind(file: File, chain: &Chain<R>, hasher: Hasher) -> Result<Self, RunError> {
         if chain.torn_bytes > 0 {
             file.set_len(chain.bytes)?;
             file.sync_data()?;
+            let notice = appended::notice(file.path(), chain.torn_bytes);
+            console::note(format!("note: {notice}"));
         }
         Ok(Appender {
             file,

@@ -9,14 +9,13 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Map, Value, json};
 
 use super::exemplars::Shown;
-use super::plan::MemberPlan;
 use super::spec::Spec;
 use crate::data::{Choice, Item, Note, Question};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::backbone::Backbone;
 use crate::panel::recorder::Telling;
-use crate::panel::{CallSettings, Member, Panel, PanelError, SamplingChoice};
+use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemLine, SearchLine, Usage};
 use crate::systems::{System, SystemConfig, Task};
@@ -48,18 +47,13 @@ fn id_of(text: &str) -> String {
 pub struct Seated {
     pub config: SystemConfig,
     /// In panel order.
-    pub seats: Vec<AgentModel>,
+    members: Vec<Member>,
+    /// Whether every model answers noise.
+    pub is_synthetic: bool,
     /// Over the system's prompts, as they were after any override.
-    pub prompts_sha256: String,
+    prompts_sha256: String,
     settings: CallSettings,
     system: Box<dyn System>,
-}
-
-/// An agent and its model.
-pub struct AgentModel {
-    pub plan: MemberPlan,
-    sampling: SamplingChoice,
-    pub backbone: Arc<Backbone>,
 }
 
 /// How a case is worked on.
@@ -101,20 +95,19 @@ impl Spec {
     /// A model that is not loaded; prompts that cannot be used.
     pub fn seat(&self, model: impl Fn(&str) -> Option<Arc<Backbone>>) -> Result<Seated, Failure> {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
-        let thinking = self.config.decoding.thinking.told();
-        let slots = self.config.slots();
-        let seats = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {
+        let (slots, mut is_synthetic) = (self.config.slots(), true);
+        let members = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {
             let backbone = model(name).ok_or_else(|| {
                 Failure::usage(format!("{name} is not loaded"), "name a model that is")
             })?;
             let lets_think = backbone.description.chat.lets_think();
             self.config.decoding.check_local(&slot.agent, lets_think)?;
-            let sampling = self.sampling_of(&slot);
-            let plan = MemberPlan::local(&slot.agent, &backbone.description, thinking, sampling);
-            Ok(AgentModel { plan, sampling, backbone })
+            is_synthetic &= backbone.description.is_synthetic;
+            Ok(Member { sampling: self.sampling_of(&slot), agent: slot.agent, source: backbone })
         });
         Ok(Seated {
-            seats: seats.collect::<Result<_, Failure>>()?,
+            members: members.collect::<Result<_, Failure>>()?,
+            is_synthetic,
             prompts_sha256: self.config.prompts_sha256(&prompts),
             settings: self.config.call_settings(self.decoding()),
             system: self.config.build(&prompts, &Shown::default().exemplars)?,
@@ -135,13 +128,8 @@ impl Seated {
     /// When a call could not be made; an item of a kind that the system does not take; a stop.
     pub fn work(&self, item: &Item, options: CaseOptions) -> Result<Worked, PanelError> {
         let (recorder, calls, searches) = Telling::new();
-        let member = |seat: &AgentModel| Member {
-            agent: seat.plan.agent.clone(),
-            source: seat.backbone.clone(),
-            sampling: seat.sampling,
-        };
         let panel = Panel {
-            members: self.seats.iter().map(member).collect(),
+            members: self.members.clone(),
             recorder: Box::new(recorder),
             run_seed: options.seed,
             settings: self.settings.clone(),

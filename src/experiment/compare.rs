@@ -10,7 +10,7 @@ use std::path::Path;
 
 use itertools::{EitherOrBoth, Itertools};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::contents::Contents;
 use super::error::RunError;
@@ -117,45 +117,42 @@ pub fn as_json<T: Serialize>(value: &T) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&serde_json::to_string(value)?)
 }
 
-/// Every differing field, in the left value's order. Of a list of scalars only the first differing place is given.
+/// Every differing field, in the left value's order, and then those that only the right one has. A list of scalars is one field.
 pub fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
-    let mut found = Vec::new();
-    walk(String::new(), Some(left), Some(right), &mut found);
-    found
+    if left == right {
+        return Vec::new();
+    }
+    let [left, right] = [left, right].map(|value| {
+        let mut fields = Map::new();
+        flatten(String::new(), value, &mut fields);
+        fields
+    });
+    let added = right.keys().filter(|field| !left.contains_key(*field));
+    let differing = left.keys().chain(added).filter(|field| left.get(*field) != right.get(*field));
+    let shown = differing.map(|field| {
+        let (left, right) = shorten(&show(left.get(field)), &show(right.get(field)));
+        FieldDifference { field: field.clone(), left, right }
+    });
+    shown.collect()
 }
 
-fn walk(
-    field: String,
-    left: Option<&Value>,
-    right: Option<&Value>,
-    found: &mut Vec<FieldDifference>,
-) {
-    if left == right {
-        return;
-    }
-    match (left, right) {
-        (Some(Value::Object(left)), Some(Value::Object(right))) => {
-            let added = right.keys().filter(|name| !left.contains_key(*name));
-            for name in left.keys().chain(added) {
-                let path = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
-                walk(path, left.get(name), right.get(name), found);
+/// The fields of a value by their paths.
+fn flatten(path: String, value: &Value, fields: &mut Map<String, Value>) {
+    let is_scalar = |value: &Value| !(value.is_object() || value.is_array());
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (name, member) in members {
+                let own = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(own, member, fields);
             }
         }
-        (Some(Value::Array(left)), Some(Value::Array(right))) => {
-            for place in 0..left.len().max(right.len()) {
-                let (a, b) = (left.get(place), right.get(place));
-                walk(format!("{field}[{place}]"), a, b, found);
-                let is_scalar = |value: Option<&Value>| {
-                    !matches!(value, Some(Value::Object(_) | Value::Array(_)))
-                };
-                if a != b && is_scalar(a) && is_scalar(b) {
-                    break;
-                }
+        Value::Array(entries) if !entries.iter().all(is_scalar) => {
+            for (place, entry) in entries.iter().enumerate() {
+                flatten(format!("{path}[{place}]"), entry, fields);
             }
         }
         _ => {
-            let (left, right) = shorten(&show(left), &show(right));
-            found.push(FieldDifference { field, left, right });
+            fields.insert(path, value.clone());
         }
     }
 }
@@ -268,7 +265,7 @@ mod tests {
                 "{sym}: text is \"{{\\\"answer\\\":\\\"B\\\"}}\" against \"{{\\\"answer\\\":\\\"C\\\"}}\""
             ),
             &format!("{sym}: usage.forced_tokens is 6 against 7"),
-            "item q1 of medqa, run 0: rounds[0].weights[1] is 0.1 against 0.3",
+            "item q1 of medqa, run 0: rounds[0].weights is [0.7,0.1] against [0.7,0.3]",
             "item q2 of medqa, run 0: only in the first run",
             "item q3 of medqa, run 0: only in the second run",
         ];
@@ -296,7 +293,7 @@ mod difference_tests {
             [
                 "b.c is \"x\" against \"y\"",
                 "b.d is null against 0.6",
-                "tokens[1] is 2 against 5",
+                "tokens is [1,2,3,4] against [1,5,6]",
                 "only is true against absent",
                 "new is absent against []",
             ]
@@ -327,7 +324,7 @@ mod difference_tests {
             [
                 "panel[0].dtype is \"f32\" against \"bf16\"",
                 "panel[1].dtype is \"f32\" against \"bf16\"",
-                "panel[2] is absent against {\"dtype\":\"bf16\"}",
+                "panel[2].dtype is absent against \"bf16\"",
             ]
         );
     }

@@ -38,13 +38,9 @@ impl Contents {
         let plan_path = Plan::find(path)?;
         let plan = outside::file(&plan_path)?;
         let plan_sha256 = digest::sha256(&plan);
-        let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256)
-            .map_err(|error| blame_plan(error, &plan_path))?;
-        let mut items = chain::read(&path.join(ItemLine::FILE), &plan_sha256);
-        if calls.records.is_empty() {
-            items = items.map_err(|error| blame_plan(error, &plan_path));
-        }
-        let items = items?;
+        let blame = |error| blame_plan(error, &plan_path);
+        let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256).map_err(blame)?;
+        let items = chain::read(&path.join(ItemLine::FILE), &plan_sha256).map_err(blame)?;
         let plan = Plan::parse(&plan, &plan_path)?;
         let searches = match plan.corpus {
             Some(_) => chain::read(&path.join(SearchLine::FILE), &plan_sha256)?,

@@ -1,19 +1,19 @@
 //! Executes runs: works on every unfinished item of a run, and logs into its directory.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::contents::Contents;
 use super::directory::Directory;
-use super::error::{Interrupted, resume};
+use super::error::resume;
 use super::log::Log;
+use super::models::Loaded;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
-use crate::panel::SharedResponder;
 use crate::panel::recorder::Recorder;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
 use crate::systems::in_flight::run_all;
@@ -38,11 +38,12 @@ impl Observer for () {}
 
 /// What runs share, one after another: loaded models, the stop flag and the observer.
 pub struct Driver {
-    /// The loaded models.
-    pub models: Vec<SharedResponder>,
+    pub loaded: Loaded,
     /// Set from outside to stop.
     pub stop: Arc<AtomicBool>,
     pub observer: Arc<dyn Observer>,
+    /// What `resume` goes on with: the run's own directory, or its recipe's.
+    pub folder: PathBuf,
 }
 
 /// A run that was executed, its directory read back.
@@ -64,35 +65,27 @@ pub fn execute(
     stop: Arc<AtomicBool>,
 ) -> Result<Executed, Failure> {
     let (run, models) = spec.prepare()?;
-    let directory = Directory::create(out, &run.plan, &run.texts)?;
-    Driver::new(models.start()?.models, observer, stop).execute(run, directory, out)
+    let directory = Directory::create(out, &run.plan, &run.items)?;
+    let folder = out.to_owned();
+    Driver { loaded: models.start()?, stop, observer, folder }.execute(run, directory, out)
 }
 
 impl Driver {
-    pub fn new(
-        models: Vec<SharedResponder>,
-        observer: Arc<dyn Observer>,
-        stop: Arc<AtomicBool>,
-    ) -> Driver {
-        Driver { models, stop, observer }
-    }
-
     /// Works on every item that is not finished, and reads the whole run back.
     ///
     /// # Errors
     /// What stopped the run. Items that errored are none: their lines say so.
     pub fn execute(&self, run: Run, directory: Directory, out: &Path) -> Result<Executed, Failure> {
-        for notice in run.notices.iter().chain(&directory.notices) {
+        for notice in &run.notices {
             self.observer.say(&format!("note: {notice}"));
         }
         let total = run.items.len() as u64 * u64::from(run.plan.runs);
         let done = directory.finished.items.len() as u64;
         self.observer.began(total, done, run.most_calls.into());
-        let taken = || self.models.iter().map(|model| model.taken()).max().unwrap_or(0);
-        let taken_before = taken();
+        let taken_before = self.loaded.calls.taken();
         let executed = self.work(run, directory, out, (done, total));
         self.observer.ended();
-        let taken = taken() - taken_before;
+        let taken = self.loaded.calls.taken() - taken_before;
         if taken > 0 && executed.is_ok() {
             let calls = if taken == 1 { "call" } else { "calls" };
             self.observer.say(&format!("note: {taken} {calls} came from the store of calls"));
@@ -115,21 +108,20 @@ impl Driver {
             log: log.clone(),
             finished: finished.calls,
             searches: finished.searches,
-            keeps_passages: run.plan.corpus.as_ref().is_none_or(|corpus| !corpus.no_passages),
             observer: self.observer.clone(),
         };
-        let started = run.start(&self.models, Box::new(recorder), self.stop.clone())?;
-        let plan = &started.plan;
+        let panel = run.panel(&self.loaded.models, Box::new(recorder), self.stop.clone())?;
+        let plan = &run.plan;
         let is_open = |item: &str, run| {
             let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };
             !finished.items.contains_key(&key)
         };
         // The repetitions of an item side by side: they share its prompt.
-        let items = started.items.iter();
-        let jobs = items.flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
-        let jobs = jobs.filter(|(item, run)| is_open(item.id(), *run)).collect();
-        let ended = run_all(jobs, plan.host.engine.max_in_flight, &self.stop, |(item, run)| {
-            log.item(started.answer(item, run)?)?;
+        let items = run.items.iter();
+        let jobs = items.flat_map(|item| (1..=plan.runs).map(move |number| (item, number)));
+        let jobs = jobs.filter(|(item, number)| is_open(item.id(), *number)).collect();
+        let ended = run_all(jobs, plan.host.engine.max_in_flight, &self.stop, |(item, number)| {
+            log.item(run.answer(&panel, item, number)?)?;
             done.fetch_add(1, Ordering::Relaxed);
             self.observer.item();
             Ok::<_, Failure>(())
@@ -139,8 +131,8 @@ impl Driver {
             Ok(()) if !is_stopped => {}
             Err(error) if error.blame() != Blame::Interrupted => return Err(error),
             _ => {
-                let (items, directory) = (done.into_inner(), out.to_owned());
-                return Err(Failure::from(Interrupted { items, total, directory }));
+                let message = format!("interrupted after {} of {total} items", done.into_inner());
+                return Err(Failure::interrupted(message, resume(&self.folder)));
             }
         }
         log.finish()?;
@@ -197,8 +189,6 @@ struct LogRecorder {
     pub log: Log,
     pub finished: HashMap<CallKey, CallLine>,
     pub searches: HashMap<SearchKey, SearchLine>,
-    /// Whether the log keeps the texts of passages, or their sums alone.
-    pub keeps_passages: bool,
     /// Told of every call once it is logged.
     pub observer: Arc<dyn Observer>,
 }
@@ -213,11 +203,7 @@ impl Recorder for LogRecorder {
     }
 
     fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
-        let mut search = search.clone();
-        if !self.keeps_passages {
-            search.shown.iter_mut().for_each(|passage| passage.text = None);
-        }
-        Ok(self.log.search(search)?)
+        Ok(self.log.search(search.clone())?)
     }
 
     fn record(&self, call: &CallLine) -> Result<(), Failure> {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::versions::THIS;
-use crate::diagnosis::{Blame, Diagnosis};
 use crate::fault::faults;
 use crate::record::SCHEMA;
 
@@ -40,12 +39,9 @@ faults! {
             "use the files and settings it began with, or choose another `--out`";
         #[error("{}: another version of wardround wrote the plan: {difference}", path.display())]
         OtherVersion { path: PathBuf, difference: String } => Usage,
-            "use that version, or give --allow-version: answers may then differ";
+            "use that version, or repeat the run by `run --plan`: answers may then differ";
         #[error("{} was changed: its sha256 is {found}, {told}", path.display())]
         Changed { path: PathBuf, found: String, told: String } => Artefact, RESTORE;
-        #[error("{} has schema {found}, this version of wardround reads {SCHEMA}", path.display())]
-        Schema { path: PathBuf, found: u32 } => Artefact,
-            OTHER_WARDROUND;
         #[error("{}, line {line}: {defect}", path.display())]
         BadLine {
             path: PathBuf,
@@ -87,10 +83,6 @@ pub enum Defect {
 }
 
 impl Defect {
-    pub(super) fn torn() -> Defect {
-        Defect::Other("the line is cut short".to_owned())
-    }
-
     pub(super) fn no_record(error: &serde_json::Error) -> Defect {
         Defect::Other(format!("the line is not a record: {error}"))
     }
@@ -104,41 +96,18 @@ impl RunError {
 
 /// What to do where a file of a run cannot be read or written.
 fn of_files(error: &io::Error) -> Option<String> {
-    let hint = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            "every finished call is kept: free some space, then go on with `wardround resume DIR`"
-        }
-        ErrorKind::PermissionDenied => "change its permissions, or run this as its owner",
-        ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory => {
-            "choose an `--out` that you may write to"
-        }
-        _ => return None,
-    };
-    Some(hint.to_owned())
+    let is_full = matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    );
+    let hint =
+        "every finished call is kept: free some space, then go on with `wardround resume DIR`";
+    is_full.then(|| hint.to_owned())
 }
 
 impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {
         RunError::Io(Arc::new(error))
-    }
-}
-
-/// A signal ended a run, which can be resumed.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted after {items} of {total} items")]
-pub struct Interrupted {
-    pub items: u64,
-    pub total: u64,
-    pub directory: PathBuf,
-}
-
-impl Diagnosis for Interrupted {
-    fn blame(&self) -> Blame {
-        Blame::Interrupted
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(resume(&self.directory))
     }
 }
 

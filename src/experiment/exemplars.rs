@@ -8,9 +8,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::library::Shared;
-use super::spec::{Spec, formats};
+use super::spec::Spec;
 use crate::corpus::open_encoder;
-use crate::data::{self, Dataset, Format, ItemKind};
+use crate::data::{self, Dataset, Format};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::outside;
@@ -99,12 +99,6 @@ impl Spec {
 impl ExemplarSpec {
     fn read(&self, notes: &Path) -> Result<(Exemplars, ExemplarPlan), Failure> {
         let format = self.format.unwrap_or(Format::Medec);
-        if format.kind() != ItemKind::Notes {
-            return Err(Failure::usage(
-                format!("exemplars are notes, and {format} holds questions"),
-                &format!("the formats of notes are {}", formats(ItemKind::Notes)),
-            ));
-        }
         let dataset = data::load(notes, format)?;
         let mut files = Vec::new();
         let reasons = match &self.reasons {
@@ -137,7 +131,7 @@ impl ExemplarSpec {
         if exemplars.notes.is_empty() {
             return Err(Failure::usage(
                 format!("{} has no note with gold", notes.display()),
-                "exemplars are shown with their gold",
+                "exemplars are notes and are shown with their gold",
             ));
         }
         let plan = ExemplarPlan {

@@ -18,7 +18,7 @@ use crate::data::{Choice, Format, Item, Question};
 use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, Message, Parse, Passage, Reply, RetrievedChunk, RoundLine,
-    SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
+    SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
 };
 use crate::systems::SystemConfig;
 
@@ -93,7 +93,7 @@ pub fn plan() -> Plan {
     };
     let config = SystemConfig::named("medmad").unwrap();
     let asked = Spec::new(config, "questions.jsonl", Format::Medqa).unwrap();
-    Plan { schema: SCHEMA, found, asked: Some(Box::new(asked)), host }
+    Plan { schema: Schema, found, asked: Some(Box::new(asked)), host }
 }
 
 /// As [`plan`], of a system that searches.

@@ -6,11 +6,10 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::Store;
 use crate::diagnosis::Failure;
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, OpsError, Quantisation};
-use crate::panel::memory::KvBudget;
+use crate::panel::memory::Limits;
 
 /// Tokens of a prompt and its completion together.
 pub const DEFAULT_CONTEXT: u32 = 16_384;
@@ -76,31 +75,22 @@ pub struct Hardware {
     /// Context length: tokens of prompt and completion [default: 16384]
     #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     pub context: Option<usize>,
-    #[command(flatten)]
+    /// KV cache size in tokens, per model [default: what memory allows]
+    #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
     #[serde(skip)]
-    pub kv: KvBudget,
-    /// Whether engines have room for log-probabilities of prompts and of dictated tokens.
+    pub kv_tokens: Option<usize>,
+    /// See [`Limits::serves`].
     #[arg(skip)]
     #[serde(skip)]
-    pub known_logprobs: bool,
+    pub serves: bool,
     /// Attempts per request to an endpoint, retries included [default: 6]
     #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[serde(skip)]
     pub remote_attempts: Option<u32>,
-    #[command(flatten)]
-    #[serde(skip)]
-    pub calls: CallsFlags,
-}
-
-/// The store of calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-pub struct CallsFlags {
     /// Store of calls: take from it what it holds, and add the rest
-    #[arg(id = "calls", long = "calls", help_heading = "Store of calls", value_name = "DIR")]
-    pub directory: Option<PathBuf>,
-    /// Keep answers of endpoints too, which may differ when asked again
-    #[arg(long = "calls-remote", help_heading = "Store of calls", requires = "calls")]
-    pub remote: bool,
+    #[arg(long, help_heading = "Store of calls", value_name = "DIR")]
+    #[serde(skip)]
+    pub calls: Option<PathBuf>,
 }
 
 impl Default for DeviceChoice {
@@ -120,6 +110,17 @@ impl DeviceChoice {
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(cores)
+    }
+
+    /// Where encoders and rerankers run beside models: on the first device, or on the CPU where that is one that cannot run them.
+    ///
+    /// # Errors
+    /// As [`DeviceChoice::devices`].
+    pub fn of_encoders(&self, devices: &[Device]) -> Result<Device, OpsError> {
+        match devices.first() {
+            Some(device @ (Device::Cpu(_) | Device::Cuda(_))) => Ok(device.clone()),
+            _ => Device::cpu(self.threads()),
+        }
     }
 
     /// The device of what runs a single model.
@@ -167,27 +168,27 @@ impl Compute {
     }
 }
 
-impl CallsFlags {
-    /// # Errors
-    /// A directory that is no store.
-    pub fn open(&self) -> Result<Store, Failure> {
-        let open = |directory: &PathBuf| Store::open(directory, self.remote);
-        self.directory.as_ref().map_or_else(|| Ok(Store::default()), open)
+impl Hardware {
+    pub fn limits(&self) -> Limits {
+        Limits {
+            sequences: self.max_batch,
+            draft: self.draft(),
+            kv_tokens: self.kv_tokens,
+            serves: self.serves,
+        }
     }
 
-    /// Refuses a store where every call must be computed.
+    /// Refuses a store of calls where every call must be computed.
     ///
     /// # Errors
     /// A store.
-    pub fn refuse(&self, why: &str) -> Result<(), Failure> {
-        match self.directory {
+    pub fn refuse_calls(&self, why: &str) -> Result<(), Failure> {
+        match self.calls {
             None => Ok(()),
             Some(_) => Err(Failure::usage(format!("--calls: {why}"), "leave --calls out")),
         }
     }
-}
 
-impl Hardware {
     pub fn draft(&self) -> usize {
         self.draft.unwrap_or(0)
     }

@@ -4,15 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::exemplars::{ExemplarSpec, Shown};
-use super::hardware::Hardware;
 use super::models::Models;
 use super::plan::CorpusPlan;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::Failure;
 use crate::hub::{self, HubOptions};
+use crate::model::Footprint;
 use crate::ops::Device;
-use crate::panel::memory::AuxiliaryModel;
 use crate::retrieval::{self, CorpusSpec, Retrieve, Retriever, RetrieverOptions, Searched};
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
@@ -54,7 +53,7 @@ impl CorpusSpec {
             reranker: reranker.clone(),
             reranker_tokens: self.reranker_tokens.filter(|_| reranker.is_some()),
             passage,
-            no_passages: self.no_passages,
+            no_passages: false,
         }
     }
 }
@@ -90,16 +89,10 @@ impl Spec {
         options.map(|options| shared.find(options)).transpose()
     }
 
-    /// Whether encoder and reranker run on the CPU because the panel's devices cannot run them.
-    fn encodes_on_cpu(&self, devices: &[Device]) -> bool {
-        let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
-        named.is_none() && matches!(devices.first(), Some(Device::Candle(_)))
-    }
-
     /// What the system searches and by what; the panel computes on `devices`.
     ///
     /// # Errors
-    /// A corpus where none is searched, none where one is; a device that is not there.
+    /// A corpus where none is searched, none where one is.
     pub(super) fn retriever_options(
         &self,
         devices: &[Device],
@@ -123,21 +116,11 @@ impl Spec {
             let message = format!("{} is no directory", missing.display());
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
-        let open = |name: &str| {
-            let devices = Device::open(name, self.hardware.compute.on.threads())?;
-            Ok::<_, Failure>(devices.into_iter().next())
-        };
-        let device = match &spec.device {
-            Some(name) => open(name)?,
-            None if self.encodes_on_cpu(devices) => open("cpu")?,
-            None => devices.first().cloned(),
-        };
-        let none = || Failure::usage("no device was given".to_owned(), "give --device cpu");
         Ok(Some(RetrieverOptions {
             corpus: spec.clone(),
             rerank: search.rerank,
             encoder: None,
-            device: device.ok_or_else(none)?,
+            device: self.hardware.compute.on.of_encoders(devices)?,
         }))
     }
 }
@@ -179,50 +162,19 @@ impl Run {
 ///
 /// # Errors
 /// A corpus where none is searched, none where one is; a corpus or a model that cannot be read.
-pub fn auxiliary_models(
-    specs: &[&Spec],
-    hardware: &Hardware,
+pub fn memory_of_retrievers(
+    specs: &[Spec],
     devices: &[Device],
-) -> Result<Vec<AuxiliaryModel>, Failure> {
+) -> Result<Vec<(String, Footprint)>, Failure> {
     let (mut retrievers, mut models) = (Vec::<RetrieverOptions>::new(), Vec::new());
     for spec in specs {
         let Some(options) = spec.retriever_options(devices)? else { continue };
         if !retrievers.iter().any(|known| is_equal(known, &options)) {
-            models.extend(spec.auxiliary_models(&options, hardware, devices)?);
+            models.extend(retrieval::memory(&options)?);
             retrievers.push(options);
         }
     }
     Ok(models)
-}
-
-impl Spec {
-    fn auxiliary_models(
-        &self,
-        options: &RetrieverOptions,
-        hardware: &Hardware,
-        devices: &[Device],
-    ) -> Result<Vec<AuxiliaryModel>, Failure> {
-        let models = retrieval::memory(options)?;
-        let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
-        // `cuda` is short for the first GPU.
-        let whole = |name: &str| if name == "cuda" { "cuda:0".to_owned() } else { name.to_owned() };
-        let mut names = hardware.compute.on.device.split(',').map(|name| whole(name.trim()));
-        let place = match named {
-            None => Some(0),
-            Some(name) => names.position(|own| own == whole(name)),
-        };
-        // Devices without memory of their own use the host's.
-        let on_host = |device: &Device| device.own_memory().is_none();
-        let shared = || devices.iter().position(on_host).filter(|_| on_host(&options.device));
-        let place = place.or_else(shared);
-        let model = |(name, footprint)| AuxiliaryModel {
-            name,
-            footprint,
-            device: options.device.clone(),
-            place,
-        };
-        Ok(models.into_iter().map(model).collect())
-    }
 }
 
 #[cfg(test)]

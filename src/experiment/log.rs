@@ -259,7 +259,7 @@ mod tests {
         let acknowledged: usize = acknowledged.lines().next().unwrap().parse().unwrap();
         assert!(acknowledged > 0);
 
-        let directory = Directory::resume(out.path(), &plan(), &texts(&ITEMS), false).unwrap();
+        let directory = Directory::begin(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         let finished = &directory.finished;
         assert_eq!(finished.calls.len(), acknowledged);
         let log = Log::start(directory).unwrap();
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn child() {
         let Some(out) = env::var_os(KILLED) else { return };
-        let directory = Directory::resume(Path::new(&out), &plan(), &texts(&ITEMS), false).unwrap();
+        let directory = Directory::begin(Path::new(&out), &plan(), &texts(&ITEMS)).unwrap();
         let log = Log::start(directory).unwrap();
         thread::scope(|scope| {
             for thread in 0..4 {

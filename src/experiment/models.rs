@@ -1,40 +1,43 @@
 //! The models that one run, or every run of a recipe, needs: each described once, then loaded once.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use itertools::Itertools;
 
-use super::hardware::{CallsFlags, Hardware};
+use super::hardware::Hardware;
 use super::plan::MemberPlan;
 use crate::calls::Store;
-use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
+use crate::model::Footprint;
 use crate::ops::{Device, Machine};
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{AuxiliaryModel, BatchLimits, DEFAULT_BATCH, MemoryPlan, plan_memory};
+use crate::panel::memory::{DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteModel, RemoteOptions};
-use crate::panel::{Endpoint, SamplingChoice, SharedResponder};
+use crate::panel::{SamplingChoice, SharedResponder};
 
 /// Models whose weights are not loaded yet, with the memory that each will take, and endpoints that were not contacted yet.
 pub struct Models {
     pub descriptions: Vec<Description>,
     /// One per description.
     pub memory: Vec<MemoryPlan>,
-    /// What stays loaded beside them.
-    pub beside: Vec<AuxiliaryModel>,
+    /// The encoders and rerankers that stay loaded beside them, on the first of their devices.
+    pub beside: Vec<(String, Footprint)>,
     /// The models take turns on them.
     pub devices: Vec<Device>,
     /// Their indices follow those of the descriptions.
     endpoints: Vec<Arc<RemoteModel>>,
     /// Which of the models that [`Models::start`] gives a name means.
     indices: HashMap<String, usize>,
-    calls: CallsFlags,
+    /// Where the store of calls lies.
+    calls: Option<PathBuf>,
 }
 
 /// Loaded models, and the store of their calls.
+#[derive(Default)]
 pub struct Loaded {
     pub models: Vec<SharedResponder>,
     /// Those of them that are here.
@@ -52,7 +55,7 @@ impl Models {
         names: impl IntoIterator<Item = &'a String>,
         hardware: &Hardware,
         hub: &HubOptions,
-        beside: impl FnOnce(&[Device]) -> Result<Vec<AuxiliaryModel>, Failure>,
+        beside: impl FnOnce(&[Device]) -> Result<Vec<(String, Footprint)>, Failure>,
     ) -> Result<Models, Failure> {
         let devices = hardware.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
@@ -76,22 +79,17 @@ impl Models {
             remote.iter().map(|name| open_endpoint(name, hardware, hub)).try_collect()?;
         indices.extend(remote.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
-        let batch = BatchLimits {
-            sequences: hardware.max_batch,
-            draft: hardware.draft(),
-            known_logprobs: hardware.known_logprobs,
-        };
         let beside = beside(&devices)?;
         // Before a run's directory is made.
-        if let Some(directory) = &hardware.calls.directory {
+        if let Some(directory) = &hardware.calls {
             Store::check(directory)?;
         }
         if hardware.compute.fast || devices[0].machine() == Machine::Candle {
-            hardware.calls.refuse("what --fast or candle computes depends on the batch")?;
+            hardware.refuse_calls("what --fast or candle computes depends on the batch")?;
         }
         Ok(Models {
             calls: hardware.calls.clone(),
-            memory: plan_memory(&borrowed, &devices, batch, hardware.kv, &beside)?,
+            memory: plan_memory(&borrowed, &devices, hardware.limits(), &beside)?,
             descriptions,
             beside,
             devices,
@@ -133,30 +131,16 @@ impl Models {
         }
     }
 
-    /// Whether the chat template of a local model can let it think.
-    pub fn lets_think(&self, index: usize) -> Option<bool> {
-        self.descriptions.get(index).map(|description| description.chat.lets_think())
-    }
-
-    /// Whether a model answers noise.
-    pub fn is_synthetic(&self, index: usize) -> bool {
-        let description = self.descriptions.get(index);
-        description.is_some_and(|description| description.is_synthetic)
-    }
-
     /// Loads the weights and starts one engine per description; looks up the endpoints.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
     pub fn start(self) -> Result<Loaded, Failure> {
         for endpoint in &self.endpoints {
-            let is_listed = endpoint.look_up(&AtomicBool::new(false))?;
-            if is_listed == Some(false) {
-                let address = endpoint.address();
-                console::note(format!("note: {address} does not list the model"));
-            }
+            endpoint.look_up(&AtomicBool::new(false))?;
         }
-        let calls = Arc::new(self.calls.open()?);
+        let calls = self.calls.as_deref().map(Store::open).transpose()?;
+        let calls = Arc::new(calls.unwrap_or_default());
         let described = self.descriptions.into_iter().zip(self.memory);
         let started =
             described.zip(self.devices.iter().cycle()).map(|((description, memory), device)| {
@@ -164,9 +148,7 @@ impl Models {
                 Ok(Arc::new(Backbone::start(description, device, options, calls.clone())?))
             });
         let backbones: Vec<Arc<Backbone>> = started.collect::<Result<_, Failure>>()?;
-        let endpoints = self.endpoints.into_iter();
-        let endpoints = endpoints
-            .map(|model| Arc::new(Endpoint { model, calls: calls.clone() }) as SharedResponder);
+        let endpoints = self.endpoints.into_iter().map(|model| model as SharedResponder);
         let local = backbones.iter().map(|backbone| backbone.clone() as SharedResponder);
         Ok(Loaded { models: local.chain(endpoints).collect(), backbones, calls })
     }

@@ -3,7 +3,6 @@
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::compare::{self, FieldDifference};
@@ -12,6 +11,7 @@ use super::exemplars::ExemplarPlan;
 use super::hardware::Hardware;
 use super::spec::{MOST_RUNS, Spec};
 use super::whole_file;
+use crate::console;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
@@ -19,7 +19,7 @@ use crate::hub::HubOptions;
 use crate::ops::{CANDLE, FAST};
 use crate::outside;
 use crate::panel::DecodingMode;
-use crate::record::{SCHEMA, SourceCounts};
+use crate::record::{Schema, SourceCounts};
 use crate::systems::Which;
 use crate::systems::file::SystemText;
 use crate::systems::table::SystemEntry;
@@ -34,8 +34,7 @@ pub const FILE: &str = "plan.toml";
 /// The plan.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// [`SCHEMA`], of this file and every other of the run directory.
-    pub schema: u32,
+    pub schema: Schema,
     #[serde(flatten)]
     pub found: Found,
     /// The spec that gives the run again, every seat and path in it named. `None` in a plan of an earlier version: its run is read, and not
@@ -123,7 +122,7 @@ pub struct CorpusPlan {
     pub reranker_tokens: Option<usize>,
     /// By which prompts quote a passage: what the calls' messages refer to is put back by it.
     pub passage: String,
-    /// Whether the run keeps the sums of passages alone, not their texts.
+    /// Whether the run keeps the sums of passages alone, as earlier versions could.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_passages: bool,
 }
@@ -173,16 +172,7 @@ impl DerefMut for Plan {
 
 /// A spec as this version writes it; what another one wrote is left aside.
 fn known<'de, D: Deserializer<'de>>(asked: D) -> Result<Option<Box<Spec>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Asked {
-        Known(Box<Spec>),
-        Other(IgnoredAny),
-    }
-    match Asked::deserialize(asked)? {
-        Asked::Known(spec) => Ok(Some(spec)),
-        Asked::Other(_) => Ok(None),
-    }
+    Ok(toml::Value::deserialize(asked)?.try_into().ok().map(Box::new))
 }
 
 impl Plan {
@@ -271,14 +261,6 @@ impl Plan {
             RunError::Unreadable { path: path.to_owned(), reason }
         };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        // Another schema is told as such, even where the rest of it cannot be parsed.
-        if let Ok(table) = outside::toml::<toml::Table>(text) {
-            let found = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
-            let found = u32::try_from(found).unwrap_or(u32::MAX);
-            if found != SCHEMA {
-                return Err(RunError::Schema { path: path.to_owned(), found });
-            }
-        }
         let mut plan: Plan = outside::toml(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
@@ -310,17 +292,12 @@ impl Plan {
         Ok(compare::differences(&json(self)?, &json(other)?))
     }
 
-    /// Errors where this plan would run differently from `planned`, which was read from `path`. A difference in version alone is accepted
-    /// with `allow_version`.
+    /// Errors where this plan would run differently from `planned`, which was read from `path`. A difference in version alone is said, and
+    /// no error where the run is not to be the same one (`is_same`).
     ///
     /// # Errors
     /// The differences; a plan of an earlier version.
-    pub fn keep_to(
-        &self,
-        planned: &Plan,
-        path: &Path,
-        allow_version: bool,
-    ) -> Result<(), RunError> {
+    pub fn keep_to(&self, planned: &Plan, path: &Path, is_same: bool) -> Result<(), RunError> {
         if planned.asked.is_none() {
             return Err(RunError::OlderPlan);
         }
@@ -333,12 +310,14 @@ impl Plan {
             let differences = others.iter().map(ToString::to_string).collect();
             return Err(RunError::PlanDiffers { path, differences });
         }
-        match version.first() {
-            Some(difference) if !allow_version => {
-                Err(RunError::OtherVersion { path, difference: difference.to_string() })
+        if let Some(difference) = version.first().map(ToString::to_string) {
+            let error = RunError::OtherVersion { path, difference };
+            match is_same {
+                true => return Err(error),
+                false => console::note(format!("note: {error}")),
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 }
 

@@ -29,8 +29,8 @@ pub struct Replayed {
 }
 
 /// Works on items of `contents` again by `spec`, which [`Plan::again`](plan::Plan::again) gave; nothing is written. Without `items` it is every one that
-/// has an answer. `by_prefill` tells the engines what was logged, to compute all positions of a completion at once: each token is drawn
-/// again all the same.
+/// has an answer. The engines are told what was logged, and compute many positions of a completion at once where they may draft: each token is
+/// drawn again all the same.
 ///
 /// # Errors
 /// A run that cannot be generated again; an item that it does not have; models or items that are not those of the plan.
@@ -38,8 +38,6 @@ pub fn replay(
     contents: &Contents,
     spec: Spec,
     items: &[String],
-    allow_version: bool,
-    by_prefill: bool,
     stop: Arc<AtomicBool>,
 ) -> Result<Replayed, Failure> {
     if let Some(reason) = contents.plan.unrepeatable() {
@@ -50,23 +48,23 @@ pub fn replay(
     }
     let wanted = wanted(contents, items)?;
     let (run, models) = spec.prepare()?;
-    run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), allow_version)?;
+    run.plan.keep_to(&contents.plan, &contents.path.join(plan::FILE), false)?;
 
     let (mut recorder, calls, searches) = Telling::new();
-    let expected = contents.calls.records.iter().filter(|_| by_prefill);
+    let expected = contents.calls.records.iter();
     recorder.expected = expected.map(|call| (call.key(), call.tokens.clone())).collect();
-    let started = run.start(&models.start()?.models, Box::new(recorder), stop.clone())?;
-    let items: HashMap<&str, &Item> = started.items.iter().map(|item| (item.id(), item)).collect();
+    let panel = run.panel(&models.start()?.models, Box::new(recorder), stop.clone())?;
+    let items: HashMap<&str, &Item> = run.items.iter().map(|item| (item.id(), item)).collect();
     let mut jobs = Vec::with_capacity(wanted.len());
     for record in &wanted {
         let missing = || Failure::mismatch(format!("{}: the plan has no such item", record.key()));
         jobs.push((*record, *items.get(record.item()).ok_or_else(missing)?));
     }
     let (answered, answers) = channel();
-    let threads = started.plan.host.engine.max_in_flight;
+    let threads = run.plan.host.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
         // The receiver outlives the jobs.
-        let _ = answered.send(started.answer(item, record.run())?);
+        let _ = answered.send(run.answer(&panel, item, record.run())?);
         Ok::<_, Failure>(())
     })?;
     if stop.load(Ordering::Relaxed) {
@@ -74,13 +72,9 @@ pub fn replay(
     }
     // The engines end, and with them the senders of what was found.
     drop(answered);
-    drop(started);
+    drop(panel);
     let (made, now) = (Vec::from_iter(calls), Vec::<ItemLine>::from_iter(answers));
-    let mut searched = Vec::<SearchLine>::from_iter(searches);
-    if contents.plan.corpus.as_ref().is_some_and(|corpus| corpus.no_passages) {
-        let shown = searched.iter_mut().flat_map(|search| &mut search.shown);
-        shown.for_each(|passage| passage.text = None);
-    }
+    let searched = Vec::<SearchLine>::from_iter(searches);
     let items: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut logged = contents.calls.by_key();
     logged.retain(|key, _| items.contains(&(key.run, &*key.item)));

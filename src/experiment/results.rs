@@ -3,7 +3,6 @@
 //! Every count follows from the plan and the logs. Figures are derived by the analysis layer and are opaque here. `head` is the
 //! lower-case hex sha256 over the file's bytes with `,\n  "head": "…"` taken out, so that it alone covers plan, logs and figures.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use itertools::Itertools;
@@ -16,7 +15,7 @@ use super::error::RunError;
 use super::{versions, whole_file};
 use crate::digest::sha256;
 use crate::outside;
-use crate::record::{CallLine, ItemKey, ItemLine, Parse, SCHEMA, Usage};
+use crate::record::{CallLine, Parse, Schema, Usage};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -25,7 +24,8 @@ pub const FILE: &str = "results.json";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Results {
-    pub schema: u32,
+    #[cfg_attr(test, schemars(with = "u32"))]
+    pub schema: Schema,
     /// The version of wardround that computed the figures.
     pub version: String,
     /// The versions that wrote the plan and the logs, in their order.
@@ -143,7 +143,8 @@ impl Results {
         figures: Map<String, Value>,
         elapsed_ms: u64,
     ) -> Result<Results, RunError> {
-        let mut results = Results::of(contents)?;
+        refuse_unfinished(contents)?;
+        let mut results = Results::of(contents);
         results.figures = figures;
         results.elapsed_ms = elapsed_ms;
         results.finished_at = clock::utc_now();
@@ -152,14 +153,13 @@ impl Results {
         Ok(results)
     }
 
-    /// The counts of a run, without figures and times; errors when a planned item has no line.
-    pub(super) fn of(contents: &Contents) -> Result<Results, RunError> {
+    /// The counts of a run, without figures and times.
+    pub(super) fn of(contents: &Contents) -> Results {
         let plan = &contents.plan;
         let outcomes = contents.outcomes();
-        refuse_unfinished(contents, &outcomes)?;
         let without_gold = outcomes.iter().filter(|(_, record)| record.correct().is_none());
-        Ok(Results {
-            schema: SCHEMA,
+        Results {
+            schema: Schema,
             version: versions::THIS.to_owned(),
             versions: contents.versions.clone(),
             system: plan.system.clone(),
@@ -176,7 +176,7 @@ impl Results {
             finished_at: String::new(),
             heads: contents.heads(),
             head: String::new(),
-        })
+        }
     }
 
     /// The bytes of results.json.
@@ -196,30 +196,19 @@ impl Results {
 
 /// Reads the results.json of a directory; `None` for a run that has not finished.
 pub fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
-    let path = directory.join(FILE);
-    match fs_err::exists(&path)? {
-        true => Ok(Some(outside::file(&path)?)),
-        false => Ok(None),
-    }
+    Ok(outside::if_there(outside::file(&directory.join(FILE)))?)
 }
 
-fn refuse_unfinished(
-    contents: &Contents,
-    outcomes: &BTreeMap<ItemKey, &ItemLine>,
-) -> Result<(), RunError> {
-    let plan = &contents.plan;
+/// # Errors
+/// A planned item without a line.
+pub(super) fn refuse_unfinished(contents: &Contents) -> Result<(), RunError> {
+    let (plan, outcomes) = (&contents.plan, contents.outcomes());
     let runs_of = outcomes.keys().map(|key| key.item.as_str()).counts();
-    let lacking = |item: &String| {
-        (plan.runs as usize).saturating_sub(runs_of.get(item.as_str()).copied().unwrap_or(0))
-    };
-    let items = &plan.dataset.items;
-    match items.iter().find(|item| lacking(item) > 0) {
+    let runs = |item: &str| runs_of.get(item).copied().unwrap_or(0);
+    match plan.dataset.items.iter().find(|item| runs(item) < plan.runs as usize) {
         None => Ok(()),
-        Some(first) => {
-            let missing: usize = items.iter().map(lacking).sum();
-            let lacks = format!(
-                "lacks a line of {missing} of the planned items, the first of them {first}"
-            );
+        Some(item) => {
+            let lacks = format!("lacks a line of the planned item {item}");
             Err(RunError::Unfinished { path: contents.path.clone(), lacks })
         }
     }
@@ -299,10 +288,7 @@ mod tests {
         let error = write_results(out.path(), 1).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!(
-                "{} lacks a line of 2 of the planned items, the first of them q4",
-                out.path().display()
-            )
+            format!("{} lacks a line of the planned item q4", out.path().display())
         );
         assert!(!fs_err::exists(out.path().join(FILE)).unwrap());
     }

@@ -15,12 +15,11 @@ use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::hub::DatasetCard;
 use crate::ops::PAGE;
-use crate::outside;
 use crate::panel::recorder::Recorder;
 use crate::panel::seed::call_seed;
 use crate::panel::{CallSettings, Member, Panel, SamplingChoice, SharedResponder};
 use crate::prompts::PromptSet;
-use crate::record::{CallKey, ItemLine, SCHEMA};
+use crate::record::{CallKey, ItemLine, Schema};
 use crate::retrieval::Retriever;
 use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
@@ -114,15 +113,7 @@ impl Spec {
         shared: &mut Shared,
     ) -> Result<Run, Failure> {
         let Inputs { prompts, dataset, system, exemplar_plan } = inputs;
-        let mut items = dataset.items;
-        let texts = items.clone();
-        for item in &mut items {
-            if let Item::Question(question) = item
-                && let Some(image) = question.image.take()
-            {
-                question.image = Some(beside(&dataset.path, image, &question.id)?);
-            }
-        }
+        let items = dataset.items;
         let names = self.slot_models()?;
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (models.max_batch(&self.hardware), self.hardware.draft());
@@ -134,8 +125,8 @@ impl Spec {
             .map(|((slot, &model), &sampling)| models.plan(model, &slot.agent, thinking, sampling));
         let panel: Vec<MemberPlan> = members.collect();
         for (member, &model) in panel.iter().zip(&seated) {
-            if let Some(lets_think) = models.lets_think(model) {
-                self.config.decoding.check_local(&member.agent, lets_think)?;
+            if let Some(own) = models.descriptions.get(model) {
+                self.config.decoding.check_local(&member.agent, own.chat.lets_think())?;
             }
         }
         let library = self.library(models, shared)?;
@@ -146,7 +137,9 @@ impl Spec {
         let found = Found {
             version: versions::THIS.to_owned(),
             system: self.config.entry.plan_name.to_owned(),
-            synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
+            synthetic: seated.iter().all(|&model| {
+                models.descriptions.get(model).is_some_and(|model| model.is_synthetic)
+            }),
             seed: self.seed,
             runs: self.runs,
             decoding: self.decoding(),
@@ -158,7 +151,7 @@ impl Spec {
                 name: dataset.name,
                 format: self.format.name().to_owned(),
                 sha256: dataset.sha256,
-                items_sha256: texts::sha256(&texts)?,
+                items_sha256: texts::sha256(&items)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
             },
             panel,
@@ -176,7 +169,7 @@ impl Spec {
             ..EnginePlan::default()
         };
         let plan = Plan {
-            schema: SCHEMA,
+            schema: Schema,
             found,
             asked: Some(Box::new(self.whole(models)?)),
             host: Host { created_at: clock::utc_now(), engine, machine: host() },
@@ -189,7 +182,6 @@ impl Spec {
             plan,
             system,
             items,
-            texts,
             seats: seated.into_iter().zip(sampling).collect(),
             library,
         };
@@ -233,8 +225,6 @@ pub struct Run {
     pub plan: Plan,
     pub system: Box<dyn System>,
     pub items: Vec<Item>,
-    /// The items as they are put, in the same order.
-    pub texts: Vec<Item>,
     pub notices: Vec<String>,
     /// Calls on an item, at most.
     pub most_calls: u32,
@@ -243,29 +233,6 @@ pub struct Run {
     seats: Vec<(usize, SamplingChoice)>,
     /// What the system searches, where it searches.
     pub library: Option<Arc<Retriever>>,
-}
-
-/// A run with its models loaded.
-pub struct Started {
-    pub plan: Plan,
-    pub system: Box<dyn System>,
-    pub items: Vec<Item>,
-    pub panel: Panel,
-}
-
-impl Started {
-    /// The outcome of an item; an error that concerns the item alone is one.
-    ///
-    /// # Errors
-    /// What concerns more than the item.
-    pub fn answer(&self, item: &Item, run: u32) -> Result<ItemLine, Failure> {
-        let dataset = &self.plan.dataset.name;
-        let task = Task { panel: &self.panel, dataset, item, run };
-        match self.system.answer(&task) {
-            Err(error) if error.concerns_item() => Ok(task.failure(&error)),
-            answered => Ok(answered?),
-        }
-    }
 }
 
 impl Run {
@@ -278,41 +245,40 @@ impl Run {
     ///
     /// # Errors
     /// A corpus that cannot be opened.
-    pub fn start(
-        self,
+    pub fn panel(
+        &self,
         loaded: &[SharedResponder],
         recorder: Box<dyn Recorder>,
         stop: Arc<AtomicBool>,
-    ) -> Result<Started, Failure> {
-        let members = self.plan.panel.iter().zip(self.seats);
-        let members = members.map(|(member, (model, sampling))| Member {
+    ) -> Result<Panel, Failure> {
+        let members = self.plan.panel.iter().zip(&self.seats);
+        let members = members.map(|(member, &(model, sampling))| Member {
             agent: member.agent.clone(),
             source: loaded[model].clone(),
             sampling,
         });
-        let panel = Panel {
+        Ok(Panel {
             members: members.collect(),
             recorder,
             run_seed: self.plan.seed,
-            settings: self.settings,
+            settings: self.settings.clone(),
             salt: None,
             stop,
             retriever: self.library.as_ref().map(Retriever::loaded).transpose()?,
-        };
-        Ok(Started { plan: self.plan, system: self.system, items: self.items, panel })
+        })
     }
-}
 
-/// The path of a question's image: below the folder of the file of questions, unless it is an address.
-fn beside(file: &Path, image: String, question: &str) -> Result<String, Failure> {
-    let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
-    let Some(folder) = file.parent().filter(|_| !is_address) else { return Ok(image) };
-    let path = outside::below(folder, &image).map_err(|error| {
-        let message = format!("{}: the image of {question}: {error}", file.display());
-        let hint = "put images beside the file of questions, or into a folder there";
-        Failure::usage(message, hint)
-    })?;
-    Ok(path.display().to_string())
+    /// What the panel makes of an item; an error that concerns the item alone is an outcome.
+    ///
+    /// # Errors
+    /// What concerns more than the item.
+    pub fn answer(&self, panel: &Panel, item: &Item, run: u32) -> Result<ItemLine, Failure> {
+        let task = Task { panel, dataset: &self.plan.dataset.name, item, run };
+        match self.system.answer(&task) {
+            Err(error) if error.concerns_item() => Ok(task.failure(&error)),
+            answered => Ok(answered?),
+        }
+    }
 }
 
 /// A path as a plan keeps it: absolute, so that the run can be resumed from any directory, unless it names a built-in file.

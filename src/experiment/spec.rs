@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
-use super::library::auxiliary_models;
+use super::library::memory_of_retrievers;
 use super::models::Models;
 use super::run::absolute;
 use crate::data::subset::Subset;
@@ -36,14 +36,14 @@ const SEARCH_CONTEXT: usize = 32_768;
 
 /// What a run is asked to be. The verbs that run a panel have it as flags, a recipe makes one for each cell, and a plan keeps it, but for
 /// the fields marked `skip`: the plan says those by its items, slots and settings, or each machine for itself.
-#[derive(Clone, Debug, Args, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 pub struct Spec {
     /// Each verb names its system, its file and what runs of it in its own words: see [`Spec::of`].
     #[arg(skip)]
     pub config: SystemConfig,
     #[arg(skip)]
     pub data: PathBuf,
-    #[arg(skip = Format::Mcq)]
+    #[arg(skip)]
     pub format: Format,
     #[arg(skip)]
     #[serde(skip)]
@@ -58,8 +58,7 @@ pub struct Spec {
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     #[serde(skip)]
     pub panel: Vec<String>,
-    /// Change a setting (t_max=2), an agent's model (slot.sym=qwen3-4b) or sampling (slot.sym.temperature=0.2), or that of all with the
-    /// panel's first model (panel.1.temperature=0.2)
+    /// Change a setting (t_max=2), an agent's model (slot.sym=qwen3-4b) or sampling (slot.sym.temperature=0.2)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     #[serde(skip)]
     pub set: Vec<String>,
@@ -71,7 +70,6 @@ pub struct Spec {
     #[serde(default)]
     pub sampling: SamplingChoice,
     /// Slots that sample in a way of their own, by agent.
-    /// Or of a panel's member, see [`member_name`].
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
@@ -103,14 +101,6 @@ fn default_panel(config: &SystemConfig) -> Vec<String> {
     DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect()
 }
 
-/// The name by which a member of the panel is given a sampling of its own, in place of an agent's: `panel.1` is the first model.
-pub fn member_name(model: usize) -> String {
-    format!("{MEMBER}{}", model + 1)
-}
-
-/// With what such a name begins.
-pub const MEMBER: &str = "panel.";
-
 /// The formats of files that hold these items.
 pub fn formats(kind: ItemKind) -> String {
     let formats = Format::value_variants().iter().filter(|format| format.kind() == kind);
@@ -130,22 +120,12 @@ impl Spec {
         Ok(Spec {
             data: data.into(),
             format,
-            subset: Subset::default(),
-            shard: None,
             runs: 1,
             panel: default_panel(&config),
-            set: Vec::new(),
-            slots: BTreeMap::new(),
-            sampling: SamplingChoice::default(),
-            slot_sampling: BTreeMap::new(),
             config,
             seed: DEFAULT_SEED,
-            decoding: None,
-            prompts: None,
-            corpus: None,
-            exemplars: ExemplarSpec::default(),
-            hardware: Hardware::default(),
             hub: HubOptions::capture()?,
+            ..Spec::default()
         })
     }
 
@@ -214,7 +194,7 @@ impl Spec {
     pub fn describe_models(&self) -> Result<Models, Failure> {
         let hardware = self.roomy_hardware();
         Models::describe(self.slot_models()?, &hardware, &self.hub, |devices| {
-            auxiliary_models(&[self], &hardware, devices)
+            memory_of_retrievers(std::slice::from_ref(self), devices)
         })
     }
 
@@ -229,53 +209,33 @@ impl Spec {
     /// # Errors
     /// Items that the system does not take.
     pub fn refuse_other_items(&self) -> Result<(), Failure> {
-        let wanted = self.config.entry.takes;
+        let (system, wanted) = (self.config.entry.name, self.config.entry.takes);
         let found = self.format.kind();
         if wanted == found {
             return Ok(());
         }
-        let system = self.config.entry.name;
-        let verb = match wanted {
-            ItemKind::Questions => "answers",
-            ItemKind::Notes => "checks",
-        };
-        let mut hint = format!("{system} takes {}", formats(wanted));
-        let systems = SystemConfig::names(found);
-        if !systems.is_empty() {
-            hint += &format!("; {} fits {}", self.format, systems.join(", "));
-        }
-        let message = format!("{system} {verb} {wanted}, and {} holds {found}", self.format);
+        let message = format!("{system} takes {wanted}, and {} holds {found}", self.format);
+        let hint = format!(
+            "the formats of {wanted} are {}; `wardround systems ls` has the systems of {found}",
+            formats(wanted)
+        );
         Err(Failure::usage(message, &hint))
     }
 
-    /// Which of the panel's models an agent has, where it has none of its own: one model has every seat.
-    fn member(&self, slot: &Slot) -> usize {
-        if self.panel.len() == 1 { 0 } else { slot.model }
-    }
-
-    /// How an agent samples: by what is set for it, else for the member of the panel whose model it has, else for all.
+    /// How an agent samples: by what is set for it, else for all.
     pub fn sampling_of(&self, slot: &Slot) -> SamplingChoice {
-        let set = |name: &str| self.slot_sampling.get(name).copied().unwrap_or_default();
-        let member = match self.slots.contains_key(&slot.agent) {
-            true => SamplingChoice::default(),
-            false => set(&member_name(self.member(slot))),
-        };
-        set(&slot.agent).or(member).or(self.sampling)
+        let own = self.slot_sampling.get(&slot.agent).copied().unwrap_or_default();
+        own.or(self.sampling)
     }
 
     /// The model of every slot.
     pub fn slot_models(&self) -> Result<Vec<&String>, Failure> {
         let (slots, models) = (self.config.slots(), self.config.models());
         let mut named = self.slots.keys().chain(self.slot_sampling.keys());
-        let is_member = |name: &str| (0..self.panel.len()).any(|model| member_name(model) == name);
-        let is_known = |name: &str| slots.iter().any(|slot| slot.agent == name) || is_member(name);
-        if let Some(name) = named.find(|name| !is_known(name)) {
+        if let Some(name) = named.find(|name| slots.iter().all(|slot| slot.agent != **name)) {
             let agents = slots.iter().map(|slot| &slot.agent).join(", ");
-            let last = member_name(self.panel.len().saturating_sub(1));
-            return Err(Failure::usage(
-                format!("{} has no slot {name}", self.config.entry.name),
-                &format!("its slots are {agents}, and the panel's models panel.1 to {last}"),
-            ));
+            let message = format!("{} has no slot {name}", self.config.entry.name);
+            return Err(Failure::usage(message, &format!("its slots are {agents}")));
         }
         if self.panel.len() > 1 && self.panel.len() != models {
             let (given, name) = (self.panel.len(), self.config.entry.name);
@@ -287,7 +247,8 @@ impl Spec {
             return Err(Failure::usage(message, &hint));
         }
         let model = |slot: &Slot| {
-            let shared = self.panel.get(self.member(slot));
+            // One model has every seat.
+            let shared = self.panel.get(if self.panel.len() == 1 { 0 } else { slot.model });
             self.slots.get(&slot.agent).or(shared).ok_or_else(|| {
                 let message = format!("no model was given for {}", slot.agent);
                 Failure::usage(message, "give --panel, or --set slot.AGENT=MODEL")

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
-
 use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::line::{self, Hasher};
 use super::link::Link;
 use super::plan::DatasetPlan;
+use crate::appended;
 use crate::data::Item;
 use crate::digest;
 use crate::record::ItemLine;
@@ -45,94 +44,61 @@ pub(super) fn read(
 ) -> Result<BTreeMap<String, Item>, RunError> {
     let path = directory.join(FILE);
     let file = line::read_file(&path)?;
-    let mut texts = BTreeMap::new();
-    let mut expected = plan.items.iter();
-    let mut count = 0;
-    let bad_line = |line, defect| RunError::BadLine { path: path.clone(), line, defect };
-    for (index, line) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let checked = check(line, expected.next());
-        let text = checked.map_err(|defect| bad_line(index + 1, defect))?;
-        texts.insert(text.id().to_owned(), text);
-        count = index + 1;
-    }
-    if let Some(item) = expected.next() {
-        let told = format!("the text of item {item} is missing");
-        return Err(bad_line(count + 1, Defect::Other(told)));
-    }
     let found = digest::sha256(&file);
     if found != plan.items_sha256 {
         let told = format!("plan.toml says {}", plan.items_sha256);
         return Err(RunError::Changed { path, found, told });
     }
-    Ok(texts)
-}
-
-fn check(line: &[u8], expected: Option<&String>) -> Result<Item, Defect> {
-    let line = line.strip_suffix(b"\n").ok_or_else(Defect::torn)?;
-    let opened = line::open(line, &Hasher::default())?;
-    let text: Item = serde_json::from_slice(&opened.without_hash())
-        .map_err(|error| Defect::no_record(&error))?;
-    match expected {
-        Some(item) if item == text.id() => Ok(text),
-        _ => Err(Defect::Other(format!("the plan has no item {} here", text.id()))),
+    let mut texts = BTreeMap::new();
+    for (number, line) in (1..).zip(appended::lines(&file)) {
+        let text = line::open(line, &Hasher::default()).and_then(|opened| {
+            serde_json::from_slice::<Item>(&opened.without_hash())
+                .map_err(|error| Defect::no_record(&error))
+        });
+        let text =
+            text.map_err(|defect| RunError::BadLine { path: path.clone(), line: number, defect })?;
+        texts.insert(text.id().to_owned(), text);
+    }
+    match plan.items.iter().find(|item| !texts.contains_key(*item)) {
+        None => Ok(texts),
+        Some(item) => {
+            let reason = format!("the text of item {item} is missing");
+            Err(RunError::Unreadable { path, reason })
+        }
     }
 }
-
-/// Bytes of a value that an error shows: a letter, a yes or no.
-const LONGEST: usize = 12;
 
 /// Checks every outcome of a run against dataset.jsonl and against itself.
 ///
 /// # Errors
 /// The first line that contradicts them.
 pub(super) fn check_outcomes(contents: &Contents) -> Result<(), RunError> {
-    for (index, line) in contents.items.records.iter().enumerate() {
+    for (number, line) in (1..).zip(&contents.items.records) {
         let Some(text) = contents.texts.get(line.item()) else { continue };
-        held_against(text, line).map_err(|defect| RunError::BadLine {
-            path: contents.path.join(ItemLine::FILE),
-            line: index + 1,
-            defect,
-        })?;
+        if let Some(told) = contradiction(text, line) {
+            let path = contents.path.join(ItemLine::FILE);
+            let defect = Defect::Other(told.to_owned());
+            return Err(RunError::BadLine { path, line: number, defect });
+        }
     }
     Ok(())
 }
 
-/// Whether a line is an outcome of the item with this text.
-///
-/// # Errors
-/// The field that is otherwise.
-fn held_against(text: &Item, line: &ItemLine) -> Result<(), Defect> {
-    match (text, line) {
+/// Why a line is no outcome of the item with this text, where it is none.
+fn contradiction(text: &Item, line: &ItemLine) -> Option<&'static str> {
+    let (has_gold, is_consistent) = match (text, line) {
         (Item::Question(text), ItemLine::Answer(line)) => {
-            same("gold", &line.gold, FILE, &text.gold.map(String::from))?;
             let correct = line.gold.as_ref().map(|gold| *gold == line.answer);
-            same("correct", &line.correct, "its answer and gold", &correct)
+            (line.gold == text.gold.map(String::from), line.correct == correct)
         }
-        (Item::Note(text), ItemLine::Note(line)) => same("gold", &line.gold, FILE, &text.gold),
-        _ => {
-            let kind = |is_note: bool| if is_note { "note" } else { "question" };
-            let wanted = kind(matches!(text, Item::Note(_)));
-            same("kind", &kind(line.note().is_some()), FILE, &wanted)
-        }
-    }
-}
-
-fn same<T: PartialEq + Serialize>(
-    field: &'static str,
-    found: &T,
-    by: &'static str,
-    expected: &T,
-) -> Result<(), Defect> {
-    if found == expected {
-        return Ok(());
-    }
-    // A note's gold quotes the note, which no error does.
-    let shown = |value: &T| {
-        let json = serde_json::to_string(value).unwrap_or_default();
-        if json.len() > LONGEST { format!("{} bytes of JSON", json.len()) } else { json }
+        (Item::Note(text), ItemLine::Note(line)) => (line.gold == text.gold, true),
+        _ => return Some("its kind is not its item's, by dataset.jsonl"),
     };
-    let (found, expected) = (shown(found), shown(expected));
-    Err(Defect::Other(format!("its {field} is {found}, and by {by} it is {expected}")))
+    match (has_gold, is_consistent) {
+        (false, _) => Some("its gold is not its item's, by dataset.jsonl"),
+        (_, false) => Some("its `correct` is not what its answer and its gold say"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -157,22 +123,20 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_line_is_named() {
+    fn every_change_is_found() {
         let lines = to_lines(&texts(&ITEMS)).unwrap();
-        let refused = |lines: &str, line: usize, what: &str| {
-            let error = read_lines(lines).unwrap_err();
-            let told = error.to_string();
-            assert!(told.contains(&format!("dataset.jsonl, line {line}: ")), "{told}");
-            assert!(told.contains(what), "{told}");
-            assert!(error.hint().is_some());
-        };
-        refused(&lines.replacen("q2?", "q2!", 1), 2, "the line was changed");
-        refused(&lines.replacen("schema\":1", "schema\":9", 1), 1, "schema 9");
-        refused(&lines[..lines.len() - 1], 3, "cut short");
         let by_line: Vec<&str> = lines.split_inclusive('\n').collect();
-        refused(&by_line[..2].concat(), 3, "the text of item q3 is missing");
-        refused(&[by_line[1], by_line[0], by_line[2]].concat(), 1, "item q2");
-        refused(&[&by_line[..], &by_line[..1]].concat().concat(), 4, "item q1");
+        for changed in [
+            lines.replacen("q2?", "q2!", 1),
+            lines.replacen("schema\":1", "schema\":9", 1),
+            lines[..lines.len() - 1].to_owned(),
+            by_line[..2].concat(),
+            [by_line[1], by_line[0], by_line[2]].concat(),
+        ] {
+            let error = read_lines(&changed).unwrap_err();
+            assert!(error.to_string().contains("dataset.jsonl was changed"), "{error}");
+            assert!(error.hint().is_some());
+        }
     }
 
     #[test]
@@ -216,18 +180,15 @@ mod outcome_tests {
         assert_eq!(told(failed_item("q1", 0)), "");
         let gold = Some("A".to_owned());
         let other_gold = AnswerLine { gold, correct: Some(false), ..right.clone() };
-        assert_eq!(
-            told(other_gold),
-            "items.jsonl, line 1: its gold is \"A\", and by dataset.jsonl it is \"B\""
-        );
         let none = AnswerLine { gold: None, correct: None, ..right.clone() };
-        assert!(told(none).contains("its gold is null"));
-        let long = AnswerLine { gold: Some("Mr Doe has fever".to_owned()), ..right.clone() };
-        assert!(told(long).contains("its gold is 18 bytes of JSON, and by"));
+        for other in [other_gold, none] {
+            let expected = "items.jsonl, line 1: its gold is not its item's, by dataset.jsonl";
+            assert_eq!(told(other), expected);
+        }
         let wrong = AnswerLine { answer: "A".to_owned(), ..right };
         assert_eq!(
             told(wrong),
-            "items.jsonl, line 1: its correct is true, and by its answer and gold it is false"
+            "items.jsonl, line 1: its `correct` is not what its answer and its gold say"
         );
     }
 }

@@ -1,18 +1,13 @@
 //! Checks that a run directory is what was written: plan, chains, then results.json against them.
 
-use std::cmp::Ordering;
 use std::path::Path;
 
 use itertools::{EitherOrBoth, Itertools};
-use serde::Deserialize;
 
-use super::chain::Chain;
 use super::contents::Contents;
 use super::error::{Defect, RunError};
-use super::link::Link;
 use super::results::{self, Results};
 use super::texts;
-use crate::record::SCHEMA;
 
 /// A directory whose every line is as it was written.
 #[derive(Clone, Debug)]
@@ -22,7 +17,8 @@ pub struct Verified {
     pub results: Option<Results>,
 }
 
-/// Verifies a run directory; an error names the file and the first bad line, of a changed plan.toml the file alone.
+/// Verifies a run directory; an error names the file and the first bad line, of a changed plan.toml the file alone. Of a finished run
+/// whose log was cut it is the line of results.json that says otherwise.
 ///
 /// `expected_head` is any head that was noted when the run ended: results.json's own, which covers everything, or
 /// that of calls, of items or of searches. Without one, a consistent rewrite of all files goes unnoticed.
@@ -53,7 +49,7 @@ pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
         return Ok((contents, results));
     }
     // What is missing is said more exactly where it is an item.
-    Results::of(&contents)?;
+    results::refuse_unfinished(&contents)?;
     Err(RunError::Unfinished { path: path.to_owned(), lacks: "has not finished".to_owned() })
 }
 
@@ -65,69 +61,25 @@ pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunE
         return Ok(None);
     };
     let bad_line = |line, defect| RunError::BadLine { path: path.clone(), line, defect };
-    #[derive(Deserialize)]
-    struct Numbered {
-        schema: u32,
-    }
-    if let Ok(Numbered { schema }) = serde_json::from_slice(&bytes)
-        && schema != SCHEMA
-    {
-        return Err(RunError::Schema { path, found: schema });
-    }
     let stored: Results = serde_json::from_slice(&bytes)
         .map_err(|error| bad_line(error.line(), Defect::no_record(&error)))?;
-    let mut sealed = stored.clone();
-    sealed.head = stored.computed_head()?;
-    let sealed = sealed.text()?;
-
-    // Only figures that are as they were written can say that a log was cut.
-    if sealed.as_bytes() == bytes {
-        check_count(contents, &contents.calls, stored.heads.call_lines)?;
-        check_count(contents, &contents.items, stored.heads.item_lines)?;
-        check_count(contents, &contents.searches, stored.heads.search_lines.unwrap_or(0))?;
+    if let Some((path, bytes)) = contents.torn().into_iter().next() {
+        let reason = format!("the run has finished, and {bytes} bytes are of no whole line");
+        return Err(RunError::Unreadable { path, reason });
     }
-    let expected = match Results::of(contents) {
-        Ok(counted) => {
-            // What nothing but `head` tells is taken as it stands.
-            let mut expected = Results {
-                version: stored.version.clone(),
-                figures: stored.figures.clone(),
-                elapsed_ms: stored.elapsed_ms,
-                finished_at: stored.finished_at.clone(),
-                ..counted
-            };
-            expected.head = expected.computed_head()?;
-            expected.text()?
-        }
-        Err(RunError::Unfinished { .. }) if sealed.as_bytes() != bytes => sealed,
-        Err(error) => return Err(error),
+    // What nothing but `head` tells is taken as it stands.
+    let mut expected = Results {
+        version: stored.version.clone(),
+        figures: stored.figures.clone(),
+        elapsed_ms: stored.elapsed_ms,
+        finished_at: stored.finished_at.clone(),
+        ..Results::of(contents)
     };
-    match first_difference(&String::from_utf8_lossy(&bytes), &expected) {
+    expected.head = expected.computed_head()?;
+    match first_difference(&String::from_utf8_lossy(&bytes), &expected.text()?) {
         Some((line, defect)) => Err(bad_line(line, defect)),
-        None => Ok(Some(stored)),
+        None => results::refuse_unfinished(contents).map(|()| Some(stored)),
     }
-}
-
-/// Checks that a log has as many lines as results.json says.
-fn check_count<R: Link>(
-    contents: &Contents,
-    chain: &Chain<R>,
-    expected: u64,
-) -> Result<(), RunError> {
-    let lines = chain.records.len();
-    let (line, defect) = match (lines as u64).cmp(&expected) {
-        _ if chain.torn_bytes > 0 => (lines + 1, Defect::torn()),
-        Ordering::Less => {
-            let told = format!("the line is missing: results.json counts {expected} lines");
-            (lines + 1, Defect::Other(told))
-        }
-        Ordering::Equal => return Ok(()),
-        Ordering::Greater => {
-            let told = format!("results.json counts only the {expected} lines before");
-            (expected as usize + 1, Defect::Other(told))
-        }
-    };
-    Err(RunError::BadLine { path: contents.path.join(R::FILE), line, defect })
 }
 
 /// The first line, counted from 1, in which two texts differ.
@@ -154,6 +106,7 @@ mod tests {
     use crate::experiment::fixtures::{
         ITEMS, call, item, plan, start, texts, write_finished, write_results, write_unfinished,
     };
+    use crate::experiment::link::Link;
     use crate::experiment::log::Log;
     use crate::record::{CallLine, ItemLine};
 
@@ -165,7 +118,7 @@ mod tests {
         assert_eq!(error.blame(), Blame::Artefact, "{error}");
         match error {
             RunError::BadLine { path, line, .. } => (path, line),
-            RunError::Changed { path, .. } | RunError::Schema { path, .. } => (path, 0),
+            RunError::Changed { path, .. } | RunError::Unreadable { path, .. } => (path, 0),
             error => panic!("{error}"),
         }
     }
@@ -263,13 +216,13 @@ mod tests {
             let path = out.path().join(log);
             let whole = fs_err::read(&path).unwrap();
             let file = fs_err::OpenOptions::new().append(true).open(&path).unwrap();
-            let lines = whole.iter().filter(|&&byte| byte == b'\n').count();
             (&file).write_all(b"{\"seq\"").unwrap();
-            assert_eq!(blamed(out.path()), (path.clone(), lines + 1));
+            assert_eq!(blamed(out.path()).0, path);
             for length in (0..whole.len()).rev() {
                 file.set_len(length as u64).unwrap();
-                let kept = whole[..length].iter().filter(|&&byte| byte == b'\n').count();
-                assert_eq!(blamed(out.path()), (path.clone(), kept + 1), "at {length}");
+                let is_torn = !whole[..length].is_empty() && whole[length - 1] != b'\n';
+                let expected = if is_torn { &path } else { &out.path().join(results::FILE) };
+                assert_eq!(blamed(out.path()).0, *expected, "at {length}");
             }
             fs_err::remove_file(&path).unwrap();
             let error = verify(out.path(), None).unwrap_err();
@@ -283,12 +236,12 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         write_finished(out.path());
         let results = fs_err::read(out.path().join(results::FILE)).unwrap();
-        let directory = Directory::resume(out.path(), &plan(), &texts(&ITEMS), false).unwrap();
+        let directory = Directory::begin(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         let log = Log::start(directory).unwrap();
         log.item(item("q4", 0)).unwrap();
         log.finish().unwrap();
         fs_err::write(out.path().join(results::FILE), results).unwrap();
-        assert_eq!(blamed(out.path()), (out.path().join("items.jsonl"), 7));
+        assert_eq!(blamed(out.path()).0, out.path().join(results::FILE));
     }
 
     #[test]

@@ -1,16 +1,13 @@
-//! `versions.json`: the versions of wardround that wrote a run, where more than one did.
+//! The versions of wardround that wrote a run. Of one that another version went on with, as earlier ones could, `versions.json` has them.
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::error::RunError;
+use super::line;
 use super::plan::Plan;
-use super::{line, whole_file};
-use crate::record::SCHEMA;
-
-/// The file's name in the run directory.
-pub const FILE: &str = "versions.json";
+use crate::record::Schema;
 
 /// The version at hand.
 pub const THIS: &str = env!("CARGO_PKG_VERSION");
@@ -27,35 +24,23 @@ pub fn is_unknown(version: &str) -> bool {
     }
 }
 
-/// As the file has them; those of earlier versions say hosts, too.
-#[derive(Serialize, Deserialize)]
+/// As the file has them.
+#[derive(Deserialize)]
 struct Writers {
-    schema: u32,
+    #[expect(dead_code, reason = "another schema is refused as it is read")]
+    schema: Schema,
     versions: Vec<String>,
 }
 
 /// The versions that wrote a run, in their order; that of the plan comes first.
 pub(super) fn read(directory: &Path, plan: &Plan) -> Result<Vec<String>, RunError> {
-    let path = directory.join(FILE);
+    let path = directory.join("versions.json");
     if !fs_err::exists(&path)? {
         return Ok(vec![plan.version.clone()]);
     }
-    match serde_json::from_slice::<Writers>(&line::read_file(&path)?) {
-        Ok(read) if read.schema != SCHEMA => Err(RunError::Schema { path, found: read.schema }),
-        Ok(read) => Ok(read.versions),
-        Err(error) => Err(RunError::Unreadable { path, reason: error.to_string() }),
-    }
-}
-
-/// Writes the file, where the version that goes on with the run is another.
-pub(super) fn add(versions: &mut Vec<String>, own: &str, directory: &Path) -> Result<(), RunError> {
-    if versions.iter().any(|known| known == own) {
-        return Ok(());
-    }
-    versions.push(own.to_owned());
-    let writers = Writers { schema: SCHEMA, versions: versions.clone() };
-    let text = serde_json::to_string(&writers).map_err(std::io::Error::from)? + "\n";
-    Ok(whole_file::write_private(&directory.join(FILE), text.as_bytes())?)
+    let read: Result<Writers, _> = serde_json::from_slice(&line::read_file(&path)?);
+    read.map(|writers| writers.versions)
+        .map_err(|error| RunError::Unreadable { path, reason: error.to_string() })
 }
 
 #[cfg(test)]

@@ -1,8 +1,5 @@
 //! Memory planning: how many KV-cache pages each engine gets, and whether everything fits, before anything is loaded.
 
-use clap::Args;
-use clap::builder::TypedValueParser;
-
 use super::backbone::Description;
 use crate::diagnosis::Failure;
 use crate::engine::EngineOptions;
@@ -29,40 +26,22 @@ const GPU_BATCHES: [usize; 3] = [128, 64, 32];
 /// Typical tokens of a debate's call, prompt and completion.
 const CALL_TOKENS: usize = 1536;
 
-/// The most that an engine computes in a step.
-#[derive(Clone, Copy, Debug)]
-pub struct BatchLimits {
+/// What each engine may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
     /// The batch size; `None`: what the devices' memory allows.
     pub sequences: Option<usize>,
     /// Tokens that each sequence may draft in a step.
     pub draft: usize,
-    /// Whether there is room for log-probabilities of prompts and of forced tokens.
-    pub known_logprobs: bool,
+    /// The size of its KV cache; `None`: what a full batch needs, if it fits.
+    pub kv_tokens: Option<usize>,
+    /// Whether it serves: there is room for log-probabilities of prompts and of forced tokens, and the memory is allocated at the start, so
+    /// that the process does not grow later.
+    pub serves: bool,
 }
 
-/// The size of the KV cache; by default what a full batch needs, if it fits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Args)]
-pub struct KvBudget {
-    /// KV cache size in tokens, per model [default: what memory allows]
-    #[arg(id = "kv_tokens", long = "kv-tokens", help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..).map(|tokens| tokens as usize))]
-    pub tokens: Option<usize>,
-    /// Whether the memory is allocated at the start, so that a long-running process does not grow later; else at first use.
-    #[arg(skip)]
-    pub at_start: bool,
-}
-
-/// An encoder or a reranker, which stays loaded while the panel's models answer.
-#[derive(Clone, Debug)]
-pub struct AuxiliaryModel {
-    pub name: String,
-    pub footprint: Footprint,
-    pub device: Device,
-    /// The index of the panel's device whose memory it uses; `None`: that of no panel device.
-    pub place: Option<usize>,
-}
-
-/// Plans the engines of `descriptions`, assigned to `devices` in turn, with room for the models that stay loaded (`auxiliary`). All
-/// engines have the same batch size.
+/// Plans the engines of `descriptions`, assigned to `devices` in turn, with room for the encoders and rerankers that stay loaded `beside`
+/// them on the first device. All engines have the same batch size.
 ///
 /// # Errors
 /// Every figure, when the models of a device do not fit there: weights, scratch, and the KV cache of one
@@ -70,22 +49,17 @@ pub struct AuxiliaryModel {
 pub fn plan_memory(
     descriptions: &[&Description],
     devices: &[Device],
-    batch: BatchLimits,
-    budget: KvBudget,
-    auxiliary: &[AuxiliaryModel],
+    limits: Limits,
+    beside: &[(String, Footprint)],
 ) -> Result<Vec<MemoryPlan>, Failure> {
-    let at = |place| auxiliary.iter().filter(|model| model.place == place).collect::<Vec<_>>();
-    let elsewhere = at(None);
-    if let Some(first) = elsewhere.first() {
-        plan_device(&[], &first.device, batch, budget, &elsewhere)?;
-    }
     let plan_batch = |sequences| -> Result<Vec<MemoryPlan>, Failure> {
-        let batch = BatchLimits { sequences: Some(sequences), ..batch };
+        let limits = Limits { sequences: Some(sequences), ..limits };
         let mut plans = vec![None; descriptions.len()];
         for (place, device) in devices.iter().enumerate() {
             let here = || (place..descriptions.len()).step_by(devices.len());
             let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-            let planned = plan_device(&share, device, batch, budget, &at(Some(place)))?;
+            let beside = if place == 0 { beside } else { &[] };
+            let planned = plan_device(&share, device, limits, beside)?;
             for (index, plan) in here().zip(planned) {
                 plans[index] = Some(plan);
             }
@@ -97,7 +71,7 @@ pub fn plan_memory(
         let plans = plan_batch(sequences).ok()?;
         plans.iter().map(|plan| plan.options.pages * PAGE).min()
     };
-    let sequences = match batch.sequences {
+    let sequences = match limits.sequences {
         Some(sequences) => sequences,
         None if is_gpu => gpu_batch(kv_tokens),
         None => DEFAULT_BATCH,
@@ -117,12 +91,11 @@ fn gpu_batch(kv_tokens: impl Fn(usize) -> Option<usize>) -> usize {
 fn plan_device(
     descriptions: &[&Description],
     device: &Device,
-    batch: BatchLimits,
-    budget: KvBudget,
-    auxiliary: &[&AuxiliaryModel],
+    limits: Limits,
+    beside: &[(String, Footprint)],
 ) -> Result<Vec<MemoryPlan>, Failure> {
     let machine = device.machine();
-    let sequences = batch.sequences.unwrap_or(DEFAULT_BATCH);
+    let sequences = limits.sequences.unwrap_or(DEFAULT_BATCH);
     let available = free_memory(device);
     let allot = |description: &Description, pages: usize| {
         let options = EngineOptions {
@@ -130,16 +103,16 @@ fn plan_device(
             max_batch: sequences,
             prefill_rows: machine.prefill_rows(),
             context: description.context,
-            draft: batch.draft,
-            known_logit_rows: if batch.known_logprobs { machine.known_logit_rows() } else { 0 },
-            pages_at_start: budget.at_start,
+            draft: limits.draft,
+            known_logit_rows: if limits.serves { machine.known_logit_rows() } else { 0 },
+            pages_at_start: limits.serves,
         };
         let (config, precision) = (&description.config, description.precision);
         let footprint = Footprint::of(config, precision, machine, pages, options.step_limits());
         MemoryPlan { options, footprint }
     };
     let fixed = |description: &&Description| allot(description, 0).footprint.total();
-    let searching: usize = auxiliary.iter().map(|model| model.footprint.total()).sum();
+    let searching: usize = beside.iter().map(|(_, footprint)| footprint.total()).sum();
     let taken: usize = searching + descriptions.iter().map(fixed).sum::<usize>();
     let left = available.saturating_sub(taken) as f64;
     let share = left * KV_FRACTION / descriptions.len().max(1) as f64;
@@ -152,15 +125,15 @@ fn plan_device(
                 description.config.kv_bytes_per_token(machine, description.precision.kv);
             let affordable = (share / token_bytes as f64) as usize;
             let affordable = affordable.max(context);
-            let tokens = budget.tokens.unwrap_or(wanted.min(affordable));
+            let tokens = limits.kv_tokens.unwrap_or(wanted.min(affordable));
             allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
     let engines = descriptions.iter().zip(&plans);
     let engines =
         engines.map(|(description, plan)| (&*description.checkpoint.name, plan.footprint));
-    let beside = auxiliary.iter().map(|model| (&*model.name, model.footprint));
-    expect_room(&engines.chain(beside).collect::<Vec<_>>(), available, !auxiliary.is_empty())?;
+    let others = beside.iter().map(|(name, footprint)| (&**name, *footprint));
+    expect_room(&engines.chain(others).collect::<Vec<_>>(), available, !beside.is_empty())?;
     Ok(plans)
 }
 
@@ -188,7 +161,7 @@ fn expect_room(
     let (needed, available) = (gibibytes(needed), gibibytes(available));
     let models = models.collect::<Vec<_>>().join("; ");
     let panel = "lower --max-batch, --context or --kv-tokens, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k";
-    let search = "; or search on another device (--retrieval-device), or without a reranker (--set rerank=off)";
+    let search = "; or search without a reranker (--set rerank=off)";
     let hint = format!("{panel}{}", if searches { search } else { "" });
     let message = format!("the panel needs {needed} of memory, and {available} is free ({models})");
     Err(Failure::usage(message, &hint))
@@ -234,10 +207,8 @@ mod tests {
         Description::read(checkpoint, WantedPrecision::default(), device.machine(), 4096).unwrap()
     }
 
-    fn auxiliary(bytes: usize, place: Option<usize>) -> [AuxiliaryModel; 1] {
-        let footprint = Footprint { weights: bytes, ..Footprint::default() };
-        let device = Device::Cpu(Cpu::new(1).unwrap());
-        [AuxiliaryModel { name: "reranker r".to_owned(), footprint, device, place }]
+    fn reranker(bytes: usize) -> [(String, Footprint); 1] {
+        [("reranker r".to_owned(), Footprint { weights: bytes, ..Footprint::default() })]
     }
 
     #[test]
@@ -255,17 +226,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let description = description(folder.path());
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
-        let plan = |auxiliary: &[AuxiliaryModel]| {
-            let batch = BatchLimits { sequences: Some(4), draft: 0, known_logprobs: false };
-            plan_memory(&[&description], &devices, batch, KvBudget::default(), auxiliary)
+        let plan = |bytes: usize| {
+            let limits = Limits { sequences: Some(4), ..Limits::default() };
+            plan_memory(&[&description], &devices, limits, &reranker(bytes))
         };
-        for place in [Some(0), None] {
-            let error = plan(&auxiliary(1 << 20 << 30, place)).unwrap_err();
-            let (told, hint) = (error.to_string(), error.hint().unwrap());
-            assert!(told.contains("the panel needs 1048576."), "{told}");
-            assert!(told.contains("reranker r: 1048576.0 GiB of weights"), "{told}");
-            assert!(hint.contains("--retrieval-device"), "{hint}");
-        }
-        assert!(plan(&auxiliary(GIB >> 4, None)).is_ok());
+        let error = plan(1 << 20 << 30).unwrap_err();
+        let (told, hint) = (error.to_string(), error.hint().unwrap());
+        assert!(told.contains("the panel needs 1048576."), "{told}");
+        assert!(told.contains("reranker r: 1048576.0 GiB of weights"), "{told}");
+        assert!(hint.contains("--set rerank=off"), "{hint}");
+        assert!(plan(GIB >> 4).is_ok());
     }
 }

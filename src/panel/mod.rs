@@ -21,13 +21,11 @@ use std::sync::atomic::AtomicBool;
 pub use self::decoding::DecodingMode;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
+pub use self::responder::Responder;
 use self::responder::{Begun, Waiting};
-pub use self::responder::{Endpoint, Responder};
 pub use self::sampling::SamplingChoice;
 use self::seed::call_seed;
-use crate::record::{
-    CallKey, CallLine, FinishReason, Grammar, Message, Parse, Reply, Stage, Usage,
-};
+use crate::record::{CallKey, CallLine, Grammar, Message, Parse, Reply, Stage};
 use crate::retrieval::Retrieve;
 
 /// The agents of a run and where their calls are recorded.
@@ -62,6 +60,7 @@ pub struct CallSettings {
 pub type SharedResponder = Arc<dyn Responder>;
 
 /// An agent, and what answers its calls.
+#[derive(Clone)]
 pub struct Member {
     pub agent: String,
     pub source: SharedResponder,
@@ -80,8 +79,6 @@ pub struct Call {
     pub temperature: Option<f32>,
     /// Tokens of this completion at most, where the panel's limit is not lower.
     pub max_tokens: Option<usize>,
-    /// A path or a URL; only remote members take images.
-    pub image: Option<String>,
     /// Constrains the completion under [`DecodingMode::Grammar`]; `None`: any text. Under [`DecodingMode::Json`] one by a schema is a JSON
     /// object.
     pub grammar: Option<Grammar>,
@@ -144,7 +141,6 @@ impl Panel {
         let Begun { seed, sampling, request, said } = source.begin(&call, self)?;
         let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
         let line = CallLine {
-            seq: 0,
             dataset,
             run,
             item,
@@ -155,19 +151,10 @@ impl Panel {
             stage: call.stage,
             backbone,
             request,
-            answered_by: None,
             messages: call.messages,
             sampling,
             seed,
-            text: String::new(),
-            tokens: Vec::new(),
-            record: Reply::default(),
-            parse: Parse::Unread,
-            usage: Usage::default(),
-            finish_reason: FinishReason::Stop,
-            elapsed_ms: 0,
-            prev: String::new(),
-            hash: String::new(),
+            ..CallLine::default()
         };
         Ok(Pending { line, said: Some(said) })
     }
@@ -191,16 +178,9 @@ impl Panel {
         Ok(line)
     }
 
-    /// Whether every member takes images.
-    pub fn takes_images(&self) -> bool {
-        let mut members = self.members.iter();
-        members.all(|member| member.source.takes_images())
-    }
-
-    /// The seed of a call, derived from its key and from the member's own seed or the run's.
+    /// The seed of a call.
     pub fn seed(&self, call: &Call) -> u64 {
-        let own = self.members[call.member].sampling.seed;
-        call_seed(own.unwrap_or(self.run_seed), &call.key)
+        call_seed(self.run_seed, &call.key)
     }
 
     /// The limit of a call's completion; `None` where nothing sets one.
@@ -234,6 +214,7 @@ impl Pending {
 mod tests {
     use super::*;
     use crate::diagnosis::Failure;
+    use crate::record::FinishReason;
 
     /// Answers with the call's agent, or fails where that is `fails`.
     struct Named(&'static str);
@@ -273,7 +254,6 @@ mod tests {
             messages: Vec::new(),
             temperature: None,
             max_tokens: None,
-            image: None,
             grammar: None,
         };
         let answers = panel.answers(agents.iter().enumerate().map(call));

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::backbone::Backbone;
 use super::request_digest::digest;
-use super::responder::{Begun, Responder, Waiting, through_store};
+use super::responder::{Begun, Responder, Waiting};
 use super::{Call, DecodingMode, Panel, PanelError, SamplingChoice};
-use crate::calls::Kept;
+use crate::calls::{Kept, store_key};
 use crate::engine::{Constraint, Grammar, Request, Stop};
 use crate::record::SamplingLine;
 
@@ -31,14 +31,15 @@ impl Responder for Backbone {
             constrained: request.constraint.is_some(),
             not_sent: Vec::new(),
         };
-        let said = through_store(Some(self.calls.clone()), &digest, panel, || {
-            self.ask(request, panel.stop.clone())
-        })?;
+        let (key, calls) = (store_key(&digest, panel.salt), self.calls.clone());
+        let said: Waiting = match calls.get(&key) {
+            Some(kept) => Box::new(|| Ok(kept)),
+            None => {
+                let said = self.ask(request, panel.stop.clone())?;
+                Box::new(move || said().inspect(|said| calls.put(&key, said)))
+            }
+        };
         Ok(Begun { seed, sampling, request: digest, said })
-    }
-
-    fn taken(&self) -> u64 {
-        self.calls.taken()
     }
 }
 

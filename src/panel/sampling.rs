@@ -27,10 +27,6 @@ pub struct SamplingChoice {
     #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_p: Option<f32>,
-    /// In place of the run's random seed; no flag.
-    #[arg(skip)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
     /// Tokens of a completion at most, beside what the system's own limit says: the lower one holds; no flag.
     #[arg(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +55,6 @@ impl SamplingChoice {
             top_p: self.top_p.or(other.top_p),
             top_k: self.top_k.or(other.top_k),
             min_p: self.min_p.or(other.min_p),
-            seed: self.seed.or(other.seed),
             max_tokens: self.max_tokens.or(other.max_tokens),
         }
     }
@@ -81,12 +76,11 @@ impl SamplingChoice {
             "top_p" => self.top_p = Some(share(value)?),
             "top_k" => self.top_k = Some(value.parse().map_err(|_| "expected a whole number")?),
             "min_p" => self.min_p = Some(share(value)?),
-            "seed" => self.seed = Some(value.parse().map_err(|_| "expected a whole number")?),
             "max_tokens" => {
                 let tokens = value.parse().ok().filter(|tokens| *tokens > 0);
                 self.max_tokens = Some(tokens.ok_or("expected a whole number of at least 1")?);
             }
-            _ => return Err(format!("expected {}, seed or max_tokens", NAMES.join(", "))),
+            _ => return Err(format!("expected {} or max_tokens", NAMES.join(", "))),
         }
         Ok(())
     }
@@ -152,8 +146,10 @@ mod tests {
             ..Sampling::default()
         };
         assert_eq!(chosen.over(defaults), expected);
-        let seeded = SamplingChoice { seed: Some(7), top_k: Some(9), ..SamplingChoice::default() };
-        assert_eq!(chosen.or(seeded), SamplingChoice { seed: Some(7), ..chosen });
+        assert_eq!(
+            chosen.or(SamplingChoice { top_k: Some(9), ..SamplingChoice::default() }),
+            chosen
+        );
     }
 
     #[test]
@@ -163,10 +159,7 @@ mod tests {
         assert_eq!(refused("min_p", "2"), "expected a number from 0 to 1");
         assert_eq!(refused("top_k", "-1"), "expected a whole number");
         assert_eq!(refused("max_tokens", "0"), "expected a whole number of at least 1");
-        assert_eq!(
-            refused("topk", "1"),
-            "expected temperature, top_p, top_k, min_p, seed or max_tokens"
-        );
+        assert_eq!(refused("topk", "1"), "expected temperature, top_p, top_k, min_p or max_tokens");
         let chosen = SamplingChoice { top_p: Some(2.0), ..SamplingChoice::default() };
         assert_eq!(chosen.check().unwrap_err(), "top_p is 2: expected a number from 0 to 1");
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::recorder::Telling;
 use super::responder::{Begun, Responder};
 use super::{Call, CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::calls::Kept;
@@ -66,7 +67,7 @@ pub fn begun(text: String, finish_reason: FinishReason) -> Begun {
 
 /// A panel of `agents` that all speak by `script`, and what records their calls.
 pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Receiver<CallLine>) {
-    let (sender, calls) = std::sync::mpsc::channel();
+    let (recorder, calls, _) = Telling::new();
     let script = Arc::new(script);
     let panel = Panel {
         members: agents
@@ -77,9 +78,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
                 sampling: SamplingChoice::default(),
             })
             .collect(),
-        recorder: Box::new(move |call: &CallLine| {
-            let _ = sender.send(call.clone());
-        }),
+        recorder: Box::new(recorder),
         run_seed: 7,
         settings: CallSettings {
             decoding: DecodingMode::Text,

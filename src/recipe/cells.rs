@@ -9,7 +9,7 @@ use super::manifest::RecipeManifest;
 use crate::data::Format;
 use crate::diagnosis::Failure;
 use crate::experiment::exemplars::ExemplarSpec;
-use crate::experiment::spec::{MEMBER, Spec, member_name};
+use crate::experiment::spec::Spec;
 use crate::panel::SamplingChoice;
 use crate::retrieval::{CorpusSpec, Rerank};
 use crate::systems::settings::SettingsError;
@@ -71,10 +71,7 @@ pub fn methods(manifest: &RecipeManifest) -> Result<Vec<Spec>, Failure> {
     let unknown = |key: &&String| !methods.iter().any(|spec| spec.config.table.contains_key(*key));
     let unseated = |agent: &&String| !methods.iter().any(|spec| seats(spec, agent));
     let agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
-    let unset = agents.filter(unseated).map(|agent| match agent.starts_with(MEMBER) {
-        true => agent.clone(),
-        false => format!("slot.{agent}"),
-    });
+    let unset = agents.filter(unseated).map(|agent| format!("slot.{agent}"));
     match overrides.keys().filter(unknown).cloned().chain(unset).next() {
         Some(key) => Err(Failure::refused(format!("the recipe has no setting {key} to override"))),
         None => Ok(methods),
@@ -116,19 +113,15 @@ fn spec(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Spec, Failure
         let Some(own) = own.filter(|_| !manifest.slots.contains_key(&slot.agent)) else {
             continue;
         };
-        let model = if spec.panel.len() == 1 { 0 } else { slot.model };
-        let member = sampled.get(&member_name(model)).copied();
-        let flags = member.unwrap_or_default().or(manifest.sampling);
         let sampling = sampled.entry(slot.agent).or_default();
-        *sampling = sampling.or(flags).or(*own);
+        *sampling = sampling.or(manifest.sampling).or(*own);
     }
     Ok(Spec { slot_sampling: sampled, ..spec })
 }
 
-/// Whether it has such an agent, or a model of its panel by this name.
+/// Whether it has such an agent.
 fn seats(spec: &Spec, agent: &str) -> bool {
-    let is_member = (0..spec.panel.len()).any(|model| member_name(model) == agent);
-    is_member || spec.config.slots().iter().any(|slot| slot.agent == agent)
+    spec.config.slots().iter().any(|slot| slot.agent == agent)
 }
 
 /// What a method searches: the recipe's corpora, or the one and the sources that are its own.
@@ -350,22 +343,6 @@ mod tests {
             };
             assert_eq!(setup.slots.keys().map(String::as_str).next(), decides, "{method}");
         }
-    }
-
-    #[test]
-    fn one_model_is_the_first_member_wherever_it_sits() {
-        let cooler = SamplingChoice { temperature: Some(0.1), ..SamplingChoice::default() };
-        let mut manifest = RecipeManifest::plain("table4");
-        manifest.recipe.panel.truncate(1);
-        manifest.slot_sampling.insert("panel.1".to_owned(), cooler);
-        for (method, setup) in of_methods(&manifest) {
-            assert_eq!(setup.slot_sampling.get("panel.1"), Some(&cooler), "{method}");
-        }
-        let other = refused("table4", |one| {
-            one.recipe.panel.truncate(1);
-            one.slot_sampling.insert("panel.2".to_owned(), cooler);
-        });
-        assert!(other.contains("no setting panel.2"), "{other}");
     }
 
     #[test]

@@ -10,18 +10,16 @@ use super::built_in::ids;
 use super::cells::{Cell, methods};
 use super::file::DatasetEntry;
 use super::manifest::RecipeManifest;
-use crate::calls::{Kept, Store, StoreKey};
+use crate::calls::{Kept, store_key};
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::appender;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
-use crate::experiment::error::Interrupted;
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::Shared;
-use crate::experiment::library::auxiliary_models;
-use crate::experiment::models::Models;
+use crate::experiment::library::{Shared, memory_of_retrievers};
+use crate::experiment::models::{Loaded, Models};
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
 use crate::experiment::run::{Inputs, Run};
@@ -38,8 +36,6 @@ pub struct RecipeRun {
     pub out: PathBuf,
     pub hardware: Hardware,
     pub hub: HubOptions,
-    /// Whether other versions of wardround may have written cells that are there.
-    pub allow_version: bool,
 }
 
 /// A recipe with everything resolved.
@@ -81,7 +77,7 @@ impl RecipeRun {
         let context = contexts.max().or(self.hardware.context);
         let hardware = Hardware { context, ..self.hardware.clone() };
         let models = Models::describe(names.concat(), &hardware, &self.hub, |devices| {
-            auxiliary_models(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
+            memory_of_retrievers(&specs, devices)
         })?;
         // A shard may have none of a cell's items.
         let own = |inputs: &Inputs| self.manifest.shard.is_none() || inputs.items() > 0;
@@ -136,13 +132,18 @@ impl RecipeRun {
         for (cell, _) in &resolved.cells {
             refuse_links(&self.out, &cell.directory(&self.out))?;
         }
-        let _alone = self.lock(&*observer)?;
+        let _alone = self.lock()?;
         self.manifest.begin(&self.out)?;
         let total = resolved.cells.len();
         let mut unloaded = Some(resolved.models);
-        let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
+        let mut driver = Driver {
+            loaded: Loaded::default(),
+            observer: observer.clone(),
+            stop,
+            folder: self.out.clone(),
+        };
         let (mut dataset, mut finished) = (None, Vec::new());
-        let (mut calls, mut made) = (Arc::<Store>::default(), Vec::<(StoreKey, Kept)>::new());
+        let mut made = Vec::<(String, Kept)>::new();
         let mut ahead: u64 = resolved.cells.iter().map(|(_, run)| run.calls()).sum();
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             ahead -= run.calls();
@@ -151,23 +152,20 @@ impl RecipeRun {
             if dataset.replace(cell.dataset) != Some(cell.dataset) {
                 // Cells of one dataset share their calls, and none with those of another.
                 made.clear();
-                calls.forget();
+                driver.loaded.calls.forget();
             }
             let ran = || {
-                if let Some(contents) = finished_run(&directory, &run.plan, self.allow_version)? {
+                if let Some(contents) = finished_run(&directory, &run.plan)? {
                     return Ok(contents);
                 }
                 let (method, dataset) = (&cell.method.label, &cell.dataset.label);
                 observer.say(&format!("cell {number} of {total}: {method} on {dataset}"));
-                let begun =
-                    Directory::begin(&directory, &run.plan, &run.texts, self.allow_version)?;
+                let begun = Directory::begin(&directory, &run.plan, &run.items)?;
                 if let Some(models) = unloaded.take() {
-                    let loaded = models.start()?;
-                    (driver.models, calls) = (loaded.models, loaded.calls);
+                    driver.loaded = models.start()?;
                 }
-                made.drain(..).for_each(|(key, kept)| calls.learn(key, kept));
-                let ended = driver.execute(run, begun, &directory);
-                let executed = ended.map_err(|error| self.in_this_folder(error))?;
+                made.drain(..).for_each(|(key, kept)| driver.loaded.calls.learn(key, kept));
+                let executed = driver.execute(run, begun, &directory)?;
                 on_cell(&cell, &executed)?;
                 Ok(executed.contents)
             };
@@ -176,7 +174,7 @@ impl RecipeRun {
                     // A call of a member elsewhere has no request that fixes its text.
                     let local = contents.calls.records.iter();
                     let local = local.filter(|call| !call.request.is_empty());
-                    made.extend(local.map(|call| (StoreKey::of(&call.request, None), call.into())));
+                    made.extend(local.map(|call| (store_key(&call.request, None), call.into())));
                     finished.push((cell, contents));
                 }
                 Err(stopped) => return Ok((finished, Some(stopped))),
@@ -186,25 +184,13 @@ impl RecipeRun {
     }
 
     /// Keeps other processes out of the folder until what comes back is dropped; a file system without locks forgoes the guard.
-    fn lock(&self, observer: &dyn Observer) -> Result<fs_err::File, Failure> {
+    fn lock(&self) -> Result<fs_err::File, Failure> {
         if !fs_err::exists(&self.out)? {
             whole_file::create_private_directory(&self.out)?;
         }
         let folder = outside::open_directory(&self.out)?;
-        appender::lock(&folder, &self.out)?
-            .iter()
-            .for_each(|note| observer.say(&format!("note: {note}")));
+        appender::lock(&folder, &self.out)?;
         Ok(folder)
-    }
-
-    /// An interrupted cell is resumed with the whole recipe: the error names its folder.
-    fn in_this_folder(&self, error: Failure) -> Failure {
-        match error.downcast_ref() {
-            Some(&Interrupted { items, total, .. }) => {
-                Failure::from(Interrupted { items, total, directory: self.out.clone() })
-            }
-            None => error,
-        }
     }
 }
 
@@ -220,16 +206,12 @@ fn refuse_links(out: &Path, directory: &Path) -> Result<(), Failure> {
 }
 
 /// The run in `directory`, where it is finished without errors and by this plan.
-fn finished_run(
-    directory: &Path,
-    plan: &Plan,
-    allow_version: bool,
-) -> Result<Option<Contents>, Failure> {
+fn finished_run(directory: &Path, plan: &Plan) -> Result<Option<Contents>, Failure> {
     if !fs_err::exists(directory.join(results::FILE))? {
         return Ok(None);
     }
     let (contents, results) = read_finished(directory)?;
-    plan.keep_to(&contents.plan, &directory.join(plan::FILE), allow_version)?;
+    plan.keep_to(&contents.plan, &directory.join(plan::FILE), true)?;
     Ok((results.n_errors == 0).then_some(contents))
 }
 
@@ -244,7 +226,6 @@ mod tests {
             out: PathBuf::new(),
             hardware,
             hub: HubOptions::capture().unwrap(),
-            allow_version: false,
         }
     }
 
@@ -278,7 +259,7 @@ mod tests {
     fn a_finished_cell_whose_results_were_changed_is_no_result() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("cell");
-        let is_finished = || finished_run(&path, &plan(), false).map(|found| found.is_some());
+        let is_finished = || finished_run(&path, &plan()).map(|found| found.is_some());
         assert!(!is_finished().unwrap());
         write_finished(&path);
         assert!(is_finished().unwrap());

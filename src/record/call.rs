@@ -22,7 +22,7 @@ pub struct CallKey {
 }
 
 /// How a record was parsed from a completion's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Parse {
@@ -35,6 +35,7 @@ pub enum Parse {
     /// The model refused: no answer was taken from its text.
     Refused,
     /// None of the requested values could be parsed.
+    #[default]
     Unread,
 }
 
@@ -46,11 +47,12 @@ impl Parse {
 }
 
 /// The role of a call in answering its item; the diagnostics of MED-MAD B.7 compare calls of equal stages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// An agent's own answer, before it has seen another's.
+    #[default]
     Initial,
     /// An agent's answer in a round of interaction.
     Round,
@@ -61,7 +63,7 @@ pub enum Stage {
 }
 
 /// The sampling parameters of a completion. A parameter that is off is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SamplingLine {
     /// 0 means greedy. Of a remote member, whose provider decides, every parameter is `null`.
@@ -91,7 +93,7 @@ pub struct AnsweredBy {
 }
 
 /// One line of `calls.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallLine {

@@ -42,7 +42,7 @@ pub struct Passage {
     pub score: f32,
     /// The SHA-256 of `text`, in hexadecimal.
     pub sha256: String,
-    /// The text as in its document; `None` if the corpus may not be copied.
+    /// The text as in its document; `None` in runs of earlier versions that kept the sums alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,11 +113,6 @@ impl SearchLine {
             round: self.round,
             step: self.step,
         }
-    }
-
-    /// Whether every passage has its text.
-    pub fn has_texts(&self) -> bool {
-        self.shown.iter().all(|passage| passage.text.is_some())
     }
 }
 

@@ -35,16 +35,4 @@ pub struct CorpusSpec {
     /// Tokens that the reranker reads of query and passage [default: its card's]
     #[arg(long, help_heading = "Retrieval", value_name = "N", requires = "corpus", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
     pub reranker_tokens: Option<usize>,
-    /// Device that retrieval computes on [default: the panel's first; beside candle the CPU]
-    #[arg(
-        id = "retrieval_device",
-        long = "retrieval-device",
-        help_heading = "Retrieval",
-        value_name = "DEVICE"
-    )]
-    #[serde(alias = "retrieval_device")]
-    pub device: Option<String>,
-    /// Keep checksums of passages in the run, not their texts
-    #[arg(long, help_heading = "Retrieval", requires = "corpus")]
-    pub no_passages: bool,
 }

@@ -14,7 +14,6 @@ use crate::experiment::models::Models;
 use crate::hub::{Checkpoint, HubOptions, Kind, Status, resolve, verify};
 use crate::ops::Precision;
 use crate::panel::backbone::Backbone;
-use crate::panel::memory::KvBudget;
 use crate::record::Message;
 
 /// Tokens of the longest prompt and its completion, by any tokenizer.
@@ -91,7 +90,7 @@ impl Row {
             compute: compute.clone(),
             max_batch: Some(BATCH),
             context: Some(CONTEXT),
-            kv: KvBudget { tokens: Some(KV_TOKENS), ..KvBudget::default() },
+            kv_tokens: Some(KV_TOKENS),
             ..Hardware::default()
         };
         let device = compute.on.one_device()?;

@@ -130,9 +130,9 @@ impl ServedSystem {
             own().map(|model| model.entry.wardround.fingerprint.as_str()).collect();
         // Of its models the smallest one.
         let context = own().map(|model| model.context).min();
-        let is_synthetic = seated.seats.iter().all(|seat| seat.backbone.description.is_synthetic);
         let kind = (Kind::System, seated.fingerprint(&fingerprints));
-        let entry = Entry::new(seated.config.entry.name, kind, context, is_synthetic, None);
+        let (name, is_synthetic) = (seated.config.entry.name, seated.is_synthetic);
+        let entry = Entry::new(name, kind, context, is_synthetic, None);
         ServedSystem { entry, seated }
     }
 

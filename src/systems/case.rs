@@ -122,12 +122,6 @@ impl Task<'_> {
         let Item::Question(question) = self.item else {
             return Err(self.of_another_kind());
         };
-        if question.image.is_some() && !self.panel.takes_images() {
-            return Err(PanelError::OfItem(Failure::refused(format!(
-                "item {} has an image, which a local model cannot be shown",
-                question.id
-            ))));
-        }
         let options = question.options.iter().map(|option| &option.text);
         let own = std::iter::once(&question.question).chain(options);
         let letters = Some(question.letters().collect());
@@ -241,10 +235,6 @@ impl<'a, T> Case<'a, T> {
         agent: impl Into<String>,
         messages: Vec<Message>,
     ) -> Call {
-        let image = match self.task.item {
-            Item::Question(question) => question.image.clone(),
-            Item::Note(_) => None,
-        };
         Call {
             member,
             key: self.key(agent.into(), step.round, &step.purpose),
@@ -252,7 +242,6 @@ impl<'a, T> Case<'a, T> {
             messages,
             temperature: None,
             max_tokens: None,
-            image,
             grammar: Some(step.grammar.clone()),
         }
     }

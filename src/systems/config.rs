@@ -13,7 +13,6 @@ use super::file::SystemText;
 use super::settings::{SettingsError, pairs, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use super::{System, Which, medmad};
-use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::panel::{CallSettings, DecodingMode};
@@ -198,11 +197,6 @@ impl SystemConfig {
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
         let is_labelled = self.search().is_some_and(|search| search.labels);
         passage(prompts, self.entry.prompts, is_labelled)
-    }
-
-    pub fn names(kind: ItemKind) -> Vec<&'static str> {
-        let systems = SYSTEMS.iter().filter(|entry| entry.takes == kind);
-        systems.map(|entry| entry.name).collect()
     }
 }
 

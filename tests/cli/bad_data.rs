@@ -67,9 +67,8 @@ fn an_id_that_comes_twice() {
 #[test]
 fn a_misspelt_field() {
     let content = GOOD.replace("options", "optoins");
-    let parts = [
-        "x.jsonl:1: field `optoins` is unknown; the fields are id, question, options, answer, image",
-    ];
+    let parts =
+        ["x.jsonl:1: field `optoins` is unknown; the fields are id, question, options, answer"];
     refused("x.jsonl", content.as_bytes(), "mcq", &parts);
 }
 

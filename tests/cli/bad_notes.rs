@@ -33,8 +33,8 @@ fn a_system_that_answers_questions_refuses_notes_before_it_reads_them() {
             .refused(
                 2,
                 &[
-                    &format!("medmad answers questions, and {format} holds notes"),
-                    "hint: medmad takes medqa, pubmedqa, mmlu-pro, medxpertqa, mcq",
+                    &format!("medmad takes questions, and {format} holds notes"),
+                    "hint: the formats of questions are medqa, pubmedqa, mmlu-pro, medxpertqa, mcq",
                 ],
             );
     }

@@ -1,7 +1,5 @@
 //! `--calls`: what was computed once is not computed again, and no byte says so.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -37,7 +35,7 @@ fn a_run_from_a_store_is_the_run_without_one() {
     }
     // A replay computes.
     scratch.wardround("replay third --items q2").succeeded();
-    scratch.wardround("replay third --by-prefill").succeeded();
+    scratch.wardround("replay third --draft 0").succeeded();
     scratch.wardround("replay third --calls calls").refused(2, &["computes every call again"]);
     // Another seed asks for other calls.
     let other = scratch.run_one("other", "--seed 7 --set t_max=0 --calls calls");
@@ -74,13 +72,8 @@ fn a_store_is_handed_on_by_cp_and_what_is_damaged_is_not_used() {
         assert!(there.succeeded().stderr.contains(&format!("6 {TAKEN}")), "{there:#?}");
         assert_equal_runs(&scratch.path("one"), &scratch.path(&format!("from-{store}")));
     }
-    // Nothing is begun with what is none, or what others may write.
-    std::fs::set_permissions(scratch.path("calls"), Permissions::from_mode(0o777)).unwrap();
-    for (other, why) in [
-        ("one", "is no store of calls"),
-        ("questions.jsonl", ""),
-        ("calls", "others than its owner may write it (mode 777)"),
-    ] {
+    // Nothing is begun with what is none.
+    for (other, why) in [("one", "is no store of calls"), ("questions.jsonl", "")] {
         scratch.run_one("none", &format!("--calls {other}")).refused(2, &[why]);
         assert!(!scratch.path("none").exists());
     }
@@ -141,7 +134,7 @@ fn runs_at_once_that_are_killed_leave_a_store_that_is_whole() {
 /// An endpoint may answer otherwise each time: this one does.
 #[cfg(feature = "remote")]
 #[test]
-fn endpoints_are_asked_again_unless_their_answers_are_kept() {
+fn endpoints_are_asked_again() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -157,18 +150,13 @@ fn endpoints_are_asked_again_unless_their_answers_are_kept() {
             number % 10
         ))
     });
-    let run = |out: &str, more: &str| {
+    let run = |out: &str| {
         let before = asked.load(Ordering::Relaxed);
         let flags = "--set t_max=0 --decoding json --calls calls";
-        let outcome = scratch
-            .run(format!("--panel {member} --data questions.jsonl --out {out} {flags} {more}"));
-        outcome.succeeded();
+        let run = format!("--panel {member} --data questions.jsonl --out {out} {flags}");
+        scratch.run(run).succeeded();
         asked.load(Ordering::Relaxed) - before
     };
-    assert_eq!((run("one", ""), run("two", "")), (6, 6));
-    assert_eq!((run("kept", "--calls-remote"), run("taken", "--calls-remote")), (6, 0));
-    assert_equal_runs(&scratch.path("kept"), &scratch.path("taken"));
-    assert_eq!(files(&scratch, "calls").len(), 6);
-    // Another seed is another request.
-    assert_eq!(run("other", "--calls-remote --seed 7"), 6);
+    assert_eq!((run("one"), run("two")), (6, 6));
+    assert_eq!(files(&scratch, "calls").len(), 0);
 }

@@ -88,7 +88,7 @@ fn an_encoder_and_a_reranker_count_in_the_memory_of_a_run() {
             "the panel needs ",
             "; reranker reranker: ",
             "GiB of weights",
-            "search on another device (--retrieval-device)",
+            "search without a reranker (--set rerank=off)",
         ],
     );
     assert!(!scratch.path("run").exists());

@@ -20,7 +20,7 @@ fn told(contents: &Contents) -> Result<Vec<String>, String> {
     let hardware = Hardware { draft: Some(MOST_DRAFT as usize), ..Hardware::default() };
     let hub = HubOptions::capture().unwrap();
     let spec = contents.plan.again(hardware, hub).map_err(|error| error.to_string())?;
-    let replayed = replay(contents, spec, &[], false, true, Arc::<AtomicBool>::default());
+    let replayed = replay(contents, spec, &[], Arc::<AtomicBool>::default());
     replayed.map(|replayed| replayed.differences).map_err(|error| error.to_string())
 }
 

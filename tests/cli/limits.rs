@@ -1,7 +1,6 @@
-//! Items that do not fit: into the context, the pool of pages, the memory, or a model that sees no images.
+//! Items that do not fit: into the context, the pool of pages or the memory.
 
 use serde_json::Value;
-use wardround::model::Family;
 
 use crate::binary::{Scratch, lines};
 
@@ -95,20 +94,4 @@ fn a_panel_beyond_the_memory_is_refused_with_the_figures_before_anything_is_writ
         ],
     );
     assert!(!scratch.path("out").exists());
-}
-
-#[test]
-fn an_item_with_an_image_is_refused_by_a_local_model() {
-    let scratch = Scratch::new();
-    scratch.write(
-        "questions.csv",
-        "id,question,A,B,answer,image\nseen,Which lung?,left,right,A,chest.png\nread,Which leg?,left,right,B,\n",
-    );
-    scratch.model(Family::Llama);
-    let ended = scratch.run("--panel llama --data questions.csv --out out");
-    ended.refused(
-        1,
-        &["1 of 2 items errored, the first of them seen: item seen has an image, which a local model cannot be shown"],
-    );
-    assert_eq!(lines(&scratch.path("out/calls.jsonl")), 3);
 }

@@ -86,10 +86,10 @@ fn a_system_takes_what_it_is_for() {
     scratch.questions(1);
     scratch
         .wardround("run medmad --data notes.jsonl --format notes --panel qwen3 --out out")
-        .refused(2, &["medmad answers questions, and notes holds notes", "medguards"]);
+        .refused(2, &["medmad takes questions, and notes holds notes", "systems ls"]);
     scratch
         .wardround("run medguards --data questions.jsonl --format mcq --panel qwen3 --out out")
-        .refused(2, &["medguards checks notes, and mcq holds questions", "medec"]);
+        .refused(2, &["medguards takes notes, and mcq holds questions", "medec"]);
 }
 
 #[test]

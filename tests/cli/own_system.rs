@@ -83,7 +83,7 @@ fn a_file_stands_wherever_a_name_does() {
     scratch.write("note.txt", "Fever for two days.\nMalaria is treated with aspirin.\n");
     let check = "check note.txt --panel qwen3 --set record_chars=8 --system";
     scratch.wardround(format!("{check} read.toml")).finished();
-    scratch.wardround(format!("{check} first.toml")).refused(2, &["first answers questions"]);
+    scratch.wardround(format!("{check} first.toml")).refused(2, &["first takes questions"]);
 }
 
 #[test]

@@ -40,39 +40,6 @@ fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
     scratch.wardround("resume out").succeeded();
 }
 
-/// In the sandbox, which is entered before the items are read.
-#[test]
-fn an_image_beside_the_items_is_sent_and_no_other_file() {
-    let scratch = Scratch::new();
-    let sent = serve(|request| match request["messages"].to_string() {
-        body if body.contains("data:image/png;base64,iVBORw==") => said("A"),
-        body => (400, json!({"error": {"message": body}})),
-    });
-    std::fs::create_dir(scratch.path("scans")).unwrap();
-    scratch.write("outside.png", "\u{89}PNG");
-    for folder in ["own", "own/scans"] {
-        std::fs::create_dir(scratch.path(folder)).unwrap();
-        std::fs::write(scratch.path(folder).join("chest.png"), b"\x89PNG").unwrap();
-    }
-    let run = |image: &str, out: &str| {
-        let item = json!({"id": "seen", "question": "Which lung, on this picture of Mr Doe?", "options": {"A": "left", "B": "right"}, "answer": "A", "image": image});
-        scratch.write("own/items.jsonl", item.to_string());
-        scratch.wardround(format!(
-            "run zero-shot --data own/items.jsonl --format mcq --remote-attempts 1 --panel {sent} --out {out}"
-        ))
-    };
-    run("chest.png", "one").succeeded();
-    run("scans/chest.png", "two").succeeded();
-    for image in ["../outside.png", &scratch.path("outside.png").display().to_string()] {
-        run(image, "none").refused(2, &["the image of seen", "leads out of"]);
-    }
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("../outside.png", scratch.path("own/link.png")).unwrap();
-        run("link.png", "link").refused(1, &["it is a link"]);
-    }
-}
-
 /// A server that repeats the prompt in its error does not put it on stderr or into the log.
 #[test]
 fn what_an_endpoint_quotes_of_a_prompt_is_not_told() {

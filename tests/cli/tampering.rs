@@ -48,7 +48,11 @@ fn one_changed_byte_in_any_line_is_found() {
                 let mut changed = sound.clone();
                 changed[start + at] ^= 1 << random.below(8);
                 std::fs::write(&path, &changed).unwrap();
-                verify(&scratch).refused(3, &[&place(&out, log, index + 1), "hint: "]);
+                let blamed = match log {
+                    "dataset.jsonl" => "error: out/dataset.jsonl was changed".to_owned(),
+                    log => place(&out, log, index + 1),
+                };
+                verify(&scratch).refused(3, &[&blamed, "hint: "]);
             }
             start += line.len();
         }
@@ -69,11 +73,11 @@ fn a_cut_tail_is_found() {
         let some = 2 + random.below(whole_line as u64 - 2) as usize;
         for cut in [1, some, whole_line] {
             std::fs::write(&path, &sound[..sound.len() - cut]).unwrap();
-            let line = sound.iter().filter(|byte| **byte == b'\n').count();
-            verify(&scratch).refused(3, &[&place(&out, log, line)]);
+            let blamed = if cut == whole_line { "results.json, line " } else { log };
+            verify(&scratch).refused(3, &[&format!("error: out/{blamed}")]);
         }
         std::fs::write(&path, "").unwrap();
-        verify(&scratch).refused(3, &[&place(&out, log, 1)]);
+        verify(&scratch).refused(3, &["error: out/results.json, line "]);
         std::fs::remove_file(&path).unwrap();
         verify(&scratch).refused(3, &[&format!("out/{log} is missing")]);
         std::fs::write(&path, &sound).unwrap();
@@ -82,7 +86,7 @@ fn a_cut_tail_is_found() {
     let sound = std::fs::read_to_string(&texts).unwrap();
     let first = sound.split_inclusive('\n').next().unwrap();
     std::fs::write(&texts, first).unwrap();
-    verify(&scratch).refused(3, &[&place(&out, "dataset.jsonl", 2), "item q2 is missing"]);
+    verify(&scratch).refused(3, &["error: out/dataset.jsonl was changed"]);
     std::fs::remove_file(&texts).unwrap();
     verify(&scratch).refused(3, &["out/dataset.jsonl is missing", "hint: "]);
     scratch.wardround("resume out").refused(3, &["out/dataset.jsonl is missing"]);
@@ -140,15 +144,15 @@ fn a_forgery_that_is_sealed_anew_verifies_but_not_its_head_nor_its_replay() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with(&format!("{key}: text is ")), "{told:?}");
     assert!(told[1].ends_with(", 1 difference"), "{told:?}");
-    // Who is told beforehand what was logged finds the same.
-    assert_eq!(scratch.wardround("replay out --by-prefill").stdout, replay.stdout);
+    // Token by token it finds the same.
+    assert_eq!(scratch.wardround("replay out --draft 0").stdout, replay.stdout);
     for token in 0..3 {
         let mut contents = contents.clone();
         let tokens = &mut contents.calls.records[0].tokens;
         let place = token * (tokens.len() - 1) / 2;
         tokens[place] += 1;
         seal_anew(&contents, &out);
-        let replay = scratch.wardround("replay out --by-prefill");
+        let replay = scratch.wardround("replay out");
         replay.refused(1, &["the replay differs from out"]);
         assert!(replay.stdout.contains(": tokens"), "{replay:#?}");
     }

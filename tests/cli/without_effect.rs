@@ -12,12 +12,11 @@ fn flags_without_effect_are_refused() {
     let run = "run zero-shot --data questions.jsonl --format mcq --panel llama --out out";
     for (flags, told) in [
         ("--reranker none", "reranks by no cross-encoder"),
-        ("--retrieval-device cuda", "searches no corpus"),
-        ("--no-passages", "--corpus <DIR,DIR>"),
+        ("--sources ward", "--corpus <DIR,DIR>"),
         ("--exemplars-format notes", "--exemplars <FILE>"),
         ("--set samples=1 --set samples=2", "--set samples is given twice"),
         ("--set examples=medqa", "there is no setting examples"),
-        ("--set panel.2.temperature=0.1", "has no slot panel.2"),
+        ("--set slot.none.temperature=0.1", "has no slot none"),
     ] {
         scratch.wardround(format!("{run} {flags}")).refused(2, &[told]);
     }

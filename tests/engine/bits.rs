@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::env::consts::ARCH;
 
-use wardround::calls::StoreKey;
+use wardround::calls::store_key;
 use wardround::digest::sha256;
 use wardround::engine::{Request, Sampling};
 use wardround::hub::{HubOptions, resolve};
@@ -82,7 +82,7 @@ fn what_the_engine_gave_under_its_number_it_still_gives() {
                 for logprobs in completion.logprobs.iter().flatten() {
                     one += &format!("{logprobs:?}\n");
                 }
-                let key = StoreKey::of(&description.identity(&Device::Cpu(cpu.clone())), None);
+                let key = store_key(&description.identity(&Device::Cpu(cpu.clone())), None);
                 let before = store.entry(key).or_insert_with(|| one.clone());
                 assert!(
                     *before == one,

@@ -15,7 +15,6 @@ use wardround::experiment::hardware::{Compute, DeviceChoice, Hardware};
 use wardround::experiment::models::Models;
 use wardround::hub::HubOptions;
 use wardround::model::Family;
-use wardround::panel::memory::KvBudget;
 use wardround::serve::{ServeOptions, Served, ServedModel, serve};
 
 use crate::client::{Answer, Server};
@@ -181,7 +180,7 @@ fn loaded() -> Served {
             ..Compute::default()
         },
         context: Some(1024),
-        kv: KvBudget { tokens: Some(8192), ..KvBudget::default() },
+        kv_tokens: Some(8192),
         ..Hardware::default()
     };
     let name = common::synthetic(Family::Qwen3).to_string_lossy().into_owned();

@@ -94,6 +94,11 @@ impl Failure {
         Failure::complaint(Blame::Machine, message.into(), Some(hint.to_owned()))
     }
 
+    /// A signal ended it.
+    pub fn interrupted(message: impl Into<String>, hint: String) -> Failure {
+        Failure::complaint(Blame::Interrupted, message.into(), Some(hint))
+    }
+
     /// A file's content does not match what was recorded of it.
     pub fn mismatch(message: impl Into<String>) -> Failure {
         Failure::complaint(Blame::Artefact, message.into(), None)
@@ -106,11 +111,6 @@ impl Failure {
 
     fn complaint(blame: Blame, message: String, hint: Option<String>) -> Failure {
         Failure::from(Complaint { blame, message, hint })
-    }
-
-    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
-        let error: &(dyn Error + 'static) = &*self.0;
-        error.downcast_ref()
     }
 
     pub fn blame(&self) -> Blame {

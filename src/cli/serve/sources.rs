@@ -14,8 +14,8 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, Card, HubOptions, Kind};
+use crate::model::Footprint;
 use crate::ops::Device;
-use crate::panel::memory::{AuxiliaryModel, KvBudget};
 use crate::panel::remote::Address;
 use crate::serve::{Served, ServedEncoder, ServedModel, ServedSystem};
 use crate::synth;
@@ -80,10 +80,8 @@ impl NamedFolder {
     }
 
     /// What it takes beside the models, on the first of their devices.
-    fn memory(&self, device: &Device) -> Result<AuxiliaryModel, Failure> {
-        let footprint = encoder::footprint(&self.options(device)?)?;
-        let (name, device) = (self.name.clone(), device.clone());
-        Ok(AuxiliaryModel { name, footprint, device, place: Some(0) })
+    fn memory(&self, device: &Device) -> Result<(String, Footprint), Failure> {
+        Ok((self.name.clone(), encoder::footprint(&self.options(device)?)?))
     }
 
     fn load(self, device: &Device) -> Result<ServedEncoder, Failure> {
@@ -91,14 +89,6 @@ impl NamedFolder {
         let card = Card::of_directory(&self.directory)?;
         let notice = card.and_then(|card| card.licence.shown.as_deref());
         ServedEncoder::open(&self.name, &self.options(device)?, is_synthetic, notice)
-    }
-}
-
-/// Where encoders run: on the first device, or on the CPU where that is one that cannot run them.
-fn encoders_device(devices: &[Device], hardware: &Hardware) -> Result<Device, Failure> {
-    match devices.first() {
-        Some(device @ (Device::Cpu(_) | Device::Cuda(_))) => Ok(device.clone()),
-        _ => Ok(Device::cpu(hardware.compute.on.threads())?),
     }
 }
 
@@ -131,8 +121,7 @@ impl Sources {
                 }
             }
         }
-        let kv = KvBudget { at_start: true, ..hardware.kv };
-        let hardware = Hardware { known_logprobs: true, kv, ..hardware.clone() };
+        let hardware = Hardware { serves: true, ..hardware.clone() };
         let specs = systems.specs(&named)?;
         let models = named.iter().map(|model| &*model.name);
         let models = models.chain(encoders.iter().map(|encoder| &*encoder.name));
@@ -158,11 +147,11 @@ impl Sources {
         let Sources { named, encoders, specs, hardware, hub } = self;
         let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
         let models = Models::describe(&names, &hardware, &hub, |devices| {
-            let device = encoders_device(devices, &hardware)?;
+            let device = hardware.compute.on.of_encoders(devices)?;
             let own = encoders.iter().map(|encoder| encoder.memory(&device));
             own.collect()
         })?;
-        let device = encoders_device(&models.devices, &hardware)?;
+        let device = hardware.compute.on.of_encoders(&models.devices)?;
         let encoders = encoders.into_iter().map(|encoder| encoder.load(&device).map(Arc::new));
         let encoders = encoders.collect::<Result<_, _>>()?;
         let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();

@@ -34,11 +34,11 @@ fn reads_the_documented_example() {
 
 #[test]
 fn accepts_every_field_and_options_in_any_order() {
-    let line = r#"{"id": 17, "question": "q", "options": {"B": "y", "A": "x"}, "answer": null, "image": "scan.png"}"#;
+    let line = r#"{"id": 17, "question": "q", "options": {"B": "y", "A": "x"}, "answer": null}"#;
     let dataset = parse(&format!("\u{feff}{line}")).unwrap();
     let question = dataset.questions()[0];
     assert_eq!(question.letters().collect::<String>(), "AB");
-    assert_eq!((question.id.as_str(), question.image.as_deref()), ("17", Some("scan.png")));
+    assert_eq!(question.id, "17");
     let ten = r#"{"question": "q", "options": ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"], "answer": "J"}"#;
     assert_eq!(parse(ten).unwrap().questions()[0].gold, Some('J'));
 }
@@ -74,7 +74,7 @@ fn refuses_bad_rows_with_line_and_field() {
         ),
         (
             r#"{"question": "q", "options": ["x", "y"], "awnser": "A"}"#,
-            "`awnser` is unknown; the fields are id, question, options, answer, image",
+            "`awnser` is unknown; the fields are id, question, options, answer",
         ),
     ];
     for (line, expected) in cases {
@@ -161,7 +161,7 @@ fn refuses_bad_headers() {
         ("A,B\nx,y", "`question` is missing"),
         (
             "question,A,B,gold\nq,x,y,A",
-            "`gold` is unknown; the fields are id, question, options, answer, image",
+            "`gold` is unknown; the fields are id, question, options, answer",
         ),
     ];
     for (text, expected) in cases {

@@ -4,7 +4,7 @@ use super::*;
 use crate::data::Format;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
-use crate::experiment::models::Models;
+use crate::experiment::models::{Loaded, Models};
 use crate::model::Family;
 use crate::panel::SharedResponder;
 use crate::record::CallKey;
@@ -57,10 +57,11 @@ impl Bench {
     fn run(&self, spec: Spec, out: &str) -> (Vec<ItemLine>, Vec<CallLine>) {
         let (run, _) = spec.prepare().unwrap();
         let out = self.scratch.path().join(out);
-        let directory = Directory::create(&out, &run.plan, &run.texts).unwrap();
-        let sources =
-            self.loaded.iter().map(|backbone| backbone.clone() as SharedResponder).collect();
-        let driver = Driver::new(sources, Arc::new(()), Arc::default());
+        let directory = Directory::create(&out, &run.plan, &run.items).unwrap();
+        let models = self.loaded.iter().map(|backbone| backbone.clone() as SharedResponder);
+        let loaded = Loaded { models: models.collect(), ..Loaded::default() };
+        let (observer, stop) = (Arc::new(()), Arc::default());
+        let driver = Driver { loaded, observer, stop, folder: out.clone() };
         let contents = driver.execute(run, directory, &out).unwrap().contents;
         let items = contents.outcomes().into_values().cloned().map(bare_item).collect();
         (items, sorted(contents.calls.records))

@@ -35,7 +35,7 @@ pub struct MemberPlan {
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
-    /// The member's own random seed, where it has one.
+    /// The member's own random seed, which earlier versions could give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// The member's own limit of a completion's tokens, where it has one.
@@ -78,10 +78,10 @@ impl MemberPlan {
             top_p,
             min_p,
             repetition_penalty,
-            seed: sampling.seed,
             max_tokens: sampling.max_tokens,
             eos_ids: model.generation.eos_ids.clone(),
             context: model.context,
+            ..MemberPlan::default()
         }
     }
 
@@ -109,7 +109,6 @@ impl MemberPlan {
             top_k: sampling.top_k,
             top_p: sampling.top_p,
             min_p: sampling.min_p,
-            seed: sampling.seed,
             max_tokens: sampling.max_tokens,
             ..MemberPlan::default()
         }

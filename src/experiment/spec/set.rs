@@ -1,8 +1,7 @@
-//! `--set KEY=VALUE`: a setting of the system, an agent's model, how an agent or a member of the panel samples.
+//! `--set KEY=VALUE`: a setting of the system, an agent's model, how an agent samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::MEMBER;
 use crate::diagnosis::Failure;
 use crate::panel::SamplingChoice;
 use crate::systems::SystemConfig;
@@ -16,7 +15,7 @@ pub struct Set {
     pub settings: toml::Table,
     /// `slot.AGENT=MODEL`
     pub models: BTreeMap<String, String>,
-    /// `slot.AGENT.PARAMETER=VALUE`, `panel.N.PARAMETER=VALUE`
+    /// `slot.AGENT.PARAMETER=VALUE`
     pub sampling: BTreeMap<String, SamplingChoice>,
 }
 
@@ -28,21 +27,19 @@ impl Set {
             if !keys.insert(key.clone()) {
                 return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
             }
-            let slot = key.strip_prefix("slot.");
-            if let Some(agent) = slot.filter(|slot| !slot.contains('.')) {
-                set.models.insert(agent.to_owned(), value);
-                continue;
-            }
-            let Some(sampled) = slot.or(key.starts_with(MEMBER).then_some(&key)) else {
+            let Some(slot) = key.strip_prefix("slot.") else {
                 set.settings.insert(key, value.into());
                 continue;
             };
-            let (name, parameter) = sampled.rsplit_once('.').unwrap_or((sampled, ""));
-            let sampling = set.sampling.entry(name.to_owned()).or_default();
+            let Some((agent, parameter)) = slot.rsplit_once('.') else {
+                set.models.insert(slot.to_owned(), value);
+                continue;
+            };
+            let sampling = set.sampling.entry(agent.to_owned()).or_default();
             sampling.set(parameter, &value).map_err(|expected| {
                 Failure::usage(
                     format!("--set {key}={value}: {expected}"),
-                    "write an agent's sampling as --set slot.AGENT.temperature=0.2, a member's as --set panel.1.temperature=0.2",
+                    "write an agent's sampling as --set slot.AGENT.temperature=0.2",
                 )
             })?;
         }

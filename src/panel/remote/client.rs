@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::de::IgnoredAny;
+
 use self::body::Forms;
 use self::reply::{NoAnswer, ServerError};
 use self::transport::{HttpAnswer, Transport};
@@ -23,7 +25,6 @@ use crate::text::ellipsis;
 mod body;
 #[cfg(test)]
 mod fake_server;
-mod image;
 mod quotation;
 mod reply;
 #[cfg(test)]
@@ -88,15 +89,13 @@ impl RemoteModel {
         &self.address
     }
 
-    /// Whether the endpoint lists the model, `None` where it has no list of models. Finds a dead endpoint, a wrong key or a misspelt model
-    /// before a run begins.
+    /// Finds a dead endpoint or a wrong key before a run begins, by asking for the list of models.
     ///
     /// # Errors
-    /// An endpoint that denies access or does not answer; one without a list of models is no error.
-    pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, PanelError> {
-        match self.ask(&self.address.models(), None, stop, HttpAnswer::json) {
-            Ok((list, _)) => Ok(reply::lists_model(&list, &self.address.model)),
-            Err(PanelError::Refused { status: 404 | 405 | 501, .. }) => Ok(None),
+    /// An endpoint that denies access or does not answer; one without such a list is no error.
+    pub fn look_up(&self, stop: &AtomicBool) -> Result<(), PanelError> {
+        match self.ask(&self.address.models(), None, stop, HttpAnswer::json::<IgnoredAny>) {
+            Ok(_) | Err(PanelError::Refused { status: 404 | 405 | 501, .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -153,13 +152,10 @@ impl RemoteModel {
         stop: &AtomicBool,
         read: impl Fn(&HttpAnswer) -> Result<T, NoAnswer>,
     ) -> Result<(T, Forms), PanelError> {
-        let image = request.and_then(|request| request.image.as_deref());
-        let image = image.map(image::url).transpose()?;
         let mut forms = *lock(&self.learned);
         let (mut attempts, mut earliest) = (0, Instant::now());
         loop {
-            let write = |request| forms.write(&self.address.model, request, image.as_deref());
-            let body = request.map(write);
+            let body = request.map(|request| forms.write(&self.address.model, request));
             self.wait_for_turn(earliest, stop)?;
             let answer = self.transport.send(url, body.as_deref());
             lock(&self.pace).in_flight -= 1;

@@ -26,7 +26,7 @@ impl RemoteModel {
         match *self {}
     }
 
-    pub fn look_up(&self, _stop: &AtomicBool) -> Result<Option<bool>, PanelError> {
+    pub fn look_up(&self, _stop: &AtomicBool) -> Result<(), PanelError> {
         match *self {}
     }
 

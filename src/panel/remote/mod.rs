@@ -56,14 +56,12 @@ impl Default for RemoteOptions {
 #[derive(Clone, Debug, Default)]
 pub struct RemoteRequest {
     pub messages: Vec<Message>,
-    /// Sent before the text of the last user message: a path, or a URL of the scheme `http`, `https` or `data`.
-    pub image: Option<String>,
     pub max_tokens: Option<usize>,
     /// Its low 31 bits are sent, which every server accepts; it also seeds the jitter of the pauses between attempts.
     pub seed: u64,
     /// Whether no seed is sent.
     pub omit_seed: bool,
-    /// Without its `seed` and `max_tokens`, which are those of the request.
+    /// Without its `max_tokens`, which is that of the request.
     pub sampling: SamplingChoice,
     /// Sent in whatever form the server supports; nothing here checks that the completion follows it.
     pub grammar: Option<Grammar>,

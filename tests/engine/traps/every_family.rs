@@ -1,21 +1,15 @@
-//! Every family's: rows without a token, images, what a prompt begins with, ties, and prefixes that are found again.
+//! Every family's: rows without a token, what a prompt begins with, ties, and prefixes that are found again.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use wardround::chat::ChatTemplate;
-use wardround::data::{self, Format};
 use wardround::engine::{Constraint, Grammar, Request, Sampling};
 use wardround::model::{Family, WantedType};
 use wardround::ops::PAGE;
-use wardround::panel::backbone::Backbone;
-use wardround::panel::{DecodingMode, Member, Panel, SamplingChoice};
-use wardround::prompts::PromptSet;
-use wardround::record::CallLine;
-use wardround::systems::{SystemConfig, Task};
 use wardround::tokenizer::Tokenizer;
 
-use super::{Chat, FAMILIES, describe, device, greedy, message, published_chat, row, row_mut};
+use super::{Chat, FAMILIES, greedy, message, published_chat, row, row_mut};
 use crate::common::golden;
 use crate::common::{self, GREEDY, OPTIONS, complete, tokens};
 
@@ -55,43 +49,6 @@ fn trap_09_rows_that_no_token_has_are_never_said() {
             }
         }
     }
-}
-
-#[test]
-fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("scans.jsonl");
-    let line = r#"{"id": "17", "question": "What is seen?", "options": {"A": "x", "B": "y"}, "answer": "A", "image": "scan.png"}"#;
-    std::fs::write(&path, line).unwrap();
-    let dataset = data::load(&path, Format::Mcq).unwrap();
-    let description = describe(&common::synthetic(Family::Llama));
-    let backbone = Backbone::start(description, &device(), OPTIONS, Default::default()).unwrap();
-    let backbone = Arc::new(backbone);
-    let config = SystemConfig::parse("medmad", &["record_chars=2", "t_max=0"]).unwrap();
-    let sampling = SamplingChoice::default();
-    let member = |agent| Member { agent, source: backbone.clone(), sampling };
-    let (calls, asked) = std::sync::mpsc::channel();
-    let recorder = move |_: &CallLine| {
-        let _ = calls.send(());
-    };
-    let prompts = PromptSet::embedded();
-    let panel = Panel {
-        members: config.slots().into_iter().map(|slot| member(slot.agent)).collect(),
-        recorder: Box::new(recorder),
-        run_seed: 1,
-        settings: config.call_settings(DecodingMode::Grammar),
-        salt: None,
-        stop: Arc::default(),
-        retriever: None,
-    };
-    let medmad = config.build(&prompts, &Default::default()).unwrap();
-    let refused = medmad
-        .answer(&Task { panel: &panel, dataset: "scans", item: &dataset.items[0], run: 0 })
-        .unwrap_err();
-    assert!(refused.to_string().starts_with("item 17 has an image"), "{refused}");
-    // The item is lost, the run goes on, and nobody was asked.
-    assert!(refused.concerns_item());
-    assert!(asked.try_recv().is_err());
 }
 
 #[test]

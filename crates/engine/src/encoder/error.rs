@@ -39,7 +39,7 @@ faults! {
         )]
         NotFinite { place: usize, of: usize } => Artefact;
         #[error("encoders do not run on {device}")]
-        Device { device: String } => Usage, "name another device for them: --retrieval-device cpu";
+        Device { device: String } => Usage, "name another device: --device cpu";
         #[error("{} makes no vectors of {dims} numbers; known: {known}", path.display())]
         Width { path: PathBuf, dims: usize, known: String } => Usage,
             "name one of these with --dims";

@@ -31,10 +31,11 @@ impl Usage {
 }
 
 /// Why a completion ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     /// An end-of-turn token, a stop string, or a completed grammar.
+    #[default]
     Stop,
     /// `max_tokens` was reached.
     Length,

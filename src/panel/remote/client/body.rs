@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::RemoteRequest;
 use super::reply::ServerError;
 use crate::panel::SamplingChoice;
-use crate::record::Grammar;
+use crate::record::{Grammar, Message};
 
 /// A keyword of our schemas that only llguidance knows.
 const LLGUIDANCE_KEYWORD: &str = "x-guidance";
@@ -82,7 +82,7 @@ fn portable(schema: &str) -> Value {
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<Value>,
     n: u8,
     #[serde(flatten)]
     sampling: SamplingChoice,
@@ -90,36 +90,18 @@ struct Body<'a> {
     parameters: Map<String, Value>,
 }
 
-#[derive(Serialize)]
-struct Turn<'a> {
-    role: &'a str,
-    /// A text, or parts.
-    content: Value,
-}
-
 /// Of each parameter, which of its forms it is sent in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forms([usize; 6]);
 
 impl Forms {
-    /// Writes the body; `image` goes before the text of the last user message.
-    pub fn write(self, model: &str, request: &RemoteRequest, image: Option<&str>) -> Vec<u8> {
-        let last_user = request.messages.iter().rposition(|message| message.role == "user");
-        let turns = request.messages.iter().enumerate().map(|(index, message)| Turn {
-            role: &message.role,
-            content: match image.filter(|_| Some(index) == last_user) {
-                None => json!(message.content),
-                Some(image) => json!([
-                    {"type": "image_url", "image_url": {"url": image}},
-                    {"type": "text", "text": message.content},
-                ]),
-            },
-        });
+    pub fn write(self, model: &str, request: &RemoteRequest) -> Vec<u8> {
+        let turn = |turn: &Message| json!({"role": turn.role, "content": turn.content});
         let body = Body {
             model,
-            messages: turns.collect(),
+            messages: request.messages.iter().map(turn).collect(),
             n: 1,
-            sampling: SamplingChoice { seed: None, max_tokens: None, ..request.sampling },
+            sampling: SamplingChoice { max_tokens: None, ..request.sampling },
             parameters: self.sent(request),
         };
         // Texts and numbers, which are always written.

@@ -110,20 +110,9 @@ const BROKEN: &str = "abort aborted cancelled error timeout network_error insuff
 pub fn read(answer: &HttpAnswer) -> Result<Kept, NoAnswer> {
     match answer.json().and_then(of) {
         Err(NoAnswer::Refused(error)) if error.is_filter() => {
-            Ok(kept(String::new(), FinishReason::Refusal))
+            Ok(Kept { finish_reason: FinishReason::Refusal, ..Kept::default() })
         }
         read => read,
-    }
-}
-
-fn kept(text: String, finish_reason: FinishReason) -> Kept {
-    Kept {
-        text,
-        tokens: Vec::new(),
-        finish_reason,
-        usage: Usage::default(),
-        elapsed_ms: 0,
-        elsewhere: None,
     }
 }
 
@@ -159,9 +148,11 @@ fn of(body: Body) -> Result<Kept, NoAnswer> {
     let by = AnsweredBy { model: body.model, fingerprint: body.system_fingerprint };
     let answered_by = Some(by).filter(|by| by.model.is_some() || by.fingerprint.is_some());
     Ok(Kept {
+        text: filled(message.content).or(refusal).unwrap_or_default(),
+        finish_reason,
         usage: usage(&body.usage),
         elsewhere: Some(Elsewhere { answered_by, ..Elsewhere::default() }),
-        ..kept(filled(message.content).or(refusal).unwrap_or_default(), finish_reason)
+        ..Kept::default()
     })
 }
 
@@ -177,12 +168,6 @@ fn usage(counted: &Value) -> Usage {
         completion_tokens: count("/completion_tokens"),
         forced_tokens: 0,
     }
-}
-
-/// Whether the response of `/models` lists `model`; `None` where it is no such list.
-pub fn lists_model(list: &Value, model: &str) -> Option<bool> {
-    let models = list.get("data")?.as_array()?;
-    Some(models.iter().any(|entry| entry["id"] == model))
 }
 
 #[cfg(test)]
@@ -225,9 +210,11 @@ mod tests {
             Usage { prompt_tokens: 30, cached_tokens: 16, completion_tokens: 5, forced_tokens: 0 };
         let elsewhere = Elsewhere { answered_by: Some(answered_by), ..Elsewhere::default() };
         let expected = Kept {
+            text: "B".to_owned(),
+            finish_reason: FinishReason::Length,
             usage,
             elsewhere: Some(elsewhere),
-            ..kept("B".to_owned(), FinishReason::Length)
+            ..Kept::default()
         };
         assert_eq!(read(&answer).unwrap(), expected);
     }
@@ -327,16 +314,6 @@ mod tests {
         let overloaded = json!({"code": 502, "message": "overloaded"});
         assert_eq!(error_of(overloaded), (502, "overloaded".to_owned()));
         assert_eq!(error_of(json!("odd")), (500, "odd".to_owned()));
-    }
-
-    #[test]
-    fn a_list_of_models_tells_whether_the_model_is_there() {
-        let list = json!({"data": [{"id": "a"}, {"id": "b"}]});
-        let of = |model| lists_model(&list, model);
-        assert_eq!(of("b"), Some(true));
-        assert_eq!(of("a"), Some(true));
-        assert_eq!(of("c"), Some(false));
-        assert_eq!(lists_model(&json!({"models": []}), "a"), None);
     }
 
     fn error(body: &str) -> ServerError {

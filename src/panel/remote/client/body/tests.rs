@@ -16,7 +16,7 @@ fn request() -> RemoteRequest {
 }
 
 fn written(request: &RemoteRequest, forms: Forms) -> Value {
-    serde_json::from_slice(&forms.write("m", request, None)).unwrap()
+    serde_json::from_slice(&forms.write("m", request)).unwrap()
 }
 
 /// The forms after each of `refusals` was heard.
@@ -54,7 +54,7 @@ fn what_is_left_to_the_provider_is_not_sent() {
 #[test]
 fn limits_and_thinking_are_sent_where_they_are_set() {
     let request = RemoteRequest { max_tokens: Some(512), thinking: Some(false), ..request() };
-    let text = String::from_utf8(Forms::default().write("m", &request, None)).unwrap();
+    let text = String::from_utf8(Forms::default().write("m", &request)).unwrap();
     for part in [r#""max_tokens":512,"#, r#""chat_template_kwargs":{"enable_thinking":false}"#] {
         assert!(text.contains(part), "{text}");
     }
@@ -71,31 +71,16 @@ fn sampling_is_sent_as_it_was_set_and_nothing_else_of_it() {
     let sampling = SamplingChoice {
         temperature: Some(0.2),
         top_p: Some(1.0),
-        seed: Some(9),
         max_tokens: Some(5),
         ..SamplingChoice::default()
     };
     let request = RemoteRequest { sampling, ..request() };
-    let text = String::from_utf8(Forms::default().write("m", &request, None)).unwrap();
+    let text = String::from_utf8(Forms::default().write("m", &request)).unwrap();
     assert!(text.contains(r#""n":1,"temperature":0.2,"top_p":1.0,"seed":7"#), "{text}");
     assert!(!["top_k", "min_p", "max_tokens"].iter().any(|name| text.contains(name)), "{text}");
     let sampling = SamplingChoice { top_k: Some(0), min_p: Some(0.05), ..request.sampling };
     let body = written(&RemoteRequest { sampling, ..request }, Forms::default());
     assert_eq!((body["top_k"].as_u64(), body["min_p"].as_f64()), (Some(0), Some(0.05)));
-}
-
-#[test]
-fn an_image_stands_before_the_last_users_text() {
-    let body = Forms::default().write("m", &request(), Some("data:x"));
-    let body: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(body["messages"][0]["content"], "You are a doctor.");
-    assert_eq!(
-        body["messages"][1]["content"],
-        json!([
-            {"type": "image_url", "image_url": {"url": "data:x"}},
-            {"type": "text", "text": "Which?"},
-        ])
-    );
 }
 
 #[test]
