@@ -150,8 +150,6 @@ fn a_chain_that_is_made_anew_without_the_key_is_found() {
             tell_the_last(&options, &forged);
             let said = check(&options).map(drop).unwrap_err().to_string();
             assert!(said.contains(&format!("line {}: the line was changed", from + 1)), "{said}");
-            // Nobody is told which hash would have been right.
-            assert!(said.contains("hash to another"), "{said}");
             refused(&options);
         }
     }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::line::{self, Hasher};
@@ -51,12 +53,17 @@ pub(super) fn read(
     }
     let mut texts = BTreeMap::new();
     for (number, line) in (1..).zip(appended::lines(&file)) {
-        let text = line::open(line, &Hasher::default()).and_then(|opened| {
-            serde_json::from_slice::<Item>(&opened.without_hash())
-                .map_err(|error| Defect::no_record(&error))
+        let text = serde_json::from_slice(line).and_then(|mut fields: Map<String, Value>| {
+            for around in ["schema", "hash"] {
+                fields.shift_remove(around);
+            }
+            serde_json::from_value::<Item>(fields.into())
         });
-        let text =
-            text.map_err(|defect| RunError::BadLine { path: path.clone(), line: number, defect })?;
+        let text = text.map_err(|error| RunError::BadLine {
+            path: path.clone(),
+            line: number,
+            defect: Defect::no_record(&error),
+        })?;
         texts.insert(text.id().to_owned(), text);
     }
     match plan.items.iter().find(|item| !texts.contains_key(*item)) {

@@ -219,8 +219,8 @@ fn a_trail_that_was_changed_is_not_continued() {
     std::fs::set_permissions(folder.join("other"), PermissionsExt::from_mode(0o700)).unwrap();
     for (changed, said) in [
         (text.replace("cot-sc", "mdagents"), "line 2: the line was changed"),
-        (text.lines().nth(1).unwrap().to_owned() + "\n", "line 1: seq is 2"),
-        (text.clone() + "more", "the line does not end in its hash"),
+        (text.lines().nth(1).unwrap().to_owned() + "\n", "line 1: the line was changed"),
+        (text.clone() + "more", "the line does not begin with its schema"),
     ] {
         std::fs::write(folder.join("other/trail.jsonl"), changed).unwrap();
         let (code, stderr) = run(folder, "serve gemma3 --port 0 --offline --audit other");
