@@ -79,13 +79,18 @@ impl<'a> Outcomes<'a> {
     }
 
     /// The text of an item's option, as the run put it.
-    pub fn option(&self, item: &str, letter: &str) -> Option<&str> {
+    fn option(&self, item: &str, letter: &str) -> Option<&str> {
         let mut letters = letter.chars();
         let letter = letters.next().filter(|_| letters.next().is_none())?;
         match self.contents.texts.get(item)? {
             Item::Question(question) => question.option(letter),
             Item::Note(_) => None,
         }
+    }
+
+    /// The text of the option that a line chooses, for another run may have it at another letter; else what the line says.
+    pub fn chosen<'b>(&'b self, line: &'b ItemLine) -> &'b str {
+        self.option(line.item(), line.says()).unwrap_or(line.says())
     }
 
     /// Each graded item's unit in a bootstrap: those that ask nearly the same stand and fall together.

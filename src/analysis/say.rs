@@ -13,19 +13,13 @@ pub fn reply_in_words(reply: &Reply) -> Option<String> {
     match reply.says() {
         Says::Answer(letter) => (!letter.is_empty()).then(|| letter.to_owned()),
         Says::Flag(has_error, id) => has_error.map(|has_error| found_in_words(has_error, id)),
-        Says::Action(name) => Some(action_in_words(name).to_owned()),
+        // A searching agent's.
+        Says::Action(Some("search")) => Some("search".to_owned()),
+        Says::Action(Some(_)) => Some("answer".to_owned()),
+        Says::Action(None) => Some("lost".to_owned()),
         Says::Score(score) => score.map(|score| format!("{} of 5", score_in_words(score))),
         Says::Sentence(Some(NO_SENTENCE)) => Some("no sentence".to_owned()),
         Says::Sentence(text) | Says::Correction(text) => text.map(named),
         Says::Other => None,
-    }
-}
-
-/// A searching agent's action.
-fn action_in_words(name: Option<&str>) -> &'static str {
-    match name {
-        Some("search") => "search",
-        Some(_) => "answer",
-        None => "lost",
     }
 }

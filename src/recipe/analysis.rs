@@ -107,11 +107,6 @@ impl<'a> CellOutcomes<'a> {
         SYSTEMS.iter().any(|entry| entry.plan_name == self.plan().system && is(entry))
     }
 
-    /// Whether there are graded questions, whose rounds can be compared.
-    fn has_questions(&self) -> bool {
-        self.outcomes.answers().iter().next().is_some()
-    }
-
     /// Whether the run put several agents to work.
     pub(super) fn is_multi_agent(&self) -> bool {
         self.plan().panel.len() > 1
@@ -119,7 +114,8 @@ impl<'a> CellOutcomes<'a> {
 }
 
 pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow> {
-    let debating = cells.iter().filter(|cell| cell.is_multi_agent() && cell.has_questions());
+    let has_questions = |cell: &CellOutcomes<'_>| cell.outcomes.answers().iter().next().is_some();
+    let debating = cells.iter().filter(|cell| cell.is_multi_agent() && has_questions(cell));
     let row = |cell: &CellOutcomes<'_>| {
         let (method, dataset, outcomes) = (cell.method(), cell.dataset(), &cell.outcomes);
         Some(NetGainRow {
@@ -132,7 +128,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<NetGainRow>
     debating.filter_map(row).collect()
 }
 
-/// The mean of a rate over the runs that have it.
+/// The mean of a value over those that have it.
 fn rate(by_run: &[Option<f64>]) -> Option<f64> {
     mean(&by_run.iter().flatten().copied().collect::<Vec<_>>())
 }
@@ -186,14 +182,13 @@ pub fn collapse(
 }
 
 fn similarity(outcomes: &Outcomes<'_>, encoder: &Encoder) -> Result<Similarity, Failure> {
-    let said = |values: &[Option<f64>]| mean(&values.iter().flatten().copied().collect::<Vec<_>>());
     let over_runs = |cosines: &Facts<Option<f64>>| {
-        OverRuns::of(cosines.0.iter().filter_map(|run| said(run)).collect())
+        OverRuns::of(cosines.0.iter().filter_map(|run| rate(run)).collect())
     };
     let initial = cosines(outcomes, When::Initial, encoder)?;
     let questions = 0..initial.0.first().map_or(0, Vec::len);
     let of_question =
-        |question: usize| said(&initial.0.iter().map(|run| run[question]).collect::<Vec<_>>());
+        |question: usize| rate(&initial.0.iter().map(|run| run[question]).collect::<Vec<_>>());
     Ok(Similarity {
         initial_by_question: questions.filter_map(of_question).collect(),
         first_round: over_runs(&cosines(outcomes, When::FirstRound, encoder)?),

@@ -12,8 +12,8 @@ use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::spec::Spec;
 use crate::panel::SamplingChoice;
 use crate::retrieval::{CorpusSpec, Rerank};
+use crate::systems::SystemConfig;
 use crate::systems::settings::SettingsError;
-use crate::systems::{Slot, SystemConfig};
 
 /// The folder of all cells in a recipe's folder.
 pub const FOLDER: &str = "cells";
@@ -69,7 +69,7 @@ pub fn methods(manifest: &RecipeManifest) -> Result<Vec<Spec>, Failure> {
     let methods = recipe.method.iter().map(|method| spec(manifest, method));
     let methods = methods.collect::<Result<Vec<Spec>, Failure>>()?;
     let unknown = |key: &&String| !methods.iter().any(|spec| spec.config.table.contains_key(*key));
-    let unseated = |agent: &&String| !methods.iter().any(|spec| seats(spec, agent));
+    let unseated = |agent: &&String| !methods.iter().any(|spec| seats(spec).contains(agent));
     let agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
     let unset = agents.filter(unseated).map(|agent| format!("slot.{agent}"));
     match overrides.keys().filter(unknown).cloned().chain(unset).next() {
@@ -81,13 +81,17 @@ pub fn methods(manifest: &RecipeManifest) -> Result<Vec<Spec>, Failure> {
 fn spec(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Spec, Failure> {
     let recipe = &manifest.recipe;
     let config = overridden(method, &manifest.settings)?;
+    // Of the recipe's models those that the method names, or as many as its system takes.
+    let all = 0..recipe.panel.len().min(config.default_models());
+    let places = method.panel.clone().unwrap_or(all.collect());
+    let panel = places.iter().map(|place| model(recipe, method, *place));
     let own =
         method.slots.iter().map(|(agent, at)| Ok((agent.clone(), model(recipe, method, *at)?)));
     let corpus = config.search().map(|_| corpus(manifest, method)).transpose()?;
     let mut spec = Spec {
         shard: manifest.shard,
         runs: recipe.runs,
-        panel: panel(recipe, method, &config)?,
+        panel: panel.collect::<Result<_, Failure>>()?,
         slots: own.collect::<Result<_, Failure>>()?,
         sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
         seed: manifest.seed,
@@ -100,16 +104,20 @@ fn spec(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Spec, Failure
         },
         ..Spec::new(config, PathBuf::new(), Format::Mcq)?
     };
-    let slots = manifest.slots.iter().filter(|(agent, _)| seats(&spec, agent));
-    let slots: Vec<_> = slots.map(|(agent, model)| (agent.clone(), model.clone())).collect();
-    spec.slots.extend(slots);
-    let sampled = manifest.slot_sampling.iter().filter(|(agent, _)| seats(&spec, agent));
+    let seats = seats(&spec);
+    let slots = manifest.slots.clone().into_iter();
+    spec.slots.extend(slots.filter(|(agent, _)| seats.contains(agent)));
+    let sampled = manifest.slot_sampling.clone().into_iter();
     let mut sampled: BTreeMap<String, SamplingChoice> =
-        sampled.map(|(agent, sampling)| (agent.clone(), *sampling)).collect();
+        sampled.filter(|(agent, _)| seats.contains(agent)).collect();
     // What --panel gave in other numbers is not the recipe's, one by one.
     let is_own_panel = recipe.panel.len() == recipe.panel_sampling.len();
     for slot in spec.config.slots().into_iter().filter(|_| is_own_panel) {
-        let own = recipe.panel_sampling.get(position(method, &spec.config, &slot));
+        let place = method.slots.get(&slot.agent).or(match &places[..] {
+            [only] => Some(only),
+            places => places.get(slot.model),
+        });
+        let own = place.and_then(|place| recipe.panel_sampling.get(*place));
         let Some(own) = own.filter(|_| !manifest.slots.contains_key(&slot.agent)) else {
             continue;
         };
@@ -119,9 +127,9 @@ fn spec(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Spec, Failure
     Ok(Spec { slot_sampling: sampled, ..spec })
 }
 
-/// Whether it has such an agent.
-fn seats(spec: &Spec, agent: &str) -> bool {
-    spec.config.slots().iter().any(|slot| slot.agent == agent)
+/// Its agents.
+fn seats(spec: &Spec) -> Vec<String> {
+    spec.config.slots().into_iter().map(|slot| slot.agent).collect()
 }
 
 /// What a method searches: the recipe's corpora, or the one and the sources that are its own.
@@ -150,7 +158,7 @@ fn corpus(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Option<Corp
 /// A value that a setting cannot have.
 fn overridden(method: &MethodEntry, overrides: &toml::Table) -> Result<SystemConfig, Failure> {
     let about = |error: SettingsError| Failure::from(error).about(&method.label);
-    let entry = method.system.entry()?;
+    let entry = method.system.entry().map_err(|error| error.about(&method.label))?;
     let known = SystemConfig::with(entry, &method.settings).map_err(about)?.table;
     let own = overrides.iter().filter(|(key, _)| known.contains_key(*key));
     let mut settings = method.settings.clone();
@@ -191,31 +199,6 @@ fn is_varied(recipe: &Recipe, key: &str) -> bool {
             None => other.system == one.system,
             different => different != Some(value),
         })
-    })
-}
-
-/// The method's models: the ones it names, or as many of the recipe's as its system takes; one for all where there is one.
-fn panel(
-    recipe: &Recipe,
-    method: &MethodEntry,
-    config: &SystemConfig,
-) -> Result<Vec<String>, Failure> {
-    let Some(positions) = &method.panel else {
-        let models = recipe.panel.len().min(config.default_models());
-        return Ok(recipe.panel[..models].to_vec());
-    };
-    let model = |position: &usize| model(recipe, method, *position);
-    positions.iter().map(model).collect()
-}
-
-/// Which of the recipe's models a slot of a method has.
-fn position(method: &MethodEntry, config: &SystemConfig, slot: &Slot) -> usize {
-    let own = method.slots.get(&slot.agent).copied();
-    own.unwrap_or_else(|| match method.panel.as_deref() {
-        Some([only]) => *only,
-        Some(positions) => positions.get(slot.model).copied().unwrap_or(slot.model),
-        None if config.default_models() == 1 => 0,
-        None => slot.model,
     })
 }
 

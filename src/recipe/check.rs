@@ -1,14 +1,11 @@
 //! What a recipe's file contradicts itself in, or lacks: told with the line and a hint.
 
 use super::built_in::ids;
-use super::file::{PAGE, Recipe};
-use crate::diagnosis::Failure;
+use super::file::Recipe;
 use crate::experiment::spec::MOST_RUNS;
 use crate::outside;
 use crate::panel::SamplingChoice;
-use crate::systems::file::EXTENSION;
 use crate::systems::file::fault::Fault;
-use crate::systems::{SystemConfig, Which};
 
 impl Recipe {
     /// Whether datasets and methods have names that folders may be called by, each once.
@@ -52,22 +49,16 @@ impl Recipe {
             }
         }
         self.exemplars.iter().try_for_each(|one| below("exemplars", &one.file))?;
-        if self.runs > MOST_RUNS {
-            let problem = format!("{} runs; {MOST_RUNS} at most are taken", self.runs);
-            return Err(Fault::new("runs", problem, "3 give a standard deviation"));
-        }
-        Ok(())
+        let problem = match self.runs {
+            0 => "it may not be 0".to_owned(),
+            runs if runs > MOST_RUNS => format!("{runs} runs; {MOST_RUNS} at most are taken"),
+            _ => return Ok(()),
+        };
+        Err(Fault::new("runs", problem, "1 is one run over the items, 3 give a standard deviation"))
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {
         self.check_names()?;
-        if self.runs == 0 {
-            return Err(Fault::new("runs", "it may not be 0", "1 is one run over the items"));
-        }
-        if self.panel.is_empty() {
-            let hint = "`wardround models ls` lists the models";
-            return Err(Fault::new("panel", "it may not be empty", hint));
-        }
         let count = self.panel.len();
         if !self.panel_sampling.is_empty() && self.panel_sampling.len() != count {
             let problem = "it has an entry for each of `panel`, or none";
@@ -87,34 +78,6 @@ impl Recipe {
             let checked = check_sampling("sampling", &method.sampling);
             checked.map_err(|fault| fault.within("method", &method.name))
         })
-    }
-
-    /// Whether there are the methods' systems, with such settings and for so many models; of files beside once they are read.
-    pub(super) fn check_systems(&self) -> Result<(), Fault> {
-        for method in &self.method {
-            let fault = |key, error: Failure| {
-                Fault::under(key, &error, PAGE).within("method", &method.name)
-            };
-            if matches!(&method.system, Which::Named(name) if name.ends_with(EXTENSION)) {
-                continue;
-            }
-            let entry = method.system.entry().map_err(|error| fault("system", error))?;
-            let config = SystemConfig::with(entry, &method.settings);
-            let config = config.map_err(|error| fault("settings", error.into()))?;
-            let taken = self.panel.len().min(config.default_models());
-            let given = method.panel.as_ref().map_or(taken, Vec::len);
-            if given > 1 && given != config.models() {
-                let (name, models) = (entry.name, config.models());
-                let hint = format!("give `panel` {models} models, or one for all");
-                let problem = format!("a panel of {given} models, and {name} takes {models}");
-                let fault = Fault::new("panel", problem, hint);
-                return Err(match method.panel {
-                    Some(_) => fault.within("method", &method.name),
-                    None => fault,
-                });
-            }
-        }
-        Ok(())
     }
 }
 

@@ -3,20 +3,19 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use super::analysis::CellOutcomes;
+use super::analysis::{CellOutcomes, on_dataset};
 use super::notes::full;
 use super::paper::{PrintedGain, PublishedEntry};
 use super::results::RecipeResults;
 use super::tables::{cell, dataset};
-use super::{NoteColumn, Recipe, malformed};
+use super::{NoteColumn, Recipe};
 use crate::analysis::metrics::bootstrap::{self, Estimate, run_means};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::metrics::over_runs::{mean, signed};
 use crate::analysis::metrics::significance::{PairedT, paired_t};
-use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, verdict};
+use crate::analysis::notes::{CorrectionScorer, Corrections, verdict};
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::{Cell, Table};
-use crate::diagnosis::Failure;
 
 /// A method compared with its baseline, over the columns that both have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,28 +73,18 @@ fn papers_columns(recipe: &Recipe, dataset: &str) -> Vec<NoteColumn> {
 }
 
 /// For every method that names another.
-///
-/// # Errors
-/// Runs over different notes.
 pub fn improvements(
     recipe: &Recipe,
     cells: &[CellOutcomes<'_>],
     scorer: &CorrectionScorer,
-) -> Result<Vec<ImprovementRow>, Failure> {
-    let mut rows = Vec::new();
-    for own in cells {
-        let is_it = |other: &&CellOutcomes<'_>| {
-            own.cell.method.against.as_deref() == Some(other.method())
-                && other.dataset() == own.dataset()
-        };
-        let Some(base) = cells.iter().find(is_it) else { continue };
-        if own.outcomes.items != base.outcomes.items {
-            let [own, base] = [own, base].map(|one| one.outcomes.name());
-            return Err(malformed(own, format!("its notes are not those of {base}")));
-        }
-        rows.extend(improvement(papers_columns(recipe, own.dataset()), own, base, scorer));
-    }
-    Ok(rows)
+) -> Vec<ImprovementRow> {
+    let row = |own: &CellOutcomes<'_>| {
+        let against = own.cell.method.against.as_deref()?;
+        let mut others = on_dataset(cells, own.dataset()).into_iter();
+        let base = others.find(|other| other.method() == against)?;
+        improvement(papers_columns(recipe, own.dataset()), own, base, scorer)
+    };
+    cells.iter().filter_map(row).collect()
 }
 
 /// `None` without graded notes.
@@ -145,18 +134,6 @@ struct Column {
     over_pairs: Option<f64>,
 }
 
-/// What a column of corrections is measured by; `None` of the others. ROUGE-1 is that of the published code.
-pub fn measure_of(column: NoteColumn, is_medec: bool) -> Option<Measure> {
-    match column {
-        NoteColumn::Detection | NoteColumn::Localisation => None,
-        NoteColumn::Rouge1 => Some(Measure::rouge1(is_medec)),
-        NoteColumn::BertScore => Some(Measure::BertScore),
-        NoteColumn::Bleurt => Some(Measure::Bleurt),
-        NoteColumn::Aggregate => Some(Measure::Aggregate),
-        NoteColumn::Kpcs => Some(Measure::Kpcs),
-    }
-}
-
 impl Column {
     /// `None` without its weights, and without graded notes.
     fn of(
@@ -164,7 +141,7 @@ impl Column {
         outcomes: &Outcomes<'_>,
         corrections: &Corrections<'_>,
     ) -> Option<Column> {
-        let Some(measure) = measure_of(name, outcomes.is_medec()) else {
+        let Some(measure) = name.measure(outcomes.is_medec()) else {
             let right = outcomes.notes().map(|note| match name {
                 NoteColumn::Localisation => verdict(note).is_located,
                 _ => verdict(note).is_detected,

@@ -106,7 +106,11 @@ impl RecipeManifest {
             return match found == *self {
                 true => Ok(()),
                 false => {
-                    let (path, difference) = (out.display(), self.difference(&found));
+                    // The folder's own value first.
+                    let value = |manifest| as_json(manifest).unwrap_or_default();
+                    let found = differences(&value(&found), &value(self));
+                    let difference = found.first().map_or(String::new(), ToString::to_string);
+                    let path = out.display();
                     Err(Failure::usage(
                         format!("{path} holds another run of recipes: {difference}"),
                         "give another --out, or the flags that it was begun with",
@@ -123,13 +127,6 @@ impl RecipeManifest {
         whole_file::create_private_directory(out)?;
         let text = toml::to_string_pretty(self).map_err(|error| malformed(&self.name, error))?;
         Ok(whole_file::write_private(&out.join(FILE), text.as_bytes())?)
-    }
-
-    /// The first field that differs from another manifest's, the other's value first.
-    pub(super) fn difference(&self, found: &RecipeManifest) -> String {
-        let value = |manifest| as_json(manifest).unwrap_or_default();
-        let found = differences(&value(found), &value(self));
-        found.first().map_or(String::new(), ToString::to_string)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::improvement::{self, measure_of};
+use super::improvement;
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
 use super::{NoteColumn, Recipe};
@@ -68,7 +68,7 @@ fn correction<'a>(
     let correction = cell.notes.as_ref()?.correction.as_ref()?;
     let mut datasets = recipe.dataset.iter();
     let is_medec = datasets.any(|one| one.name == cell.dataset && one.format == Format::Medec);
-    match measure_of(column, is_medec)? {
+    match column.measure(is_medec)? {
         Measure::Kpcs => {
             let of_alpha = correction.kpcs.iter().find(|one| one.alpha == ALPHA);
             of_alpha.map(|one| &one.eq9)

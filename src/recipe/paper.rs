@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::notes::Measure;
 use crate::analysis::table::Cell;
 
 /// The paper's figures that belong to no cell.
@@ -41,12 +43,12 @@ pub enum PapersDifference {
 
 impl From<PapersDifference> for Cell {
     fn from(difference: PapersDifference) -> Cell {
-        let (mean, ends) = match difference {
-            PapersDifference::Mean(mean) => (mean, None),
-            PapersDifference::WithInterval([mean, low, high]) => (mean, Some((low, high))),
-        };
-        let (low, high) = ends.unzip();
-        Cell::Interval { mean, low, high }
+        Cell::Estimate(match difference {
+            PapersDifference::Mean(mean) => Estimate::of(mean, None),
+            PapersDifference::WithInterval([mean, low, high]) => {
+                Estimate::of(mean, Some([low, high]))
+            }
+        })
     }
 }
 
@@ -115,16 +117,24 @@ impl NoteColumn {
         NoteColumn::Kpcs,
     ];
 
+    /// What a column of corrections is measured by; `None` of the others. ROUGE-1 is that of the published code.
+    pub fn measure(self, is_medec: bool) -> Option<Measure> {
+        match self {
+            NoteColumn::Detection | NoteColumn::Localisation => None,
+            NoteColumn::Rouge1 => Some(Measure::rouge1(is_medec)),
+            NoteColumn::BertScore => Some(Measure::BertScore),
+            NoteColumn::Bleurt => Some(Measure::Bleurt),
+            NoteColumn::Aggregate => Some(Measure::Aggregate),
+            NoteColumn::Kpcs => Some(Measure::Kpcs),
+        }
+    }
+
     /// As people write it.
     pub fn label(self) -> &'static str {
         match self {
             NoteColumn::Detection => "detection",
             NoteColumn::Localisation => "localisation",
-            NoteColumn::Rouge1 => "ROUGE-1",
-            NoteColumn::BertScore => "BERTScore",
-            NoteColumn::Bleurt => "BLEURT",
-            NoteColumn::Aggregate => "AggregateScore",
-            NoteColumn::Kpcs => "KPCS",
+            own => own.measure(false).map_or("", Measure::label),
         }
     }
 }

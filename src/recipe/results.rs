@@ -140,7 +140,7 @@ impl RecipeResults {
     /// From the finished runs of cells, in the order of `cells`. While some are missing no method is compared with all others.
     ///
     /// # Errors
-    /// A run without results; runs of one dataset over different questions; texts that cannot be embedded.
+    /// A run without results; texts that cannot be embedded.
     pub fn of(
         name: &str,
         recipe: &Recipe,
@@ -151,7 +151,9 @@ impl RecipeResults {
         let cells: &[CellOutcomes<'_>] = &cells.iter().map(CellOutcomes::of).collect::<Vec<_>>();
         let results = cells.iter().map(|cell| CellResult::of(cell, scorer));
         let results = results.collect::<Result<Vec<_>, _>>()?;
-        let missing = missing(recipe, cells);
+        let is_missing = |cell: &Cell<'_>| !cells.iter().any(|other| other.cell == *cell);
+        let missing = recipe.cells().filter(is_missing).map(|cell| cell.title());
+        let missing: Vec<String> = missing.collect();
         let all = if missing.is_empty() { cells } else { &[] };
         let asks = |analysis| recipe.analyses.contains(&analysis);
         Ok(RecipeResults {
@@ -168,7 +170,7 @@ impl RecipeResults {
             paired: paired(recipe, all),
             collapse: analysis::collapse(recipe, cells, encoder)?,
             cases: analysis::cases(recipe, if asks(Analysis::Cases) { all } else { &[] }),
-            improvements: improvements(recipe, cells, scorer)?,
+            improvements: improvements(recipe, cells, scorer),
         })
     }
 
@@ -197,12 +199,6 @@ impl RecipeResults {
             .map_err(|error| RunError::unloggable(FILE, error))?;
         Ok(whole_file::write_private(&out.join(FILE), (text + "\n").as_bytes())?)
     }
-}
-
-/// The cells of a recipe that are not among `cells`.
-fn missing(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
-    let is_missing = |cell: &Cell<'_>| !cells.iter().any(|other| other.cell == *cell);
-    recipe.cells().filter(is_missing).map(|cell| cell.title()).collect()
 }
 
 /// That cells are missing.

@@ -90,7 +90,9 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
     for dataset in &recipe.dataset {
         let found = |method: &MethodEntry| cell(results, &method.name, &dataset.name);
         table = table.under(&dataset.label).spread("ours", |method| {
-            found(method).map(|found| ours(found, is_best(found, results)))
+            let ours = found(method)?;
+            let shown = |spread| Cell::Spread(spread, is_best(ours, results));
+            Some(ours.spread().map_or("no gold".into(), shown))
         });
         if recipe.method.iter().any(|one| one.paper.contains_key(&dataset.name)) {
             table = table
@@ -113,10 +115,6 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
         .notes(has_paper.then(|| of_paper.to_owned()))
         .notes(failures)
         .build()
-}
-
-fn ours(cell: &CellResult, best: bool) -> Cell {
-    cell.spread().map_or("no gold".into(), |spread| Cell::Spread(spread, best))
 }
 
 /// Whether no method does better on the dataset, once all have run; methods that tie for best all do.

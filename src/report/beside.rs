@@ -5,7 +5,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use super::ReportError;
-use super::item::{Elsewhere, gold};
+use super::item::{elsewhere, gold};
 use super::kit;
 use super::table::{Table, explanations};
 use crate::analysis::metrics::bootstrap::Estimate;
@@ -49,18 +49,15 @@ pub fn items(label: &str, ids: &[String], columns: &[Column<'_>]) -> Value {
     let row = |id: &String| {
         let lines = found.iter().map(|run| run.get(id.as_str()).map_or(&[][..], Vec::as_slice));
         let lines: Vec<&[&ItemLine]> = lines.collect();
-        // The runs may have an option at different letters.
-        let mut said = runs.iter().zip(&lines).flat_map(|(run, lines)| {
-            lines.iter().map(move |line| run.option(id, line.says()).unwrap_or(line.says()))
-        });
+        let said = runs.iter().zip(&lines);
+        let mut said = said.flat_map(|(run, lines)| lines.iter().map(move |line| run.chosen(line)));
         let differs = !said.all_equal();
-        let answers =
-            lines.iter().map(|run| run.iter().map(|line| Elsewhere::of(line)).collect_vec());
+        let answers = lines.iter().map(|run| run.iter().map(|line| elsewhere(line)).collect_vec());
         let gold = lines.iter().copied().flatten().next();
         let shown = context! {
             id,
             gold => gold.map_or("–".to_owned(), |line| self::gold(line)),
-            answers => Serde(answers.collect_vec()),
+            answers => answers.collect_vec(),
         };
         (differs, shown)
     };

@@ -28,8 +28,6 @@ pub fn render(
         Labelled { group, label, of: row, health }
     });
     let mut tables = comparison.tables();
-    // The items have each answer.
-    tables.retain(|table| table.name != "flips");
     let warnings = comparison.warnings();
     let notes = tables.iter_mut().filter(|table| table.name == "differences");
     let mut method = notes.flat_map(|table| std::mem::take(&mut table.notes)).collect_vec();

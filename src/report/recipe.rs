@@ -75,7 +75,8 @@ fn items(
 ) -> Option<Value> {
     let own = cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
     let columns = own.map(|(cell, contents)| Column {
-        page: page_of(cell),
+        // Seen from the recipe's folder.
+        page: format!("{}/report.html", cell.directory(Path::new("")).display()),
         label: label(recipe, results, cell),
         contents,
     });
@@ -113,9 +114,4 @@ fn label(recipe: &Recipe, results: &RecipeResults, cell: &Cell<'_>) -> String {
     let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
     let of_notes = result.filter(|result| result.notes.is_some());
     of_notes.map_or(cell.method.label.clone(), |result| notes::full(recipe, result))
-}
-
-/// Where a cell's own page lies, from the recipe's folder.
-fn page_of(cell: &Cell<'_>) -> String {
-    format!("{}/report.html", cell.directory(Path::new("")).display())
 }

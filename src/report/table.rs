@@ -82,9 +82,7 @@ pub fn explanations(tables: &[Table]) -> Vec<(&str, Vec<&str>)> {
 /// The ends of a difference's interval.
 fn interval(cell: &Cell) -> Option<[f64; 2]> {
     match *cell {
-        Cell::Interval { low, high, .. } | Cell::Estimate(Estimate { low, high, .. }) => {
-            Some([low?, high?])
-        }
+        Cell::Estimate(Estimate { low, high, .. }) => Some([low?, high?]),
         _ => None,
     }
 }
@@ -125,7 +123,7 @@ mod tests {
     #[test]
     fn a_share_has_a_bar_from_0_and_a_difference_one_around_it() {
         assert_eq!(bar(&Cell::Number(0.25, 4), 0.0), " style=\"--from:0.0%;--to:25.0%\"");
-        let difference = Cell::Interval { mean: 0.1, low: Some(-0.1), high: Some(0.2) };
+        let difference = Cell::Estimate(Estimate::of(0.1, Some([-0.1, 0.2])));
         let drawn = " class=\"around\" style=\"--from:25.0%;--to:100.0%\"";
         assert_eq!(bar(&difference, 0.2), drawn);
         for cell in [Cell::Count(1), Cell::Number(3.5, 2), Cell::Number(12.0, 4), Cell::Nothing] {

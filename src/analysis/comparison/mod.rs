@@ -1,7 +1,6 @@
 //! Any runs over the same questions, side by side: accuracy, cost; and from the first to each other what
 //! flips, whether that is more than chance, and which fields of their plans differ.
 
-pub mod flips;
 pub mod questions;
 pub mod table;
 
@@ -10,9 +9,8 @@ use std::path::PathBuf;
 use itertools::Itertools;
 use serde::Serialize;
 
-use flips::Flip;
-
 use crate::analysis::conditions::{self, Conditions};
+use crate::analysis::facts::Facts;
 use crate::analysis::figures::RunFigures;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::over_runs::OverRuns;
@@ -23,6 +21,7 @@ use crate::diagnosis::Failure;
 use crate::experiment::compare::FieldDifference;
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
+use crate::record::ItemLine;
 
 /// The figures of several runs on the same questions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,7 +66,9 @@ pub struct RunPair {
     pub mcnemar: Vec<McNemar>,
     /// Shares of all questions on which paired runs choose the same option.
     pub agreement: Option<OverRuns>,
-    pub flips: Vec<Flip>,
+    /// Items that the first has right in a run and the other wrong in the run that it is paired with, and the reverse.
+    pub right_to_wrong: usize,
+    pub wrong_to_right: usize,
     /// What their plans would run differently, the first's value on the left.
     pub plan: Vec<FieldDifference>,
 }
@@ -86,7 +87,8 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<Comparison, Failure> {
     let dataset = first.plan.dataset.name.clone();
     let is_of_notes = first.items.records.iter().any(|item| item.note().is_some());
     let kind = if is_of_notes { ItemKind::Notes } else { ItemKind::Questions };
-    let n_left_out = questions::count_all(&runs) - shared.len();
+    let all = runs.iter().flat_map(|run| &run.plan.dataset.items).unique().count();
+    let n_left_out = all - shared.len();
     for contents in &mut runs {
         questions::keep(contents, &shared);
     }
@@ -116,16 +118,34 @@ fn pair(first: &Outcomes<'_>, other: &Outcomes<'_>, plan: Vec<FieldDifference>) 
     let is_graded = !first.items.is_empty();
     let units = first.units();
     let tests = left.0.iter().zip(&right.0).filter(|_| is_graded);
+    let turned = |before: bool| {
+        let runs = left.0.iter().zip(&right.0);
+        let both = runs.flat_map(|(left, right)| left.iter().zip(right));
+        both.filter(|(left, right)| **left == before && **right != before).count()
+    };
     RunPair {
         first: first.name(),
         other: other.name(),
         n_runs: left.0.len().min(right.0.len()),
         difference: paired_difference(&right, &left, &units),
         mcnemar: tests.map(|(left, right)| mcnemar(left, right, &units)).collect(),
-        agreement: flips::agreement(first, other),
-        flips: flips::flips(first, other),
+        agreement: agreement(first, other),
+        right_to_wrong: turned(true),
+        wrong_to_right: turned(false),
         plan,
     }
+}
+
+/// The share of questions, with and without gold, on which either run chooses the same option, at whatever letter; no answer agrees with
+/// none.
+fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns> {
+    let agree = |(left, right): (&Option<&ItemLine>, &Option<&ItemLine>)| {
+        let (Some(left), Some(right)) = (left, right) else { return false };
+        !left.says().is_empty() && first.chosen(left) == other.chosen(right)
+    };
+    let runs = first.lines.iter().zip(&other.lines);
+    let runs = runs.map(|(left, right)| left.iter().zip(right).map(agree).collect());
+    Facts(runs.collect()).share(|agree| *agree)
 }
 
 #[cfg(test)]
@@ -133,7 +153,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::analysis::comparison::flips::Direction;
     use crate::data::{Choice, Item};
     use crate::experiment::fixtures::write_results;
     use crate::experiment::fixtures::{call, failed_item, item, plan, start, start_with, texts};
@@ -202,22 +221,8 @@ mod tests {
         // q3 alone agrees in run 0; q2 alone in run 1, where q1 has no answer.
         let agreement = pair.agreement.as_ref().unwrap();
         assert_eq!(agreement.per_run, [1.0 / 3.0, 1.0 / 3.0]);
-        let flips: Vec<_> = pair
-            .flips
-            .iter()
-            .map(|flip| {
-                let (from, to) = (flip.from.answer.as_str(), flip.to.answer.as_str());
-                (flip.item.as_str(), flip.run, flip.direction, from, to)
-            })
-            .collect();
-        assert_eq!(
-            flips,
-            [
-                ("q1", 0, Direction::RightToWrong, "B", "D"),
-                ("q1", 1, Direction::RightToWrong, "B", ""),
-                ("q2", 0, Direction::WrongToRight, "B", "C"),
-            ]
-        );
+        // q1 in both runs; q2 in the first.
+        assert_eq!((pair.right_to_wrong, pair.wrong_to_right), (2, 1));
         assert_eq!(pair.plan.len(), 1);
         assert_eq!(pair.plan[0].to_string(), "seed is 42 against 43");
     }
@@ -248,9 +253,7 @@ mod tests {
         let pairs = compare_runs(&[first, zinc, iron]).unwrap().pairs;
         let agreement = |pair: &RunPair| pair.agreement.as_ref().unwrap().mean;
         assert_eq!((agreement(&pairs[0]), agreement(&pairs[1])), (0.0, 1.0));
-        let flip = &pairs[0].flips[0];
-        let told = [&flip.gold, &flip.from, &flip.to].map(ToString::to_string);
-        assert_eq!(told, ["B (zinc)", "A (iron)", "A (zinc)"]);
+        assert_eq!((pairs[0].right_to_wrong, pairs[0].wrong_to_right), (0, 1));
     }
 
     #[test]
@@ -259,7 +262,7 @@ mod tests {
         let path = write(&scratch.path().join("a"), &plan(), &[(0, "q1", "A")]);
         let comparison = compare_runs(&[path.clone(), path]).unwrap();
         let pair = &comparison.pairs[0];
-        assert!(pair.flips.is_empty() && pair.plan.is_empty());
+        assert_eq!((pair.right_to_wrong, pair.wrong_to_right, pair.plan.len()), (0, 0, 0));
         assert_eq!((pair.difference.unwrap().mean, pair.difference.unwrap().low), (0.0, None));
         assert!(pair.mcnemar.iter().all(|test| test.p_value == 1.0));
         assert_eq!(pair.agreement.as_ref().unwrap().mean, 1.0);
@@ -282,13 +285,14 @@ mod tests {
             assert_eq!(row.figures.accuracy.as_ref().unwrap().per_run, [0.5, 0.5]);
             assert_eq!(row.figures.cost.unwrap().total.calls, 4.0);
         }
-        assert!(comparison.pairs[0].flips.is_empty());
+        assert_eq!(comparison.pairs[0].agreement.as_ref().unwrap().mean, 1.0);
         let mut fields = comparison.pairs[0].plan.iter();
         assert!(fields.any(|difference| difference.field == "dataset.items"));
 
         // The same questions in another order are the same questions.
         let turned = with("turned", &["q3", "q2", "q1"]);
-        assert!(compare_runs(&[a.clone(), turned]).unwrap().pairs[0].flips.is_empty());
+        let pair = &compare_runs(&[a.clone(), turned]).unwrap().pairs[0];
+        assert_eq!(pair.agreement.as_ref().unwrap().mean, 1.0);
 
         let apart = with("apart", &["q8", "q9"]);
         let error = compare_runs(&[a.clone(), apart]).unwrap_err();
@@ -311,7 +315,7 @@ mod tests {
         let comparison = compare_runs(&[a, b]).unwrap();
         let pair = &comparison.pairs[0];
         assert_eq!((comparison.n_graded, pair.difference), (0, None));
-        assert!(pair.mcnemar.is_empty() && pair.flips.is_empty());
+        assert!(pair.mcnemar.is_empty() && pair.right_to_wrong + pair.wrong_to_right == 0);
         assert_eq!(pair.agreement.as_ref().unwrap().per_run, [1.0, 0.0]);
         assert!(
             comparison.runs[0].figures.accuracy.is_none()

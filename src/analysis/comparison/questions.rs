@@ -25,12 +25,6 @@ pub fn shared(runs: &[Contents]) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// How many questions any of the runs has.
-pub fn count_all(runs: &[Contents]) -> usize {
-    let all: HashSet<&str> = runs.iter().flat_map(ids).collect();
-    all.len()
-}
-
 /// Cuts a run, as it was read, to some of its questions, in this order.
 pub fn keep(contents: &mut Contents, questions: &[String]) {
     let kept: HashSet<&str> = questions.iter().map(String::as_str).collect();

@@ -1,9 +1,8 @@
-//! A comparison as tables: the runs, what they cost, how the first compares with each other, and what flips between them.
+//! A comparison as tables: the runs, what they cost, and how the first compares with each other.
 
 use itertools::Itertools;
 use serde_json::json;
 
-use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
 use crate::analysis::health;
 use crate::analysis::metrics::cost;
@@ -13,16 +12,14 @@ use crate::data::ItemKind;
 use crate::experiment::compare::{ABSENT, FieldDifference};
 
 impl Comparison {
-    /// A row a run in the first two, a row a pair in the third, then what flips of each pair; what holds of all stands under the third.
+    /// A row a run in the first two, a row a pair in the third, under which stands what holds of all.
     pub fn tables(&self) -> Vec<Table> {
         let costs = self.runs.iter().filter_map(|row| {
             let of = row.figures.cost.as_ref()?;
             let (group, label, health) = (String::new(), row.run.clone(), row.figures.parse_health);
             Some(Labelled { group, label, of, health })
         });
-        let flips = self.pairs.iter().filter_map(|pair| flips(pair, self.kind));
-        let costs = cost::table(&costs.collect::<Vec<_>>());
-        [self.accuracy(), costs, self.differences()].into_iter().chain(flips).collect()
+        vec![self.accuracy(), cost::table(&costs.collect::<Vec<_>>()), self.differences()]
     }
 
     fn accuracy(&self) -> Table {
@@ -50,11 +47,11 @@ impl Comparison {
     }
 
     fn differences(&self) -> Table {
-        let (_, answer) = nouns(self.kind);
-        let title = format!("Differences from {}, paired by item", self.runs[0].run);
-        let count = |pair: &RunPair, direction: Direction| {
-            pair.flips.iter().filter(|flip| flip.direction == direction).count()
+        let answer = match self.kind {
+            ItemKind::Questions => "option",
+            ItemKind::Notes => "flag",
         };
+        let title = format!("Differences from {}, paired by item", self.runs[0].run);
         let n_tests = self.pairs.iter().map(|pair| pair.mcnemar.len()).max().unwrap_or(0);
         let names = (0..n_tests)
             .map(|run| ["p", "won", "lost"].map(|figure| format!("mcnemar run {run} {figure}")));
@@ -72,8 +69,8 @@ impl Comparison {
                 Cell::Figures(tests.join(", "), figures.collect())
             })
             .spread(format!("the same {answer}"), |pair| pair.agreement.as_ref())
-            .number("right → wrong", |pair| count(pair, Direction::RightToWrong))
-            .number("wrong → right", |pair| count(pair, Direction::WrongToRight))
+            .number("right → wrong", |pair| pair.right_to_wrong)
+            .number("wrong → right", |pair| pair.wrong_to_right)
             .notes(self.pairs.iter().map(plans))
             .notes(self.warnings())
             .notes(self.conditions.iter().cloned())
@@ -89,14 +86,6 @@ impl Comparison {
     }
 }
 
-/// What an item is called, and what is said of it.
-fn nouns(kind: ItemKind) -> (&'static str, &'static str) {
-    match kind {
-        ItemKind::Questions => ("question", "option"),
-        ItemKind::Notes => ("note", "flag"),
-    }
-}
-
 /// What a pair was run with differently.
 fn plans(pair: &RunPair) -> String {
     // Settings and agents that only one of two systems has are no choice of the runs.
@@ -109,21 +98,4 @@ fn plans(pair: &RunPair) -> String {
         "" => format!("The plans of {first} and {other} do not differ."),
         fields => format!("Plans of {first} against {other}: {fields}."),
     }
-}
-
-/// A row a question or a note and a direction, with the answers of the runs one after the other in which it flips so.
-fn flips(pair: &RunPair, kind: ItemKind) -> Option<Table> {
-    let (item, answer) = nouns(kind);
-    let rows =
-        pair.flips.chunk_by(|one, next| (&one.item, one.direction) == (&next.item, next.direction));
-    let RunPair { first, other, .. } = pair;
-    Table::of("flips", format!("What flips from {first} to {other}, {item} by {item}"), rows)
-        .text(item, |flips| &flips[0].item)
-        .text("it goes", |flips| flips[0].direction.in_words())
-        .text("gold", |flips| flips[0].gold.to_string())
-        .text(format!("{answer}s"), |flips| {
-            let run = |flip: &Flip| format!("run {}: {} → {}", flip.run, flip.from, flip.to);
-            flips.iter().map(run).join(", ")
-        })
-        .unless_empty()
 }

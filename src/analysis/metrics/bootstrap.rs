@@ -49,12 +49,8 @@ pub fn mean(values: &[f64], units: &Units) -> Option<Estimate> {
     let is_one = units.iter().all(|unit| (unit.mean() - first).abs() <= ROUNDING);
     let ends = (!is_one).then(|| ends(resample(&units)));
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(estimate(mean, ends, values.len(), units.len()))
-}
-
-fn estimate(mean: f64, ends: Option<[f64; 2]>, n_questions: usize, n_units: usize) -> Estimate {
-    let (low, high) = ends.map(|[low, high]| (low, high)).unzip();
-    Estimate { mean, low, high, n_questions, n_units, exact: false }
+    let (n_questions, n_units) = (values.len(), units.len());
+    Some(Estimate { n_questions, n_units, ..Estimate::of(mean, ends) })
 }
 
 /// As [`mean`], of a share from 0 to 1 per question.
@@ -86,7 +82,8 @@ pub fn statistic(units: &Units, of: impl Fn(&[usize]) -> Option<f64>) -> Option<
     let (first, n_resamples) = (*drawn.first()?, drawn.len());
     let is_one = drawn.iter().all(|value| (value - first).abs() <= ROUNDING);
     let ends = (!is_one).then(|| ends(drawn));
-    Some((estimate(found, ends, all.len(), units.0.len()), n_resamples))
+    let (n_questions, n_units) = (all.len(), units.0.len());
+    Some((Estimate { n_questions, n_units, ..Estimate::of(found, ends) }, n_resamples))
 }
 
 /// The two-sided bootstrap P-value of a mean of differences: 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1, where # counts the B resamples whose

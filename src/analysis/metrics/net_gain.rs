@@ -35,38 +35,25 @@ pub struct Conditional {
     pub n_resamples: usize,
 }
 
-/// The flips of one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Flips {
-    wrong_to_right: usize,
-    right_to_wrong: usize,
-    /// Those that were wrong at round 0.
-    n_wrong: usize,
-    /// All questions, flipped or not.
-    n_questions: usize,
+/// The chosen questions of one run by whether they were right at round 0, then by whether they are at the end.
+type Flips = [[usize; 2]; 2];
+
+fn flips(round0: &[bool], last: &[bool], chosen: &[usize]) -> Flips {
+    let mut flips = Flips::default();
+    for question in chosen {
+        flips[usize::from(round0[*question])][usize::from(last[*question])] += 1;
+    }
+    flips
 }
 
-impl Flips {
-    /// From verdicts on the same questions, of which these are chosen; the accuracy of `last` less that of `round0` is the net.
-    fn of(round0: &[bool], last: &[bool], chosen: &[usize]) -> Flips {
-        let mut flips = Flips { n_questions: chosen.len(), ..Flips::default() };
-        for (before, after) in chosen.iter().map(|question| (round0[*question], last[*question])) {
-            flips.n_wrong += usize::from(!before);
-            flips.wrong_to_right += usize::from(!before && after);
-            flips.right_to_wrong += usize::from(before && !after);
-        }
-        flips
-    }
+/// Of the questions that were wrong at round 0, the share that is right at the end; `None` where none was.
+fn gained([[stayed, gained], _]: &Flips) -> Option<f64> {
+    share(*gained, stayed + gained)
+}
 
-    /// Of the questions that were wrong at round 0, the share that is right at the end; `None` where none was.
-    fn gained(&self) -> Option<f64> {
-        share(self.wrong_to_right, self.n_wrong)
-    }
-
-    /// Of the questions that were right at round 0, the share that is wrong at the end; `None` where none was.
-    fn lost(&self) -> Option<f64> {
-        share(self.right_to_wrong, self.n_questions - self.n_wrong)
-    }
+/// Of the questions that were right at round 0, the share that is wrong at the end; `None` where none was.
+fn lost([_, [lost, stayed]]: &Flips) -> Option<f64> {
+    share(*lost, lost + stayed)
 }
 
 /// The mean of a rate over the runs that have it.
@@ -78,27 +65,27 @@ fn rate(runs: &[Flips], of: fn(&Flips) -> Option<f64>) -> Option<f64> {
 pub fn net_gain(round0: &Facts<bool>, last: &Facts<bool>, units: &Units) -> Option<NetGain> {
     // A question's W→R less its R→W is its correctness at the end less that at round 0.
     let estimate = bootstrap::paired_difference(last, round0, units)?;
-    let flips = |chosen: &[usize]| {
+    let by_run = |chosen: &[usize]| {
         let runs = round0.0.iter().zip(&last.0);
-        runs.map(|(before, after)| Flips::of(before, after, chosen)).collect::<Vec<Flips>>()
+        runs.map(|(before, after)| flips(before, after, chosen)).collect::<Vec<Flips>>()
     };
     let net = |chosen: &[usize]| {
-        let runs = flips(chosen);
-        Some(rate(&runs, Flips::gained)? - rate(&runs, Flips::lost)?)
+        let runs = by_run(chosen);
+        Some(rate(&runs, gained)? - rate(&runs, lost)?)
     };
-    let per_run = flips(&(0..estimate.n_questions).collect::<Vec<_>>());
+    let per_run = by_run(&(0..estimate.n_questions).collect::<Vec<_>>());
     let conditional = bootstrap::statistic(units, net);
     let conditional = conditional.map(|(estimate, n_resamples)| Conditional {
         estimate,
-        wrong_to_right: per_run.iter().map(Flips::gained).collect(),
-        right_to_wrong: per_run.iter().map(Flips::lost).collect(),
+        wrong_to_right: per_run.iter().map(gained).collect(),
+        right_to_wrong: per_run.iter().map(lost).collect(),
         n_resamples,
     });
     let shares = |of: fn(&Flips) -> usize| {
-        per_run.iter().map(|run| of(run) as f64 / run.n_questions as f64).collect()
+        per_run.iter().map(|run| of(run) as f64 / estimate.n_questions as f64).collect()
     };
-    let wrong_to_right = shares(|run| run.wrong_to_right);
-    let right_to_wrong = shares(|run| run.right_to_wrong);
+    let wrong_to_right = shares(|[[_, gained], _]| *gained);
+    let right_to_wrong = shares(|[_, [lost, _]]| *lost);
     Some(NetGain { estimate, wrong_to_right, right_to_wrong, conditional })
 }
 
@@ -143,8 +130,7 @@ mod tests {
     fn flips_are_counted_by_direction() {
         let round0 = [true, true, false, false, false];
         let last = [true, false, true, true, false];
-        let flips = Flips::of(&round0, &last, &[0, 1, 2, 3, 4]);
-        assert_eq!((flips.wrong_to_right, flips.right_to_wrong), (2, 1));
+        assert_eq!(flips(&round0, &last, &[0, 1, 2, 3, 4]), [[1, 2], [1, 1]]);
     }
 
     /// 61 of 100 questions wrong at first: 13 turn right, and 4 of the other 39 turn wrong.

@@ -123,15 +123,17 @@ pub struct Estimate {
     /// What was drawn; fewer than the questions where several make one unit.
     pub n_units: usize,
     /// Whether the interval is Clopper and Pearson's, for all units are right, or none is.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 impl Estimate {
+    /// Over what, is not said, as in a paper's tables; these may print no interval.
+    pub fn of(mean: f64, ends: Option<[f64; 2]>) -> Estimate {
+        let (low, high) = ends.map(|[low, high]| (low, high)).unzip();
+        Estimate { mean, low, high, n_questions: 0, n_units: 0, exact: false }
+    }
+
     /// The interval as a person reads it, or why there is none.
     pub fn ends(&self, number: fn(f64, usize) -> String) -> String {
         match self.low.zip(self.high) {
@@ -139,6 +141,7 @@ impl Estimate {
                 let by = if self.exact { " Clopper–Pearson" } else { "" };
                 format!("[{}, {}]{by}", number(low, 4), number(high, 4))
             }
+            None if self.n_units == 0 => String::new(),
             None if self.n_units == 1 => "(one unit alone has no interval)".to_owned(),
             None => format!("(all {} units are equal: no interval)", self.n_units),
         }
@@ -161,7 +164,8 @@ impl Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", signed(self.mean, 4), self.ends(signed))
+        let told = format!("{} {}", signed(self.mean, 4), self.ends(signed));
+        f.write_str(told.trim_end())
     }
 }
 

@@ -123,19 +123,15 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 
 /// The smallest true difference that questions like these show in four of five repetitions, from the spread of `differences`. `None` of a single unit, and where all differences are equal.
 pub fn detectable(differences: &[f64], units: &Units) -> Option<f64> {
-    let error = standard_error(differences, units).filter(|error| *error > 0.0);
-    error.map(|error| error * TEST_AND_POWER)
-}
-
-/// The standard error of the mean of values, by their units; `None` of a single unit.
-fn standard_error(values: &[f64], units: &Units) -> Option<f64> {
-    let units = gather(values, units)?;
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let units = gather(differences, units)?;
+    let n = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / n;
     let residual = |unit: &Unit| unit.sum - mean * unit.size as f64;
     let squares: f64 = units.iter().map(|unit| residual(unit) * residual(unit)).sum();
     let count = units.len() as f64;
-    let error = (squares * count / (count - 1.0)).sqrt() / values.len() as f64;
-    (units.len() > 1).then_some(error)
+    // The standard error of their mean.
+    let error = (squares * count / (count - 1.0)).sqrt() / n;
+    (units.len() > 1 && error > 0.0).then_some(error * TEST_AND_POWER)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What two agents make of a note together: how often they agreed, and how often the outcome was right, by how it was settled (MedGuards,
 //! Table 13, Figures 2 and 4 to 6); how confident the two detectors are, and whether that predicts being right (Appendix A.13, Table 16).
 
-use itertools::Itertools;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::figures::{NoteFigures, Rows, table};
@@ -37,7 +38,19 @@ pub struct Settled {
 pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
     let notes = outcomes.notes();
     let of_stage = |stage, settled: fn(&NoteLine) -> Option<(SettledBy, bool)>| {
-        Consensus::of(stage, &notes.iter().filter_map(|note| settled(note)).collect::<Vec<_>>())
+        let mut by: BTreeMap<SettledBy, [usize; 2]> = BTreeMap::new();
+        for (source, is_right) in notes.iter().filter_map(|note| settled(note)) {
+            by.entry(source).or_default()[usize::from(is_right)] += 1;
+        }
+        let n: usize = by.values().flatten().sum();
+        let settled = by.into_iter().map(|(source, [wrong, n_right])| Settled {
+            source,
+            n: wrong + n_right,
+            n_right,
+            share: (wrong + n_right) as f64 / n as f64,
+            accuracy: n_right as f64 / (wrong + n_right) as f64,
+        });
+        (n > 0).then(|| Consensus { stage, n, settled: settled.collect() })
     };
     let stages = [
         of_stage(NoteStage::Detection, |note| {
@@ -49,30 +62,6 @@ pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
         }),
     ];
     stages.into_iter().flatten().collect()
-}
-
-impl Consensus {
-    /// From who settled each note that the stage saw, and whether that was right.
-    fn of(stage: NoteStage, seen: &[(SettledBy, bool)]) -> Option<Consensus> {
-        let sources = seen.iter().map(|(source, _)| *source).sorted_unstable().dedup();
-        let settled = |source: SettledBy| {
-            let these = seen.iter().filter(|(other, _)| *other == source);
-            let n = these.clone().count();
-            let n_right = these.filter(|(_, is_right)| *is_right).count();
-            Settled {
-                source,
-                n,
-                n_right,
-                share: n as f64 / seen.len() as f64,
-                accuracy: n_right as f64 / n as f64,
-            }
-        };
-        (!seen.is_empty()).then(|| Consensus {
-            stage,
-            n: seen.len(),
-            settled: sources.map(settled).collect(),
-        })
-    }
 }
 
 /// Table 16's bounds of a low confidence.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::analysis::metrics::bootstrap::Estimate;
-use crate::analysis::metrics::over_runs::{OverRuns, Spread, plain, signed};
+use crate::analysis::metrics::over_runs::{OverRuns, Spread, plain};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -14,13 +14,7 @@ pub enum Cell {
     Number(f64, usize),
     /// And whether no other row does better.
     Spread(Spread, bool),
-    /// A paper's, with a sign, being a difference; without an interval where it prints none.
-    Interval {
-        mean: f64,
-        low: Option<f64>,
-        high: Option<f64>,
-    },
-    /// Ours. What its interval is over stands under the table.
+    /// A difference, with a sign. What its interval is over stands under the table.
     Estimate(Estimate),
     /// A text of several figures, and those as CSV has them.
     Figures(String, Vec<Value>),
@@ -92,10 +86,6 @@ impl Cell {
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, digits) => plain(*value, *digits),
             Cell::Spread(spread, _) => spread.to_string(),
-            Cell::Interval { mean, low, high } => {
-                let ends = |(low, high)| format!(" [{}, {}]", signed(low, 4), signed(high, 4));
-                signed(*mean, 4) + &low.zip(*high).map(ends).unwrap_or_default()
-            }
             Cell::Estimate(estimate) => estimate.to_string(),
         }
     }
@@ -123,8 +113,7 @@ impl Cell {
             Cell::Spread(Spread { mean, std, n }, _) => {
                 vec![("mean", json!(mean)), ("std", json!(std)), ("n", json!(n))]
             }
-            Cell::Interval { mean, low, high }
-            | Cell::Estimate(Estimate { mean, low, high, .. }) => {
+            Cell::Estimate(Estimate { mean, low, high, .. }) => {
                 vec![("mean", json!(mean)), ("low", json!(low)), ("high", json!(high))]
             }
         }

@@ -1,12 +1,12 @@
 //! A table as Markdown, CSV and JSON.
 
 use super::*;
-use crate::analysis::metrics::over_runs::Spread;
+use crate::analysis::metrics::over_runs::{Estimate, Spread};
 
 pub(crate) fn table() -> Table {
     let spread =
         |mean, best| Some(Cell::Spread(Spread { mean, std: Some(0.125), n: Some(3) }, best));
-    let less = Some(Cell::Interval { mean: 0.1, low: Some(-0.2), high: Some(0.4) });
+    let less = Some(Cell::Estimate(Estimate::of(0.1, Some([-0.2, 0.4]))));
     let rows = [
         ("Single", "a, \"b\" | c", spread(1.0 / 3.0, true), None),
         ("Single", "<script>", spread(0.25, false), less),

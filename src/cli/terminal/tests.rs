@@ -1,7 +1,7 @@
 //! Tables at the widths of terminals, and in a pipe.
 
 use super::*;
-use crate::analysis::metrics::over_runs::Spread;
+use crate::analysis::metrics::over_runs::{Estimate, Spread};
 
 fn screen(width: Option<u16>) -> Screen {
     Screen { width, is_styled: false }
@@ -15,7 +15,7 @@ fn table() -> Table {
         ("Panels", "多智能体辩论", spread(0.5, true)),
         ("Panels", "نقاش بين عدة أطباء", spread(0.25, false)),
     ];
-    let less = Cell::Interval { mean: 0.1, low: Some(-0.2), high: Some(0.4) };
+    let less = Cell::Estimate(Estimate::of(0.1, Some([-0.2, 0.4])));
     Table::of("accuracy", "Accuracy of all methods", &rows)
         .grouped_by(|row| row.0.to_owned())
         .text("method", |row| row.1)

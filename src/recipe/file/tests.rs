@@ -3,6 +3,8 @@
 use serde::de::DeserializeOwned;
 
 use super::*;
+use crate::recipe::cells::methods;
+use crate::recipe::manifest::RecipeManifest;
 
 #[test]
 fn every_recipe_in_the_binary_is_one() {
@@ -26,6 +28,8 @@ fn every_recipe_in_the_binary_is_one() {
             let against = |label: &String| recipe.published.iter().any(|one| one.label == *label);
             assert!(row.against.as_ref().is_none_or(against), "{name}: {}", row.label);
         }
+        let specs = methods(&RecipeManifest::plain(name)).unwrap();
+        assert!(specs.iter().all(|spec| spec.slot_models().is_ok()), "{name}");
         let again = Recipe::parse(&toml::to_string(&recipe).unwrap(), name).unwrap();
         assert_eq!(again, recipe);
     }
@@ -36,7 +40,6 @@ fn what_is_wrong_is_told_with_its_line_and_a_hint() {
     let good = built_in::text("new-questions").unwrap().replace("questions.jsonl", "q.jsonl");
     Recipe::parse(&good, "mine.toml").unwrap();
     Recipe::find("new-notes").unwrap();
-    let panel = "panel = [\"smollm2-135m\"]";
     for (from, to, expected) in [
         ("runs = 1 ", "run = 1 ", "unknown field `run`"),
         ("runs = 1 ", "runs = \"one\" ", "invalid type"),
@@ -44,11 +47,6 @@ fn what_is_wrong_is_told_with_its_line_and_a_hint() {
         ("\"grammar\" ", "\"grammer\" ", "unknown variant `grammer`"),
         ("\"mcq\"", "\"mcqs\"", "unknown variant `mcqs`"),
         ("[\"paired-first\"]", "[\"paired\"]", "unknown variant `paired`"),
-        (panel, "panel = []", "panel: it may not be empty"),
-        (panel, "panel = [\"a\", \"b\"]", "a panel of 2 models, and medmad takes 3"),
-        ("\"medmad\" ", "\"medmud\" ", "method votes, system: there is no system medmud"),
-        ("t_max = 0", "t_mix = 0", "method votes, settings: there is no setting t_mix"),
-        ("t_max = 1", "t_max = -1", "method debate, settings: setting t_max: \"-1\" is not"),
         ("\"debate\"", "\"De bate\"", "names are lower-case letters, digits and -"),
         ("\"debate\"", "\"votes\"", "two of [[method]] are named votes"),
         ("\"q.jsonl\"", "\"../q.jsonl\"", "dataset mine, file: ../q.jsonl is not below"),
@@ -68,9 +66,30 @@ fn what_is_wrong_is_told_with_its_line_and_a_hint() {
         assert!(error.hint().is_some_and(|hint| !hint.is_empty()), "{told}");
     }
     // What a recipe is like is not in its file: a mistake of its own is told at its own line.
-    let like = "like = \"table4\"\nruns = 1\npanel = [\"a\", \"b\"]\n";
+    let like = "like = \"table4\"\nruns = 1\npanel_sampling = [{ seed = 1 }]\n";
     let told = Recipe::parse(like, "mine.toml").unwrap_err().to_string();
     assert!(told.starts_with("mine.toml, line 3: "), "{told}");
+}
+
+#[test]
+fn what_a_methods_system_has_not_is_told_by_the_methods_label() {
+    let good = built_in::text("new-questions").unwrap();
+    for (from, to, expected) in [
+        ("[\"smollm2-135m\"]", "[\"a\", \"b\"]", "a panel of 2 models, and medmad takes 3"),
+        ("[\"smollm2-135m\"]", "[]", "no model was given for "),
+        ("\"medmad\" ", "\"medmud\" ", "there is no system medmud"),
+        ("t_max = 0", "t_mix = 0", "there is no setting t_mix"),
+        ("t_max = 1", "t_max = -1", "setting t_max: \"-1\" is not"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let recipe = Recipe::parse(&good.replacen(from, to, 1), "mine.toml").unwrap();
+        let manifest = RecipeManifest { recipe, ..RecipeManifest::plain("table1") };
+        let specs = methods(&manifest);
+        let told = specs
+            .and_then(|specs| specs.iter().try_for_each(|spec| spec.slot_models().map(|_| ())));
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains(expected), "{told}");
+    }
 }
 
 /// The fields of a type, as it tells them where another is given.

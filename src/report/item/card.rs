@@ -15,16 +15,6 @@ const BEST_FIT: f64 = 5.0;
 const IN_HEAD: [&str; 7] =
     ["answer", "confidence", "flag", "sentence_id", "notes", CONTRADICTION, NOT_AN_OPTION];
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Look {
-    Text,
-    List,
-    Numbered,
-    /// Options with a score each.
-    Fits,
-}
-
 /// The outcome of a call.
 #[derive(Default, Serialize)]
 pub struct Head<'a> {
@@ -43,23 +33,6 @@ pub struct Head<'a> {
     pub as_written: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
-struct Section {
-    title: String,
-    look: Look,
-    lines: Vec<Line>,
-}
-
-#[derive(Debug, Default, Serialize)]
-struct Line {
-    name: String,
-    text: String,
-    score: String,
-    percent: u32,
-    pros: String,
-    cons: String,
-}
-
 /// The call as the template of cards takes it; `prompt` is the number of its prompt in the appendix. An agent who `is_arbiter`, and so was
 /// given others' words, is shown with what it was asked.
 pub fn card(call: &CallLine, said: &Head<'_>, prompt: usize, is_arbiter: bool) -> Value {
@@ -70,7 +43,7 @@ pub fn card(call: &CallLine, said: &Head<'_>, prompt: usize, is_arbiter: bool) -
         // Whether it says two things that differ.
         contradicts => call.record.is_contradiction(),
         said => Serde(said),
-        sections => Serde(sections(&call.record)),
+        sections => sections(&call.record),
         shown => asked.map(|message| &message.content).filter(|_| is_arbiter),
         purpose => &call.purpose,
         sample => call.sample,
@@ -105,16 +78,15 @@ fn unread(call: &CallLine) -> &'static str {
 }
 
 /// MED-MAD's record by its parts; of any other each field that says something.
-fn sections(reply: &Reply) -> Vec<Section> {
-    let mut sections = match reply.read() {
+fn sections(reply: &Reply) -> Vec<Value> {
+    let sections = match reply.read() {
         Some(record) => debated(record),
         None => {
             let fields = reply.fields().filter(|(name, _)| !IN_HEAD.contains(name));
-            fields.map(|(name, text)| Section::of(title(name), Look::Text, vec![text])).collect()
+            fields.map(|(name, text)| texts(title(name), "text", vec![text])).collect()
         }
     };
-    sections.retain(|section| !section.lines.is_empty());
-    sections
+    sections.into_iter().flatten().collect()
 }
 
 /// What a field is called.
@@ -128,55 +100,61 @@ fn title(name: &str) -> &str {
     }
 }
 
-fn debated(record: Record) -> Vec<Section> {
+fn debated(record: Record) -> Vec<Option<Value>> {
     let StructuredReasoning { question_focus, key_clues, elimination, final_support } =
         record.structured_reasoning;
     let DebateMoves { main_point, challenge, accept, risk_check } = record.debate_moves;
     let check = record.counterfactual_check.unwrap_or_default();
     let after_check = check.confidence_after_check.map(|share| share.to_string());
-    let fits = record.option_analysis.into_iter().map(|one| Line {
-        name: one.option,
-        score: one.fit_score.map_or(String::new(), |score| score.to_string()),
-        percent: (one.fit_score.unwrap_or(0.0) / BEST_FIT * 100.0).clamp(0.0, 100.0) as u32,
-        pros: one.pros,
-        cons: one.cons,
-        ..Line::default()
+    let fits = record.option_analysis.into_iter().map(|one| {
+        context! {
+            name => one.option,
+            score => one.fit_score.map_or(String::new(), |score| score.to_string()),
+            percent => (one.fit_score.unwrap_or(0.0) / BEST_FIT * 100.0).clamp(0.0, 100.0) as u32,
+            pros => one.pros,
+            cons => one.cons,
+        }
     });
     // An option that was ruled out stands before its reason.
-    let eliminated = elimination.into_iter().map(|one| Line {
-        name: one.dx_or_option,
-        text: one.why_not,
-        ..Line::default()
-    });
+    let eliminated = elimination
+        .into_iter()
+        .map(|one| context! { name => one.dx_or_option, text => one.why_not });
     vec![
-        Section::of("Reasoning", Look::Numbered, record.cot),
-        Section { title: "Options".to_owned(), look: Look::Fits, lines: fits.collect() },
-        Section::of("Question focus", Look::Text, vec![question_focus]),
-        Section::of("Key clues", Look::List, key_clues),
-        Section { title: "Eliminated".to_owned(), look: Look::List, lines: eliminated.collect() },
-        Section::of("Support", Look::Text, vec![final_support]),
-        Section::of("If another were chosen", Look::Text, vec![check.if_chose_other]),
-        Section::of("Confidence after this check", Look::Text, after_check.into_iter().collect()),
-        Section::of("Main point", Look::Text, vec![main_point]),
-        Section::of("Challenges", Look::List, challenge),
-        Section::of("Accepts", Look::List, accept),
-        Section::of("Risk", Look::Text, vec![risk_check]),
+        texts("Reasoning", "numbered", record.cot),
+        section("Options", "fits", fits.collect()),
+        texts("Question focus", "text", vec![question_focus]),
+        texts("Key clues", "list", key_clues),
+        section("Eliminated", "list", eliminated.collect()),
+        texts("Support", "text", vec![final_support]),
+        texts("If another were chosen", "text", vec![check.if_chose_other]),
+        texts("Confidence after this check", "text", after_check.into_iter().collect()),
+        texts("Main point", "text", vec![main_point]),
+        texts("Challenges", "list", challenge),
+        texts("Accepts", "list", accept),
+        texts("Risk", "text", vec![risk_check]),
     ]
 }
 
-impl Section {
-    /// Of texts, but for blank ones.
-    fn of(title: &str, look: Look, texts: Vec<String>) -> Section {
-        let texts = texts.into_iter().filter(|text| !text.trim().is_empty());
-        let lines = texts.map(|text| Line { text, ..Line::default() }).collect();
-        Section { title: title.to_owned(), look, lines }
-    }
+/// A part of a record, as the template looks at it: a text, a list, a numbered one, or options with a score each. `None` of nothing.
+fn section(title: &str, look: &str, lines: Vec<Value>) -> Option<Value> {
+    (!lines.is_empty()).then(|| context! { title, look, lines })
+}
+
+/// The same of texts, but for blank ones.
+fn texts(title: &str, look: &str, texts: Vec<String>) -> Option<Value> {
+    let texts = texts.into_iter().filter(|text| !text.trim().is_empty());
+    section(title, look, texts.map(|text| context! { name => "", text }).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::{Value as Json, json};
+
+    fn parts(record: Json) -> Vec<Json> {
+        let shown = serde_json::to_value(sections(&Reply::of(record))).unwrap();
+        shown.as_array().unwrap().clone()
+    }
 
     fn record(score: Json) -> Json {
         json!({
@@ -192,29 +170,28 @@ mod tests {
 
     #[test]
     fn a_debates_record_is_shown_by_its_parts_and_an_option_before_why_it_was_ruled_out() {
-        let shown = sections(&Reply::of(record(json!(4))));
-        let titles: Vec<&str> = shown.iter().map(|one| one.title.as_str()).collect();
+        let shown = parts(record(json!(4)));
+        let titles: Vec<&Json> = shown.iter().map(|one| &one["title"]).collect();
         assert_eq!(titles, ["Reasoning", "Options", "Eliminated"]);
-        assert_eq!(shown[0].lines.len(), 1);
-        let ruled_out = &shown[2].lines[0];
-        assert_eq!((&*ruled_out.name, &*ruled_out.text), ("B", "no fever"));
+        assert_eq!(shown[0]["lines"].as_array().unwrap().len(), 1);
+        assert_eq!(shown[2]["lines"][0], json!({"name": "B", "text": "no fever"}));
     }
 
     #[test]
     fn scores_of_any_kind_become_bars_within_bounds() {
         for (score, percent) in [(json!(4), 80), (json!(99), 100), (json!(-1), 0), (Json::Null, 0)]
         {
-            assert_eq!(sections(&Reply::of(record(score)))[1].lines[0].percent, percent);
+            assert_eq!(parts(record(score))[1]["lines"][0]["percent"], percent);
         }
     }
 
     #[test]
     fn of_another_record_what_says_something_is_listed() {
         for nothing in [json!({"answer": "A", "confidence": 0}), json!({"cot": []}), Json::Null] {
-            assert!(sections(&Reply::of(nothing)).is_empty());
+            assert!(parts(nothing).is_empty());
         }
         let foreign = json!({"answer": "A", "explanation": "because", "thought": "so"});
-        let shown = sections(&Reply::of(foreign));
-        assert_eq!((&*shown[0].title, &*shown[1].title), ("explanation", "Reasoning"));
+        let shown = parts(foreign);
+        assert_eq!([&shown[0]["title"], &shown[1]["title"]], ["explanation", "Reasoning"]);
     }
 }

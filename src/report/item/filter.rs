@@ -32,14 +32,8 @@ pub enum Property {
     Error,
 }
 
-/// A property as a page lists it.
-pub struct Filter {
-    pub flag: Property,
-    /// The items that can have it.
-    kinds: &'static [ItemKind],
-    pub label: &'static str,
-    badge: Badge,
-}
+/// A property as a page lists it: the items that can have it, what it is called, and its badge.
+pub type Filter = (Property, &'static [ItemKind], &'static str, Badge);
 
 /// Of the badge of a case's row a class of the page's style, which may be empty, and its words; none for what the row shows otherwise.
 pub type Badge = [&'static str; 2];
@@ -48,44 +42,35 @@ const QUESTIONS: &[ItemKind] = &[ItemKind::Questions];
 const NOTES: &[ItemKind] = &[ItemKind::Notes];
 const BOTH: &[ItemKind] = &[ItemKind::Questions, ItemKind::Notes];
 
-const fn filter(
-    flag: Property,
-    kinds: &'static [ItemKind],
-    label: &'static str,
-    badge: Badge,
-) -> Filter {
-    Filter { flag, kinds, label, badge }
-}
-
 /// Of every property, in the order in which pages list them.
 static FILTERS: [Filter; 11] = [
-    filter(Property::Wrong, BOTH, "wrong", ["", ""]),
-    filter(Property::Right, BOTH, "right", ["", ""]),
-    filter(Property::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
-    filter(Property::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
-    filter(Property::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
-    filter(Property::Fallback, BOTH, "read from words", ["caution", "fallback"]),
-    filter(Property::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
-    filter(Property::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
-    filter(Property::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
-    filter(Property::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
-    filter(Property::Error, BOTH, "failed", ["wrong", "failed"]),
+    (Property::Wrong, BOTH, "wrong", ["", ""]),
+    (Property::Right, BOTH, "right", ["", ""]),
+    (Property::RightToWrong, QUESTIONS, "flipped right → wrong", ["", ""]),
+    (Property::WrongToRight, QUESTIONS, "flipped wrong → right", ["", ""]),
+    (Property::Disagreement, QUESTIONS, "disagreement at the end", ["", "split"]),
+    (Property::Fallback, BOTH, "read from words", ["caution", "fallback"]),
+    (Property::MissedError, NOTES, "missed errors", ["wrong", "missed error"]),
+    (Property::FalseAlarm, NOTES, "false alarms", ["wrong", "false alarm"]),
+    (Property::WrongSentence, NOTES, "wrong sentence", ["caution", "wrong sentence"]),
+    (Property::Unreadable, BOTH, "unreadable or refused", ["caution", "unreadable"]),
+    (Property::Error, BOTH, "failed", ["wrong", "failed"]),
 ];
 
 impl Property {
     /// The filters of a list of such items.
     pub fn filters(kind: ItemKind) -> impl Iterator<Item = &'static Filter> {
-        FILTERS.iter().filter(move |one| one.kinds.contains(&kind))
+        FILTERS.iter().filter(move |(_, kinds, ..)| kinds.contains(&kind))
     }
 
     pub fn badge(self) -> Option<Badge> {
-        let shown = FILTERS.iter().find(|one| one.flag == self)?;
-        Some(shown.badge).filter(|[_, words]| !words.is_empty())
+        let (.., badge) = FILTERS.iter().find(|one| one.0 == self)?;
+        Some(*badge).filter(|[_, words]| !words.is_empty())
     }
 
     /// Every property of an item, in the order of filters.
     pub fn of(item: &ItemLine, calls: &[&CallLine]) -> Vec<Property> {
-        FILTERS.iter().map(|one| one.flag).filter(|flag| flag.is_of(item, calls)).collect()
+        FILTERS.iter().map(|one| one.0).filter(|flag| flag.is_of(item, calls)).collect()
     }
 
     /// An item that failed counts as wrong where there is a gold answer.

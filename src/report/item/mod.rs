@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use correction::Correction;
 use filter::{Badge, Property};
+use itertools::Itertools;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use prompts::Prompts;
@@ -115,17 +116,8 @@ pub struct Turn<'a> {
 }
 
 /// What another run made of the item.
-#[derive(Serialize)]
-pub struct Elsewhere {
-    run: u32,
-    anchor: String,
-    found: Mark,
-}
-
-impl Elsewhere {
-    pub fn of(item: &ItemLine) -> Elsewhere {
-        Elsewhere { run: item.run(), anchor: anchor(item), found: found(item) }
-    }
+pub fn elsewhere(item: &ItemLine) -> Value {
+    context! { run => item.run(), anchor => anchor(item), found => Serde(found(item)) }
 }
 
 impl ItemCard {
@@ -136,9 +128,9 @@ impl ItemCard {
             (ItemLine::Note(note), Some(Item::Note(text))) => Some(Text::of_note(text, note)),
             _ => None,
         };
+        let line = text.as_ref().map_or(String::new(), Text::plain);
         let flags = Property::of(item, source.calls);
         let others = source.runs.iter().filter(|other| other.run() != item.run());
-        let elsewhere: Vec<Elsewhere> = others.map(|other| Elsewhere::of(other)).collect();
         let own = match item {
             ItemLine::Answer(item) => question::own(item),
             ItemLine::Note(note) => note::own(note, source.neural),
@@ -151,16 +143,17 @@ impl ItemCard {
             run => item.run(),
             flags => Serde(&flags),
             badges => Serde(badges),
-            excerpt => text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),
+            // The beginning of the text, on one line.
+            excerpt => ellipsis(&line.split_whitespace().join(" "), EXCERPT_CHARS),
             text => Serde(text),
             // A letter, or an error and its sentence; `–` where there is no gold.
             gold => gold(item),
             found => Serde(found(item)),
             // Of a system that searches.
             way,
-            steps => Serde(step::steps(source, prompts)),
+            steps => step::steps(source, prompts),
             error => item.error(),
-            elsewhere => Serde(elsewhere),
+            elsewhere => others.map(|other| elsewhere(other)).collect::<Vec<_>>(),
             ..Value::from(Serde(own))
         };
         ItemCard { flags, shown }
@@ -197,12 +190,6 @@ fn spell(name: &str) -> String {
         other => format!("~{other:02x}"),
     };
     name.bytes().map(spell).collect()
-}
-
-/// The beginning of a text, on one line.
-fn excerpt(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    ellipsis(&line, EXCERPT_CHARS)
 }
 
 /// `1 call`, `2 calls`.

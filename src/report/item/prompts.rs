@@ -22,7 +22,7 @@ pub struct Prompt<'a> {
 
 /// Collects prompts in the order in which they first appear.
 #[derive(Default)]
-pub struct Prompts<'a>(Vec<Prompt<'a>>);
+pub struct Prompts<'a>(pub Vec<Prompt<'a>>);
 
 impl<'a> Prompts<'a> {
     /// Counts a call and gives the number of its prompt.
@@ -40,9 +40,5 @@ impl<'a> Prompts<'a> {
         prompt.variants = prompt.systems.len();
         prompt.calls += 1;
         prompt.number
-    }
-
-    pub fn into_vec(self) -> Vec<Prompt<'a>> {
-        self.0
     }
 }

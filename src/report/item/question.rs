@@ -1,11 +1,13 @@
 //! A question's own part of its case: letters against gold, round by round; and the answers of a round as a step: each card, who changed, and
 //! the vote.
 
-use serde::{Deserialize, Serialize};
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Deserialize;
 
 use super::card::{Head, card};
 use super::prompts::Prompts;
-use super::step::{Group, Step, before, places};
+use super::step::{Group, before, places};
 use super::{Correctness, Leg, Mark, Own, Turn, plural};
 use crate::data::Item;
 use crate::record::{AnswerLine, CallLine, Parse, RoundLine, Stage};
@@ -77,19 +79,6 @@ struct Remarks {
     notes: Vec<Note>,
 }
 
-/// What an option got in a vote.
-#[derive(Serialize)]
-pub struct Vote<'a> {
-    letter: String,
-    text: &'a str,
-    weight: String,
-    /// Of all weights.
-    percent: i64,
-    supporters: Vec<&'a str>,
-    winner: bool,
-    gold: bool,
-}
-
 /// What a round's answers are compared with.
 pub struct Answers<'a> {
     /// Letters and texts.
@@ -100,7 +89,7 @@ pub struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    pub fn step(&self, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Step<'a> {
+    pub fn step(&self, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Value {
         let record = group.record;
         let agents = record.map_or(&[][..], |record| &record.agents);
         let calls = group.calls.iter().zip(places(&group.calls, agents));
@@ -108,28 +97,26 @@ impl<'a> Answers<'a> {
             let counted = record.zip(place);
             card(call, &self.said(call, counted), prompts.number(call), false)
         });
-        let cards = cards.collect();
+        let labelled = record.map_or(&[][..], |record| &record.labels).iter().zip('A'..='Z');
         let aside = group.stage == Stage::Aside;
-        let mut step = Step {
-            title: format!("Round {}", group.round),
-            about: match group.stage {
-                Stage::Initial => "first answers, each agent alone".to_owned(),
-                Stage::Round => "answers after seeing the others'".to_owned(),
-                Stage::Final => "the decision".to_owned(),
-                Stage::Aside => group.purpose.to_owned(),
+        context! {
+            title => format!("Round {}", group.round),
+            about => match group.stage {
+                Stage::Initial => "first answers, each agent alone",
+                Stage::Round => "answers after seeing the others'",
+                Stage::Final => "the decision",
+                Stage::Aside => group.purpose,
             },
-            folded: aside,
-            uncounted: record.is_none() && !aside,
-            cards,
-            ..Step::default()
-        };
-        if let Some(record) = record {
-            let labelled = record.labels.iter().zip('A'..='Z');
-            step.doctors = labelled.map(|(agent, letter)| (letter, agent.as_str())).collect();
-            step.brief = &record.brief;
-            step.vote = Some(self.vote(record));
+            // Whether the step is shown closed: it gives no answer.
+            folded => aside,
+            // The agent behind each label of the brief.
+            doctors => Serde(labelled.map(|(agent, letter)| (letter, agent)).collect::<Vec<_>>()),
+            brief => record.map_or("", |record| &*record.brief),
+            cards => cards.collect::<Vec<_>>(),
+            vote => record.map(|record| self.vote(record)),
+            // Whether answers were given that no vote counts.
+            uncounted => record.is_none() && !aside,
         }
-        step
     }
 
     /// What an agent said: by the round's record where that counts the call, else by the call itself.
@@ -164,7 +151,7 @@ impl<'a> Answers<'a> {
     }
 
     /// A vote for every option, then for every answer beyond them. Weights add up as whole thousandths, as the system adds them.
-    fn vote(&self, record: &'a RoundLine) -> Vec<Vote<'a>> {
+    fn vote(&self, record: &RoundLine) -> Vec<Value> {
         let mut candidates = self.options.clone();
         for answer in record.answers.iter().filter(|answer| !answer.is_empty()) {
             if !candidates.iter().any(|(letter, _)| letter == answer) {
@@ -177,15 +164,16 @@ impl<'a> Answers<'a> {
             let answers = record.answers.iter().zip(&record.weights).enumerate();
             let supporting = || answers.clone().filter(|(_, (answer, _))| **answer == letter);
             let sum: i64 = supporting().map(|(_, (_, weight))| parts(weight)).sum();
-            Vote {
+            let agent = |place: usize| record.agents.get(place).map_or("?", String::as_str);
+            let supporters = supporting().map(|(place, _)| Value::from(agent(place)));
+            context! {
                 text,
-                weight: spell(sum),
-                percent: if total > 0 { sum * 100 / total } else { 0 },
-                supporters: supporting()
-                    .map(|(place, _)| record.agents.get(place).map_or("?", String::as_str))
-                    .collect(),
-                winner: letter == record.aggregate,
-                gold: self.gold == Some(letter.as_str()),
+                weight => spell(sum),
+                // Of all weights.
+                percent => if total > 0 { sum * 100 / total } else { 0 },
+                supporters => supporters.collect::<Vec<_>>(),
+                winner => letter == record.aggregate,
+                gold => self.gold == Some(letter.as_str()),
                 letter,
             }
         };
@@ -241,6 +229,7 @@ mod tests {
 mod answers_tests {
     use super::*;
     use crate::report::tests::fixtures::round;
+    use serde_json::json;
 
     fn agents(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| name.to_string()).collect()
@@ -255,15 +244,20 @@ mod answers_tests {
         };
         let mut record = round(0, ["B", "J", "B"]);
         record.weights = vec![0.1, 0.7, 0.2];
-        let votes = answers.vote(&record);
-        let summary: Vec<_> = votes
-            .iter()
-            .map(|vote| (vote.letter.as_str(), vote.weight.as_str(), vote.percent))
-            .collect();
-        assert_eq!(summary, [("A", "0.0", 0), ("B", "0.3", 30), ("J", "0.7", 70)]);
-        assert_eq!(votes[1].supporters, ["sym", "guide"]);
-        assert!(votes[0].gold && votes[1].winner);
+        let votes = |record: &RoundLine| serde_json::to_value(answers.vote(record)).unwrap();
+        let found = votes(&record);
+        for (place, summary) in
+            [json!(["A", "0.0", 0]), json!(["B", "0.3", 30]), json!(["J", "0.7", 70])]
+                .iter()
+                .enumerate()
+        {
+            let vote = &found[place];
+            assert_eq!(json!([vote["letter"], vote["weight"], vote["percent"]]), *summary);
+        }
+        assert_eq!(found.as_array().unwrap().len(), 3);
+        assert_eq!(found[1]["supporters"], json!(["sym", "guide"]));
+        assert_eq!([&found[0]["gold"], &found[1]["winner"]], [&json!(true); 2]);
         record.agents = agents(&["solo"; 3]);
-        assert_eq!(answers.vote(&record)[1].supporters, ["solo"; 2]);
+        assert_eq!(votes(&record)[1]["supporters"], json!(["solo", "solo"]));
     }
 }

@@ -1,30 +1,15 @@
 //! A case's calls in steps: the answers to one question at one stage with their vote, or the calls of one purpose.
 
+use minijinja::context;
 use minijinja::value::Value;
-use serde::Serialize;
 
 use super::card::card;
 use super::prompts::Prompts;
-use super::question::{self, Answers, Vote};
+use super::question::{self, Answers};
 use super::{ItemRecords, note};
 use crate::analysis::notes::capitalised;
 use crate::experiment::plan::MemberPlan;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
-
-#[derive(Default, Serialize)]
-pub struct Step<'a> {
-    pub title: String,
-    pub about: String,
-    /// Whether the step is shown closed: it gives no answer.
-    pub folded: bool,
-    /// The agent behind each label of the brief.
-    pub doctors: Vec<(char, &'a str)>,
-    pub brief: &'a str,
-    pub cards: Vec<Value>,
-    pub vote: Option<Vec<Vote<'a>>>,
-    /// Whether answers were given that no vote counts.
-    pub uncounted: bool,
-}
 
 /// Calls that belong together, with what their answers came to.
 #[derive(Clone, Debug)]
@@ -119,7 +104,7 @@ fn nth(agents: &[String], agent: &str, sample: usize) -> Option<usize> {
 }
 
 /// The steps of a case in the order in which they began.
-pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec<Step<'a>> {
+pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec<Value> {
     match source.item {
         ItemLine::Answer(item) => {
             let mut last = None;
@@ -143,18 +128,21 @@ pub fn steps<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> Vec
     }
 }
 
-fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Step<'a> {
+fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Value {
     let cards = group.calls.iter().map(|&call| {
         let said = note::said(call, note);
         card(call, &said, prompts.number(call), note::arbitrates(call, note))
     });
-    Step {
-        title: capitalised(group.purpose),
-        about: note::settled(note, group.purpose).unwrap_or_default(),
-        cards: cards.collect(),
+    context! {
+        title => capitalised(group.purpose),
+        about => note::settled(note, group.purpose).unwrap_or_default(),
         // The way to the answer says what they said.
-        folded: note.search.is_some(),
-        ..Step::default()
+        folded => note.search.is_some(),
+        doctors => (),
+        brief => "",
+        cards => cards.collect::<Vec<_>>(),
+        vote => (),
+        uncounted => false,
     }
 }
 

@@ -84,7 +84,7 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
         // Items times runs that the plan asks for.
         planned => plan.dataset.items.len() * plan.runs as usize,
         n_cases => cases.len(),
-        prompts => Serde(prompts.into_vec()),
+        prompts => Serde(prompts.0),
         // Each page's file, and its first and last case.
         pages => (1..=parts.len()).map(|number| {
             let first = (number - 1) * at_most + 1;
@@ -95,11 +95,11 @@ pub fn pages<'a>(contents: &'a Contents, neural: &ScoresByPair, at_most: usize) 
     };
     let page = |(index, part): (usize, &&[ItemCard])| {
         // Of the list, and how many cases it leaves.
-        let filter = |one: &Filter| {
+        let filter = |(flag, _, label, _): &Filter| {
             context! {
-                flag => Serde(one.flag),
-                label => one.label,
-                count => part.iter().filter(|case| case.flags.contains(&one.flag)).count(),
+                flag => Serde(flag),
+                label => *label,
+                count => part.iter().filter(|case| case.flags.contains(flag)).count(),
             }
         };
         context! {
