@@ -26,7 +26,7 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::{MOST_RUNS, Set, Shard, Spec};
 use crate::panel::remote::Address;
 use crate::recipe::Recipe;
-use crate::recipe::built_in::of_paper;
+use crate::recipe::built_in::{self, of_paper};
 use crate::recipe::cells::{Cell, refuse_unused_files};
 use crate::recipe::file::Analysis;
 use crate::recipe::manifest::RecipeManifest;
@@ -137,7 +137,7 @@ impl RecipeVerb {
         if !spec.panel.is_empty() {
             recipe.panel.clone_from(&spec.panel);
         } else if let Some(endpoint) = recipe.panel.iter().find(|model| Address::is_meant_by(model))
-            && !Recipe::is_built_in(self.name())
+            && built_in::text(self.name()).is_none()
         {
             // Whose file it is, is not known: where the items are sent to is for the command to say.
             let message = format!("{} sends the items to {endpoint}", self.name());

@@ -186,11 +186,6 @@ impl Recipe {
         Failure::usage(format!("there is no recipe {name}"), &hint)
     }
 
-    /// Whether a recipe of the program has this name.
-    pub fn is_built_in(name: &str) -> bool {
-        built_in::text(name).is_some()
-    }
-
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, Failure> {

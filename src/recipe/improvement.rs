@@ -3,17 +3,17 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
+use super::Recipe;
 use super::analysis::{CellOutcomes, on_dataset};
 use super::notes::full;
-use super::paper::{PrintedGain, PublishedEntry};
+use super::paper::{COLUMNS, PrintedGain, PublishedEntry};
 use super::results::RecipeResults;
 use super::tables::{cell, dataset};
-use super::{NoteColumn, Recipe};
 use crate::analysis::metrics::bootstrap::{self, Estimate, run_means};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::metrics::over_runs::{mean, signed};
 use crate::analysis::metrics::significance::{PairedT, paired_t};
-use crate::analysis::notes::{CorrectionScorer, Corrections, verdict};
+use crate::analysis::notes::{CorrectionScorer, Corrections, Measure, verdict};
 use crate::analysis::outcomes::Outcomes;
 use crate::analysis::table::{Cell, Table};
 
@@ -24,7 +24,7 @@ pub struct ImprovementRow {
     pub method: String,
     pub baseline: String,
     /// The paper's own columns, those without weights of metrics left out: KPCS is one in Table 2 alone.
-    pub columns: Vec<NoteColumn>,
+    pub columns: Vec<Measure>,
     /// Corrections over the pairs; `null` where a run of either has no pair.
     pub pairs: Option<Gain>,
     /// Corrections over all notes: 1 where neither side corrects, 0 where one does.
@@ -62,17 +62,16 @@ impl Gain {
 }
 
 /// The columns that the paper's own rows have on a dataset; all but KPCS where it has none there.
-fn papers_columns(recipe: &Recipe, dataset: &str) -> Vec<NoteColumn> {
+fn papers_columns(recipe: &Recipe, dataset: &str) -> Vec<Measure> {
     let rows = || recipe.published.iter().filter_map(|row| row.figures.get(dataset));
-    let columns = NoteColumn::ALL.into_iter();
-    let is_papers = |column: &NoteColumn| match rows().next() {
+    let is_papers = |column: &Measure| match rows().next() {
         Some(_) => rows().any(|row| row.contains_key(column)),
-        None => !matches!(column, NoteColumn::Kpcs | NoteColumn::Aggregate),
+        None => !matches!(column, Measure::Kpcs | Measure::Aggregate),
     };
-    columns.filter(is_papers).collect()
+    COLUMNS.into_iter().filter(is_papers).collect()
 }
 
-/// For every method that names another.
+/// For every method that names another, over the same notes.
 pub fn improvements(
     recipe: &Recipe,
     cells: &[CellOutcomes<'_>],
@@ -82,25 +81,26 @@ pub fn improvements(
         let against = own.cell.method.against.as_deref()?;
         let mut others = on_dataset(cells, own.dataset()).into_iter();
         let base = others.find(|other| other.method() == against)?;
-        improvement(papers_columns(recipe, own.dataset()), own, base, scorer)
+        let are_same = own.outcomes.items == base.outcomes.items;
+        are_same.then(|| improvement(recipe, own, base, scorer))?
     };
     cells.iter().filter_map(row).collect()
 }
 
 /// `None` without graded notes.
 fn improvement(
-    wanted: Vec<NoteColumn>,
+    recipe: &Recipe,
     own: &CellOutcomes<'_>,
     base: &CellOutcomes<'_>,
     scorer: &CorrectionScorer,
 ) -> Option<ImprovementRow> {
     let corrections = [own, base].map(|one| Corrections::of(&one.outcomes, scorer));
-    let both = |name: NoteColumn| {
+    let both = |name: Measure| {
         let own = Column::of(name, &own.outcomes, &corrections[0])?;
         Some((name, [own, Column::of(name, &base.outcomes, &corrections[1])?]))
     };
-    let (names, columns): (Vec<NoteColumn>, Vec<[Column; 2]>) =
-        wanted.into_iter().filter_map(both).unzip();
+    let (names, columns): (Vec<Measure>, Vec<[Column; 2]>) =
+        papers_columns(recipe, own.dataset()).into_iter().filter_map(both).unzip();
     let count = columns.len() as f64;
     let of_note = |note: usize| {
         let differences = columns.iter().map(|[own, base]| own.by_note[note] - base.by_note[note]);
@@ -136,20 +136,17 @@ struct Column {
 
 impl Column {
     /// `None` without its weights, and without graded notes.
-    fn of(
-        name: NoteColumn,
-        outcomes: &Outcomes<'_>,
-        corrections: &Corrections<'_>,
-    ) -> Option<Column> {
-        let Some(measure) = name.measure(outcomes.is_medec()) else {
+    fn of(name: Measure, outcomes: &Outcomes<'_>, corrections: &Corrections<'_>) -> Option<Column> {
+        if let Measure::Detection | Measure::Localisation = name {
             let right = outcomes.notes().map(|note| match name {
-                NoteColumn::Localisation => verdict(note).is_located,
+                Measure::Localisation => verdict(note).is_located,
                 _ => verdict(note).is_detected,
             });
             let by_note = run_means(&right);
             let composite = mean(&by_note)?;
             return Some(Column { by_note, composite, over_pairs: Some(composite) });
-        };
+        }
+        let measure = name.as_published(outcomes.is_medec());
         let by_note = corrections.parts(measure, ALPHA)?.by_item(|one| one.0);
         Some(Column {
             composite: mean(&by_note)?,
@@ -168,7 +165,7 @@ struct Row<'a> {
     label: String,
     /// `None` of a row of the paper's of which an average is printed, alone.
     against: Option<String>,
-    columns: Vec<NoteColumn>,
+    columns: Vec<Measure>,
     /// Over the pairs; the paper has one figure a column, and its figures look like those.
     pairs: Option<Gain>,
     ours: Option<&'a ImprovementRow>,
@@ -283,8 +280,8 @@ mod gain_tests {
     fn the_gain_is_over_the_papers_own_columns() {
         let columns =
             |recipe: &str, dataset: &str| papers_columns(&Recipe::find(recipe).unwrap(), dataset);
-        let mut six = NoteColumn::ALL.to_vec();
-        six.retain(|column| *column != NoteColumn::Aggregate);
+        let mut six = COLUMNS.to_vec();
+        six.retain(|column| *column != Measure::Aggregate);
         assert_eq!(columns("medguards-table2", "medec"), six);
         assert_eq!(columns("medguards-table3", "arabic"), six[..5]);
         assert_eq!(columns("medguards-table11", "medec"), six[..5]);

@@ -21,7 +21,6 @@ pub mod run;
 pub mod tables;
 
 pub use file::Recipe;
-pub use paper::NoteColumn;
 
 use std::fmt::Display;
 

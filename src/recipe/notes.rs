@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::Recipe;
 use super::improvement;
+use super::paper::COLUMNS;
 use super::results::{CellResult, RecipeResults};
 use super::tables::{dataset, method};
-use super::{NoteColumn, Recipe};
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{self, KeywordFile, Measure, Measured};
 use crate::analysis::table::{Cell, Labelled, Table};
@@ -55,20 +56,16 @@ struct Row<'a> {
     dataset: &'a str,
     method: String,
     ours: Option<&'a CellResult>,
-    papers: Option<&'a BTreeMap<NoteColumn, f64>>,
+    papers: Option<&'a BTreeMap<Measure, f64>>,
 }
 
 /// What a cell has of a column of corrections; ROUGE-1 is the one that the paper has for the dataset. `None` where it was not computed,
 /// and of a cell on questions.
-fn correction<'a>(
-    recipe: &Recipe,
-    cell: &'a CellResult,
-    column: NoteColumn,
-) -> Option<&'a Measured> {
+fn correction<'a>(recipe: &Recipe, cell: &'a CellResult, column: Measure) -> Option<&'a Measured> {
     let correction = cell.notes.as_ref()?.correction.as_ref()?;
     let mut datasets = recipe.dataset.iter();
     let is_medec = datasets.any(|one| one.name == cell.dataset && one.format == Format::Medec);
-    match column.measure(is_medec)? {
+    match column.as_published(is_medec) {
         Measure::Kpcs => {
             let of_alpha = correction.kpcs.iter().find(|one| one.alpha == ALPHA);
             of_alpha.map(|one| &one.eq9)
@@ -78,16 +75,14 @@ fn correction<'a>(
 }
 
 /// A share of all notes, or the mean of a measure over the pairs.
-fn first(recipe: &Recipe, row: &Row<'_>, column: NoteColumn) -> Cell {
+fn first(recipe: &Recipe, row: &Row<'_>, column: Measure) -> Cell {
     let Some(cell) = row.ours else {
         return row.papers.and_then(|figures| figures.get(&column).copied()).into();
     };
     let notes = cell.notes.as_ref();
     let found = match column {
-        NoteColumn::Detection => notes.and_then(|one| Some(&one.detection.as_ref()?.accuracy)),
-        NoteColumn::Localisation => {
-            notes.and_then(|one| Some(&one.localisation.as_ref()?.accuracy))
-        }
+        Measure::Detection => notes.and_then(|one| Some(&one.detection.as_ref()?.accuracy)),
+        Measure::Localisation => notes.and_then(|one| Some(&one.localisation.as_ref()?.accuracy)),
         _ => correction(recipe, cell, column).and_then(|one| one.subset.as_ref()),
     };
     found.into()
@@ -111,10 +106,10 @@ fn columns(recipe: &Recipe, cells: &[&CellResult]) -> Table {
         .grouped_by(|row| row.dataset.to_owned())
         .text("method", |row| &row.method)
         .replies(|row| row.ours?.parse_health);
-    for column in NoteColumn::ALL {
+    for column in COLUMNS {
         let label = column.label();
         table = match column {
-            NoteColumn::Detection | NoteColumn::Localisation => {
+            Measure::Detection | Measure::Localisation => {
                 table.under("").spread(label, |row| first(recipe, row, column))
             }
             _ => table

@@ -58,8 +58,8 @@ impl From<PapersDifference> for Cell {
 pub struct PublishedEntry {
     pub label: String,
     pub group: String,
-    /// On notes, by dataset and by column.
-    pub figures: BTreeMap<String, BTreeMap<NoteColumn, f64>>,
+    /// On notes, by dataset and by one of [`COLUMNS`].
+    pub figures: BTreeMap<String, BTreeMap<Measure, f64>>,
     /// The label of the row that it is set against.
     pub against: Option<String>,
     /// What is printed of the comparison, by dataset.
@@ -91,50 +91,13 @@ pub struct PrintedTable {
     pub notes: Vec<String>,
 }
 
-/// A column; recipes call it by its serialised name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NoteColumn {
-    Detection,
-    Localisation,
-    Rouge1,
-    BertScore,
-    Bleurt,
-    /// The mean of ROUGE-1, BERTScore and BLEURT, which the shared task is ranked by.
-    Aggregate,
-    Kpcs,
-}
-
-impl NoteColumn {
-    /// In the order of Table 2, the aggregate behind what it is made of.
-    pub const ALL: [NoteColumn; 7] = [
-        NoteColumn::Detection,
-        NoteColumn::Localisation,
-        NoteColumn::Rouge1,
-        NoteColumn::BertScore,
-        NoteColumn::Bleurt,
-        NoteColumn::Aggregate,
-        NoteColumn::Kpcs,
-    ];
-
-    /// What a column of corrections is measured by; `None` of the others. ROUGE-1 is that of the published code.
-    pub fn measure(self, is_medec: bool) -> Option<Measure> {
-        match self {
-            NoteColumn::Detection | NoteColumn::Localisation => None,
-            NoteColumn::Rouge1 => Some(Measure::rouge1(is_medec)),
-            NoteColumn::BertScore => Some(Measure::BertScore),
-            NoteColumn::Bleurt => Some(Measure::Bleurt),
-            NoteColumn::Aggregate => Some(Measure::Aggregate),
-            NoteColumn::Kpcs => Some(Measure::Kpcs),
-        }
-    }
-
-    /// As people write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            NoteColumn::Detection => "detection",
-            NoteColumn::Localisation => "localisation",
-            own => own.measure(false).map_or("", Measure::label),
-        }
-    }
-}
+/// The columns of MedGuards' tables, in the order of Table 2, the aggregate, which the shared task is ranked by, behind what it is made of.
+pub const COLUMNS: [Measure; 7] = [
+    Measure::Detection,
+    Measure::Localisation,
+    Measure::Rouge1,
+    Measure::BertScore,
+    Measure::Bleurt,
+    Measure::Aggregate,
+    Measure::Kpcs,
+];

@@ -78,7 +78,7 @@ pub fn porter_stem(word: &str) -> String {
     // Step 1c.
     if let Some(rest) = stem.strip_suffix('y')
         && rest.len() > 1
-        && consonants(rest).last() == Some(true)
+        && consonants(rest).ends_with(&[true])
     {
         stem.replace_range(rest.len().., "i");
     }
@@ -113,9 +113,7 @@ fn drop_past_or_progressive(stem: &mut String) {
         return;
     }
     let rest = stem.strip_suffix("ed").or(stem.strip_suffix("ing"));
-    let Some(rest) = rest.filter(|rest| !consonants(rest).all(|consonant| consonant)) else {
-        return;
-    };
+    let Some(rest) = rest.filter(|rest| consonants(rest).contains(&false)) else { return };
     stem.truncate(rest.len());
     if ["at", "bl", "iz"].iter().any(|end| stem.ends_with(end)) {
         stem.push('e');
@@ -180,40 +178,33 @@ fn replace(stem: &mut String, rules: &[Rule], condition: impl Fn(&str) -> bool) 
 }
 
 /// For each letter whether it is a consonant: neither a, e, i, o, u nor a y after a consonant.
-fn consonants(word: &str) -> impl DoubleEndedIterator<Item = bool> {
+fn consonants(word: &str) -> Vec<bool> {
     let mut before = false;
-    let kinds: Vec<bool> = word
-        .bytes()
-        .map(|letter| {
-            before = match letter {
-                b'a' | b'e' | b'i' | b'o' | b'u' => false,
-                b'y' => !before,
-                _ => true,
-            };
-            before
-        })
-        .collect();
-    kinds.into_iter()
+    let kinds = word.bytes().map(|letter| {
+        before = match letter {
+            b'a' | b'e' | b'i' | b'o' | b'u' => false,
+            b'y' => !before,
+            _ => true,
+        };
+        before
+    });
+    kinds.collect()
 }
 
 /// The paper's *m*: how often a vowel is followed by a consonant.
 fn measure(word: &str) -> usize {
-    let next = consonants(word).skip(1);
-    let pairs = consonants(word).zip(next);
-    pairs.filter(|(one, next)| !one && *next).count()
+    consonants(word).windows(2).filter(|pair| **pair == [false, true]).count()
 }
 
 /// The paper's *d.
 fn ends_in_double_consonant(word: &str) -> bool {
-    let mut letters = word.bytes().rev();
-    let (last, before) = (letters.next(), letters.next());
-    last == before && consonants(word).last() == Some(true)
+    let is_double = matches!(word.as_bytes(), [.., before, last] if before == last);
+    is_double && consonants(word).ends_with(&[true])
 }
 
 /// The paper's *o: consonant, vowel, consonant, the last no w, x or y. NLTK counts a whole word of vowel and consonant.
 fn ends_in_short_syllable(word: &str) -> bool {
-    let kinds: Vec<bool> = consonants(word).collect();
-    match kinds[..] {
+    match consonants(word)[..] {
         [false, true] => true,
         [.., true, false, true] => !word.ends_with(['w', 'x', 'y']),
         _ => false,

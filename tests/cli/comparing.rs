@@ -109,7 +109,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     scratch.questions(4);
     scratch.run_one("changed", "--limit 3").succeeded();
     compare("three changed")
-        .refused(2, &["three and changed ran over different files: dataset.sha256 is"]);
+        .refused(2, &["three and changed ran over different files: mcq of sha256 "]);
     std::fs::remove_file(scratch.path("two/results.json")).unwrap();
     compare("three two").refused(3, &["two has not finished", "wardround resume"]);
 }

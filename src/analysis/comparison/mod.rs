@@ -302,7 +302,7 @@ mod tests {
         plan.dataset.sha256 = "44".repeat(32);
         let other = write(&scratch.path().join("other"), &plan, &[]);
         let error = compare_runs(&[a, other]).unwrap_err();
-        assert!(error.to_string().contains("dataset.sha256 is 33"), "{error}");
+        assert!(error.to_string().contains("of sha256 33"), "{error}");
     }
 
     #[test]

@@ -12,9 +12,20 @@ use crate::experiment::contents::Contents;
 pub fn shared(runs: &[Contents]) -> Result<Vec<String>, Failure> {
     let mut shared = runs.first().map_or(Vec::new(), |first| first.plan.dataset.items.clone());
     for other in runs.iter().skip(1) {
-        refuse_other_file(&runs[0], other)?;
-        let theirs = ids(other);
-        shared.retain(|id| theirs.contains(id.as_str()));
+        // The file's bytes and format decide which questions there are; its name and path do not matter.
+        let file = |run: &Contents| {
+            format!("{} of sha256 {}", run.plan.dataset.format, run.plan.dataset.sha256)
+        };
+        let (left, right) = (file(&runs[0]), file(other));
+        if left != right {
+            let [first, other] = [&runs[0], other].map(|run| run.path.display());
+            return Err(Failure::usage(
+                format!("{first} and {other} ran over different files: {left} against {right}"),
+                "only runs over one and the same file are compared",
+            ));
+        }
+        let theirs: HashSet<&String> = other.plan.dataset.items.iter().collect();
+        shared.retain(|id| theirs.contains(id));
     }
     match shared.is_empty() {
         true => Err(Failure::usage(
@@ -32,27 +43,4 @@ pub fn keep(contents: &mut Contents, questions: &[String]) {
     calls.retain(|call| kept.contains(call.item.as_str()));
     items.retain(|item| kept.contains(item.item()));
     contents.plan.dataset.items = questions.to_vec();
-}
-
-fn ids(contents: &Contents) -> HashSet<&str> {
-    let items = contents.plan.dataset.items.iter();
-    items.map(String::as_str).collect()
-}
-
-/// The file's bytes and format decide which questions there are; its name and path do not matter.
-fn refuse_other_file(first: &Contents, other: &Contents) -> Result<(), Failure> {
-    let (left, right) = (&first.plan.dataset, &other.plan.dataset);
-    let facts = [
-        ("dataset.format", &left.format, &right.format),
-        ("dataset.sha256", &left.sha256, &right.sha256),
-    ];
-    let Some((field, left, right)) = facts.into_iter().find(|(_, left, right)| left != right)
-    else {
-        return Ok(());
-    };
-    let (first, other) = (first.path.display(), other.path.display());
-    Err(Failure::usage(
-        format!("{first} and {other} ran over different files: {field} is {left} against {right}"),
-        "only runs over one and the same file are compared",
-    ))
 }

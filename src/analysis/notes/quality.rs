@@ -12,10 +12,12 @@ use crate::digest::sha256;
 use crate::outside;
 use crate::record::Language;
 
-/// A measure of corrections. Files call it by its serialised name.
+/// A measure of what is said of notes, of corrections but for the first two. Files call it by its serialised name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
+    Detection,
+    Localisation,
     Rouge1,
     Rouge2,
     #[serde(rename = "rougeL")]
@@ -44,7 +46,9 @@ pub enum Measure {
 
 impl Measure {
     /// As people write each that is no KPCS, in the order of tables.
-    const LABELS: [(Measure, &str); 12] = [
+    const LABELS: [(Measure, &str); 14] = [
+        (Measure::Detection, "detection"),
+        (Measure::Localisation, "localisation"),
         (Measure::Rouge1, "ROUGE-1"),
         (Measure::Rouge2, "ROUGE-2"),
         (Measure::RougeL, "ROUGE-L"),
@@ -62,7 +66,7 @@ impl Measure {
     /// Those of a pair of texts alone, in the order of tables.
     pub fn of_texts() -> impl Iterator<Item = Measure> {
         let all = Measure::LABELS.iter().map(|(measure, _)| *measure);
-        all.filter(|measure| *measure < Measure::Aggregate)
+        all.filter(|measure| (Measure::Rouge1..Measure::Aggregate).contains(measure))
     }
 
     /// Whether it needs the weights of BERTScore or BLEURT.
@@ -75,6 +79,11 @@ impl Measure {
     pub fn label(self) -> &'static str {
         let mut all = Measure::LABELS.iter();
         all.find(|(measure, _)| *measure == self).map_or("KPCS", |(_, label)| label)
+    }
+
+    /// ROUGE-1 as the published code has it, and what else it is.
+    pub fn as_published(self, is_medec: bool) -> Measure {
+        if self == Measure::Rouge1 { Measure::rouge1(is_medec) } else { self }
     }
 
     /// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.

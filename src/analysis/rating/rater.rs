@@ -1,5 +1,6 @@
 //! A rater's file, as the page exports it: who rated which sheet, and a score for each entry. Its comments are for people.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -58,8 +59,7 @@ pub fn read_all<'a>(
 /// The rater's name, and the score of each entry of the key.
 ///
 /// # Errors
-/// A file that is none, or of another sheet, that does not say whose it is, or with an entry that the sheet lacks or that
-/// comes twice, or with a score out of range.
+/// A file that is none, or of another sheet, or with an entry that the sheet lacks or that comes twice, or with a score out of range.
 fn read(key: &SheetKey, path: &Path) -> Result<(String, Vec<Option<u8>>), Failure> {
     let file: RaterFile = read_json(path, "rater's file")?;
     let path = path.display();
@@ -70,29 +70,20 @@ fn read(key: &SheetKey, path: &Path) -> Result<(String, Vec<Option<u8>>), Failur
             "score a rater's file with the key that was written beside the page",
         ));
     }
-    let name = file.rater.trim().to_owned();
-    if name.is_empty() {
-        return Err(Failure::usage(
-            format!("{path} does not say who rated"),
-            "fill in the rater's initials on the page, and export again",
-        ));
+    let given: BTreeMap<&str, Option<u8>> =
+        file.entries.iter().map(|one| (one.code.as_str(), one.score)).collect();
+    let of_key = || key.entries.iter().map(|one| given.get(one.code.as_str()));
+    let scores: Vec<Option<u8>> = of_key().map(|score| score.copied().flatten()).collect();
+    // Neither others, nor one twice.
+    let are_the_keys = of_key().flatten().count() == file.entries.len();
+    match are_the_keys && scores.iter().flatten().all(|score| *score <= BEST) {
+        // The page exports none without the rater's initials.
+        true => Ok((file.rater.trim().to_owned(), scores)),
+        false => Err(Failure::usage(
+            format!("{path}: not each an entry of the sheet, with a score of 0 to {BEST} or none"),
+            "export the file again from the page",
+        )),
     }
-    let refuse = |problem: String| {
-        Err(Failure::usage(format!("{path}: {problem}"), "export the file again from the page"))
-    };
-    let mut found: Vec<Option<Option<u8>>> = vec![None; key.entries.len()];
-    for RaterEntry { code, score } in file.entries {
-        let Some(place) = key.entries.iter().position(|one| one.code == code) else {
-            return refuse(format!("the sheet has no entry {code}"));
-        };
-        if let Some(score) = score.filter(|score| *score > BEST) {
-            return refuse(format!("the score of entry {code} is {score}, not one of 0 to {BEST}"));
-        }
-        if found[place].replace(score).is_some() {
-            return refuse(format!("entry {code} comes twice"));
-        }
-    }
-    Ok((name, found.into_iter().map(Option::flatten).collect()))
 }
 
 /// Reads a file of ours.

@@ -136,7 +136,6 @@ fn files_lie_below_the_folder_of_the_data_and_runs_are_few() {
         assert!(fault.ends_with(&format!("file: {file} is not below --data-dir")), "{fault}");
     }
     assert!(problem("runs = 4294967295\n").contains("10000 at most"));
-    assert!(Recipe::is_built_in("medguards-table7-api") && !Recipe::is_built_in("own.toml"));
 }
 
 #[test]

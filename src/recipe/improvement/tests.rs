@@ -13,7 +13,7 @@ fn table_of(name: &str) -> Table {
         dataset: recipe.dataset[0].name.clone(),
         method: "a-medguards".to_owned(),
         baseline: "a-base".to_owned(),
-        columns: vec![NoteColumn::Detection, NoteColumn::Localisation],
+        columns: vec![Measure::Detection, Measure::Localisation],
         pairs: Some(Gain::of(&[[0.6, 0.5], [0.3, 0.25]])),
         composites: Gain::of(&[[0.6, 0.5], [0.3, 0.25]]),
         difference: Estimate {

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_flag_of_an_item_is_shown_once() {
-        let names: Vec<Property> = FILTERS.iter().map(|one| one.flag).collect();
+        let names: Vec<Property> = FILTERS.iter().map(|one| one.0).collect();
         assert!((1..names.len()).all(|place| !names[..place].contains(&names[place])));
     }
 

@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use crate::analysis::notes::ScoresByPair;
 use crate::analysis::rating::marking::{Segment, segments};
-use crate::data::{Item, Note, Question};
+use crate::data::Item;
 use crate::experiment::link::Link;
 use crate::experiment::plan::MemberPlan;
-use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
+use crate::record::{CallLine, ItemLine, SearchLine};
 use crate::text::ellipsis;
 
 mod card;
@@ -124,11 +124,20 @@ impl ItemCard {
     pub fn new<'a>(source: &ItemRecords<'a, '_>, prompts: &mut Prompts<'a>) -> ItemCard {
         let item = source.item;
         let text = match (item, source.text) {
-            (_, Some(Item::Question(text))) => Some(Text::of_question(text)),
-            (ItemLine::Note(note), Some(Item::Note(text))) => Some(Text::of_note(text, note)),
+            (_, Some(Item::Question(text))) => {
+                let options = text.options.iter().map(|one| (one.letter, one.text.as_str()));
+                let stem = text.question.trim().to_owned();
+                let stem = Segment { text: stem, located: false, gold: false };
+                Some((vec![stem], Some(options.collect::<BTreeMap<_, _>>()), text.image.as_deref()))
+            }
+            (ItemLine::Note(note), Some(Item::Note(text))) => {
+                let gold = note.gold.as_ref().and_then(|gold| gold.sentence_id);
+                Some((segments(text, [note.sentence_id, gold]), None, None))
+            }
             _ => None,
         };
-        let line = text.as_ref().map_or(String::new(), Text::plain);
+        let line = text.iter().flat_map(|(segments, ..)| segments);
+        let line = line.map(|one| one.text.as_str()).collect::<String>();
         let flags = Property::of(item, source.calls);
         let others = source.runs.iter().filter(|other| other.run() != item.run());
         let own = match item {
@@ -145,7 +154,14 @@ impl ItemCard {
             badges => Serde(badges),
             // The beginning of the text, on one line.
             excerpt => ellipsis(&line.split_whitespace().join(" "), EXCERPT_CHARS),
-            text => Serde(text),
+            text => text.map(|(segments, options, image)| context! {
+                // Their concatenation is the text.
+                segments => Serde(segments),
+                // Of a question: letter to text.
+                options => Serde(options),
+                // Where the question's image is; pages load none.
+                image,
+            }),
             // A letter, or an error and its sentence; `–` where there is no gold.
             gold => gold(item),
             found => Serde(found(item)),
@@ -197,36 +213,5 @@ fn plural(count: u32, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         count => format!("{count} {noun}s"),
-    }
-}
-
-#[derive(Serialize)]
-pub struct Text<'a> {
-    /// Their concatenation is the text.
-    pub segments: Vec<Segment>,
-    /// Of a question: letter to text.
-    options: Option<BTreeMap<char, &'a str>>,
-    /// Where the question's image is; pages load none.
-    image: Option<&'a str>,
-}
-
-impl<'a> Text<'a> {
-    pub fn of_question(text: &'a Question) -> Text<'a> {
-        let options = text.options.iter().map(|one| (one.letter, one.text.as_str()));
-        let stem = text.question.trim().to_owned();
-        Text {
-            segments: vec![Segment { text: stem, located: false, gold: false }],
-            options: Some(options.collect()),
-            image: text.image.as_deref(),
-        }
-    }
-
-    pub fn of_note(text: &'a Note, note: &NoteLine) -> Text<'a> {
-        let gold = note.gold.as_ref().and_then(|gold| gold.sentence_id);
-        Text { segments: segments(text, [note.sentence_id, gold]), options: None, image: None }
-    }
-
-    pub fn plain(&self) -> String {
-        self.segments.iter().map(|one| one.text.as_str()).collect()
     }
 }

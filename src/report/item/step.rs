@@ -248,11 +248,13 @@ mod tests {
             panel: &[],
             neural: &Default::default(),
         };
-        let steps = steps(&source, &mut Prompts::default());
-        let told: Vec<(&str, usize)> =
-            steps.iter().map(|step| (step.title.as_str(), step.cards.len())).collect();
-        assert_eq!(told, [("Detection", 3), ("Correction", 1)]);
-        assert_eq!(steps[0].about, "settled by arbitration");
-        assert_eq!(steps[1].about, "");
+        let steps = serde_json::to_value(steps(&source, &mut Prompts::default())).unwrap();
+        let told = [0, 1].map(|place| {
+            let step = &steps[place];
+            (&step["title"], step["cards"].as_array().unwrap().len(), &step["about"])
+        });
+        assert_eq!(told[0], (&"Detection".into(), 3, &"settled by arbitration".into()));
+        assert_eq!(told[1], (&"Correction".into(), 1, &"".into()));
+        assert!(steps.get(2).is_none());
     }
 }
