@@ -17,8 +17,6 @@ pub const VOID_LIMIT: f64 = 0.1;
 /// Of figures of random weights.
 pub const SYNTHETIC: &str =
     "Synthetic weights: every answer is noise, and these figures mean nothing.";
-/// What a column of [`TableBuilder::replies`] is called.
-pub const LABEL: &str = "read %";
 
 /// Shares of all calls, from 0 to 1. The first five sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -129,7 +127,7 @@ impl fmt::Display for ParseHealth {
 impl<R: Copy> TableBuilder<R> {
     /// The share of the replies behind a row that could be read: of every table of accuracies.
     pub fn replies(self, of: impl Fn(R) -> Option<ParseHealth>) -> Self {
-        self.number(LABEL, |row| of(row).map(|health| Cell::Number(health.read(), 1)))
+        self.number("read %", |row| of(row).map(|health| Cell::Number(health.read(), 1)))
     }
 }
 

@@ -47,17 +47,6 @@ impl Table {
         self.rows.iter().any(|row| !row.group.is_empty())
     }
 
-    /// Without the columns of this label.
-    pub fn without(mut self, label: &str) -> Table {
-        let is_kept: Vec<bool> = self.columns.iter().map(|one| one.label != label).collect();
-        for row in &mut self.rows {
-            let mut kept = is_kept.iter();
-            row.cells.retain(|_| kept.next() == Some(&true));
-        }
-        self.columns.retain(|one| one.label != label);
-        self
-    }
-
     /// The rows, each with its heading where that is another than the row's before.
     pub fn with_headings(&self) -> impl Iterator<Item = (Option<&str>, &Row)> {
         let before = [""].into_iter();

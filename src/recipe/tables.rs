@@ -5,7 +5,7 @@ use super::file::MethodEntry;
 use super::paper::PrintedTable;
 use super::results::{CellResult, RecipeResults};
 use super::{analysis, notes, paired};
-use crate::analysis::health::{self, LABEL, SYNTHETIC};
+use crate::analysis::health::{self, SYNTHETIC};
 use crate::analysis::metrics::cost::{self, Cost};
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::table::{Cell, Labelled, Table};
@@ -35,9 +35,9 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     tables
 }
 
-/// The first of them, as it ends a run: without how replies were read, and with what of the remarks nobody may miss.
+/// The first of them, as it ends a run: with what of the remarks nobody may miss.
 pub fn main(recipe: &Recipe, results: &RecipeResults) -> Table {
-    let mut table = all(recipe, results).swap_remove(0).without(LABEL);
+    let mut table = all(recipe, results).swap_remove(0);
     table.notes.extend(results.synthetic.then(|| SYNTHETIC.to_owned()));
     table.notes.extend(results.warnings.iter().cloned());
     table

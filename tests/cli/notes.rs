@@ -145,7 +145,6 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
     for words in [
         "every answer on this page is noise",
         "Decision support, not a diagnosis.",
-        "no paper reports on them",
         "The Arabic notes were given to the English prompts, unchanged.",
         "Malaria is treated with",
         "not computed: needs its model in --scorers DIR",

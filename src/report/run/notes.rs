@@ -43,7 +43,7 @@ fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
     let sentences = [
         plan.without_reasons().map(|told| format!("Exemplars: {told}.")),
         languages(plan, notes),
-        Some(beside(plan)),
+        beside(plan),
     ];
     sentences.into_iter().flatten().collect()
 }
@@ -54,21 +54,16 @@ fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
     let there =
         others.iter().filter(|(language, _)| notes.iter().any(|note| note.language == *language));
     let names: Vec<&str> = there.map(|(_, name)| *name).collect();
-    if names.is_empty() {
-        return None;
-    }
+    let is_told = plan.prompts.is_none() && !names.is_empty();
     let names = names.join(" and ");
-    Some(match plan.prompts {
-        None => format!("The {names} notes were given to the English prompts, unchanged."),
-        Some(_) => format!("The notes are {names}; the prompts are those of the directory."),
-    })
+    is_told.then(|| format!("The {names} notes were given to the English prompts, unchanged."))
 }
 
-/// What the notes are, and whether the paper's figures may stand beside ours.
-fn beside(plan: &Plan) -> String {
+/// Of a dataset of the paper's, whether its figures may stand beside ours.
+fn beside(plan: &Plan) -> Option<String> {
     let n = plan.dataset.items.len();
     let is_test = plan.dataset.items.iter().all(|item| item.starts_with("ms-test"));
-    match plan.dataset.format.as_str() {
+    Some(match plan.dataset.format.as_str() {
         "medec" if is_test => {
             let part = match n {
                 MS_NOTES => String::new(),
@@ -84,8 +79,8 @@ fn beside(plan: &Plan) -> String {
         "mederrbench" => format!(
             "The notes are MedErrBench's, {n} of them, on which MedGuards reports English, Arabic and Chinese by larger models (Table 3)."
         ),
-        _ => format!("The notes are your own, {n} of them; no paper reports on them."),
-    }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -102,13 +97,14 @@ mod tests {
             "{told}"
         );
         plan.dataset.items = (0..597).map(|id| format!("ms-test-{id}")).collect();
+        let beside = |plan: &Plan| beside(plan).unwrap_or_default();
         assert!(
             beside(&plan).contains("MS, 597 of the paper's 925 notes: not comparable. MedGuards")
         );
         plan.dataset.items = vec!["ms-val-1".into()];
         assert!(beside(&plan).contains("not the paper's test notes: not comparable"));
         plan.dataset.format = "notes".into();
-        assert!(beside(&plan).contains("your own"));
+        assert_eq!(beside(&plan), "");
     }
 
     #[test]
@@ -124,6 +120,6 @@ mod tests {
             Some("The Arabic and Chinese notes were given to the English prompts, unchanged.")
         );
         plan.prompts = Some("/prompts/arabic".into());
-        assert!(!languages(&plan, &[&arabic]).unwrap().contains("unchanged"));
+        assert_eq!(languages(&plan, &[&arabic]), None);
     }
 }
