@@ -41,11 +41,11 @@ const MOST_PAIRS: usize = 1 << 32;
 ///
 /// `None` of a hypothesis or a reference that is empty, or has full stops alone, and of texts of more than 2³² pairs of words.
 pub fn rouge_set(hypothesis: &str, reference: &str) -> Option<Rouge> {
-    let (hypothesis, reference) =
-        both(hypothesis, reference, |text| words_of_sentences(text.split('.')))?;
+    let [hypothesis, reference] = [hypothesis, reference].map(|text| words_of_sentences(text, '.'));
     let words = |sentences: &Sentences| sentences.iter().map(Vec::len).sum::<usize>();
     let pairs = words(&reference).saturating_mul(words(&hypothesis));
-    if pairs > MOST_PAIRS {
+    // No sentence is without a word.
+    if pairs == 0 || pairs > MOST_PAIRS {
         return None;
     }
     let mut union: HashSet<&str> = HashSet::new();
@@ -65,25 +65,14 @@ pub fn rouge_set(hypothesis: &str, reference: &str) -> Option<Rouge> {
 
 type Sentences<'t> = Vec<Vec<&'t str>>;
 
-/// Hypothesis and reference, each cut into sentences; `None` where one has none.
-fn both<'t>(
-    hypothesis: &'t str,
-    reference: &'t str,
-    cut: impl Fn(&'t str) -> Sentences<'t>,
-) -> Option<(Sentences<'t>, Sentences<'t>)> {
-    let both = (cut(hypothesis), cut(reference));
-    (!both.0.is_empty() && !both.1.is_empty()).then_some(both)
-}
-
 /// The words of every sentence that is not empty. A blank one has one word, the empty one: so the package counts.
-fn words_of_sentences<'t>(sentences: impl Iterator<Item = &'t str>) -> Sentences<'t> {
-    sentences
-        .filter(|sentence| !sentence.is_empty())
-        .map(|sentence| {
-            let words: Vec<&str> = split_words(sentence).collect();
-            if words.is_empty() { vec![""] } else { words }
-        })
-        .collect()
+fn words_of_sentences(text: &str, end: char) -> Sentences<'_> {
+    let sentences = text.split(end).filter(|sentence| !sentence.is_empty());
+    let words = sentences.map(|sentence| {
+        let words: Vec<&str> = split_words(sentence).collect();
+        if words.is_empty() { vec![""] } else { words }
+    });
+    words.collect()
 }
 
 fn n_grams<'w, 't>(words: &'w [&'t str], n: usize) -> HashSet<&'w [&'t str]> {
@@ -197,11 +186,10 @@ const ENDS: [(&[&str], &str); 4] = [
 pub fn rouge_chinese(hypothesis: &str, reference: &str) -> Option<Rouge> {
     let [hypothesis, reference] =
         [hypothesis, reference].map(|text| sentence_a_line(&chinese_words(text).join(" ")));
-    let (hypothesis, reference) =
-        both(&hypothesis, &reference, |text| words_of_sentences(text.split('\n')))?;
-    let (hypothesis, reference) = (hypothesis.concat(), reference.concat());
+    let [hypothesis, reference] =
+        [&hypothesis, &reference].map(|text| words_of_sentences(text, '\n').concat());
     let common = lcs_length(&reference, &hypothesis);
-    Some(Rouge {
+    (!hypothesis.is_empty() && !reference.is_empty()).then(|| Rouge {
         rouge1: n_gram_score(&hypothesis, &reference, 1),
         rouge2: n_gram_score(&hypothesis, &reference, 2),
         rouge_l: score(hypothesis.len(), reference.len(), common),

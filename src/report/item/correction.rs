@@ -1,54 +1,40 @@
 //! The proposed correction compared with the gold one, word by word.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::analysis::notes::{Measure, ScoresByPair, quality};
 use crate::record::NoteLine;
 use crate::text::{Language, SequenceMatcher, chinese_words, split_words};
 
-#[derive(Serialize)]
-pub struct Correction {
-    /// From the located sentence to the proposed one.
-    proposed: Option<Diff>,
-    /// From the gold sentence to the gold correction.
-    gold: Option<Diff>,
-    /// From the gold correction to the proposed one, where both are and differ.
-    between: Option<Diff>,
-    same: bool,
-    /// Whether the note has gold at all.
-    is_graded: bool,
-    /// Measures of the pair, as the tables round them.
-    scores: Vec<(&'static str, String)>,
-}
-
-impl Correction {
-    /// `None` where neither side corrects.
-    pub fn of(note: &NoteLine, neural: &ScoresByPair) -> Option<Correction> {
-        let language = note.language;
-        let gold = note.gold.as_ref();
-        let wanted = gold.and_then(|gold| gold.correction.as_deref());
-        let given = note.correction.as_deref();
-        if wanted.is_none() && given.is_none() {
-            return None;
-        }
-        let wrong = gold.and_then(|gold| gold.sentence.as_deref());
-        let both = wanted.zip(given);
-        let same = both.is_some_and(|(wanted, given)| wanted == given);
-        let quality = quality(note, neural);
-        let scores = Measure::of_texts().filter_map(|measure| {
-            Some((measure.label(), format!("{:.4}", quality.as_ref()?.get(measure)?)))
-        });
-        Some(Correction {
-            proposed: given.map(|given| Diff::of(language, &note.sentence, given)),
-            gold: wanted.map(|wanted| Diff::of(language, wrong.unwrap_or_default(), wanted)),
-            between: both
-                .filter(|_| !same)
-                .map(|(wanted, given)| Diff::of(language, wanted, given)),
-            same,
-            is_graded: gold.is_some(),
-            scores: scores.collect(),
-        })
-    }
+/// `None` where neither side corrects.
+pub fn correction(note: &NoteLine, neural: &ScoresByPair) -> Option<Value> {
+    let gold = note.gold.as_ref();
+    let wanted = gold.and_then(|gold| gold.correction.as_deref());
+    let given = note.correction.as_deref();
+    wanted.or(given)?;
+    let wrong = gold.and_then(|gold| gold.sentence.as_deref()).unwrap_or_default();
+    let both = wanted.zip(given);
+    let same = both.is_some_and(|(wanted, given)| wanted == given);
+    let quality = quality(note, neural);
+    let scores = Measure::of_texts().filter_map(|measure| {
+        Some((measure.label(), format!("{:.4}", quality.as_ref()?.get(measure)?)))
+    });
+    let diff = |before: &str, after: &str| Serde(Diff::of(note.language, before, after));
+    Some(context! {
+        // From the located sentence to the proposed one.
+        proposed => given.map(|given| diff(&note.sentence, given)),
+        // From the gold sentence to the gold correction.
+        gold => wanted.map(|wanted| diff(wrong, wanted)),
+        // From the gold correction to the proposed one, where both are and differ.
+        between => both.filter(|_| !same).map(|(wanted, given)| diff(wanted, given)),
+        same,
+        // Whether the note has gold at all.
+        is_graded => gold.is_some(),
+        // Measures of the pair, as the tables round them.
+        scores => Serde(scores.collect::<Vec<_>>()),
+    })
 }
 
 /// Two sentences word by word: pieces in order, with what stands between them.
@@ -96,21 +82,26 @@ mod tests {
     #[test]
     fn either_side_may_be_missing() {
         let mut judged = note("x");
-        let of = |note: &NoteLine| Correction::of(note, &ScoresByPair::new());
+        let of = |note: &NoteLine| {
+            let shown = correction(note, &ScoresByPair::new());
+            shown.map(|shown| serde_json::to_value(shown).unwrap())
+        };
         assert!(of(&judged).is_none());
         judged.gold = Some(gold(Some(1)));
         let missed = of(&judged).unwrap();
-        assert!(missed.proposed.is_none() && missed.gold.is_some() && missed.between.is_none());
-        assert!(missed.scores.is_empty());
+        assert!(missed["proposed"].is_null() && missed["between"].is_null());
+        assert!(!missed["gold"].is_null());
+        assert_eq!(missed["scores"], serde_json::json!([]));
         judged.flag = Some(true).into();
         judged.correction = judged.gold.as_ref().unwrap().correction.clone();
         let equal = of(&judged).unwrap();
-        assert!(equal.same && equal.between.is_none());
+        assert!(equal["same"] == true && equal["between"].is_null());
         // Four of the package `rouge`, four with stems; no neural measure without its weights.
-        let values: Vec<&str> = equal.scores.iter().map(|one| one.1.as_str()).collect();
+        let values: Vec<_> =
+            equal["scores"].as_array().unwrap().iter().map(|one| one[1].clone()).collect();
         assert_eq!(values, ["1.0000"; 8]);
         judged.correction = Some("Something else.".into());
-        assert!(of(&judged).unwrap().between.is_some());
+        assert!(!of(&judged).unwrap()["between"].is_null());
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use correction::Correction;
 use filter::{Badge, Property};
 use itertools::Itertools;
 use minijinja::context;
@@ -67,7 +66,7 @@ pub struct Own<'a> {
     counts: String,
     tie: bool,
     rationale: &'a str,
-    correction: Option<Correction>,
+    correction: Option<Value>,
 }
 
 /// How an answer stands to gold.

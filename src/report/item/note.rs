@@ -2,7 +2,7 @@
 //! about it came to.
 
 use super::card::Head;
-use super::correction::Correction;
+use super::correction::correction;
 use super::{Correctness, Mark, Own, Turn, plural};
 use crate::analysis::notes::{ScoresByPair, verdict};
 use crate::analysis::say::reply_in_words;
@@ -58,7 +58,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
         confidence: confidence.unwrap_or("–".to_owned()),
         outcome: outcome(note),
         counts: counts.into_iter().flatten().collect::<Vec<_>>().join(" "),
-        correction: Correction::of(note, neural),
+        correction: correction(note, neural),
         ..Own::default()
     }
 }
