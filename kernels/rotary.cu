@@ -56,11 +56,11 @@ __device__ __forceinline__ void store_values(const float *qkv, const Layout &lay
 // multiple of 4 up to 256, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
 // `sines` are [position][head_dim / 2]; component i turns with i + head_dim / 2. `tables` [sequence][table_stride]
 // holds page ids; these, positions and sequences must be there before a step's first kernel starts. The norms' weights
-// [head_dim] may be null. Rows that only fill a bucket write nothing. Each row's queries and keys have CTAs of their own, and so
+// [head_dim] may be null, and so may `growth` [position], what turned queries are multiplied by. Rows that only fill a bucket write nothing. Each row's queries and keys have CTAs of their own, and so
 // have its values unless these are taken in `blocks`.
 template <class Number>
 __device__ __forceinline__ void store(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,
-                                      const float *cosines, const float *sines, const Layout &layout, bool blocks,
+                                      const float *cosines, const float *sines, const float *growth, const Layout &layout, bool blocks,
                                       Number *q_out, Number *k_pages, Number *v_pages) {
     let_dependents_start();
     const size_t row = blockIdx.x;
@@ -96,6 +96,7 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
         turn(part, angles);
     }
     if (is_query) {
+        if (growth != nullptr) grow(part, growth[position]);
         Number *out = q_out + (row * heads + head) * dim;
         write_pairs(part, half, [=](int at, float2 pair) { put(out + at, pair); });
         return;
@@ -115,10 +116,11 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
 #define ROTATE_AND_STORE(name, Number)                                                                                 \
     extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)                                                   \
         name(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,                      \
-             const float *cosines, const float *sines, const unsigned *positions, const unsigned *sequences,           \
+             const float *cosines, const float *sines, const float *growth,                                            \
+             const unsigned *positions, const unsigned *sequences,                                                     \
              const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim, int blocks,     \
              Number *q_out, Number *k_pages, Number *v_pages) {                                                        \
-        rotary::store(qkv, query_weight, key_weight, epsilon, cosines, sines,                                          \
+        rotary::store(qkv, query_weight, key_weight, epsilon, cosines, sines, growth,                                  \
                       {positions, sequences, tables, table_stride, heads, kv_heads, head_dim, dim}, blocks != 0,       \
                       q_out, k_pages, v_pages);                                                                        \
     }                                                                                                                  \

@@ -84,6 +84,15 @@ __device__ __forceinline__ void turn(Part &part, const Angles &angles) {
     }
 }
 
+__device__ __forceinline__ void grow(Part &part, float growth) {
+    const float2 all = make_float2(growth, growth);
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        part.first[step] = scaled(part.first[step], 1.0f, all);
+        part.second[step] = scaled(part.second[step], 1.0f, all);
+    }
+}
+
 // Zero for what is no number or infinite: attention gives the positions of a page that nobody has written yet a weight of
 // zero, which would not hide what an earlier sequence left there.
 __device__ __forceinline__ float finite(float value) { return fabsf(value) <= LARGEST_BF16 ? value : 0.0f; }

@@ -16,7 +16,8 @@ use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
 use wardround::model::{Family, WantedPrecision, WantedType};
 use wardround::ops::{Cpu, Cuda, Device, Quantisation, StoredType};
 
-const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+const FAMILIES: [Family; 5] =
+    [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
 
 /// Every way to keep weights on a GPU.
 const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
@@ -117,6 +118,18 @@ fn no_bit_of_llama_depends_on_the_step() {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn no_bit_of_qwen3_depends_on_the_step() {
     check_steps(Family::Qwen3);
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn no_bit_of_ministral3_depends_on_the_step() {
+    check_steps(Family::Ministral3);
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn no_bit_of_smollm3_depends_on_the_step() {
+    check_steps(Family::SmolLm3);
 }
 
 #[test]

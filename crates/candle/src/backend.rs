@@ -11,8 +11,8 @@ use wardround_ops::sampler::draw_rows;
 use wardround_ops::sampling::{Drawn, SamplingRequest};
 use wardround_ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
-    Numbers, OpsError, PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType,
-    angles,
+    Numbers, OpsError, PAGE, PageShape, Precision, Quantisation, Rotation, Rows, StepLimits,
+    StoredType,
 };
 
 use super::attention::attend_all;
@@ -90,6 +90,10 @@ impl Candle {
         };
         let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
         let queries = turn(0, query_width, norms.map(|norms| &norms.query), epsilon)?;
+        let queries = match &rope.growth {
+            Some(growth) => queries.broadcast_mul(&growth.index_select(&positions, 0)?)?,
+            None => queries,
+        };
         let keys = turn(query_width, key_width, norms.map(|norms| &norms.key), epsilon)?;
         let values = qkv.narrow(1, query_width + key_width, key_width)?;
         let slots = self.ids(&slots(rows))?;
@@ -169,14 +173,18 @@ impl Backend for Candle {
         Ok(Vector(vector.map_err(|error| OpsError::memory("norms", error))?))
     }
 
-    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
-        let (cosines, sines) = angles(inverse_frequencies, positions);
-        let size = (positions, inverse_frequencies.len());
-        let table = |numbers: Vec<f32>| {
-            Tensor::from_vec(numbers, size, &self.device)
+    fn rope(&self, rotation: &Rotation, positions: usize) -> Result<Rope, OpsError> {
+        let angles = rotation.angles(positions);
+        let table = |numbers: Vec<f32>, width| {
+            Tensor::from_vec(numbers, (positions, width), &self.device)
                 .map_err(|error| OpsError::memory("rotary tables", error))
         };
-        Ok(Rope { cosines: table(cosines)?, sines: table(sines)? })
+        let half = rotation.inverse_frequencies.len();
+        Ok(Rope {
+            cosines: table(angles.cosines, half)?,
+            sines: table(angles.sines, half)?,
+            growth: rotation.growth.map(|_| table(angles.growth, 1)).transpose()?,
+        })
     }
 
     fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {

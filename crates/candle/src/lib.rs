@@ -129,9 +129,10 @@ pub struct Matrix(Tensor);
 #[derive(Debug)]
 pub struct Vector(Tensor);
 
-/// f32 `[positions, head_dim / 2]` each.
+/// f32 `[positions, head_dim / 2]` each, and what queries are multiplied by, `[positions, 1]`.
 #[derive(Debug)]
 pub struct Rope {
     cosines: Tensor,
     sines: Tensor,
+    growth: Option<Tensor>,
 }

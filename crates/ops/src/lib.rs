@@ -27,8 +27,8 @@ pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::OpsError;
 pub use shared::{
-    Activation, AttentionShape, Backend, Biased, BranchNorms, CANDLE, CANDLE_ROWS, CHUNK,
+    Activation, Angles, AttentionShape, Backend, Biased, BranchNorms, CANDLE, CANDLE_ROWS, CHUNK,
     EncoderBackend, FAST, HeadNorms, HostStep, LayerNorm, LayerPages, Limits, Machine, Numbers,
-    PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType, TextTables, angles,
-    blocks, sampler, sampling, vectors,
+    PAGE, PageShape, Precision, Quantisation, QueryGrowth, Rotation, Rows, StepLimits, StoredType,
+    TextTables, blocks, sampler, sampling, vectors,
 };

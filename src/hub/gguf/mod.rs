@@ -119,6 +119,10 @@ impl Gguf {
     /// Refuses another model than the one described, as far as shapes do not tell.
     fn expect_model(&self, config: &Config) -> Result<(), Failure> {
         let (family, own) = (config.family.name(), self.json("general.architecture"));
+        if !FAMILIES.contains(&config.family) {
+            let problem = format!("{family} is not imported from this format");
+            return Err(self.refused(problem));
+        }
         if own != family {
             let problem = format!("`general.architecture` is {own}, and config.json is {family}'s");
             return Err(self.refused(problem));
@@ -201,6 +205,9 @@ fn as_json(value: &Value) -> Json {
         _ => Json::Null,
     }
 }
+
+/// Whose tensors [`as_trained`] knows.
+const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
 /// What tensors' names have there for what they have here, one after the other.
 const TERMS: [(&str, &str); 12] = [
@@ -296,6 +303,6 @@ fn as_trained(config: &Config, name: &str, numbers: Tensor) -> ReadResult<Tensor
             let heads = numbers.reshape((rows / head, head / 2, 2, width))?;
             heads.transpose(1, 2)?.reshape((rows, width))
         }
-        Family::Gemma3 | Family::Llama | Family::Qwen3 => Ok(numbers),
+        _ => Ok(numbers),
     }
 }

@@ -27,7 +27,8 @@ use wardround::tokenizer::Tokenizer;
 
 use crate::common::{GREEDY, golden, weight_files};
 
-const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+const FAMILIES: [Family; 5] =
+    [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
 
 fn limits(rows: usize, positions: usize) -> StepLimits {
     StepLimits { rows, logit_rows: rows, positions }

@@ -23,7 +23,8 @@ use wardround::tokenizer::Tokenizer;
 use crate::common::golden::{self, Golden};
 use crate::common::{self, GREEDY, OPTIONS, complete, tokens};
 
-const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+const FAMILIES: [Family; 5] =
+    [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
 
 /// Our logits are those of transformers wherever a mistake of this trap would show, and `mistakes` are among those.
 fn goldens_expose(number: u64, mistakes: &[&str]) {
@@ -77,6 +78,7 @@ fn published_chat(family: Family) -> &'static Chat {
         Family::Gemma3 => (0, "gemma3"),
         Family::Llama => (1, "llama3.2"),
         Family::Qwen3 => (2, "qwen3"),
+        _ => unreachable!("no tokenizer of it is at hand"),
     };
     let directory = common::data().join("tokenizers").join(name);
     CHATS[index].get_or_init(|| chat(&directory))

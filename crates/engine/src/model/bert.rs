@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::ops::{
     AttentionShape, Biased, EncoderBackend, LayerNorm, LayerPages, Numbers, OpsError, PageShape,
-    Precision, Rows, StepLimits, StoredType, TextTables, checkpoint::RawTensor,
+    Precision, Rotation, Rows, StepLimits, StoredType, TextTables, checkpoint::RawTensor,
 };
 
 /// `config.json` of a BERT encoder.
@@ -192,7 +192,7 @@ impl<B: EncoderBackend> Bert<B> {
             norm: norm("embeddings.LayerNorm")?,
             layers,
             // An angle of zero turns nothing.
-            rope: ops.rope(&vec![0.0; head_dim / 2], positions)?,
+            rope: ops.rope(&Rotation::by(vec![0.0; head_dim / 2]), positions)?,
             config,
         })
     }

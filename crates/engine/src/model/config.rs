@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::families::Family;
 use super::published;
 use crate::fault::faults;
-use crate::ops::Activation;
+use crate::ops::{Activation, QueryGrowth};
 use crate::outside;
 
 /// A decoder, described.
@@ -38,6 +38,9 @@ pub struct Config {
     pub full_rope: RopeConfig,
     /// Of layers with a window.
     pub sliding_rope: RopeConfig,
+    /// Layers that no rope turns.
+    pub unturned: Vec<usize>,
+    pub query_growth: Option<QueryGrowth>,
     /// From `config.json`; a checkpoint's generation_config.json goes before it.
     pub eos_ids: Vec<u32>,
 }
@@ -66,6 +69,18 @@ pub enum RopeScaling {
         /// Waves shorter than `original_positions / high_frequency` are short.
         high_frequency: f64,
         original_positions: f64,
+    },
+    /// Pairs that turn less than `slow` times over `original_positions` are divided by the factor, those that turn more than `fast` times
+    /// stay, those between are mixed (Peng et al., YaRN, section 3.2).
+    Yarn {
+        factor: f64,
+        fast: f64,
+        slow: f64,
+        original_positions: f64,
+        /// Whether the first and the last pair between are whole numbers.
+        truncates: bool,
+        /// What turned queries and keys are multiplied by.
+        magnitude: f64,
     },
 }
 

@@ -21,12 +21,15 @@ pub struct Decoder<B: Backend> {
     pub warnings: Vec<String>,
     pub(super) full_rope: B::Rope,
     pub(super) sliding_rope: B::Rope,
+    /// Of layers that are not turned, if there are some.
+    pub(super) still_rope: Option<B::Rope>,
 }
 
 #[derive(Debug)]
 pub(super) struct LayerWeights<B: Backend> {
     /// `None`: the layer sees every position before it.
     pub window: Option<usize>,
+    pub is_turned: bool,
     pub input_norm: B::Vector,
     /// `[(heads + 2 · kv_heads) · head_dim, hidden]`.
     pub qkv: B::Matrix,
@@ -161,7 +164,11 @@ impl<B: Backend> Decoder<B> {
             activations;
         let (layer, next) = (&self.layers[index], self.layers.get(index + 1));
         let Config { rms_norm_eps: epsilon, activation, heads, attention_scale, .. } = self.config;
-        let rope = if layer.window.is_some() { &self.sliding_rope } else { &self.full_rope };
+        let rope = match (&self.still_rope, layer.window) {
+            (Some(still), _) if !layer.is_turned => still,
+            (_, None) => &self.full_rope,
+            (_, Some(_)) => &self.sliding_rope,
+        };
         let shape = AttentionShape {
             heads,
             scale: attention_scale,

@@ -31,8 +31,9 @@ impl Footprint {
         let activations: usize = widths(config).map(bytes).iter().sum();
         let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
         let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
-        // Cosines and sines of both.
-        let ropes = 2 * 2 * size_of::<f32>() * positions * config.head_dim / 2;
+        // Cosines and sines of each.
+        let ropes = if config.unturned.is_empty() { 2 } else { 3 };
+        let ropes = ropes * 2 * size_of::<f32>() * positions * config.head_dim / 2;
         Footprint {
             weights: config.weight_bytes(precision),
             kv: pages * machine.page_bytes(config.page_shape(), precision.kv),

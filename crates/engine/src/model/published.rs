@@ -45,6 +45,9 @@ struct Raw {
     #[serde(rename = "_sliding_window_pattern")]
     private_sliding_window_pattern: Option<usize>,
     layer_types: Option<Vec<String>>,
+    /// 1 for a layer that has a rope, 0 for one that has none.
+    no_rope_layers: Option<Vec<u8>>,
+    no_rope_layer_interval: Option<usize>,
     attention_bias: Option<bool>,
     mlp_bias: Option<bool>,
     attn_logit_softcapping: Option<f64>,
@@ -65,6 +68,7 @@ pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> 
         Some(nested) => parse(nested.clone())?,
         None => outer.clone(),
     };
+    reader.refuse_other_text(family, &text)?;
     // The outer file's end-of-turn ids and tying hold for the nested decoder unless it has its own.
     text.eos_token_id = text.eos_token_id.or(outer.eos_token_id);
     text.tie_word_embeddings = text.tie_word_embeddings.or(outer.tie_word_embeddings);
@@ -108,6 +112,19 @@ impl Reader<'_> {
         })
     }
 
+    /// One outer name may stand for several decoders.
+    fn refuse_other_text(&self, family: Family, text: &Raw) -> Result<(), ConfigError> {
+        let known = family.traits().model_types;
+        match text.model_type.as_deref().filter(|name| !known.contains(name)) {
+            Some(name) => Err(self.unsupported(
+                "model_type",
+                name,
+                &format!("known of {}: {}", family.name(), known.join(", ")),
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn resolve(&self, family: Family, raw: &Raw) -> Result<Config, ConfigError> {
         self.refuse_unknown_parts(raw)?;
         let traits = family.traits();
@@ -135,6 +152,7 @@ impl Reader<'_> {
             traits.attention_scalar.map(|left_out| raw.query_pre_attn_scalar.unwrap_or(left_out));
         let scalar = scalar.unwrap_or(head_dim as f64);
         let (full_rope, sliding_rope) = self.ropes(traits, raw)?;
+        let unturned = self.unturned(traits, raw, layer_count)?;
         Ok(Config {
             family,
             hidden_size,
@@ -150,9 +168,11 @@ impl Reader<'_> {
             activation: self.activation(raw, defaults)?,
             attention_scale: libm::pow(scalar, -0.5) as f32,
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
-            windows: self.windows(traits, raw, layer_count)?,
+            windows: self.windows(traits, raw, &unturned, layer_count)?,
             full_rope,
             sliding_rope,
+            unturned,
+            query_growth: self.query_growth(traits, raw)?,
             eos_ids: raw.eos_token_id.as_ref().map(Ids::to_vec).unwrap_or_default(),
         })
     }

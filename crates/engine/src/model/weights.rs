@@ -8,7 +8,9 @@ use super::config::Config;
 use super::decoder::{Decoder, LayerWeights};
 use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
-use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, StoredType};
+use crate::ops::{
+    Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, Rotation, StoredType,
+};
 
 /// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
 const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
@@ -56,7 +58,16 @@ impl<B: Backend> Decoder<B> {
         let own_head = own_head.then(|| OWN_HEAD.to_owned());
         let warnings = own_head.into_iter().chain(loader.left_out()).collect();
         let rope = |rope: &super::config::RopeConfig| {
-            ops.rope(&rope.inverse_frequencies(config.head_dim), positions)
+            let inverse_frequencies = rope.inverse_frequencies(config.head_dim);
+            let (magnitude, growth) = (rope.magnitude(), config.query_growth);
+            ops.rope(&Rotation { inverse_frequencies, magnitude, growth }, positions)
+        };
+        let still = || {
+            let growth = config.query_growth;
+            ops.rope(
+                &Rotation { growth, ..Rotation::by(vec![0.0; config.head_dim / 2]) },
+                positions,
+            )
         };
         Ok(Decoder {
             precision,
@@ -68,6 +79,7 @@ impl<B: Backend> Decoder<B> {
             warnings,
             full_rope: rope(&config.full_rope)?,
             sliding_rope: rope(&config.sliding_rope)?,
+            still_rope: (!config.unturned.is_empty()).then(still).transpose()?,
             config,
         })
     }
@@ -190,6 +202,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         let gate_up = ["gate_proj", "up_proj"].map(|part| name(&format!("mlp.{part}")));
         Ok(LayerWeights {
             window: config.windows[index],
+            is_turned: !config.unturned.contains(&index),
             input_norm: norm("input_layernorm")?,
             qkv: self.matrix(
                 &qkv.each_ref().map(String::as_str),

@@ -9,7 +9,7 @@ use crate::sampler::draw_rows;
 use crate::sampling::{Drawn, SamplingRequest};
 use crate::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
-    Numbers, OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
+    Numbers, OpsError, PageShape, Precision, Rotation, Rows, StepLimits, StoredType,
 };
 
 impl Backend for Cpu {
@@ -48,8 +48,8 @@ impl Backend for Cpu {
         Ok(Vector(values))
     }
 
-    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
-        Ok(Rope::new(inverse_frequencies, positions))
+    fn rope(&self, rotation: &Rotation, positions: usize) -> Result<Rope, OpsError> {
+        Ok(Rope::new(rotation, positions))
     }
 
     fn pages(&self, shape: PageShape, kept: StoredType, pages: usize) -> Result<KvPages, OpsError> {

@@ -5,27 +5,26 @@ use super::lanes::{Lanes, vectorised};
 use super::norm::normalise;
 use super::pages::PagesOf;
 use super::{Buffer, Cpu, Disjoint, Vector};
-use crate::{HeadNorms, LayerPages, PAGE, Rows, angles};
+use crate::{Angles, HeadNorms, LayerPages, PAGE, Rotation, Rows};
 
-/// Cosines and sines by position, `[positions][head_dim / 2]` each.
+/// What a position does to queries and keys.
 #[derive(Debug)]
 pub struct Rope {
-    cosines: Vec<f32>,
-    sines: Vec<f32>,
+    angles: Angles,
     half: usize,
 }
 
 impl Rope {
     /// Half-split pairs turn together.
-    pub fn new(inverse_frequencies: &[f32], positions: usize) -> Rope {
-        let (cosines, sines) = angles(inverse_frequencies, positions);
-        Rope { cosines, sines, half: inverse_frequencies.len() }
+    pub fn new(rotation: &Rotation, positions: usize) -> Rope {
+        let half = rotation.inverse_frequencies.len();
+        Rope { angles: rotation.angles(positions), half }
     }
 
     /// Cosines and sines at `position`.
     fn at(&self, position: usize) -> (&[f32], &[f32]) {
         let place = position * self.half..(position + 1) * self.half;
-        (&self.cosines[place.clone()], &self.sines[place])
+        (&self.angles.cosines[place.clone()], &self.angles.sines[place])
     }
 }
 
@@ -79,6 +78,9 @@ impl Cpu {
                         head.copy_from_slice(&normed);
                     }
                     turn(self.isa, head, cosines, sines);
+                }
+                if let Some(growth) = rope.angles.growth.get(position) {
+                    turned[..key_start].iter_mut().for_each(|number| *number *= growth);
                 }
                 let keys = turned[key_start..].chunks_exact(head_dim);
                 for (head, (key, value)) in keys.zip(values.chunks_exact(head_dim)).enumerate() {

@@ -21,7 +21,7 @@ use crate::sampler::draw_token;
 use crate::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use crate::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
+    OpsError, PageShape, Precision, Rotation, Rows, StepLimits, StoredType,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -100,11 +100,13 @@ impl Backend for Cuda {
         Ok(Vector(self.region_of(&values, "norms")?))
     }
 
-    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
-        let (cosines, sines) = crate::angles(inverse_frequencies, positions);
+    fn rope(&self, rotation: &Rotation, positions: usize) -> Result<Rope, OpsError> {
+        let angles = rotation.angles(positions);
+        let table = |numbers: &Vec<f32>| self.region_of(numbers, "rotary tables");
         Ok(Rope {
-            cosines: self.region_of(&cosines, "rotary tables")?,
-            sines: self.region_of(&sines, "rotary tables")?,
+            cosines: table(&angles.cosines)?,
+            sines: table(&angles.sines)?,
+            growth: rotation.growth.map(|_| table(&angles.growth)).transpose()?,
         })
     }
 
@@ -275,6 +277,7 @@ impl Backend for Cuda {
             .float(norms.map_or(0.0, |norms| norms.epsilon))
             .region(&rope.cosines)
             .region(&rope.sines)
+            .maybe(rope.growth.as_ref())
             .address(step.positions)
             .address(step.sequences)
             .address(step.tables)

@@ -203,11 +203,12 @@ impl Buffer {
 #[derive(Debug)]
 pub struct Vector(Region);
 
-/// f32 `[positions][head_dim / 2]` each.
+/// f32 `[positions][head_dim / 2]` each, and what queries are multiplied by, `[positions]`.
 #[derive(Debug)]
 pub struct Rope {
     cosines: Region,
     sines: Region,
+    growth: Option<Region>,
 }
 
 /// Keys `[layer][page][kv_head][dim / 32][32 positions][32]` and values `[layer][page][kv_head][dim][32 positions]`,

@@ -6,7 +6,7 @@ use super::sampler::logprobs_of_rows;
 use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use super::{
     Activation, AttentionShape, BranchNorms, Disjoint, HeadNorms, LayerPages, Machine, Numbers,
-    PageShape, Precision, Rows, StepLimits, StoredType,
+    PageShape, Precision, Rotation, Rows, StepLimits, StoredType,
 };
 use crate::OpsError;
 use crate::checkpoint::RawTensor;
@@ -29,7 +29,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     type Matrix: Debug + Send + Sync;
     /// A norm's weight, `[width]`.
     type Vector: Debug + Send + Sync;
-    /// Cosines and sines by position.
+    /// What a position does to queries and keys.
     type Rope: Debug + Send + Sync;
     /// The pool of pages of keys and values, all layers, zeroed.
     type Pages: Debug + Send + Sync;
@@ -74,7 +74,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         self.pack(gate_up, inputs, precision)
     }
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector, OpsError>;
-    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Self::Rope, OpsError>;
+    fn rope(&self, rotation: &Rotation, positions: usize) -> Result<Self::Rope, OpsError>;
     fn pages(
         &self,
         shape: PageShape,

@@ -9,6 +9,7 @@ mod isa;
 pub mod lanes;
 pub mod machine;
 mod precision;
+mod rotation;
 pub mod rounding;
 pub mod sampler;
 pub mod sampling;
@@ -22,6 +23,7 @@ pub use encoder::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use isa::Isa;
 pub use machine::{CANDLE, CANDLE_ROWS, FAST, Limits, Machine};
 pub use precision::{Precision, Quantisation, StoredType};
+pub use rotation::{Angles, QueryGrowth, Rotation};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepLimits {
@@ -55,16 +57,6 @@ pub struct HeadNorms<V> {
     pub query: V,
     pub key: V,
     pub epsilon: f32,
-}
-
-/// Cosines and sines `[positions][head_dim / 2]` of the angles `position · inverse_frequency`, which are f32 as the
-/// models were trained with.
-pub fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>) {
-    let angles = (0..positions).flat_map(|position| {
-        let frequencies = inverse_frequencies.iter();
-        frequencies.map(move |frequency| f64::from(position as f32 * frequency))
-    });
-    angles.map(|angle| (libm::cos(angle) as f32, libm::sin(angle) as f32)).unzip()
 }
 
 /// How the numbers of a buffer are to be kept where a machine has a narrower type for what only products read.

@@ -22,6 +22,8 @@ pub(super) const TRAITS: Traits = Traits {
     attention_scalar: Some(256.0),
     windows: Windows::Pattern(6),
     local_theta: Some(1e4),
+    unturned_interval: None,
+    queries_grow: false,
     scales_embeddings: true,
     // Added in f32.
     norm_offset: 1.0,

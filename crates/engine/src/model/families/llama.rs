@@ -22,6 +22,8 @@ pub(super) const TRAITS: Traits = Traits {
     attention_scalar: None,
     windows: Windows::Never,
     local_theta: None,
+    unturned_interval: None,
+    queries_grow: false,
     scales_embeddings: false,
     norm_offset: 0.0,
     norms_heads: false,

@@ -3,7 +3,9 @@
 
 mod gemma3;
 mod llama;
+mod ministral3;
 mod qwen3;
+mod smollm3;
 
 use serde_json::Value;
 
@@ -12,18 +14,24 @@ use serde_json::Value;
 pub enum Family {
     Gemma3,
     Llama,
+    Ministral3,
     Qwen3,
+    #[cfg_attr(feature = "clap", value(name = "smollm3"))]
+    SmolLm3,
 }
 
 impl Family {
-    pub const ALL: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
+    pub const ALL: [Family; 5] =
+        [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
 
     /// What makes it another family than the others.
     pub(crate) fn traits(self) -> &'static Traits {
         match self {
             Family::Gemma3 => &gemma3::TRAITS,
             Family::Llama => &llama::TRAITS,
+            Family::Ministral3 => &ministral3::TRAITS,
             Family::Qwen3 => &qwen3::TRAITS,
+            Family::SmolLm3 => &smollm3::TRAITS,
         }
     }
 
@@ -45,6 +53,10 @@ pub(crate) struct Traits {
     pub windows: Windows,
     /// The base of the sliding layers' rope where `rope_local_base_freq` is left out; `None` where they have the other layers'.
     pub local_theta: Option<f64>,
+    /// Each of so many layers has no rope where `no_rope_layers` and `no_rope_layer_interval` are left out; `None` where all have one.
+    pub unturned_interval: Option<usize>,
+    /// Whether queries grow with their positions, if `llama_4_scaling_beta` asks for it.
+    pub queries_grow: bool,
     /// Whether embeddings are multiplied by the root of their width.
     pub scales_embeddings: bool,
     /// What is added to a norm's weights as they are stored.
@@ -72,6 +84,10 @@ pub(crate) struct Defaults {
 /// Which layers see a window alone, where `layer_types` does not say.
 pub(crate) enum Windows {
     Never,
+    /// All, if there is a `sliding_window`.
+    Every,
+    /// Those without a rope, if `use_sliding_window` asks for it.
+    Unturned,
     /// Those from `max_window_layers` on, if `use_sliding_window` asks for it; from so many on where the first is left out.
     From(usize),
     /// All but each of so many, where `sliding_window_pattern` is left out.

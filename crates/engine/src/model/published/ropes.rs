@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::{Raw, Reader};
 use crate::model::config::{ConfigError, RopeConfig, RopeScaling};
 use crate::model::families::Traits;
+use crate::ops::QueryGrowth;
 
 /// What a file says of a rope, under a name for errors.
 struct Said {
@@ -12,6 +13,7 @@ struct Said {
     fields: Map<String, Value>,
 }
 
+const GROWTH: &str = "llama_4_scaling_beta";
 const FULL: &str = "rope_parameters.full_attention";
 const SLIDING: &str = "rope_parameters.sliding_attention";
 
@@ -61,6 +63,34 @@ impl Reader<'_> {
         Ok((rope, rope))
     }
 
+    /// What queries grow by, as Llama 4 and Ministral 3 have it beside their ropes.
+    pub(super) fn query_growth(
+        &self,
+        traits: &Traits,
+        raw: &Raw,
+    ) -> Result<Option<QueryGrowth>, ConfigError> {
+        let Some(Said { field, fields }) =
+            self.said("rope_parameters", raw.rope_parameters.as_ref())?
+        else {
+            return Ok(None);
+        };
+        let number = |name: &str| fields.get(name).and_then(Value::as_f64);
+        let beta = number(GROWTH).filter(|beta| *beta != 0.0);
+        match (beta, number("original_max_position_embeddings")) {
+            (None, _) => Ok(None),
+            (Some(beta), _) if !traits.queries_grow => {
+                let supported = "this family's queries do not grow";
+                Err(self.unsupported(&format!("{field}.{GROWTH}"), beta, supported))
+            }
+            (Some(beta), Some(every)) if every > 0.0 => {
+                Ok(Some(QueryGrowth { beta: beta as f32, every: every as f32 }))
+            }
+            _ => Err(self.inconsistent(format!(
+                "`{field}` has `{GROWTH}` without `original_max_position_embeddings`"
+            ))),
+        }
+    }
+
     /// `None`: nothing, or nothing but an empty record.
     fn said(
         &self,
@@ -86,6 +116,21 @@ impl Reader<'_> {
             )
         };
         let theta = fields.get("rope_theta").and_then(Value::as_f64).unwrap_or(theta);
+        let left_out = |name: &str, value| match fields.get(name) {
+            None | Some(Value::Null) => Ok(value),
+            Some(_) => number(name),
+        };
+        let original = || match raw.max_position_embeddings {
+            Some(positions) if !fields.contains_key("original_max_position_embeddings") => {
+                Ok(positions as f64)
+            }
+            _ => number("original_max_position_embeddings"),
+        };
+        let part = left_out("partial_rotary_factor", 1.0)?;
+        if part != 1.0 {
+            let field = format!("{field}.partial_rotary_factor");
+            return Err(self.unsupported(&field, part, "only whole heads are turned"));
+        }
         let kind = fields.get("rope_type").or_else(|| fields.get("type"));
         let scaling = match kind.map_or(Some("default"), Value::as_str).unwrap_or_default() {
             "default" => RopeScaling::None,
@@ -94,18 +139,32 @@ impl Reader<'_> {
                 factor: number("factor")?,
                 low_frequency: number("low_freq_factor")?,
                 high_frequency: number("high_freq_factor")?,
-                original_positions: match raw.max_position_embeddings {
-                    Some(positions) if !fields.contains_key("original_max_position_embeddings") => {
-                        positions as f64
-                    }
-                    _ => number("original_max_position_embeddings")?,
-                },
+                original_positions: original()?,
             },
+            "yarn" => {
+                let factor = number("factor")?;
+                let scale =
+                    |by: f64| if factor > 1.0 { 0.1 * by * libm::log(factor) + 1.0 } else { 1.0 };
+                let plain =
+                    |name: &str| fields.get(name).and_then(Value::as_f64).filter(|by| *by != 0.0);
+                let magnitude = match (plain("mscale"), plain("mscale_all_dim")) {
+                    (Some(own), Some(all)) => scale(own) / scale(all),
+                    _ => scale(1.0),
+                };
+                RopeScaling::Yarn {
+                    factor,
+                    fast: left_out("beta_fast", 32.0)?,
+                    slow: left_out("beta_slow", 1.0)?,
+                    original_positions: original()?,
+                    truncates: fields.get("truncate").and_then(Value::as_bool).unwrap_or(true),
+                    magnitude: left_out("attention_factor", magnitude)?,
+                }
+            }
             _ => {
                 return Err(self.unsupported(
                     &format!("{field}.rope_type"),
                     kind.map_or_else(String::new, |kind| kind.to_string()),
-                    "known: default, linear, llama3",
+                    "known: default, linear, llama3, yarn",
                 ));
             }
         };
@@ -141,10 +200,10 @@ mod tests {
         let both = json!({"rope_parameters": saved, "rope_scaling": card});
         let config = read("Qwen3ForCausalLM", both).unwrap();
         assert_eq!(config.full_rope, RopeConfig { theta: 5e5, scaling: linear });
-        let yarn =
-            json!({"rope_parameters": saved, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}});
-        let problem = read("Qwen3ForCausalLM", yarn).unwrap_err();
-        assert!(problem.contains("`rope_scaling.rope_type` is \"yarn\""), "{problem}");
+        let other = json!({"rope_type": "longrope", "factor": 4.0});
+        let both = json!({"rope_parameters": saved, "rope_scaling": other});
+        let problem = read("Qwen3ForCausalLM", both).unwrap_err();
+        assert!(problem.contains("`rope_scaling.rope_type` is \"longrope\""), "{problem}");
 
         let by_layer = json!({
             "full_attention": {"rope_theta": 2e6, "rope_type": "default"},

@@ -1,6 +1,6 @@
 use super::super::{Isa, KvPages, Rope, Vector};
 use super::*;
-use crate::{Backend, HeadNorms, HostStep, PageShape, StoredType};
+use crate::{Backend, HeadNorms, HostStep, PageShape, Rotation, StoredType};
 
 fn first_layer<P>(pages: P) -> LayerPages<P> {
     LayerPages { pages, layer: 0 }
@@ -33,7 +33,7 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
     let table: Vec<u32> = (0..count).map(page_order).collect();
     let mut pages = KvPages::new(case.pages(), case.kept, count as usize).unwrap();
     let width = (case.heads + 2 * case.kv_heads) * case.head_dim;
-    let rope = Rope::new(&vec![0.0; case.head_dim / 2], case.length);
+    let rope = Rope::new(&Rotation::by(vec![0.0; case.head_dim / 2]), case.length);
     let shape =
         AttentionShape { heads: case.heads, scale: 0.3, window: case.window, both_ways: false };
     let mut outputs = Vec::new();
@@ -145,7 +145,7 @@ fn head_norms_come_before_the_turn() {
     let cpu = Cpu::new(1).unwrap();
     let mut pages =
         PagesOf::<f32>::new(PageShape { layers: 1, kv_heads: 1, head_dim: 4 }, 1).unwrap();
-    let rope = Rope::new(&[1.0, 0.1], 8);
+    let rope = Rope::new(&Rotation::by(vec![1.0, 0.1]), 8);
     let norms = HeadNorms {
         query: Vector(vec![1.0, 2.0, 1.0, 1.0]),
         key: Vector(vec![1.0; 4]),

@@ -72,7 +72,7 @@ impl Case {
         };
         let positions = sequences.limits().positions;
         // Turned by nothing, numbers stay what bf16 holds.
-        let rope = ops.rope(&vec![0.0; self.head_dim / 2], positions).unwrap();
+        let rope = ops.rope(&Rotation::by(vec![0.0; self.head_dim / 2]), positions).unwrap();
         let tables = sequences.tables();
         let segments = vec![0; if self.both_ways { sequences.rows() } else { 0 }];
         let mut all = Vec::new();

@@ -14,7 +14,7 @@ fn decode(gpu: &Cuda, sequences: &Sequences, count: usize) -> Vec<f32> {
     let tables = sequences.tables();
     let shape = AttentionShape { heads: CASE.heads(), scale: 0.25, window: None, both_ways: false };
     let mut pages = gpu.pages(CASE.page_shape(), StoredType::Bf16, sequences.pages()).unwrap();
-    let rope = gpu.rope(&[0.0; 16], sequences.limits().positions).unwrap();
+    let rope = gpu.rope(&Rotation::by(vec![0.0; 16]), sequences.limits().positions).unwrap();
     let mut stage = gpu.stage(CASE.page_shape(), CASE.heads(), sequences.limits()).unwrap();
     let prompts = sequences.rows() - TURNS * count;
     let room = |width, kind| gpu.buffer(prompts, width, kind).unwrap();

@@ -28,7 +28,7 @@ use crate::checkpoint::RawTensor;
 use crate::sampling::philox;
 use crate::{
     Backend, BranchNorms, Cpu, HostStep, LayerPages, Machine, Numbers, PageShape, Precision,
-    Quantisation, Rows, StepLimits, StoredType, cpu,
+    Quantisation, Rotation, Rows, StepLimits, StoredType, cpu,
 };
 
 /// Every way to keep weights on a GPU.

@@ -2,13 +2,14 @@
 
 use super::sequences::Sequences;
 use super::*;
-use crate::{HeadNorms, PAGE};
+use crate::{HeadNorms, PAGE, QueryGrowth};
 
 struct Case {
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
     has_norms: bool,
+    grows: bool,
 }
 
 impl Case {
@@ -29,7 +30,9 @@ impl Case {
             self.has_norms.then(|| HeadNorms { query: vector(2), key: vector(3), epsilon: 1e-6 });
         let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
         let positions = sequences.limits().positions;
-        let rope = ops.rope(&frequencies.collect::<Vec<_>>(), positions).unwrap();
+        let growth = self.grows.then_some(QueryGrowth { beta: 0.5, every: 3.0 });
+        let rotation = Rotation { magnitude: 1.1, growth, ..Rotation::by(frequencies.collect()) };
+        let rope = ops.rope(&rotation, positions).unwrap();
         let mut pages = ops.pages(self.page_shape(), kept::<B>(), sequences.pages()).unwrap();
         let tables = sequences.tables();
         let mut all = Vec::new();
@@ -71,7 +74,7 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
         (256, 3, 1, true),
         (256, 4, 2, false),
     ] {
-        let case = Case { heads, kv_heads, head_dim, has_norms };
+        let case = Case { heads, kv_heads, head_dim, has_norms, grows: !has_norms };
         let what = format!("{heads} heads of {head_dim} over {kv_heads}");
         // The CPU leaves keys and values behind the queries.
         let (exact, _) = case.run(&cpu, &sequences);
