@@ -71,7 +71,7 @@ fn a_demo_without_flags_finds_its_own_places_and_uses_its_models_again() {
 #[test]
 fn a_model_is_made_listed_and_verified() {
     let scratch = Scratch::new();
-    for family in ["gemma3", "llama", "qwen3"] {
+    for family in ["gemma3", "llama", "ministral3", "qwen3", "smollm3"] {
         let made = scratch.wardround(format!("models synth {family} {family} --seed 5"));
         assert_eq!(made.succeeded().stdout, format!("{family}\n"));
         let verified = scratch.wardround(format!("models verify ./{family}"));
@@ -80,7 +80,8 @@ fn a_model_is_made_listed_and_verified() {
     scratch
         .wardround("models synth gemma3 gemma3")
         .refused(2, &["gemma3 exists and is not an empty directory"]);
-    scratch.wardround("models synth mamba m").refused(2, &["'mamba'", "gemma3, llama, qwen3"]);
+    let known = "gemma3, llama, ministral3, qwen3, smollm3";
+    scratch.wardround("models synth mamba m").refused(2, &["'mamba'", known]);
     let listed = scratch.wardround("models ls");
     let cards: Vec<&str> = listed
         .succeeded()
