@@ -95,11 +95,11 @@ impl Store {
         let path = self.path(key)?;
         let problem = match outside::bytes_beside(&path, LONGEST) {
             Ok(bytes) => match Kept::decode(key, &bytes) {
-                Ok(kept) => {
+                Some(kept) => {
                     self.taken.fetch_add(1, Ordering::Relaxed);
                     return Some(kept);
                 }
-                Err(problem) => problem.to_owned(),
+                None => "it is not as it was written".to_owned(),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => error.to_string(),

@@ -117,7 +117,8 @@ pub fn as_json<T: Serialize>(value: &T) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&serde_json::to_string(value)?)
 }
 
-/// Every differing field, in the left value's order, and then those that only the right one has. A list of scalars is one field.
+/// Every differing field, in the left value's order, and then those that only the right one has. A list of scalars is one field, an object
+/// without any none.
 pub fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
     if left == right {
         return Vec::new();
@@ -140,7 +141,7 @@ pub fn differences(left: &Value, right: &Value) -> Vec<FieldDifference> {
 fn flatten(path: String, value: &Value, fields: &mut Map<String, Value>) {
     let is_scalar = |value: &Value| !(value.is_object() || value.is_array());
     match value {
-        Value::Object(members) if !members.is_empty() => {
+        Value::Object(members) => {
             for (name, member) in members {
                 let own = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 flatten(own, member, fields);

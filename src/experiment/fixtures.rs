@@ -20,6 +20,7 @@ use crate::record::{
     AnswerLine, CallLine, FinishReason, Message, Parse, Passage, Reply, RetrievedChunk, RoundLine,
     SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
 };
+use crate::retrieval::Searched;
 use crate::systems::SystemConfig;
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
@@ -99,8 +100,11 @@ pub fn plan() -> Plan {
 /// As [`plan`], of a system that searches.
 pub fn searching_plan() -> Plan {
     let corpus = CorpusPlan {
-        ids: vec!["77".repeat(32)],
-        contents: vec![SourceCounts { label: "ward".to_owned(), documents: 3, chunks: 5 }],
+        searched: Searched {
+            corpus: vec!["77".repeat(32)],
+            contents: vec![SourceCounts { label: "ward".to_owned(), documents: 3, chunks: 5 }],
+            ..Searched::default()
+        },
         passage: "{title}: {text}".to_owned(),
         ..CorpusPlan::default()
     };

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use super::exemplars::{ExemplarSpec, Shown};
 use super::models::Models;
-use super::plan::CorpusPlan;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::Failure;
 use crate::hub::{self, HubOptions};
 use crate::model::Footprint;
 use crate::ops::Device;
-use crate::retrieval::{self, CorpusSpec, Retrieve, Retriever, RetrieverOptions, Searched};
+use crate::retrieval::{self, CorpusSpec, Retrieve, Retriever, RetrieverOptions};
 
 /// Characters per token in English prose, by which the longest prompt is estimated. A prompt that is longer than the context after all
 /// fails its item with an error; no prompt is truncated.
@@ -39,22 +38,6 @@ impl CorpusSpec {
             *named = std::path::absolute(hub::folder(named, &HubOptions::capture()?)?)?;
         }
         Ok(self)
-    }
-
-    /// What is found where it is searched.
-    pub(super) fn plan(&self, library: &Retriever, passage: String) -> CorpusPlan {
-        let Searched { corpus, sources, contents, reranker, document_tokens, .. } =
-            library.searched();
-        CorpusPlan {
-            ids: corpus.clone(),
-            sources: sources.clone(),
-            contents: contents.clone(),
-            document_tokens: *document_tokens,
-            reranker: reranker.clone(),
-            reranker_tokens: self.reranker_tokens.filter(|_| reranker.is_some()),
-            passage,
-            no_passages: false,
-        }
     }
 }
 

@@ -19,7 +19,8 @@ use crate::hub::HubOptions;
 use crate::ops::{CANDLE, FAST};
 use crate::outside;
 use crate::panel::DecodingMode;
-use crate::record::{Schema, SourceCounts};
+use crate::record::Schema;
+use crate::retrieval::Searched;
 use crate::systems::Which;
 use crate::systems::file::SystemText;
 use crate::systems::table::SystemEntry;
@@ -104,19 +105,8 @@ pub struct DatasetPlan {
 /// What a run searches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CorpusPlan {
-    /// The id of each corpus, which covers its texts, vectors and encoder.
-    pub ids: Vec<String>,
-    /// The labels of the sources that are searched; empty: all.
-    pub sources: Vec<String>,
-    /// What there is of each source that is searched.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "source")]
-    pub contents: Vec<SourceCounts>,
-    /// Where the encoder cuts texts; absent where the corpus does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub document_tokens: Option<usize>,
-    /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reranker: Option<String>,
+    #[serde(flatten)]
+    pub searched: Searched,
     /// Where the reranker cuts pairs; absent: where its card says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker_tokens: Option<usize>,

@@ -8,7 +8,7 @@ use super::clock;
 use super::exemplars::{ExemplarPlan, Shown};
 use super::library::Shared;
 use super::models::Models;
-use super::plan::{DatasetPlan, EnginePlan, Found, Host, HostPlan, MemberPlan, Plan};
+use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, Found, Host, HostPlan, MemberPlan, Plan};
 use super::spec::Spec;
 use super::{texts, versions};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
@@ -20,7 +20,7 @@ use crate::panel::seed::call_seed;
 use crate::panel::{CallSettings, Member, Panel, SamplingChoice, SharedResponder};
 use crate::prompts::PromptSet;
 use crate::record::{CallKey, ItemLine, Schema};
-use crate::retrieval::Retriever;
+use crate::retrieval::{Retrieve, Retriever, Searched};
 use crate::sandbox;
 use crate::systems::decoding::OptionOrder;
 use crate::systems::{System, Task};
@@ -131,7 +131,16 @@ impl Spec {
         }
         let library = self.library(models, shared)?;
         let corpus = match (&self.corpus, &library) {
-            (Some(spec), Some(library)) => Some(spec.plan(library, self.config.passage(&prompts)?)),
+            (Some(spec), Some(library)) => {
+                // No length of a chunk is in a plan.
+                let searched = Searched { longest_chunk_chars: 0, ..library.searched().clone() };
+                Some(CorpusPlan {
+                    reranker_tokens: spec.reranker_tokens.filter(|_| searched.reranker.is_some()),
+                    passage: self.config.passage(&prompts)?,
+                    searched,
+                    no_passages: false,
+                })
+            }
             _ => None,
         };
         let found = Found {

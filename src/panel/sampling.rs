@@ -1,7 +1,5 @@
 //! Sampling parameters that a run sets in place of the model's or the endpoint's defaults.
 
-use std::str::FromStr;
-
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +14,7 @@ pub struct SamplingChoice {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// Sample from the likeliest tokens up to P [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
     /// Sample from the K likeliest tokens; 0: all [default: the model's]
@@ -24,7 +22,7 @@ pub struct SamplingChoice {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u32>,
     /// Leave out what is below P of the likeliest [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_p: Option<f32>,
     /// Tokens of a completion at most, beside what the system's own limit says: the lower one holds; no flag.
@@ -88,17 +86,11 @@ impl SamplingChoice {
     /// # Errors
     /// A value out of its range, by name.
     pub fn check(&self) -> Result<(), String> {
-        let text = |value: Option<f32>| value.map(|value| value.to_string());
-        let values = [
-            ("temperature", text(self.temperature)),
-            ("top_p", text(self.top_p)),
-            ("min_p", text(self.min_p)),
-            ("max_tokens", self.max_tokens.map(|tokens| tokens.to_string())),
-        ];
-        for (name, value) in values {
-            let Some(value) = value else { continue };
-            let set = SamplingChoice::default().set(name, &value);
-            set.map_err(|expected| format!("{name} is {value}: {expected}"))?;
+        // What is not set is not written.
+        let set = serde_json::to_value(self).unwrap_or_default();
+        for (name, value) in set.as_object().into_iter().flatten() {
+            let one = SamplingChoice::default().set(name, &value.to_string());
+            one.map_err(|expected| format!("{name} is {value}: {expected}"))?;
         }
         Ok(())
     }
@@ -118,9 +110,8 @@ pub fn temperature(text: &str) -> Result<f32, String> {
 ///
 /// # Errors
 /// Anything else.
-pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
-    let is_share = |share: &T| (T::from(0)..=T::from(1)).contains(share);
-    let share = text.parse().ok().filter(is_share);
+pub fn share(text: &str) -> Result<f32, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
@@ -161,6 +152,6 @@ mod tests {
         assert_eq!(refused("max_tokens", "0"), "expected a whole number of at least 1");
         assert_eq!(refused("topk", "1"), "expected temperature, top_p, top_k, min_p or max_tokens");
         let chosen = SamplingChoice { top_p: Some(2.0), ..SamplingChoice::default() };
-        assert_eq!(chosen.check().unwrap_err(), "top_p is 2: expected a number from 0 to 1");
+        assert_eq!(chosen.check().unwrap_err(), "top_p is 2.0: expected a number from 0 to 1");
     }
 }

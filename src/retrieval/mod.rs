@@ -48,20 +48,25 @@ pub struct SearchResult {
     pub is_cached: bool,
 }
 
-/// What is searched, as logs name it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is searched, as logs and plans name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
-    /// The ids of the corpora.
+    /// The id of each corpus, which covers its texts, vectors and encoder.
+    #[serde(rename = "ids")]
     pub corpus: Vec<String>,
     /// The labels of the sources; empty: all.
     pub sources: Vec<String>,
     /// What there is of each source that is searched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "source")]
     pub contents: Vec<SourceCounts>,
-    /// What names the reranker's weights and tokenizer; `None` where none reranks.
-    pub reranker: Option<String>,
-    /// Where the corpora's encoder cuts texts.
+    /// Where the corpora's encoder cuts texts; absent where they do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_tokens: Option<usize>,
+    /// What names the reranker's weights and tokenizer; `None` where none reranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<String>,
     /// Characters of the longest chunk with its title, from which the longest prompt is computed.
+    #[serde(skip)]
     pub longest_chunk_chars: usize,
 }
 

@@ -11,6 +11,7 @@ use wardround::experiment::directory::Directory;
 use wardround::experiment::log::Log;
 use wardround::experiment::plan::{CorpusPlan, Plan};
 use wardround::record::{Passage, RetrievedChunk, SearchLine};
+use wardround::retrieval::Searched;
 
 use super::damage::{damaged, withstands};
 
@@ -23,7 +24,7 @@ static SEARCHING: Demo = LazyLock::new(searching);
 fn searching() -> (tempfile::TempDir, PathBuf) {
     let Contents { mut plan, texts, .. } = Contents::read(&RUN.1).unwrap();
     let corpus = CorpusPlan {
-        ids: vec!["77".repeat(32)],
+        searched: Searched { corpus: vec!["77".repeat(32)], ..Searched::default() },
         passage: "{title}: {text}".to_owned(),
         ..CorpusPlan::default()
     };

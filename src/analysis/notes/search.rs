@@ -63,7 +63,7 @@ impl SearchFigures {
     /// `None` of a system that searches nothing, and of a run without a note that ended well.
     pub fn of(outcomes: &Outcomes<'_>) -> Option<SearchFigures> {
         let contents = outcomes.contents;
-        let corpus = contents.plan.corpus.as_ref()?.contents.clone();
+        let corpus = contents.plan.corpus.as_ref()?.searched.contents.clone();
         let notes = contents.notes();
         let all: Vec<&Trajectory> =
             notes.values().filter_map(|note| note.search.as_ref()).collect();

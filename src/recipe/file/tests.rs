@@ -169,7 +169,7 @@ fn a_recipe_that_contradicts_itself_is_refused_by_name() {
         ("runs = 3", "runs = 0", "may not be 0"),
         ("decoding = ", "decodin = ", "unknown field"),
         ("title = ", "like = \"table77\"\ntitle = ", "like = \"table77\": no such recipe"),
-        ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number from 0 to 1"),
+        ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2.0: expected a number from 0 to 1"),
     ];
     for (from, to, expected) in cases {
         let problem = problem(from, to);

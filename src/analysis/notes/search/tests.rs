@@ -114,7 +114,7 @@ fn write(path: &Path, system: &str, pairs: &[&str]) -> Contents {
     plan.dataset.items_sha256 = texts::sha256(&items).unwrap();
     let prompts = PromptSet::embedded();
     plan.corpus.as_mut().unwrap().passage = config.passage(&prompts).unwrap();
-    let ids = plan.corpus.as_ref().unwrap().ids.clone();
+    let ids = plan.corpus.as_ref().unwrap().searched.corpus.clone();
 
     let log = Log::start(Directory::create(path, &plan, &items).unwrap()).unwrap();
     let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
