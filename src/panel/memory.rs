@@ -142,12 +142,6 @@ fn free_memory(device: &Device) -> usize {
     device.own_memory().unwrap_or_else(available_memory)
 }
 
-/// # Errors
-/// A model that needs more memory than is free on its device.
-pub fn expect_room_for(name: &str, footprint: Footprint, device: &Device) -> Result<(), Failure> {
-    expect_room(&[(name, footprint)], free_memory(device), false)
-}
-
 fn expect_room(
     parts: &[(&str, Footprint)],
     available: usize,

@@ -6,9 +6,13 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 
-from attacks_common import Program, done, fresh, lacks, link_at, pipe_at, try_each
+from attacks_common import Program, clean, done, fresh, lacks, link_at, pipe_at, try_each
 
 path, *names = sys.argv[1:]
 program = Program(path)
@@ -19,10 +23,9 @@ ALL = tuple(map(str, range(1, 40)))
 WRONG = "is not as it was"
 
 
-def check(trail, note="note-0.txt"):
+def serve(trail):
     return (
-        "check", note, "--panel", "./qwen3", "--offline", "--threads", "1", "--kv-tokens", "8192", "--set", "agents=1", "--set", "max_tokens=8",
-        "--audit", trail, "--audit-content", "full",
+        "serve", "qwen3", "--port", "0", "--offline", "--threads", "1", "--kv-tokens", "8192", "--audit", trail, "--audit-content", "full",
     )
 
 
@@ -31,16 +34,34 @@ def verify(*more):
 
 
 def prepare():
-    """A trail of three notes, and the heads that another machine's journal would have."""
+    """A trail of three servers that answered once each, and the heads that another machine's journal would have."""
     if HONEST.exists():
         return
     program.must("models", "synth", "qwen3", "qwen3")
     said = ""
     for number in range(3):
-        pathlib.Path(f"note-{number}.txt").write_text(f"Fever for {number + 2} days. Malaria is treated with aspirin.\n")
-        said += program.must(*check(HONEST, f"note-{number}.txt"))
+        server = subprocess.Popen(
+            [path, *map(str, serve(HONEST))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean()
+        )
+        address = server.stdout.readline().split()[-1]
+        ask(address, f"Fever for {number + 2} days. Malaria is treated with aspirin.")
+        server.terminate()
+        said += server.communicate()[1]
     JOURNAL.write_text([line for line in said.splitlines() if line.startswith("audit head")][-1].split()[-1])
     assert "intact" in program.must("audit", "verify", HONEST, "--head", JOURNAL.read_text())
+
+
+def ask(address, prompt):
+    """One completion, once the server is ready."""
+    body = json.dumps({"prompt": prompt, "max_tokens": 8}).encode()
+    request = urllib.request.Request(f"{address}/v1/completions", body, {"content-type": "application/json"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for _ in range(600):
+        try:
+            return opener.open(request).read()
+        except urllib.error.URLError:
+            time.sleep(0.2)
+    raise AssertionError("the server does not answer")
 
 
 def lines(trail=HONEST):
@@ -93,7 +114,7 @@ def calls_it_intact(arguments):
 
 def starts(*more, words=(), codes=(3,)):
     """What is wrong with the commands that write a trail where they must be refused."""
-    for command in (check(HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
+    for command in (serve(HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
         problem = program.refuses(command, words, codes)
         if problem:
             return f"{command[0]}: {problem}"
@@ -105,10 +126,10 @@ def cut():
     for count in range(len(whole)):
         write(whole[:count])
         yield f"to {count} lines, verify", "" if not calls_it_intact(verify()) else "it says intact"
-        yield f"to {count} lines, a start", starts(words=WRONG) if count else program.refuses(check(HOSTILE), WRONG, (3,))
+        yield f"to {count} lines, a start", starts(words=WRONG) if count else program.refuses(serve(HOSTILE), WRONG, (3,))
     fresh(HONEST, HOSTILE)
     (HOSTILE / "trail.jsonl").unlink()
-    yield "deleted, a start", program.refuses(check(HOSTILE), WRONG, (3,))
+    yield "deleted, a start", program.refuses(serve(HOSTILE), WRONG, (3,))
 
 
 def rolled_back():
@@ -228,7 +249,7 @@ def links():
 def pipes():
     for name in ("trail.jsonl", "trail.head", "key", f"content/{case()[1]}.json"):
         pipe_at(fresh(HONEST, HOSTILE) / name)
-        for command in (verify(), check(HOSTILE), ("audit", "show", HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
+        for command in (verify(), ("audit", "show", HOSTILE), ("audit", "forget", HOSTILE, *ALL)):
             yield f"{name}, {' '.join(map(str, command[:2]))}", program.survives(command)
 
 

@@ -1,36 +1,11 @@
-//! Logits of whole sequences, computed without an engine: what is compared with others'.
+//! Logits of a whole sequence, computed without an engine: what is compared with others'.
 
 use std::path::PathBuf;
 
 use super::{Config, Decoder, ModelError, Scratch};
 use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
 
-/// Tokens, and the logits that are wanted of them.
-#[derive(Debug)]
-pub struct Probe {
-    pub tokens: Vec<u32>,
-    /// The first position whose logits are wanted.
-    from: usize,
-    /// With the greedy tokens that are added.
-    length: usize,
-    /// A row is about the token after its own position.
-    pub logits: Vec<Vec<f32>>,
-}
-
-impl Probe {
-    /// Wants logits of the positions from `from` on, and so many greedy tokens more, with theirs.
-    pub fn new(tokens: Vec<u32>, from: usize, more: usize) -> Probe {
-        Probe { length: tokens.len() + more, tokens, from, logits: Vec::new() }
-    }
-}
-
-/// The token of the largest logit.
-pub fn best(logits: &[f32]) -> u32 {
-    let better = |best: usize, token| if logits[token] > logits[best] { token } else { best };
-    (0..logits.len()).reduce(better).unwrap_or(0) as u32
-}
-
-/// Loads the model, and computes what each sequence wants, so many positions a step.
+/// Loads the model, and computes the logits after each of the tokens, `rows` positions a step.
 ///
 /// # Errors
 /// Weights that are not there or not as `config` says, too little memory, a device that fails.
@@ -40,12 +15,12 @@ pub fn compute_logits(
     files: &[PathBuf],
     precision: Precision,
     rows: usize,
-    sequences: &mut [Probe],
-) -> Result<(), ModelError> {
+    tokens: &[u32],
+) -> Result<Vec<Vec<f32>>, ModelError> {
     match device {
-        Device::Cpu(cpu) => on(cpu, config, files, precision, rows, sequences),
-        Device::Cuda(gpu) => on(&gpu.for_engine()?, config, files, precision, rows, sequences),
-        Device::Candle(candle) => on(candle, config, files, precision, rows, sequences),
+        Device::Cpu(cpu) => on(cpu, config, files, precision, rows, tokens),
+        Device::Cuda(gpu) => on(&gpu.for_engine()?, config, files, precision, rows, tokens),
+        Device::Candle(candle) => on(candle, config, files, precision, rows, tokens),
     }
 }
 
@@ -55,36 +30,28 @@ fn on<B: Backend>(
     files: &[PathBuf],
     precision: Precision,
     rows: usize,
-    sequences: &mut [Probe],
-) -> Result<(), ModelError> {
-    let positions = sequences.iter().map(|sequence| sequence.length).max().unwrap_or(0);
+    tokens: &[u32],
+) -> Result<Vec<Vec<f32>>, ModelError> {
+    let positions = tokens.len();
     let decoder = Decoder::load(ops, config.clone(), files, precision, positions)?;
     let table: Vec<u32> = (0..positions.div_ceil(PAGE) as u32).collect();
     let mut pages = ops.pages(config.page_shape(), precision.kv, table.len())?;
     let rows = rows.min(positions);
     let mut scratch = Scratch::new(ops, config, StepLimits { rows, logit_rows: rows, positions })?;
-    for sequence in sequences {
-        let mut start = 0;
-        while start < sequence.tokens.len() {
-            let end = sequence.tokens.len().min(start + rows);
-            let step = Rows {
-                tokens: &sequence.tokens[start..end],
-                positions: &(start as u32..end as u32).collect::<Vec<_>>(),
-                sequences: &vec![0; end - start],
-                segments: &[],
-                tables: &[&table],
-            };
-            let wanted = start.max(sequence.from)..end;
-            let wanted: Vec<usize> = wanted.map(|position| position - start).collect();
-            ops.run(|| decoder.forward(ops, step, &wanted, &mut pages, &mut scratch));
-            let logits = ops.read(scratch.logits().0, wanted.len())?;
-            sequence.logits.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
-            start = end;
-            let is_open = (start..sequence.length).contains(&sequence.tokens.len());
-            if let Some(last) = sequence.logits.last().filter(|_| is_open) {
-                sequence.tokens.push(best(last));
-            }
-        }
+    let mut all = Vec::with_capacity(positions);
+    for start in (0..positions).step_by(rows) {
+        let end = positions.min(start + rows);
+        let step = Rows {
+            tokens: &tokens[start..end],
+            positions: &(start as u32..end as u32).collect::<Vec<_>>(),
+            sequences: &vec![0; end - start],
+            segments: &[],
+            tables: &[&table],
+        };
+        let wanted: Vec<usize> = (0..end - start).collect();
+        ops.run(|| decoder.forward(ops, step, &wanted, &mut pages, &mut scratch));
+        let logits = ops.read(scratch.logits().0, wanted.len())?;
+        all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
     }
-    Ok(())
+    Ok(all)
 }
