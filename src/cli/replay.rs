@@ -18,7 +18,7 @@ use crate::experiment::spec::Spec;
 
 // A replay asks no endpoint and computes every call.
 #[derive(Debug, Args)]
-#[command(mut_args(hidden(["calls", "remote", "remote_attempts"])))]
+#[command(mut_args(hidden(["calls", "remote_attempts"])))]
 pub struct Replay {
     /// The run directory
     #[arg(value_name = "RUN")]

@@ -20,7 +20,7 @@ use crate::serve::{ServeOptions, serve};
 
 // No endpoint is served again.
 #[derive(Debug, Args)]
-#[command(mut_args(hidden(["remote", "remote_attempts"])))]
+#[command(mut_args(hidden(["remote_attempts"])))]
 pub struct Serve {
     /// The models, encoders among them: cards, hub ids or directories; NAME= gives one another name in the API
     #[arg(required = true, value_name = "[NAME=]MODEL")]
