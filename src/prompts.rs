@@ -56,12 +56,8 @@ pub struct PromptSet {
 impl PromptSet {
     /// Every text of one system with its name, in the order of the names.
     pub fn texts(&self, system: &str) -> impl Iterator<Item = (&str, &str)> {
-        self.of(system).map(|(name, text)| (name.as_str(), text.as_str()))
-    }
-
-    fn of(&self, system: &str) -> impl Iterator<Item = (&String, &String)> {
-        let is_own = move |name: &str| name.split('/').next() == Some(system);
-        self.texts.iter().filter(move |(name, _)| is_own(name))
+        let texts = self.texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        texts.filter(move |(name, _)| name.split('/').next() == Some(system))
     }
 
     /// The prompts in the binary.
@@ -73,21 +69,14 @@ impl PromptSet {
         PromptSet { texts }
     }
 
-    /// Those in the binary, or with a directory as [`PromptSet::with_directory`] has them.
-    ///
-    /// # Errors
-    /// A directory that cannot be read as prompts.
-    pub fn open(directory: Option<&Path>) -> Result<PromptSet, PromptError> {
-        directory.map_or_else(|| Ok(PromptSet::embedded()), PromptSet::with_directory)
-    }
-
-    /// The prompts in the binary, save those that `directory` holds under the same names.
+    /// The prompts in the binary, save those that a directory holds under the same names.
     ///
     /// # Errors
     /// [`PromptError::Read`] where a file is unreadable or not UTF-8, [`PromptError::Unknown`] where
     /// the directory holds anything that is not a prompt.
-    pub fn with_directory(directory: &Path) -> Result<PromptSet, PromptError> {
+    pub fn open(directory: Option<&Path>) -> Result<PromptSet, PromptError> {
         let mut set = PromptSet::embedded();
+        let Some(directory) = directory else { return Ok(set) };
         for system in fs_err::read_dir(directory)? {
             let system = system?.path();
             if !system.is_dir() {
@@ -133,7 +122,7 @@ impl PromptSet {
     /// The hash of one system's prompts, in hex: over its sorted `name sha256` lines.
     pub fn sha256(&self, system: &str) -> String {
         let lines: String = self
-            .of(system)
+            .texts(system)
             .map(|(name, text)| format!("{name} {}\n", crate::digest::sha256(text)))
             .collect();
         crate::digest::sha256(&lines)
@@ -217,7 +206,7 @@ mod tests {
         names.sort();
         let embedded: Vec<_> = PROMPTS.iter().map(|(name, _)| name.to_string()).collect();
         assert_eq!(names, embedded);
-        assert_eq!(PromptSet::with_directory(&directory).unwrap(), PromptSet::embedded());
+        assert_eq!(PromptSet::open(Some(&directory)).unwrap(), PromptSet::embedded());
     }
 
     /// The words are the paper's: whoever changes one means to, and writes the new hash here.
@@ -235,7 +224,7 @@ mod tests {
         let system = directory.path().join("medmad");
         fs_err::create_dir(&system).unwrap();
         fs_err::write(system.join("role-sym.txt"), "You read patterns.\r\n").unwrap();
-        let set = PromptSet::with_directory(directory.path()).unwrap();
+        let set = PromptSet::open(Some(directory.path())).unwrap();
         assert_eq!(set.get("medmad/role-sym", &[]).unwrap(), "You read patterns.");
         let embedded = PromptSet::embedded();
         assert_eq!(
@@ -252,7 +241,7 @@ mod tests {
         let system = directory.path().join("medmad");
         fs_err::create_dir(&system).unwrap();
         fs_err::write(system.join("role-symm.txt"), "x").unwrap();
-        let error = PromptSet::with_directory(directory.path()).unwrap_err();
+        let error = PromptSet::open(Some(directory.path())).unwrap_err();
         assert!(error.to_string().contains("role-symm.txt"), "{error}");
         let hint = error.hint().unwrap();
         assert!(hint.starts_with("the folder medmad may hold ") && hint.contains("role-sym.txt"));
@@ -263,10 +252,10 @@ mod tests {
 
         fs_err::remove_file(system.join("role-symm.txt")).unwrap();
         fs_err::write(directory.path().join("notes.txt"), "x").unwrap();
-        let error = PromptSet::with_directory(directory.path()).unwrap_err();
+        let error = PromptSet::open(Some(directory.path())).unwrap_err();
         assert!(matches!(error, PromptError::Unknown { .. }));
 
-        let error = PromptSet::with_directory(&directory.path().join("none")).unwrap_err();
+        let error = PromptSet::open(Some(&directory.path().join("none"))).unwrap_err();
         assert!(matches!(error, PromptError::Read(_)));
     }
 

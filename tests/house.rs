@@ -116,7 +116,7 @@ const CAPS: &[(&str, usize)] = &[
     // 2 more: whose runs are not repeated.
     // 8 more, and 25 of record: types of files say their JSON Schema in tests.
     // 10 more: the calls of an item and of what comes after a run, for the time that is left.
-    ("experiment", 4095),
+    ("experiment", 4090),
     // 790 less: charts, which drew once more what a table beside them says.
     // 115 more: the page of runs side by side (`compare.rs`, `beside.rs`), and a run's verdict in words.
     ("report", 2325),
@@ -146,7 +146,7 @@ const CAPS: &[(&str, usize)] = &[
     // 20 more: it keeps its own options and models; what did in `experiment`, 30 lines, went.
     ("retrieval", 580),
     // 10 more: what cells of a recipe share, which stood in `experiment` and `panel`.
-    ("calls", 220),
+    ("calls", 210),
     // 10 more: what held is known to all, where it was handed from verb to verb.
     ("sandbox", 265),
     ("text", 685),
@@ -156,7 +156,7 @@ const CAPS: &[(&str, usize)] = &[
     ("tokenizer", 690),
     ("synth", 385),
     ("ceiling", 275),
-    ("prompts", 265),
+    ("prompts", 255),
     ("checkpoint", 185),
     ("generation", 190),
     ("outside", 245),

@@ -44,26 +44,13 @@ impl Store {
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Makes a directory for a store, unless it is there; others may be making it at the same time, and nobody removes it.
+    /// Makes a directory for a store, unless it is there, before anything is begun that would need it; others may be making it at the same
+    /// time, and nobody removes it.
     ///
     /// # Errors
-    /// As [`Store::check`]; a directory that cannot be made.
+    /// A directory of other things; one that cannot be read or made; a file.
     pub fn make(directory: &Path) -> Result<(), Failure> {
-        Store::check(directory)?;
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| {
-            let named = format!("cannot make {}: {error}", directory.display());
-            io::Error::new(error.kind(), named).into()
-        })
-    }
-
-    /// Whether a directory may be a store, before anything is begun that would need it; one that is not there may be.
-    ///
-    /// # Errors
-    /// A directory of other things; one that cannot be read; a file.
-    pub fn check(directory: &Path) -> Result<(), Failure> {
-        let Some(entries) = outside::if_there(fs_err::read_dir(directory))? else { return Ok(()) };
-        for entry in entries {
+        for entry in outside::if_there(fs_err::read_dir(directory))?.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_prefix = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -74,7 +61,11 @@ impl Store {
                 return Err(Failure::usage(message, hint));
             }
         }
-        Ok(())
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            let named = format!("cannot make {}: {error}", directory.display());
+            io::Error::new(error.kind(), named).into()
+        })
     }
 
     /// How many calls were found in the directory.

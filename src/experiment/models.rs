@@ -80,10 +80,6 @@ impl Models {
         indices.extend(remote.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let beside = beside(&devices)?;
-        // Before a run's directory is made.
-        if let Some(directory) = &hardware.calls {
-            Store::check(directory)?;
-        }
         if hardware.compute.fast || devices[0].machine() == Machine::Candle {
             hardware.refuse_calls("what --fast or candle computes depends on the batch")?;
         }

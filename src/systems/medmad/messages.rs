@@ -231,7 +231,7 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
         fs_err::create_dir(directory.path().join("medmad")).unwrap();
         let file = directory.path().join("medmad/debate-user.txt");
         fs_err::write(file, "{question_and_options} {debate_brief}").unwrap();
-        let prompts = PromptSet::with_directory(directory.path()).unwrap();
+        let prompts = PromptSet::open(Some(directory.path())).unwrap();
         assert!(Messages::new(&prompts, &Settings::default()).is_ok());
         let settings = settings(&["counterfactual=paper"]);
         let error = Messages::new(&prompts, &settings).unwrap_err();
