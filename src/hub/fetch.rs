@@ -22,7 +22,7 @@ use super::{
 };
 use crate::checkpoint;
 use crate::console;
-use crate::digest::is_sha256;
+use crate::digest::sha256;
 use crate::outside;
 
 mod client;
@@ -120,24 +120,27 @@ impl Fetch<'_> {
             HubError::NotFound { what, message: None }
         };
         let listed = self.listing.file(name).ok_or_else(absent)?;
-        let (blob, size_bytes) = (listed.blob(), listed.size);
         let card = self.repository.card_file(commit, name);
         let size = card.and_then(|card| card.size_bytes);
-        if let Some(expected) = size.filter(|size| *size != size_bytes) {
-            let problem =
-                format!("has {size_bytes} bytes on the hub, but its card says {expected}");
+        if let (Some(found), Some(expected)) = (listed.size, size)
+            && found != expected
+        {
+            let problem = format!("has {found} bytes on the hub, but its card says {expected}");
             return Err(HubError::Changed { file: name.to_owned(), problem });
         }
-        let of_card = card.and_then(|card| card.sha256.as_deref());
-        // A small file's is git's sum.
-        let of_hub = Some(blob).filter(|blob| is_sha256(blob));
+        let size_bytes = listed.size.or(size);
+        // Where nobody knows git's sum, another word of its length.
+        let other = || sha256(format!("{commit}/{name}"))[..40].to_owned();
+        let blob = listed.blob().map_or_else(other, str::to_owned);
+        let (of_card, of_hub) = (card.and_then(|card| card.sha256.as_deref()), listed.sha256());
         let known = [(Authority::Card, of_card), (Authority::Hub, of_hub)];
         let file = self.directory.join(name);
         let cache = self.cache.as_ref();
-        let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(blob));
+        let path = cache.map_or_else(|| file.clone(), |cache| cache.blob(&blob));
         // In a folder, a small file of the same length may be another commit's.
         let is_told_apart = self.cache.is_some() || of_card.or(of_hub).is_some();
-        let is_whole = path.is_file() && fs_err::metadata(&path)?.len() == size_bytes;
+        let is_whole = path.is_file()
+            && size_bytes.is_none_or(|size| fs_err::metadata(&path).is_ok_and(|m| m.len() == size));
         let kept = if is_whole && is_told_apart { Some(sha256_file(&path)?) } else { None };
         let sha256 = match kept.filter(|sha256| check(name, sha256, &known).is_ok()) {
             Some(sha256) => sha256,
@@ -145,10 +148,10 @@ impl Fetch<'_> {
                 let part = match self.cache {
                     Some(_) => incomplete(&path),
                     // A folder's names do not tell one commit's file from another's.
-                    None => incomplete(&path.with_added_extension(blob)),
+                    None => incomplete(&path.with_added_extension(&blob)),
                 };
                 let url = format!("{}/{id}/resolve/{commit}/{name}", self.options.endpoint);
-                let remote = RemoteFile { url, size_bytes: Some(size_bytes) };
+                let remote = RemoteFile { url, size_bytes };
                 bring(&self.client, self.options, name, &remote, &part, |sha256| {
                     check(name, sha256, &known)?;
                     fs_err::rename(&part, &path)?;

@@ -37,14 +37,14 @@ pub struct Listing {
     siblings: Vec<ListedFile>,
 }
 
-/// What the hub says of a file.
+/// What the hub says of a file; a mirror may know no more than its name.
 #[derive(Deserialize)]
 pub struct ListedFile {
     rfilename: String,
-    pub size: u64,
+    pub size: Option<u64>,
     /// Git's sum.
     #[serde(rename = "blobId")]
-    blob: String,
+    blob: Option<String>,
     lfs: Option<LargeFile>,
 }
 
@@ -60,14 +60,20 @@ impl Listing {
 
     /// What names folders and files of the cache.
     fn sums(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&*self.commit).chain(self.siblings.iter().map(ListedFile::blob))
+        let blobs = self.siblings.iter().filter_map(ListedFile::blob);
+        std::iter::once(&*self.commit).chain(blobs)
     }
 }
 
 impl ListedFile {
+    /// That of a large file.
+    pub fn sha256(&self) -> Option<&str> {
+        self.lfs.as_ref().map(|large| large.sha256.as_str())
+    }
+
     /// What the file is called among the blobs of a cache: a sha256 for a large file, git's sum for a small one.
-    pub fn blob(&self) -> &str {
-        self.lfs.as_ref().map_or(&self.blob, |large| &large.sha256)
+    pub fn blob(&self) -> Option<&str> {
+        self.sha256().or(self.blob.as_deref())
     }
 }
 
