@@ -27,6 +27,8 @@ pub enum Fault {
     Bloat,
     /// The listed sum is another file's.
     Lie,
+    /// The listing has names alone.
+    Bare,
     /// A range is answered with the whole file.
     IgnoreRange,
     /// The file is redirected to another host, as the hub does for large ones.
@@ -87,6 +89,9 @@ fn answer(
             .files
             .iter()
             .map(|(name, bytes)| {
+                if fault == Some(Fault::Bare) {
+                    return serde_json::json!({"rfilename": name});
+                }
                 let mut sum = Sum::default();
                 let is_lie = fault_of(repository, name) == Some(Fault::Lie);
                 sum.update(if is_lie { b"another" } else { bytes });

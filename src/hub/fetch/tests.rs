@@ -133,6 +133,16 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
 }
 
 #[test]
+fn a_mirror_that_lists_names_alone_is_enough() {
+    let hub = with("/revision/main", Fault::Bare);
+    let cache = tempfile::tempdir().unwrap();
+    let fetched = fetch(REPOSITORY, None, &options(&hub, cache.path())).unwrap();
+    assert_eq!(read(&fetched.directory, SHARD), bytes_of(SHARD));
+    let checks = verify(&fetched).unwrap();
+    assert!(checks.iter().all(|check| check.status == Status::Unknown), "{checks:?}");
+}
+
+#[test]
 fn a_proxy_that_fails_is_named() {
     let cache = tempfile::tempdir().unwrap();
     let options = HubOptions::from_lookup(|name| match name {
