@@ -11,7 +11,6 @@ pub mod outcomes;
 pub mod rating;
 pub mod risk;
 pub mod say;
-pub mod submission;
 pub mod table;
 
 pub use outcomes::{Outcomes, by_key};

@@ -8,7 +8,6 @@ use super::options::{OutputFormat, ScorerFlags};
 use super::sandboxed::Paths;
 use super::terminal::print_tables;
 use crate::analysis::notes::CorrectionScorer;
-use crate::analysis::submission;
 use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -19,7 +18,6 @@ use crate::recipe::cells::Cell;
 use crate::recipe::manifest::RecipeManifest;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::tables as recipe_tables;
-use crate::record::NoteLine;
 
 /// The page's file name in a run directory or a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -36,9 +34,6 @@ pub struct Report {
     table: Option<String>,
     #[command(flatten)]
     scorers: ScorerFlags,
-    /// Write a MEDIQA-CORR 2024 submission of the first run over the notes instead of the page
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "table"])]
-    submission: Option<PathBuf>,
 }
 
 impl Report {
@@ -48,16 +43,11 @@ impl Report {
     }
 
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        // The page goes into the directory, or the submission where it is named.
-        let paths = match &self.submission {
-            Some(file) => given.write_beside(file)?,
-            None if self.printed().is_some() => given,
+        let paths = match self.printed() {
+            Some(_) => given,
             None => given.write_in(&self.directory),
         };
         paths.enter()?;
-        if let Some(file) = &self.submission {
-            return self.submit(file);
-        }
         let begun = RecipeManifest::read(&self.directory)?;
         if let Some(shard) = begun.as_ref().and_then(|begun| begun.shard) {
             return Err(Failure::usage(
@@ -77,24 +67,6 @@ impl Report {
             }
         }
         Ok(console::say(self.directory.join(FILE).display().to_string())?)
-    }
-
-    /// Writes a run on notes as a submission to MEDIQA-CORR 2024.
-    fn submit(&self, file: &Path) -> Result<(), Failure> {
-        let contents = Contents::read(&self.directory)?;
-        let notes = contents.notes();
-        let records: Vec<&NoteLine> = notes.into_values().collect();
-        let first = records.iter().map(|record| record.run).min();
-        let Some(first) = first else {
-            return Err(Failure::usage(
-                format!("{} is not a run on notes", self.directory.display()),
-                "a submission is written of a run of a system that checks notes",
-            ));
-        };
-        let of_first = records.into_iter().filter(|record| record.run == first);
-        let text = submission::write(of_first)?;
-        whole_file::write_private(file, text.as_bytes())?;
-        Ok(console::say(file.display().to_string())?)
     }
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ use crate::experiment::library::{Shared, memory_of_retrievers};
 use crate::experiment::models::{Loaded, Models};
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
-use crate::experiment::run::{Inputs, Run};
+use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::experiment::verify::read_finished;
 use crate::experiment::whole_file;
@@ -79,17 +79,15 @@ impl RecipeRun {
         let models = Models::describe(names.concat(), &hardware, &self.hub, |devices| {
             memory_of_retrievers(&specs, devices)
         })?;
-        // A shard may have none of a cell's items.
-        let own = |inputs: &Inputs| self.manifest.shard.is_none() || inputs.items() > 0;
-        let runs = cells().zip(specs.into_iter().zip(inputs));
-        let runs = runs.filter(|(_, (_, inputs))| own(inputs));
-        let runs = runs.map(|(cell, (spec, inputs))| {
-            let run = spec.resolve(inputs, &models, &mut shared);
-            let run = run.map_err(|error| error.about(&cell.title()))?;
-            Ok::<_, Failure>((cell, run))
-        });
-        let cells = runs.collect::<Result<Vec<_>, _>>()?;
-        Ok(ResolvedRecipe { cells, models })
+        let mut resolved = Vec::new();
+        for (cell, (spec, inputs)) in cells().zip(specs.into_iter().zip(inputs)) {
+            // A shard may have none of a cell's items.
+            if self.manifest.shard.is_none() || inputs.items() > 0 {
+                let run = spec.resolve(inputs, &models, &mut shared);
+                resolved.push((cell, run.map_err(|error| error.about(&cell.title()))?));
+            }
+        }
+        Ok(ResolvedRecipe { cells: resolved, models })
     }
 
     /// A method on a dataset, on this machine.
@@ -129,9 +127,6 @@ impl RecipeRun {
         stop: Arc<AtomicBool>,
         on_cell: impl Fn(&Cell<'_>, &Executed) -> Result<(), Failure>,
     ) -> Result<(Finished<'a>, Option<Failure>), Failure> {
-        for (cell, _) in &resolved.cells {
-            refuse_links(&self.out, &cell.directory(&self.out))?;
-        }
         let _alone = self.lock()?;
         self.manifest.begin(&self.out)?;
         let total = resolved.cells.len();
@@ -194,17 +189,6 @@ impl RecipeRun {
     }
 }
 
-/// Refuses a folder that is a link, or lies behind one below `out`: a recipe's folder may be somebody else's.
-fn refuse_links(out: &Path, directory: &Path) -> Result<(), Failure> {
-    let below = directory.ancestors().take_while(|path| *path != out);
-    match below.into_iter().find(|path| path.is_symlink()) {
-        Some(link) => {
-            Err(Failure::mismatch(format!("{} is a link: runs are in folders", link.display())))
-        }
-        None => Ok(()),
-    }
-}
-
 /// The run in `directory`, where it is finished without errors and by this plan.
 fn finished_run(directory: &Path, plan: &Plan) -> Result<Option<Contents>, Failure> {
     if !fs_err::exists(directory.join(results::FILE))? {
@@ -241,18 +225,6 @@ mod tests {
         assert_eq!(contexts("medreact-table2", Some(8192)), [Some(8192); 3]);
         assert_eq!(contexts("medreact-competition", None), [Some(32_768)]);
         assert!(contexts("table4", None).iter().all(Option::is_none));
-    }
-
-    #[test]
-    fn a_recipes_folder_that_leads_elsewhere_is_refused() {
-        let scratch = tempfile::tempdir().unwrap();
-        let out = scratch.path().join("given");
-        std::os::unix::fs::symlink(scratch.path(), &out).unwrap();
-        // The recipe's own folder is the user's word.
-        refuse_links(&out, &out.join("cells/a")).unwrap();
-        std::os::unix::fs::symlink("/etc", scratch.path().join("cells")).unwrap();
-        let error = refuse_links(&out, &out.join("cells/a")).unwrap_err().to_string();
-        assert!(error.ends_with("given/cells is a link: runs are in folders"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::correction::{Pairing, pairing};
-use super::quality::{Measure, NeuralScores, ScoresByPair};
+use super::quality::{Measure, ScoresByPair};
 use crate::analysis::outcomes::Outcomes;
 use crate::encoder::EncoderError;
 use crate::experiment::contents::Contents;
@@ -44,7 +44,7 @@ pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
 /// second value tells which.
 ///
 /// # Errors
-/// A folder without any of the models that the pairs need; weights that are damaged.
+/// Weights that are damaged.
 pub fn score_pairs(
     folder: &Path,
     pairs: &Pairs,
@@ -78,10 +78,6 @@ pub fn score_pairs(
             let of_pair = found.iter().map(|(measure, scores)| (*measure, scores[number]));
             scores.insert(pair, of_pair.collect());
         }
-    }
-    if !scores.is_empty() && scores.values().all(NeuralScores::is_empty) {
-        // Nothing at all is there: the first model's own error says what was looked for.
-        Bleurt::load(&folder.join(BLEURT))?;
     }
     Ok((scores, missing))
 }
