@@ -53,8 +53,6 @@ faults! {
                 Defect::Schema { .. } | Defect::Version { .. } => OTHER_WARDROUND,
                 _ => RESTORE,
             };
-        #[error("{}: no head of this run is {expected}", path.display())]
-        HeadDiffers { path: PathBuf, expected: String } => Artefact, RESTORE;
         #[error("{} {lacks}", path.display())]
         Unfinished { path: PathBuf, lacks: String } => Artefact,
             "finish the run with `wardround resume DIR`";

@@ -128,7 +128,10 @@ impl DeviceChoice {
     /// # Errors
     /// As [`DeviceChoice::devices`]; several devices.
     pub fn one_device(&self) -> Result<Device, Failure> {
-        let mut devices = self.devices()?;
+        self.one_of(self.devices()?)
+    }
+
+    fn one_of(&self, mut devices: Vec<Device>) -> Result<Device, Failure> {
         match (devices.pop(), devices.is_empty()) {
             (Some(device), true) => Ok(device),
             _ => Err(Failure::usage(
@@ -155,11 +158,7 @@ impl Compute {
     /// # Errors
     /// See there.
     pub fn one_device(&self) -> Result<Device, Failure> {
-        let mut device = self.on.one_device()?;
-        if self.fast {
-            device.set_fast_math()?;
-        }
-        Ok(device)
+        self.on.one_of(self.devices()?)
     }
 
     /// Of weights and of keys and values.

@@ -30,10 +30,8 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
         let whole = results.as_ref().map(|results| &results.head);
         let known = [Some(&heads.calls), Some(&heads.items), heads.searches.as_ref(), whole];
         if !known.contains(&Some(&expected.trim().to_lowercase())) {
-            return Err(RunError::HeadDiffers {
-                path: path.to_owned(),
-                expected: expected.to_owned(),
-            });
+            let reason = format!("no head of this run is {expected}");
+            return Err(RunError::Unreadable { path: path.to_owned(), reason });
         }
     }
     Ok(Verified { contents, results })
@@ -170,7 +168,7 @@ mod tests {
         }
         for head in [&results.heads.plan, "", &results.head[..63]] {
             let error = verify(out.path(), Some(head)).unwrap_err();
-            assert!(matches!(error, RunError::HeadDiffers { .. }), "{error}");
+            assert!(matches!(error, RunError::Unreadable { .. }), "{error}");
         }
     }
 
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(torn.contents.torn(), [(path, bytes)]);
         assert_eq!(torn.contents.heads().call_lines, 11);
         let error = verify(out.path(), Some(&verified.contents.heads().calls)).unwrap_err();
-        assert!(matches!(error, RunError::HeadDiffers { .. }), "{error}");
+        assert!(matches!(error, RunError::Unreadable { .. }), "{error}");
     }
 
     #[test]
