@@ -73,7 +73,7 @@ impl Check {
             let note = read(path)?;
             let mut shared = Shared::default();
             let inputs = spec.read_beside(note, &mut shared)?;
-            let models = spec.describe_models()?;
+            let models = spec.describe_models(&mut shared)?;
             let run = spec.resolve(inputs, &models, &mut shared)?;
             if run.plan.synthetic {
                 console::note(

@@ -110,7 +110,7 @@ impl Run {
             console::note(format!("shard {shard} has none of the items: there is nothing to run"));
             return Ok(());
         }
-        let models = spec.describe_models()?;
+        let models = spec.describe_models(&mut shared)?;
         let run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
         if let Some((plan, path)) = &repeated {
             run.plan.keep_to(plan, path, false)?;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::exemplars::{ExemplarSpec, Shown};
-use super::models::Models;
 use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::Failure;
@@ -41,45 +40,49 @@ impl CorpusSpec {
     }
 }
 
-/// Whether two runs can share a retriever.
-pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool {
-    (&one.corpus, one.rerank) == (&other.corpus, other.rerank)
-}
-
 impl Shared {
-    /// What searches by these options; that of another run, where it is equal.
-    fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Retriever>, Failure> {
-        if let Some(known) = self.libraries.iter().find(|one| is_equal(one.options(), &options)) {
-            return Ok(known.clone());
-        }
-        let retriever = Arc::new(Retriever::open(options)?);
-        self.libraries.push(retriever.clone());
-        Ok(retriever)
+    /// Opens what these runs search, each once, and gives the memory that its models will take; the panel computes on `devices`.
+    ///
+    /// # Errors
+    /// As [`Spec::library`]; a model that cannot be read.
+    pub fn open(
+        &mut self,
+        specs: &[Spec],
+        devices: &[Device],
+    ) -> Result<Vec<(String, Footprint)>, Failure> {
+        specs.iter().try_for_each(|spec| spec.library(devices, self).map(drop))?;
+        let all = self.libraries.iter().map(|library| retrieval::memory(library.options()));
+        Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
 
 impl Spec {
-    /// What the system searches.
+    /// What the system searches; that of another run, where it is equal.
     ///
     /// # Errors
     /// A corpus where none is searched, none where one is; one that cannot be read.
-    pub fn library(
+    pub(super) fn library(
         &self,
-        models: &Models,
+        devices: &[Device],
         shared: &mut Shared,
     ) -> Result<Option<Arc<Retriever>>, Failure> {
-        let options = self.retriever_options(&models.devices)?;
-        options.map(|options| shared.find(options)).transpose()
+        let Some(options) = self.retriever_options(devices)? else { return Ok(None) };
+        let is_equal = |one: &&Arc<Retriever>| {
+            (&one.options().corpus, one.options().rerank) == (&options.corpus, options.rerank)
+        };
+        if let Some(known) = shared.libraries.iter().find(is_equal) {
+            return Ok(Some(known.clone()));
+        }
+        let retriever = Arc::new(Retriever::open(options)?);
+        shared.libraries.push(retriever.clone());
+        Ok(Some(retriever))
     }
 
     /// What the system searches and by what; the panel computes on `devices`.
     ///
     /// # Errors
     /// A corpus where none is searched, none where one is.
-    pub(super) fn retriever_options(
-        &self,
-        devices: &[Device],
-    ) -> Result<Option<RetrieverOptions>, Failure> {
+    fn retriever_options(&self, devices: &[Device]) -> Result<Option<RetrieverOptions>, Failure> {
         let name = self.config.entry.name;
         let (search, spec) = match (self.config.search(), &self.corpus) {
             (Some(search), Some(spec)) if !spec.directories.is_empty() => (search, spec),
@@ -139,25 +142,6 @@ impl Run {
             ),
         ))
     }
-}
-
-/// The memory that the retrievers of these runs take, each once.
-///
-/// # Errors
-/// A corpus where none is searched, none where one is; a corpus or a model that cannot be read.
-pub fn memory_of_retrievers(
-    specs: &[Spec],
-    devices: &[Device],
-) -> Result<Vec<(String, Footprint)>, Failure> {
-    let (mut retrievers, mut models) = (Vec::<RetrieverOptions>::new(), Vec::new());
-    for spec in specs {
-        let Some(options) = spec.retriever_options(devices)? else { continue };
-        if !retrievers.iter().any(|known| is_equal(known, &options)) {
-            models.extend(retrieval::memory(&options)?);
-            retrievers.push(options);
-        }
-    }
-    Ok(models)
 }
 
 #[cfg(test)]

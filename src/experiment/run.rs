@@ -33,7 +33,7 @@ impl Spec {
     pub fn prepare(self) -> Result<(Run, Models), Failure> {
         let mut shared = Shared::default();
         let inputs = self.read(&mut shared)?;
-        let models = self.describe_models()?;
+        let models = self.describe_models(&mut shared)?;
         Ok((self.resolve(inputs, &models, &mut shared)?, models))
     }
 
@@ -129,7 +129,7 @@ impl Spec {
                 self.config.decoding.check_local(&member.agent, own.chat.lets_think())?;
             }
         }
-        let library = self.library(models, shared)?;
+        let library = self.library(&models.devices, shared)?;
         let corpus = match (&self.corpus, &library) {
             (Some(spec), Some(library)) => {
                 // No length of a chunk is in a plan.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
-use super::library::memory_of_retrievers;
+use super::library::Shared;
 use super::models::Models;
 use super::run::absolute;
 use crate::data::subset::Subset;
@@ -191,10 +191,10 @@ impl Spec {
     ///
     /// # Errors
     /// As [`Models::describe`]; a panel that is not the system's size.
-    pub fn describe_models(&self) -> Result<Models, Failure> {
+    pub fn describe_models(&self, shared: &mut Shared) -> Result<Models, Failure> {
         let hardware = self.roomy_hardware();
         Models::describe(self.slot_models()?, &hardware, &self.hub, |devices| {
-            memory_of_retrievers(std::slice::from_ref(self), devices)
+            shared.open(std::slice::from_ref(self), devices)
         })
     }
 

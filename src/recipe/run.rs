@@ -18,7 +18,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::hardware::Hardware;
-use crate::experiment::library::{Shared, memory_of_retrievers};
+use crate::experiment::library::Shared;
 use crate::experiment::models::{Loaded, Models};
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
@@ -77,7 +77,7 @@ impl RecipeRun {
         let context = contexts.max().or(self.hardware.context);
         let hardware = Hardware { context, ..self.hardware.clone() };
         let models = Models::describe(names.concat(), &hardware, &self.hub, |devices| {
-            memory_of_retrievers(&specs, devices)
+            shared.open(&specs, devices)
         })?;
         let mut resolved = Vec::new();
         for (cell, (spec, inputs)) in cells().zip(specs.into_iter().zip(inputs)) {
