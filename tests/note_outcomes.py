@@ -129,13 +129,13 @@ class Checked:
             number = number.rstrip(".")
             count = len(self.sentences) if self.sentences else math.inf
             sentence_id = int(number) if number.removeprefix("+").isdecimal() and number.isascii() and int(number) < count else None
-        elif self.sentences is None or self.item["language"] == "chinese" and self.settings["aligner"] != "lcs" and not texts.jieba:
+        elif self.sentences is None or self.item["language"] == "chinese" and self.settings.get("aligner", "sequence-matcher") != "lcs" and not texts.jieba:
             left_out.add("sentence ids in Chinese, for want of jieba" if self.sentences else "sentence ids of notes without sentences")
             sentence_id = (self.item["localisation"] or {"sentence_ids": [None] * 3})["sentence_ids"][place]
         else:
             likest = self.compat or self.settings["localisation"] == "likest"
             least = 0.0 if likest else 0.5
-            sentence_id = texts.aligned(self.sentences, said, self.item["language"], self.settings["aligner"], least)
+            sentence_id = texts.aligned(self.sentences, said, self.item["language"], self.settings.get("aligner", "sequence-matcher"), least)
             sentence_id = 0 if sentence_id is None and likest else sentence_id
         return (said if sentence_id is not None else None), sentence_id
 

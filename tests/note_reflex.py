@@ -160,7 +160,7 @@ class Course:
     def check_quotes(self, call, history):
         """A prompt quotes every search of its turn, or the latest alone, by reference."""
         places = [{"round": one["round"], "step": one["step"]} for one in history]
-        if self.settings["results_kept"] == "last":
+        if self.settings.get("results_kept") == "last":
             places = places[-1:]
         content = call["messages"][-1]["content"]
         found = [part["passages"] for part in content if isinstance(part, dict)] if isinstance(content, list) else []
@@ -245,7 +245,7 @@ class Course:
             if action is not None or last is None or last[2] is None:
                 last = (round, history, action)
         self.trajectory["exhausted"] = True
-        if self.settings["on_exhaustion"] == "last-answer":
+        if self.settings.get("on_exhaustion") == "last-answer":
             return self.concluded(self.parse(last[0], last[2]), last[1], last[2], None, "eval")
         # Without an accepted answer there is no error, where a review rejected one, or steps that could be read gave none.
         is_read = reviewed if answered else stepped
@@ -267,7 +267,8 @@ class Course:
                 trajectory["ungrounded"] = lacking
             by_label = {f"{one['step'] + 1}.{rank}": (one, rank) for one in history for rank in range(1, len(one["shown"]) + 1)}
             unknown = 0
-            for wanted in (action or {}).get("evidence", []):
+            # Earlier versions had answers cite.
+            for wanted in (action or {}).get("evidence", []) if "cite" in self.settings else []:
                 for label in re.findall(r"\d+\.\d+", wanted) or []:
                     if label not in by_label:
                         unknown += 1

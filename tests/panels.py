@@ -129,35 +129,6 @@ def read(call, letters):
     return said
 
 
-def agree(said):
-    return all(one["agreed"] is True for one in said)
-
-
-def mac(course):
-    for _ in range(5):
-        course.answer("doctors", *(f"doctor-{number}" for number in range(1, 5)))
-        if agree(course.answer("supervisor", "supervisor")):
-            return
-
-
-def colacare(course):
-    team = "internal-medicine", "surgery", "radiology"
-    for _ in range(3):
-        course.answer("analysis", *team)
-        course.answer("synthesis", "coordinator")
-        reviews = course.answer("review", *team)
-        course.answer("decision", "coordinator")
-        if agree(reviews):
-            return
-
-
-def debate_or_vote(course):
-    agents = [f"agent-{number}" for number in range(1, 6)]
-    course.answer("opinion", *agents)
-    for _ in range(5 if course.settings["by"] == "debate" else 0):
-        course.answer("debate", *agents)
-
-
 def reconcile(course):
     """f(p) of Chen et al. (ACL 2024), §4."""
 
@@ -195,9 +166,6 @@ def mdagents(course):
 
 
 PROTOCOLS = {
-    "mac": mac,
-    "colacare": colacare,
-    "debate-or-vote": debate_or_vote,
     "reconcile": reconcile,
     "mdagents": mdagents,
 }
@@ -205,8 +173,6 @@ PROTOCOLS = {
 
 def check_item(system, item, calls, letters, settings):
     """One answered item against what its protocol makes of its calls."""
-    if settings.get("mab_compat", "off") != "off":
-        raise Difference("mab_compat = on is not computed again")
     course = Course(f"item {item['item']}, run {item['run']}", calls, letters, settings)
     PROTOCOLS[system](course)
     course.check(item, len(calls))

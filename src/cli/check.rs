@@ -22,7 +22,7 @@ use crate::experiment::case::Worked;
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
-use crate::experiment::spec::{Spec, cited};
+use crate::experiment::spec::Spec;
 use crate::outside;
 use crate::panel::recorder::Telling;
 use crate::systems::{Task, Which};
@@ -102,9 +102,8 @@ impl Check {
 
     fn spec(&self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
-        let mut spec = self.spec.clone();
+        let spec = self.spec.clone();
         let system = Which::read(&self.system)?.entry()?;
-        cited(system, &mut spec.set)?;
         let mut spec = spec.of(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.hub = self.hub.options(true)?;

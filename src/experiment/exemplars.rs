@@ -9,13 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::library::Shared;
 use super::spec::Spec;
-use crate::corpus::open_encoder;
 use crate::data::{self, Dataset, Format};
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::outside;
 use crate::systems::exemplars::Exemplars;
-use crate::systems::exemplars::vectors::Vectors;
 
 /// What a plan keeps of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,12 +26,11 @@ pub struct ExemplarPlan {
     pub files: Vec<FilePlan>,
 }
 
-/// A file; of an encoder its folder.
+/// A file beside the notes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePlan {
-    /// `reasons` or `encoder`; in plans of earlier versions others, too.
+    /// `reasons`; in plans of earlier versions others, too.
     pub what: String,
-    /// Of an encoder over what its numbers depend on.
     pub sha256: String,
 }
 
@@ -115,19 +112,8 @@ impl ExemplarSpec {
                 read.reasons
             }
         };
-        let vectors = match &self.encoder {
-            None => None,
-            Some(folder) => {
-                let encoder = open_encoder(folder)?;
-                let identity = toml::to_string(encoder.identity()).map_err(|error| {
-                    Failure::usage(format!("{}: {error}", folder.display()), "take another encoder")
-                })?;
-                files.push(FilePlan { what: "encoder".to_owned(), sha256: sha256(identity) });
-                Some(Vectors::new(Box::new(move |texts| Ok(encoder.embed(texts)?))))
-            }
-        };
         let gold = dataset.items.iter().filter_map(|item| item.note().cloned());
-        let exemplars = Exemplars::new(gold, &reasons, vectors);
+        let exemplars = Exemplars::new(gold, &reasons);
         if exemplars.notes.is_empty() {
             return Err(Failure::usage(
                 format!("{} has no note with gold", notes.display()),
@@ -171,15 +157,6 @@ pub struct ExemplarSpec {
     )]
     #[serde(alias = "exemplar_reasons")]
     pub reasons: Option<PathBuf>,
-    /// Directory of an encoder, for choice=embedding
-    #[arg(
-        id = "exemplar_encoder",
-        long = "exemplar-encoder",
-        help_heading = "Exemplars",
-        value_name = "DIR"
-    )]
-    #[serde(alias = "exemplar_encoder")]
-    pub encoder: Option<PathBuf>,
 }
 
 impl ExemplarSpec {
@@ -195,7 +172,7 @@ impl ExemplarSpec {
             let message = "files for exemplars were given without exemplars";
             return Err(Failure::usage(message, "give --exemplars FILE"));
         }
-        for path in [&mut self.notes, &mut self.reasons, &mut self.encoder].into_iter().flatten() {
+        for path in [&mut self.notes, &mut self.reasons].into_iter().flatten() {
             *path = std::path::absolute(&*path)?;
         }
         self.format = self.notes.as_ref().map(|_| self.format.unwrap_or(Format::Medec));
@@ -208,6 +185,6 @@ impl ExemplarSpec {
 
     /// Every file and folder given.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.notes.iter().chain(&self.reasons).chain(&self.encoder)
+        self.notes.iter().chain(&self.reasons)
     }
 }

@@ -84,8 +84,8 @@ impl Spec {
     /// A corpus where none is searched, none where one is.
     fn retriever_options(&self, devices: &[Device]) -> Result<Option<RetrieverOptions>, Failure> {
         let name = self.config.entry.name;
-        let (search, spec) = match (self.config.search(), &self.corpus) {
-            (Some(search), Some(spec)) if !spec.directories.is_empty() => (search, spec),
+        let (rerank, spec) = match (self.config.search(), &self.corpus) {
+            (Some(rerank), Some(spec)) if !spec.directories.is_empty() => (rerank, spec),
             (None, None) => return Ok(None),
             (Some(_), _) => {
                 return Err(Failure::usage(
@@ -94,7 +94,7 @@ impl Spec {
                 ));
             }
             (None, Some(_)) => {
-                let hint = "leave --corpus out, or run medreact, medreflex or em-mixers";
+                let hint = "leave --corpus out, or run medreact or medreflex";
                 return Err(Failure::usage(format!("{name} searches no corpus"), hint));
             }
         };
@@ -104,7 +104,7 @@ impl Spec {
         }
         Ok(Some(RetrieverOptions {
             corpus: spec.clone(),
-            rerank: search.rerank,
+            rerank,
             encoder: None,
             device: self.hardware.compute.on.of_encoders(devices)?,
         }))
@@ -138,7 +138,7 @@ impl Run {
                 library.searched().longest_chunk_chars
             ),
             &format!(
-                "quote less: --set rerank_top_k=5 or --set results_kept=last; or give more room: --context {needed}, where the model takes it"
+                "quote less: --set rerank_top_k=5; or give more room: --context {needed}, where the model takes it"
             ),
         ))
     }

@@ -25,7 +25,7 @@ use crate::systems::{Slot, SystemConfig};
 
 mod set;
 
-pub use set::{Set, cited};
+pub use set::Set;
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
@@ -149,8 +149,7 @@ impl Spec {
         self.corpus = self.corpus.map(CorpusSpec::whole).transpose()?;
         self.exemplars = self.exemplars.whole(None)?;
         let is_given = self.corpus.as_ref().is_some_and(|corpus| corpus.reranker.is_some());
-        let reranks =
-            self.config.search().is_some_and(|search| search.rerank == Rerank::CrossEncoder);
+        let reranks = self.config.search() == Some(Rerank::CrossEncoder);
         match is_given && !reranks {
             false => Ok(self),
             true => Err(Failure::usage(

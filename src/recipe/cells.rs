@@ -173,7 +173,7 @@ fn overridden(method: &MethodEntry, overrides: &toml::Table) -> Result<SystemCon
 pub fn refuse_unused_files(manifest: &RecipeManifest) -> Result<(), Failure> {
     let methods = methods(manifest)?;
     let RecipeManifest { corpus, exemplars, .. } = manifest;
-    let mut reranks = methods.iter().filter_map(|one| Some(one.config.search()?.rerank)).peekable();
+    let mut reranks = methods.iter().filter_map(|one| one.config.search()).peekable();
     let reranker = corpus.as_ref().and_then(|corpus| corpus.reranker.as_ref());
     let shows = methods.iter().any(|one| one.config.entry.exemplars);
     let unused = [
@@ -304,9 +304,7 @@ mod tests {
     #[test]
     fn table_one_runs_under_other_conditions_by_flags() {
         let mut manifest = RecipeManifest::plain("table1");
-        for (key, value) in
-            [("mab_compat", "on"), ("thinking", "where-possible"), ("max_tokens", "16384")]
-        {
+        for (key, value) in [("thinking", "where-possible"), ("max_tokens", "16384")] {
             manifest.settings.insert(key.to_owned(), value.into());
         }
         for agent in ["decision", "moderator"] {
@@ -315,8 +313,6 @@ mod tests {
         for (method, setup) in of_methods(&manifest) {
             let method = method.as_str();
             let setting = |key: &str| setup.config.table.get(key).map(ToString::to_string);
-            let is_single = setup.config.entry.prompts == "single_llm";
-            assert_eq!(setting("mab_compat").is_some(), is_single, "{method}");
             assert_eq!(setting("thinking").as_deref(), Some("\"where-possible\""), "{method}");
             assert_eq!(setting("max_tokens").as_deref(), Some("16384"), "{method}");
             let decides = match method {

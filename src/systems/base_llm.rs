@@ -11,7 +11,7 @@ use crate::systems::messages::numbers;
 use crate::systems::reading::correction::{change, corrected, word_count};
 use crate::systems::reading::verdict::verdict;
 use crate::systems::reading::{plain, record, said, sentences, text as words};
-use crate::text::{Aligner, Pattern, align};
+use crate::text::{Pattern, align};
 
 /// A parsed reply: `CORRECT`, or the number of a sentence and its correction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -47,7 +47,7 @@ pub fn read(text: &str, note: &Note) -> (Reading, Parse) {
         let (id, words): (usize, &str) = (line[1].parse().ok()?, line.get(2)?.as_str());
         let sentence = note.sentences.get(id)?;
         let correction = change(corrected(words), Some(id), note)?;
-        let found = align(&[sentence], &correction, note.language, Aligner::default());
+        let found = align(&[sentence], &correction, note.language);
         let is_like = found.is_some_and(|found| found.ratio >= CHANGED);
         // In the very form that was asked for a sentence may be quite another, but not about the note.
         let is_asked = text == format!("{id} {words}") && is_sentence(&correction, sentence);

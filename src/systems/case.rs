@@ -35,10 +35,8 @@ pub struct Case<'a, T = Question> {
     calls: Cell<u32>,
     /// Of a reply with an answer that could be read; a question without one has no answer.
     basis: Cell<Option<Basis>>,
-    /// The letters that an answer may have; `None`: any.
-    letters: Option<Vec<char>>,
-    /// Texts that prompts quote and replies may repeat: the item's, and what replies said. `None`: replies are read as they are written.
-    own: Option<RefCell<Vec<String>>>,
+    /// Texts that prompts quote and replies may repeat: the item's, and what replies said.
+    own: RefCell<Vec<String>>,
 }
 
 /// What the calls of one step of a protocol have in common.
@@ -124,8 +122,7 @@ impl Task<'_> {
         };
         let options = question.options.iter().map(|option| &option.text);
         let own = std::iter::once(&question.question).chain(options);
-        let letters = Some(question.letters().collect());
-        Ok(Case { letters, ..Case::new(self, question, own.cloned().collect()) })
+        Ok(Case::new(self, question, own.cloned().collect()))
     }
 
     pub fn note(&self) -> Result<Case<'_, Note>, PanelError> {
@@ -180,11 +177,6 @@ impl Task<'_> {
 }
 
 impl<'a> Case<'a> {
-    /// Accepts any letter from A to J as an answer, and takes no text for a refusal, as MED-MAD's paper does (App. B.2).
-    pub fn with_any_letter(self) -> Case<'a> {
-        Case { letters: None, ..self }
-    }
-
     /// The line of a question. Its answer needs a reply that could be read, of a call that gives one. Of options of one text every letter
     /// counts as one of them.
     pub fn close(self, mut rounds: Vec<RoundLine>, mut verdict: Verdict) -> AnswerLine {
@@ -218,13 +210,8 @@ impl Case<'_, Note> {
 
 impl<'a, T> Case<'a, T> {
     fn new(task: &'a Task<'_>, item: &'a T, own: Vec<String>) -> Case<'a, T> {
-        let own = Some(RefCell::new(own));
-        Case { task, item, calls: Cell::new(0), basis: Cell::new(None), letters: None, own }
-    }
-
-    /// Reads replies as they are written, what they repeat of their prompts included, where another program's way of reading is followed.
-    pub fn as_written(self, is_so: bool) -> Case<'a, T> {
-        Case { own: self.own.filter(|_| !is_so), ..self }
+        let own = RefCell::new(own);
+        Case { task, item, calls: Cell::new(0), basis: Cell::new(None), own }
     }
 
     /// The call of `agent` in a step, to the panel's member of this index; `agent` differs from the member's where one member plays several.

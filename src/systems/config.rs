@@ -32,8 +32,8 @@ pub trait Settings: Send + Sync {
     /// Calls on an item, at most.
     fn max_calls(&self) -> u32;
 
-    /// How the system searches a corpus; `None` where it does not.
-    fn search(&self) -> Option<SearchSettings> {
+    /// How what the system finds in a corpus is reranked; `None` where it searches none.
+    fn search(&self) -> Option<Rerank> {
         None
     }
 
@@ -47,14 +47,6 @@ pub struct Given<'a> {
 }
 
 pub type Built = Result<Box<dyn System>, Failure>;
-
-/// How a system searches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SearchSettings {
-    pub rerank: Rerank,
-    /// Whether prompts label passages, so that a model can cite them.
-    pub labels: bool,
-}
 
 /// An agent of a system, and the index of its default model among the panel's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,10 +185,9 @@ impl SystemConfig {
         }
     }
 
-    /// The template by which its prompts quote a passage, see [`passage`].
+    /// The template by which its prompts quote a passage.
     pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
-        let is_labelled = self.search().is_some_and(|search| search.labels);
-        passage(prompts, self.entry.prompts, is_labelled)
+        prompts.get(&format!("{}/passage", self.entry.prompts), &["text"])
     }
 }
 
@@ -241,17 +232,6 @@ fn unusable(entry: &SystemEntry, error: &dyn std::fmt::Display) -> SettingsError
         value: String::new(),
         expected: error.to_string(),
     }
-}
-
-/// `passage.txt` of a folder of prompts, without its line of the label where passages have none.
-pub fn passage(
-    prompts: &PromptSet,
-    folder: &str,
-    is_labelled: bool,
-) -> Result<String, PromptError> {
-    let template = prompts.get(&format!("{folder}/passage"), &["label", "text"])?;
-    let is_kept = |line: &&str| is_labelled || !line.contains("{label}");
-    Ok(template.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))
 }
 
 /// Agents, calls, searches, and the system itself are its settings'.

@@ -33,7 +33,7 @@ pub mod vote;
 pub mod which;
 
 pub use case::Task;
-pub use config::{SearchSettings, Slot, SystemConfig};
+pub use config::{Slot, SystemConfig};
 pub use system::System;
 pub use table::SYSTEMS;
 pub use which::Which;

@@ -26,16 +26,6 @@ impl Quotation {
     }
 }
 
-/// The messages with what was found in the last.
-pub fn quote(mut messages: Vec<Message>, found: Option<&Quotation>) -> Vec<Message> {
-    let Some(last) = messages.pop() else { return messages };
-    messages.push(match found {
-        Some(found) => quoted(&last.role, &last.content, std::slice::from_ref(found)),
-        None => Message::new("user", last.content.replace(PASSAGES.as_str(), "")),
-    });
-    messages
-}
-
 /// A message of a text, in which [`PASSAGES`] stands where each search's find belongs.
 pub fn quoted(role: &str, text: &str, found: &[Quotation]) -> Message {
     let part = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
@@ -59,9 +49,7 @@ mod tests {
         let text = format!("{note}\n{}\nend", *PASSAGES);
         let place = SearchPlace { round: 0, step: 1 };
         let found = Quotation { place, text: "Give protamine.".to_owned() };
-        let messages = quote(vec![Message::new("user", text.clone())], Some(&found));
-        assert_eq!(messages[0].content, format!("{note}\nGive protamine.\nend"));
-        let bare = quote(vec![Message::new("user", text)], None);
-        assert_eq!(bare[0].content, format!("{note}\n\nend"));
+        let message = quoted("user", &text, &[found]);
+        assert_eq!(message.content, format!("{note}\nGive protamine.\nend"));
     }
 }

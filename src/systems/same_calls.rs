@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
-use super::exemplars::{Exemplars, vectors::Vectors};
+use super::exemplars::Exemplars;
 use super::scripted::{exemplars, note, question};
 use super::{SYSTEMS, SystemConfig, Task};
 use crate::data::{Item, ItemKind, Note, Question};
@@ -56,16 +56,8 @@ const SAID: [&str; 27] = [
     "The answer is B.",
 ];
 
-/// What agents say of each other, too.
-const AGREED: [&str; 4] = [
-    r#"{"explanation": "so", "summary": "so", "consensus_reached": "yes", "agree": "yes", "reason": "so", "converged": "yes", "finished": "yes", "answer": "B", "final_answer": "B"}"#,
-    r#"{"explanation": "not so", "agree": "no", "reason": "not so", "finished": "no", "confidence": 0.7, "answer": "C", "final_answer": "C"}"#,
-    r#"{"selected_roles": ["Neurologist", "Pharmacist"], "specialties": ["Cardiology", "Genetics", "Toxicology"]}"#,
-    "Yes, I agree.",
-];
-
 /// Settings that are tried where a system has them, beside its defaults.
-const SETTINGS: [&str; 19] = [
+const SETTINGS: [&str; 12] = [
     "shots=0",
     "shots=1",
     "shots=5",
@@ -73,32 +65,31 @@ const SETTINGS: [&str; 19] = [
     "choice=random",
     "choice=fixed",
     "choice=sentences",
-    "choice=embedding",
     "temperatures=model",
     "samples=1",
     "samples=4",
-    "mab_compat=on",
-    "examples=medqa",
-    "examples=pubmedqa",
-    "prompt=2",
-    "evidence=off",
     "max_tokens=77",
     "record_chars=100",
-    "by=debate",
 ];
 
-/// Settings without effect that systems had when their hashes were made, beside `reask`, which every one had.
-const GONE: [(&str, &str, &str); 10] = [
+/// Settings that systems had when their hashes were made, with what is left of their choices, beside `reask`, which every one had.
+const GONE: [(&str, &str, &str); 16] = [
     ("zero-shot", "examples", "\"by-options\""),
+    ("few-shot", "examples", "\"by-options\""),
     ("cot", "examples", "\"by-options\""),
     ("self-consistency", "examples", "\"by-options\""),
     ("cot-sc", "examples", "\"by-options\""),
-    ("ikim", "clusters", "\"off\""),
-    ("ikim", "candidate", "\"position\""),
+    ("zero-shot", "mab_compat", "\"off\""),
+    ("few-shot", "mab_compat", "\"off\""),
+    ("cot", "mab_compat", "\"off\""),
+    ("self-consistency", "mab_compat", "\"off\""),
+    ("cot-sc", "mab_compat", "\"off\""),
     ("knowlab-reason", "members", "1"),
     ("medifact", "members", "1"),
     ("medprompt", "members", "1"),
     ("base-llm", "release_compat", "\"off\""),
+    ("base-llm", "prompt", "1"),
+    ("em-mixers", "evidence", "\"off\""),
 ];
 
 /// Writes down what is asked, and has a script answer.
@@ -162,24 +153,16 @@ fn yes_or_no() -> Question {
 fn given() -> Arc<Exemplars> {
     let notes: Vec<Note> = exemplars().notes.iter().map(|one| one.note.clone()).collect();
     let reasons = BTreeMap::from([("ms-train-4".to_owned(), "Beta blockers close.".to_owned())]);
-    let encode = |texts: &[&str]| {
-        let has = |text: &str, words: &str| f32::from(text.contains(words));
-        let vector =
-            |text: &&str| vec![has(text, "attack") + has(text, "asthma"), has(text, "fell"), 1.0];
-        Ok(texts.iter().map(vector).collect())
-    };
-    Arc::new(Exemplars::new(notes, &reasons, Some(Vectors::new(Box::new(encode)))))
+    Arc::new(Exemplars::new(notes, &reasons))
 }
 
 /// What a system does with an item where replies are drawn from [`SAID`].
 fn done(config: &SystemConfig, item: &Item, exemplars: &Arc<Exemplars>, number: u32) -> String {
     let agents: Vec<String> = config.slots().into_iter().map(|slot| slot.agent).collect();
     let id = item.id().to_owned();
-    let talks = item.question().is_some() && agents.len() > 1;
-    let said = [&SAID[..], if talks { &AGREED } else { &[] }].concat();
     let script = Script::new(move |key, _| {
         let drawn = sha256(format!("{number} {id} {} {} {}", key.agent, key.purpose, key.sample));
-        said[usize::from_str_radix(&drawn[..8], 16).unwrap() % said.len()].to_owned()
+        SAID[usize::from_str_radix(&drawn[..8], 16).unwrap() % SAID.len()].to_owned()
     });
     let (seen, first) = (Mutex::default(), Mutex::default());
     let recording = Arc::new(Recording { script: Arc::new(script), seen, first });
@@ -208,12 +191,13 @@ fn files_make_the_calls_that_programs_made() {
     for entry in SYSTEMS.iter().filter(|entry| entry.file.is_some()) {
         let plain = SystemConfig::named(entry.name).unwrap();
         let has = |pair: &&&str| plain.table.contains_key(pair.split('=').next().unwrap());
-        // IKIM has no other rankings, and says so.
-        let can = |pair: &&&str| {
-            entry.name != "ikim" || pair.starts_with("choice=tf") || !pair.starts_with("choice")
-        };
-        let tried = SETTINGS.iter().filter(has).filter(can).map(|pair| vec![*pair]);
-        for pairs in std::iter::once(Vec::new()).chain(tried) {
+        // Of EM_Mixers the first stage alone was asked under one setting, and of fewer scripts; knowlab's defaults ranked by vectors.
+        let is_first_stage = entry.name == "em-mixers";
+        let is_ranked =
+            |pair: &&&str| !entry.name.starts_with("knowlab") || pair.starts_with("choice");
+        let tried = SETTINGS.iter().filter(has).filter(is_ranked).filter(|_| !is_first_stage);
+        let defaults = (!entry.name.starts_with("knowlab")).then(Vec::new);
+        for pairs in defaults.into_iter().chain(tried.map(|pair| vec![*pair])) {
             let config = SystemConfig::parse(entry.name, &pairs).unwrap();
             let gone = GONE.into_iter().filter(|(name, ..)| *name == entry.name);
             let gone: toml::Table =
@@ -243,7 +227,8 @@ fn files_make_the_calls_that_programs_made() {
                 ItemKind::Notes => [note().into(), sound_note().into()],
                 ItemKind::Questions => [question(5).into(), yes_or_no().into()],
             };
-            let scripts = if pairs.is_empty() { SCRIPTS } else { SCRIPTS / 4 };
+            let is_whole = pairs.is_empty() && !is_first_stage;
+            let scripts = if is_whole { SCRIPTS } else { SCRIPTS / 4 };
             for number in 0..scripts {
                 for item in &items {
                     text += &done(&config, item, &exemplars, number);

@@ -9,7 +9,6 @@ use llguidance::{Matcher, ParserFactory};
 use serde::de::DeserializeOwned;
 
 use super::exemplars::Exemplars;
-use super::exemplars::vectors::Vectors;
 use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, Question};
 use crate::panel::scripted::{Script, panel};
@@ -70,7 +69,7 @@ pub fn answer(
     }
 }
 
-/// Four notes to show beside [`note`], of which the first and third have an error, and an encoder that knows asthma and attacks.
+/// Four notes to show beside [`note`], of which the first and third have an error.
 pub fn exemplars() -> Arc<Exemplars> {
     let exemplar = |id: usize, end: &str, correction: Option<&str>| {
         let sentences = [format!("Patient {id} came with a cough of {id} days."), end.to_owned()];
@@ -100,13 +99,7 @@ pub fn exemplars() -> Arc<Exemplars> {
         ),
         exemplar(5, "Penicillin was given for syphilis.", None),
     ];
-    let encode = |texts: &[&str]| {
-        let vector =
-            |text: &&str| vec![f32::from(text.contains("attack") || text.contains("asthma")), 1.0];
-        Ok(texts.iter().map(vector).collect())
-    };
-    let vectors = Some(Vectors::new(Box::new(encode)));
-    Arc::new(Exemplars::new(notes, &Default::default(), vectors))
+    Arc::new(Exemplars::new(notes, &Default::default()))
 }
 
 /// The line of the note, and its calls in the order of their answers.

@@ -63,8 +63,8 @@ const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFle
 
 /// In which `--help` lists them; others follow.
 const ORDER: &str = "medmad no-debate zero-shot few-shot cot self-consistency cot-sc healthcareagent \
-    medagents mdagents reconcile mac colacare debate-or-vote medguards base-llm medreflex medreact medprompt \
-    knowlab knowlab-cot knowlab-reason em-mixers ikim medifact";
+    medagents mdagents reconcile medguards base-llm medreflex medreact medprompt \
+    knowlab knowlab-cot knowlab-reason em-mixers medifact";
 
 /// All systems. Every built-in file describes one, as a test sees to.
 pub static SYSTEMS: LazyLock<Vec<SystemEntry>> = LazyLock::new(|| {

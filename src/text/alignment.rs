@@ -1,21 +1,8 @@
-//! Soft alignment: which sentence of a note a model's opinion means (MedGuards, §3.2 and Eq. 4).
+//! Soft alignment: which sentence of a note a model's opinion means (MedGuards, §3.2).
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Language, SequenceMatcher, chinese_words, lcs_ratio, normalise_arabic};
-
-/// How alike two sentences are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Aligner {
-    /// As the authors' code has it: matching blocks of characters; in Chinese the Jaccard index of the words.
-    #[default]
-    SequenceMatcher,
-    /// As Eq. 4 has it: the longest common subsequence of characters, whatever the language.
-    Lcs,
-}
+use super::{Language, SequenceMatcher, chinese_words, normalise_arabic};
 
 /// A sentence by its place, from 0, and how alike it is to the opinion: above 0, up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,13 +11,9 @@ pub struct Match {
     pub ratio: f64,
 }
 
-/// The sentence that is most like `opinion`, the first of several; `None` where none is alike at all.
-pub fn align<S: AsRef<str>>(
-    sentences: &[S],
-    opinion: &str,
-    language: Language,
-    aligner: Aligner,
-) -> Option<Match> {
+/// The sentence that is most like `opinion`, the first of several; `None` where none is alike at all. As the authors' code has it: by matching
+/// blocks of characters, where Eq. 4 has the longest common subsequence; in Chinese by the Jaccard index of the words.
+pub fn align<S: AsRef<str>>(sentences: &[S], opinion: &str, language: Language) -> Option<Match> {
     let sentences = sentences.iter().map(AsRef::as_ref);
     let characters = |text: &str| -> Vec<char> {
         match language {
@@ -38,21 +21,13 @@ pub fn align<S: AsRef<str>>(
             Language::English | Language::Chinese => text.chars().collect(),
         }
     };
-    match (aligner, language) {
-        (Aligner::Lcs, _) => {
-            let opinion = characters(opinion);
-            best(sentences.map(|sentence| lcs_ratio(&characters(sentence), &opinion)))
-        }
-        (Aligner::SequenceMatcher, Language::Chinese) => {
-            let opinion: HashSet<&str> = chinese_words(opinion).into_iter().collect();
-            best(sentences.map(|sentence| jaccard(&chinese_words(sentence), &opinion)))
-        }
-        (Aligner::SequenceMatcher, _) => {
-            let opinion = characters(opinion);
-            let matcher = SequenceMatcher::new(&opinion);
-            best(sentences.map(|sentence| matcher.ratio(&characters(sentence))))
-        }
+    if language == Language::Chinese {
+        let opinion: HashSet<&str> = chinese_words(opinion).into_iter().collect();
+        return best(sentences.map(|sentence| jaccard(&chinese_words(sentence), &opinion)));
     }
+    let opinion = characters(opinion);
+    let matcher = SequenceMatcher::new(&opinion);
+    best(sentences.map(|sentence| matcher.ratio(&characters(sentence))))
 }
 
 /// The first of the greatest that are above 0.
@@ -78,11 +53,7 @@ mod tests {
     use super::*;
 
     fn index(sentences: &[&str], opinion: &str, language: Language) -> Option<usize> {
-        let aligners = [Aligner::SequenceMatcher, Aligner::Lcs];
-        let matches = aligners.map(|aligner| align(sentences, opinion, language, aligner));
-        let [one, other] = matches.map(|found| found.map(|found| found.index));
-        assert_eq!(one, other);
-        one
+        align(sentences, opinion, language).map(|found| found.index)
     }
 
     #[test]
@@ -111,22 +82,14 @@ mod tests {
     #[test]
     fn arabic_is_compared_without_its_vowel_signs() {
         let sentences = ["الجرعة كبيرة", "الجُرْعَةُ صَغيرة"];
-        let aligner = Aligner::SequenceMatcher;
-        let found = align(&sentences, "الجرعه صغيره", Language::Arabic, aligner);
+        let found = align(&sentences, "الجرعه صغيره", Language::Arabic);
         assert_eq!(found, Some(Match { index: 1, ratio: 1.0 }));
     }
 
     #[test]
     fn chinese_is_compared_by_words() {
         let sentences = ["患者发热三天。", "应限制蛋白质摄入。"];
-        let found =
-            align(&sentences, "应限制苯丙氨酸摄入。", Language::Chinese, Aligner::default());
+        let found = align(&sentences, "应限制苯丙氨酸摄入。", Language::Chinese);
         assert_eq!(found.map(|found| found.index), Some(1));
-    }
-
-    #[test]
-    fn aligners_are_written_as_settings_name_them() {
-        let json = serde_json::to_string(&[Aligner::SequenceMatcher, Aligner::Lcs]).unwrap();
-        assert_eq!(json, r#"["sequence-matcher","lcs"]"#);
     }
 }

@@ -1,7 +1,5 @@
 //! The longest common subsequence of two sequences.
 
-use super::sequence_matcher::ratio;
-
 /// Its length.
 pub fn lcs_length<T: Eq>(a: &[T], b: &[T]) -> usize {
     // At j: the length for the items of `a` so far and the first j of `b`.
@@ -20,11 +18,6 @@ pub fn lcs_length<T: Eq>(a: &[T], b: &[T]) -> usize {
     row[b.len()]
 }
 
-/// 2 |LCS| / (|a| + |b|), 0 to 1; 1 for two empty sequences.
-pub fn lcs_ratio<T: Eq>(a: &[T], b: &[T]) -> f64 {
-    ratio(lcs_length(a, b), a.len() + b.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,9 +25,6 @@ mod tests {
     #[test]
     fn a_subsequence_need_not_be_a_run() {
         assert_eq!(lcs_length(b"ABCBDAB", b"BDCABA"), 4);
-        assert_eq!(lcs_ratio(b"ABCBDAB", b"BDCABA"), 8.0 / 13.0);
         assert_eq!(lcs_length(b"abc", b""), 0);
-        assert_eq!(lcs_ratio(b"abc", b"xyz"), 0.0);
-        assert_eq!(lcs_ratio::<u8>(&[], &[]), 1.0);
     }
 }

@@ -16,13 +16,13 @@ pub mod spreadsheet;
 mod words;
 
 pub use crate::record::Language;
-pub use alignment::{Aligner, Match, align};
+pub use alignment::{Match, align};
 pub use arabic::normalise_arabic;
 pub use chinese::chinese_words;
 pub use ellipsis::ellipsis;
 pub use hidden::{is_hidden, spell_hidden};
 pub use keywords::{diff_keywords, split_keywords};
-pub use lcs::{lcs_length, lcs_ratio};
+pub use lcs::lcs_length;
 pub use pattern::Pattern;
 pub use porter::porter_stem;
 pub use sequence_matcher::{Block, Opcode, SequenceMatcher};

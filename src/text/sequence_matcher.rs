@@ -32,7 +32,7 @@ pub struct Opcode {
 }
 
 /// The share of both sequences that lies in matching blocks: 2M / (|a| + |b|), and 1 for two empty ones.
-pub(super) fn ratio(matching: usize, length: usize) -> f64 {
+fn ratio(matching: usize, length: usize) -> f64 {
     match length {
         0 => 1.0,
         _ => 2.0 * matching as f64 / length as f64,

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use wardround::model::Family;
-use wardround::systems::SystemConfig;
 use wardround::systems::table::SystemEntry;
 
 use crate::binary::Scratch;
@@ -16,14 +15,7 @@ pub const NOTES: &str = r#"{"id": "x", "text": "0 Cough for a week.\n1 Pneumonia
 
 /// What a run of the system needs beside its notes, where the exemplars are `exemplars.jsonl`.
 pub fn flags(system: &SystemEntry) -> &'static str {
-    let config = SystemConfig::named(system.name).unwrap();
-    let by_vectors =
-        config.table.get("choice").and_then(|choice| choice.as_str()) == Some("embedding");
-    match (system.exemplars, by_vectors) {
-        (true, true) => "--exemplars exemplars.jsonl --exemplars-format notes --set choice=tfidf",
-        (true, false) => "--exemplars exemplars.jsonl --exemplars-format notes",
-        (false, _) => "",
-    }
+    if system.exemplars { "--exemplars exemplars.jsonl --exemplars-format notes" } else { "" }
 }
 
 const TESTED: &str = r#"{"id": "a", "text": "0 Fever for two days.\n1 Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate."}}
@@ -53,8 +45,6 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
     refused(&format!("base-llm {EXEMPLARS}"), &["base-llm shows no exemplars"]);
     refused("medprompt --exemplars-format notes --exemplars tested.jsonl", &["file under test"]);
     refused("medprompt --exemplars-format medqa --exemplars exemplars.jsonl", &["holds questions"]);
-    refused(&format!("knowlab {EXEMPLARS}"), &["there is no encoder", "choice=tfidf"]);
-    refused("base-llm --exemplar-encoder x", &["without exemplars"]);
     scratch.write("reasons.json", r#"{"x": "y"}"#);
     refused(
         &format!("medprompt {EXEMPLARS} --exemplar-reasons reasons.json"),
@@ -73,7 +63,6 @@ fn what_no_exemplars_can_be_made_of_is_refused() {
             "hint: fix the row, or take it out; if all rows look like it, another format may be right",
         ],
     );
-    refused(&format!("em-mixers {EXEMPLARS}"), &["em-mixers searches a corpus"]);
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn a_setting_that_is_unknown_or_out_of_range_is_named() {
             "tmax=1",
             [
                 "there is no setting tmax",
-                "hint: the system's settings are always_debate, analysis_first",
+                "hint: the system's settings are always_debate, answer_reading",
             ],
         ),
         ("t_max", ["\"t_max\" is not key=value", "hint: write --set t_max=2"]),

@@ -51,8 +51,7 @@ fn switches_and_the_base_model_run_to_an_end() {
     let cases = [
         ("medguards", "--set arbitration=vote"),
         ("medguards", "--set localisation=hard"),
-        ("medguards", "--set aligner=lcs --decoding text --set max_tokens=40"),
-        ("base-llm", "--set prompt=2"),
+        ("medguards", "--decoding text --set max_tokens=40"),
         ("base-llm", "--decoding text --set max_tokens=20"),
     ];
     for (number, (system, settings)) in cases.into_iter().enumerate() {

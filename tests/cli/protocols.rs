@@ -35,35 +35,7 @@ struct Protocol {
     beside: &'static [&'static str],
 }
 
-const PROTOCOLS: [Protocol; 6] = [
-    Protocol {
-        run: "mac",
-        seats: 5,
-        says: mac,
-        outcomes: [("B", 5), ("B", 10), ("C", 25), ("B", 25), ("A", 25)],
-        beside: &[],
-    },
-    Protocol {
-        run: "colacare",
-        seats: 4,
-        says: colacare,
-        outcomes: [("B", 8), ("B", 16), ("C", 24), ("B", 24), ("A", 24)],
-        beside: &[],
-    },
-    Protocol {
-        run: "debate-or-vote",
-        seats: 5,
-        says: debate_or_vote,
-        outcomes: [("B", 5), ("D", 5), ("D", 5), ("B", 5), ("A", 5)],
-        beside: &[],
-    },
-    Protocol {
-        run: "debate-or-vote --set by=debate",
-        seats: 5,
-        says: debate_or_vote,
-        outcomes: [("B", 30), ("B", 30), ("D", 30), ("B", 30), ("A", 30)],
-        beside: &[],
-    },
+const PROTOCOLS: [Protocol; 2] = [
     Protocol {
         run: "reconcile --set max_rounds=2",
         seats: 3,
@@ -100,57 +72,14 @@ fn sure(
     for key in ["explanation", "summary", "reason", "reasoning", "thought", "feedback"] {
         record[key] = json!(why);
     }
-    for key in ["consensus_reached", "agree", "converged", "finished"] {
-        record[key] = json!(word);
-    }
-    for key in ["answer", "final_answer"] {
-        record[key] = json!(answer);
-    }
+    record["agree"] = json!(word);
+    record["answer"] = json!(answer);
     record.to_string()
 }
 
 /// The letter of a seat.
 fn of(letters: &str, seat: usize) -> &str {
     &letters[seat..=seat]
-}
-
-/// The last seat leads.
-fn mac(asked: Asked<'_>) -> String {
-    match asked {
-        Asked { seat: 4, case: 1, .. } => record(asked, "B", true),
-        Asked { seat: 4, case: 2, before, .. } => record(asked, "B", before > 0),
-        Asked { seat: 4, case: 3, .. } => record(asked, "C", false),
-        Asked { seat: 4, .. } | Asked { seat: 1, case: 4, .. } => MUMBLE.to_owned(),
-        Asked { seat, case: 2, before: 0, .. } => record(asked, of("ABBC", seat), false),
-        Asked { seat, case: 4, .. } => record(asked, of("D.BB", seat), false),
-        Asked { seat, case: 5, .. } => record(asked, of("ABAB", seat), false),
-        _ => record(asked, "B", true),
-    }
-}
-
-/// Analyses and reviews take turns, and so do the last seat's syntheses and decisions.
-fn colacare(asked: Asked<'_>) -> String {
-    let Asked { seat, case, before, .. } = asked;
-    match (seat, case, before % 2) {
-        (3, 3, 1) => record(asked, "C", false),
-        (3, 4 | 5, 1) | (1, 4, 1) | (2, 5, 1) => MUMBLE.to_owned(),
-        (2, 2, 1) if before == 1 => record(asked, "D", false),
-        (2, 3, 1) => record(asked, "C", false),
-        (0 | 1, 5, 1) => record(asked, of("AD", seat), true),
-        _ => record(asked, "B", true),
-    }
-}
-
-fn debate_or_vote(asked: Asked<'_>) -> String {
-    let Asked { seat, case, before, .. } = asked;
-    match (case, seat) {
-        (2, _) if before == 0 => record(asked, of("ABCDD", seat), false),
-        (3, _) => record(asked, of("ABCDD", seat), false),
-        (4, 0 | 4) | (5, 4) => MUMBLE.to_owned(),
-        (4, _) => record(asked, of(".BBC", seat), false),
-        (5, _) => record(asked, of("ABAB", seat), false),
-        _ => record(asked, "B", true),
-    }
 }
 
 fn reconcile(asked: Asked<'_>) -> String {

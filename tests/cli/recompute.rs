@@ -49,7 +49,7 @@ fn with_python_every_switch_of_the_vote_is_recomputed() {
     for (out, flags, items) in [
         ("weighted", "--set t_max=1", 3),
         ("unweighted", "--set t_max=1 --set confidence=off", 3),
-        ("one-role", "--set roles=ddx --set analysis_first=on --runs 2", 6),
+        ("one-role", "--set roles=ddx --runs 2", 6),
         ("cut-short", "--set t_max=1 --set max_tokens=200", 3),
         ("free", "--set t_max=1 --set max_tokens=40 --decoding text --runs 3", 9),
     ] {

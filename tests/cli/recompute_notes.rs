@@ -125,9 +125,8 @@ fn with_python_every_structure_and_switch_is_recomputed() {
         "medguards --set agents=8",
         "medguards --set arbitration=vote",
         "medguards --set localisation=hard",
-        "medguards --set aligner=lcs --decoding text --set max_tokens=40",
         "medguards --decoding text --set max_tokens=40",
-        "base-llm --set prompt=2",
+        "medguards --decoding text --set max_tokens=40",
         "base-llm --decoding text --set max_tokens=20",
     ];
     for (number, case) in cases.into_iter().enumerate() {

@@ -13,7 +13,7 @@ const BRIEF_PROMPTS: [(&str, &str); 10] = [
     ("common-system", "Review."),
     ("user", "{note}\n{memory}\n{history}\n{task}"),
     ("instructions", "Look."),
-    ("react-task", "{instructions}{actions}{rules}{turns}{left}"),
+    ("react-task", "{instructions}{actions}{turns}{left}"),
     ("actions-object", "act"),
     ("eval-task", "score"),
     ("reflex-task", "{instructions}{reviews}"),

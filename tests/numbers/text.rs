@@ -14,8 +14,8 @@ use wardround::analysis::metrics::rouge::rouge_score;
 use wardround::analysis::metrics::rouge::rouge_set;
 use wardround::random::SplitMix64;
 use wardround::text::{
-    Aligner, Language, SequenceMatcher, align, chinese_words, diff_keywords, lcs_length,
-    porter_stem, split_words,
+    Language, SequenceMatcher, align, chinese_words, diff_keywords, lcs_length, porter_stem,
+    split_words,
 };
 
 use crate::common;
@@ -220,7 +220,7 @@ fn with_data_sentences_align_as_in_python_and_medecs_gold_ones_with_their_ids() 
         };
         let opinions = [&note["Error Sentence"], &note["Corrected Sentence"]];
         for (place, opinion) in opinions.into_iter().enumerate() {
-            let found = align(&sentences, opinion, language, Aligner::SequenceMatcher);
+            let found = align(&sentences, opinion, language);
             let index = found.map(|found| found.index);
             let expected = case["aligned"][place].as_u64();
             assert_eq!(index.map(|index| index as u64), expected, "{case}");

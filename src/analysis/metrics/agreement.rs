@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::over_runs::{OverRuns, mean};
 use crate::analysis::facts::Facts;
-use crate::systems::exemplars::vectors::cosine;
+use crate::retrieval::cosine;
 
 /// One question's normalised answers; none where the item errored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -64,9 +64,8 @@ fn a_reply_that_names_an_error_passes_no_gate() {
     }
 }
 
-/// What else a system may be told of how it reads, beside its defaults. Not what repeats a harness with its mistakes.
-const SETTINGS: [(&str, &str); 3] =
-    [("letters", "a-j"), ("on_exhaustion", "last-answer"), ("arbitration", "vote")];
+/// What else a system may be told of how it reads, beside its defaults.
+const SETTINGS: [(&str, &str); 2] = [("record", "short"), ("arbitration", "vote")];
 
 /// A system as it stands, and with each of the settings that it has.
 fn forms(name: &str) -> Vec<SystemConfig> {

@@ -8,7 +8,7 @@ use itertools::Itertools;
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
 use crate::data::{Format, ItemKind};
-use crate::experiment::spec::{Spec, cited};
+use crate::experiment::spec::Spec;
 use crate::prompts::PromptSet;
 use crate::systems::file::EXTENSION;
 use crate::systems::{SystemConfig, Which};
@@ -38,8 +38,7 @@ impl SystemFlags {
             let entry = Which::read(which)?.entry()?;
             let name = entry.name;
             let set = self.set.iter().filter_map(|pair| Some(of(pair, name)?.to_owned()));
-            let mut set: Vec<String> = set.collect();
-            cited(entry, &mut set)?;
+            let set: Vec<String> = set.collect();
             let format = match entry.takes {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,

@@ -123,7 +123,7 @@ fn medprompt_without_its_chains_of_thought_says_so() {
     assert_eq!(plan_of("medprompt", Vec::new()).without_reasons(), told);
     let with_reasons = vec![file("encoder"), file("reasons")];
     assert_eq!(plan_of("medprompt", with_reasons).without_reasons(), None);
-    assert_eq!(plan_of("ikim", Vec::new()).without_reasons(), None);
+    assert_eq!(plan_of("medifact", Vec::new()).without_reasons(), None);
     assert_eq!(plan().without_reasons(), None);
 }
 

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnosis::Failure;
 use crate::panel::SamplingChoice;
-use crate::systems::SystemConfig;
 use crate::systems::settings::pairs;
-use crate::systems::table::SystemEntry;
 
 /// What `--set` says, by kind.
 #[derive(Debug, Default)]
@@ -45,17 +43,4 @@ impl Set {
         }
         Ok(set)
     }
-}
-
-/// Lets a system cite its sources, where it can and `given` does not say otherwise: the reader of a single note wants to see them.
-///
-/// # Errors
-/// A system that has no defaults.
-pub fn cited(system: &'static SystemEntry, given: &mut Vec<String>) -> Result<(), Failure> {
-    let has = SystemConfig::with(system, &toml::Table::new())?.table.contains_key("cite");
-    let is_it = |pair: &String| pair.split('=').next().map(str::trim) == Some("cite");
-    if has && !given.iter().any(is_it) {
-        given.push("cite=on".to_owned());
-    }
-    Ok(())
 }

@@ -27,28 +27,27 @@ impl<T> Case<'_, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Reading<R> {
         let is_cut = finish_reason == FinishReason::Length;
-        let is_note = matches!(self.task.item, Item::Note(_));
+        let question = self.task.item.question();
         // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
         let is_blank = !text.chars().any(char::is_alphanumeric);
-        let heard = if is_note && finish_reason == FinishReason::Refusal { "" } else { text };
+        let heard =
+            if question.is_none() && finish_reason == FinishReason::Refusal { "" } else { text };
         let (mut value, mut parse) = read(heard, finish_reason);
-        if let Some(own) = &self.own {
-            if parse == Parse::Fallback && is_echo(text, messages, &own.borrow()) {
-                (value, parse) = (read("", finish_reason).0, Parse::Unread);
-            } else {
-                own.borrow_mut().push(text.to_owned());
-            }
+        if parse == Parse::Fallback && is_echo(text, messages, &self.own.borrow()) {
+            (value, parse) = (read("", finish_reason).0, Parse::Unread);
+        } else {
+            self.own.borrow_mut().push(text.to_owned());
         }
         if let (Item::Note(note), Some(correction)) = (self.task.item, value.correction()) {
             let is_last = |said: &str| is_cut && text.trim_end().ends_with(said);
             correction.take_if(|said| is_last(said) || is_cut_off(said, note));
         }
         let given = value.answer().cloned().unwrap_or_default();
-        let letters = self.letters.as_ref().zip(given.chars().next());
-        let is_other = letters.is_some_and(|(letters, letter)| !letters.contains(&letter));
-        let is_bare = matches!(given.as_str(), "" | "I") && self.letters.is_some();
+        let letter = question.zip(given.chars().next());
+        let is_other = letter.is_some_and(|(of, letter)| of.letters().all(|one| one != letter));
+        let is_bare = matches!(given.as_str(), "" | "I") && question.is_some();
         let may_refuse = match parse {
-            Parse::Unread => is_bare || is_note,
+            Parse::Unread => is_bare || question.is_none(),
             parse => is_bare && parse == Parse::Fallback,
         };
         let is_refused = finish_reason == FinishReason::Refusal || may_refuse && refuses(text);
@@ -72,7 +71,7 @@ impl<T> Case<'_, T> {
         if let (Parse::Unread | Parse::Refused, Some(name)) = (parse, value.assumed()) {
             record.set_apart(name);
         }
-        if let Item::Question(question) = self.task.item
+        if let Some(question) = question
             && value.answer().is_some_and(|answer| answer.is_empty())
             && parse == Parse::Unread
             && contradicts_itself(text, &question.options)

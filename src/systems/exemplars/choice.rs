@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Exemplars, Shot};
+use super::{Exemplar, Exemplars};
 use crate::data::Note;
 use crate::digest::sha256;
-use crate::panel::PanelError;
 use crate::random::sample;
 
 /// How exemplars are ranked.
@@ -17,7 +16,6 @@ pub enum Ranking {
     /// At random, differently for every note but the same in every run.
     Random,
     Tfidf,
-    Embedding,
     /// At random, the same for every note.
     Fixed,
     /// TF-IDF cosine of an exemplar's wrong sentence and the note's sentence most similar to it.
@@ -41,8 +39,7 @@ pub enum Kinds {
     /// Half of them; of an odd number one more with an error.
     Balanced,
     Wrong,
-    /// [`Kinds::Balanced`] for an even number, else any.
-    BalancedIfEven,
+    Any,
 }
 
 const FIXED_SEED: u64 = 42;
@@ -51,14 +48,13 @@ const DRAW_SEED: &str = "exemplars 42";
 
 impl Exemplars {
     /// The exemplars to show with a note; fewer than asked for where there are fewer.
-    pub fn shots(&self, note: &Note, choice: &Selection) -> Result<Vec<Shot<'_>>, PanelError> {
-        let chosen = self.choose(note, choice)?.into_iter();
-        let shot = |place: usize| Shot { exemplar: &self.notes[place], sentence: String::new() };
-        Ok(chosen.map(shot).collect())
+    pub fn shots(&self, note: &Note, choice: &Selection) -> Vec<&Exemplar> {
+        let chosen = self.choose(note, choice).into_iter();
+        chosen.map(|place| &self.notes[place]).collect()
     }
 
-    fn choose(&self, note: &Note, choice: &Selection) -> Result<Vec<usize>, PanelError> {
-        let ranked = self.ranked(note, choice.ranking)?;
+    fn choose(&self, note: &Note, choice: &Selection) -> Vec<usize> {
+        let ranked = self.ranked(note, choice.ranking);
         let is_wrong = |place: &usize| self.notes[*place].error().is_some();
         let (wrong, right): (Vec<usize>, Vec<usize>) = ranked.iter().partition(|one| is_wrong(one));
         let of_kind = |all: &[usize], count: usize, purpose: &str| -> Vec<usize> {
@@ -74,45 +70,40 @@ impl Exemplars {
             drawn.into_iter().map(|one| pool[one]).collect()
         };
         let half = choice.shots / 2;
-        let is_even = choice.shots.is_multiple_of(2);
-        let chosen: Vec<usize> = match (choice.kinds, is_even) {
-            (Kinds::BalancedIfEven, false) => of_kind(&ranked, choice.shots, "any"),
-            (Kinds::Wrong, _) => of_kind(&wrong, choice.shots, "wrong"),
-            (Kinds::Balanced, _) | (Kinds::BalancedIfEven, true) => {
+        let chosen: Vec<usize> = match choice.kinds {
+            Kinds::Any => of_kind(&ranked, choice.shots, "any"),
+            Kinds::Wrong => of_kind(&wrong, choice.shots, "wrong"),
+            Kinds::Balanced => {
                 let wrong = of_kind(&wrong, choice.shots - half, "wrong");
                 [wrong, of_kind(&right, half, "right")].concat()
             }
         };
         if choice.drawn_from.is_some() {
             let order = sample(chosen.len(), chosen.len(), draw_seed(note, "order"));
-            return Ok(order.into_iter().map(|one| chosen[one]).collect());
+            return order.into_iter().map(|one| chosen[one]).collect();
         }
         let chosen: BTreeSet<usize> = chosen.into_iter().collect();
-        Ok(ranked.into_iter().filter(|place| chosen.contains(place)).collect())
+        ranked.into_iter().filter(|place| chosen.contains(place)).collect()
     }
 
     /// All exemplars that may be shown with a note, best first, equal ones in the file's order.
-    fn ranked(&self, note: &Note, ranking: Ranking) -> Result<Vec<usize>, PanelError> {
+    fn ranked(&self, note: &Note, ranking: Ranking) -> Vec<usize> {
         let mut places = self.shown_beside(note);
         let scores = match ranking {
             Ranking::Random => {
                 let order = sample(places.len(), places.len(), draw_seed(note, "ranking"));
-                return Ok(order.into_iter().map(|one| places[one]).collect());
+                return order.into_iter().map(|one| places[one]).collect();
             }
             Ranking::Fixed => {
                 let all = self.notes.len();
                 let order = sample(all, all, FIXED_SEED).into_iter();
-                return Ok(order.filter(|place| places.binary_search(place).is_ok()).collect());
+                return order.filter(|place| places.binary_search(place).is_ok()).collect();
             }
             Ranking::Sentences => self.sentence_scores(note),
             Ranking::Tfidf => self.tfidf().scores(&note.text),
-            Ranking::Embedding => {
-                let texts = self.notes.iter().map(|one| one.note.text.as_str());
-                self.likeness(&note.text, texts)?
-            }
         };
         places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
-        Ok(places)
+        places
     }
 }
 
@@ -128,7 +119,7 @@ mod tests {
     use crate::systems::scripted::{exemplars, note};
 
     fn choose(choice: &Selection) -> Vec<usize> {
-        exemplars().choose(&note(), choice).unwrap()
+        exemplars().choose(&note(), choice)
     }
 
     #[test]
@@ -138,7 +129,7 @@ mod tests {
         // «Beta blockers» and «wheezing» stand in the note.
         assert_eq!(choose(&best(4, Kinds::Balanced)), [2, 1, 0, 3]);
         assert_eq!(choose(&best(2, Kinds::Balanced)), [2, 1]);
-        assert_eq!(choose(&best(1, Kinds::BalancedIfEven)), [2]);
+        assert_eq!(choose(&best(1, Kinds::Any)), [2]);
         assert_eq!(choose(&best(3, Kinds::Balanced)), [2, 1, 0]);
         assert_eq!(choose(&best(3, Kinds::Wrong)), [2, 0]);
         assert!(choose(&best(0, Kinds::Balanced)).is_empty());
@@ -164,22 +155,9 @@ mod tests {
         };
         let mut orders = (0..20).map(|id| {
             let note = Note { id: format!("ms-{id}"), ..note() };
-            exemplars().choose(&note, &random).unwrap()
+            exemplars().choose(&note, &random)
         });
         let first = orders.next().unwrap();
         assert!(orders.any(|order| order != first));
-    }
-
-    #[test]
-    fn vectors_rank_by_their_cosine_and_without_an_encoder_nothing_does() {
-        let choice = Selection {
-            ranking: Ranking::Embedding,
-            shots: 1,
-            kinds: Kinds::Balanced,
-            drawn_from: None,
-        };
-        assert_eq!(choose(&choice), [2]);
-        let refused = Exemplars::default().likeness("x", ["y"].into_iter()).unwrap_err();
-        assert!(refused.to_string().contains("there is no encoder"));
     }
 }

@@ -1,9 +1,7 @@
 //! Exemplars for few-shot prompts: notes with gold, and how they are chosen for a note.
 
 pub mod choice;
-pub mod nearest;
 mod terms;
-pub mod vectors;
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +10,6 @@ use std::sync::OnceLock;
 pub use choice::{Kinds, Ranking, Selection};
 
 use self::terms::TfIdf;
-use self::vectors::Vectors;
 use crate::data::Note;
 use crate::record::GoldLine;
 
@@ -31,18 +28,11 @@ impl Exemplar {
     }
 }
 
-pub struct Shot<'a> {
-    pub exemplar: &'a Exemplar,
-    /// The sentence that is judged, where one is.
-    pub sentence: String,
-}
-
 /// The contents of `--exemplars` and related flags; empty where they were not given.
 #[derive(Default)]
 pub struct Exemplars {
     /// Notes with gold, in their file's order.
     pub notes: Vec<Exemplar>,
-    pub vectors: Option<Vectors>,
     tfidf: OnceLock<TfIdf>,
     wrong_sentences: OnceLock<TfIdf>,
 }
@@ -52,7 +42,6 @@ impl Exemplars {
     pub fn new(
         notes: impl IntoIterator<Item = Note>,
         reasons: &BTreeMap<String, String>,
-        vectors: Option<Vectors>,
     ) -> Exemplars {
         let usable = |note: &Note| note.gold.is_some() && !note.id.starts_with("uw-");
         let exemplar = |note: Note| Exemplar {
@@ -61,7 +50,7 @@ impl Exemplars {
             note,
         };
         let notes = notes.into_iter().filter(usable).map(exemplar).collect();
-        Exemplars { notes, vectors, ..Exemplars::default() }
+        Exemplars { notes, ..Exemplars::default() }
     }
 
     /// The places of the exemplars that may be shown with a note, in ascending order: those that share less than half of their n-grams with
@@ -123,7 +112,7 @@ mod tests {
     }
 
     fn of(notes: impl IntoIterator<Item = Note>) -> Exemplars {
-        Exemplars::new(notes, &BTreeMap::new(), None)
+        Exemplars::new(notes, &BTreeMap::new())
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::systems::form;
 use crate::systems::reading::correction::{change, quoted};
 use crate::systems::reading::verdict::names_error;
 use crate::systems::reading::{is_nothing, record, said, text};
-use crate::text::{Aligner, align};
+use crate::text::align;
 
 /// The fields of an answer, in order.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,6 @@ impl<'a> Form<'a> {
         let fields = |is_wrong: bool| -> Vec<(&str, Value)> {
             let schema = |field: &FieldOf| match (field.is, item) {
                 (Is::Answer, Item::Question(question)) => form::answer(question),
-                (Is::Agreed, _) => form::choice(&[field.word(false), field.word(true)]),
                 (Is::Flag, _) => json!({"const": typed(field.is, field.word(is_wrong))}),
                 (Is::SentenceId, _) if !is_wrong => json!({"const": -1}),
                 (Is::SentenceId, Item::Note(note)) => {
@@ -238,9 +237,14 @@ fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
 
 /// The sentence of the note that words are quoted from, or the most similar one, where it is similar enough.
 pub fn most_similar(note: &Note, words: &str) -> Option<usize> {
+    alike(note, words, LIKENESS)
+}
+
+/// The only sentence of the note that words are a part of, else the one most like them, where it is so much like them.
+pub fn alike(note: &Note, words: &str, likeness: f64) -> Option<usize> {
     let likest = || {
-        let found = align(&note.sentences, words, note.language, Aligner::default())?;
-        (found.ratio >= LIKENESS).then_some(found.index)
+        let found = align(&note.sentences, words, note.language)?;
+        (found.ratio >= likeness).then_some(found.index)
     };
     quoted(&note.sentences, words).or_else(likest)
 }

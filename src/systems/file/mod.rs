@@ -80,7 +80,7 @@ impl SystemFile {
             takes: self.takes,
             wording: Wording::Ours(&self.after),
             examples: self.examples.as_deref(),
-            exemplars: self.stages.iter().any(Stage::shows),
+            exemplars: self.stages.iter().any(|stage| stage.exemplars.is_some()),
             // More agents than a panel that names no models has share its first.
             default_models: (agents == 1 || agents > PANEL).then_some(1),
             file: Some(self),

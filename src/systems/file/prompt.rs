@@ -1,9 +1,8 @@
-//! A prompt with exemplars (few-shot): in one block of its user message, or as turns of the conversation before it.
+//! The exemplars of a prompt (few-shot), in one block of its user message.
 
 use super::schema::Stage;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::Message;
-use crate::systems::exemplars::{Exemplar, Shot};
+use crate::systems::exemplars::Exemplar;
 use crate::systems::messages::numbered;
 use crate::text::SequenceMatcher;
 
@@ -21,31 +20,14 @@ impl Reasons {
     }
 
     /// The values by which a prompt quotes exemplars.
-    pub fn blocks(&self, stage: &Stage, shots: &[Shot<'_>]) -> [(&'static str, String); 2] {
+    pub fn blocks(&self, stage: &Stage, shots: &[&Exemplar]) -> [(&'static str, String); 2] {
         let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(stage, number, shot));
         let (blocks, reasons): (Vec<String>, Vec<String>) = blocks.unzip();
         [("examples", blocks.join("\n\n")), ("reasons", reasons.join("\n"))]
     }
 
-    /// Each exemplar as a user's question and the assistant's answer; `texts` are those that questions quote.
-    pub fn turns(
-        &self,
-        stage: &Stage,
-        shots: &[Shot<'_>],
-        texts: &[(&str, String)],
-    ) -> Vec<Message> {
-        let turns = shots.iter().flat_map(|Shot { exemplar, sentence }| {
-            let own = [("note", numbered(&exemplar.note)), ("sentence", sentence.clone())];
-            let answer = stage.form().of_gold(exemplar, &self.of(exemplar));
-            let question = fill(&stage.user, &[&own, texts].concat());
-            [Message::new("user", question), Message::new("assistant", answer)]
-        });
-        turns.collect()
-    }
-
     /// An exemplar's block, and its line among the reasons, which some prompts show after all examples.
-    fn block(&self, stage: &Stage, number: u32, shot: &Shot<'_>) -> (String, String) {
-        let exemplar = shot.exemplar;
+    fn block(&self, stage: &Stage, number: u32, exemplar: &Exemplar) -> (String, String) {
         let reason = self.of(exemplar);
         let error = exemplar.error();
         let verdict = if error.is_some() { "contains an error" } else { "contains no error" };

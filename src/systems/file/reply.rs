@@ -5,14 +5,14 @@ use serde::Serialize;
 use super::form::answer::Reading;
 use super::form::{Form, Judgement};
 use super::schema::{Is, ReplyKind, Stage};
-use super::settings::{Compat, Settings};
 use crate::data::{Item, Question};
 use crate::panel::Asked;
 use crate::record::{FinishReason, Flag, Grammar, Parse};
 use crate::systems::base_llm;
-use crate::systems::case::{One, Record};
+use crate::systems::case::Record;
+use crate::systems::decoding::Decoding;
 use crate::systems::form;
-use crate::systems::mediqa_corr::{Opinion, words};
+use crate::systems::mediqa_corr::Opinion;
 
 /// A parsed reply, as the call's log line has it.
 #[derive(Clone, Debug, Serialize)]
@@ -21,7 +21,6 @@ pub enum ParsedReply {
     Answer(Reading),
     Judgement(Judgement),
     Medec(base_llm::Reading),
-    Word(One<Vec<String>>),
 }
 
 impl Record for ParsedReply {
@@ -42,14 +41,6 @@ impl Record for ParsedReply {
 }
 
 impl ParsedReply {
-    /// Whether a reply that was asked for it says that its agent agrees.
-    pub fn agreed(&self) -> Option<bool> {
-        match self {
-            ParsedReply::Answer(reading) => reading.agreed,
-            _ => None,
-        }
-    }
-
     /// Flag, sentence and correction, of a reply that gives any.
     pub fn opinion(asked: &Asked<ParsedReply>) -> Option<Opinion> {
         let (flag, sentence_id, correction) = match &asked.value {
@@ -63,27 +54,21 @@ impl ParsedReply {
 
     /// As later prompts quote it.
     pub fn shown(asked: &Asked<ParsedReply>) -> String {
-        let joined = |parts: &[&str]| {
-            let parts = parts.iter().copied().filter(|part| !part.is_empty());
-            parts.collect::<Vec<_>>().join(" ")
+        let joined = |[reason, said]: [&str; 2]| match reason {
+            "" => said.to_owned(),
+            _ => format!("{reason} {said}"),
         };
         match &asked.value {
-            ParsedReply::Word(word) => word.said.join(", "),
             ParsedReply::Answer(reading) => {
-                let agreed = match reading.agreed {
-                    Some(true) => "Agreed: yes.",
-                    Some(false) => "Agreed: no.",
-                    None => "",
-                };
                 let answer = match reading.answer.as_str() {
                     "" => "no answer".to_owned(),
                     letter => format!("Answer: {letter}"),
                 };
-                joined(&[reading.thought.as_deref().unwrap_or_default(), agreed, &answer])
+                joined([reading.thought.as_deref().unwrap_or_default(), &answer])
             }
             ParsedReply::Judgement(said) => {
                 let opinion = ParsedReply::opinion(asked).unwrap_or_default();
-                joined(&[&said.reason, &opinion.in_words()])
+                joined([&said.reason, &opinion.in_words()])
             }
             ParsedReply::Medec(_) => ParsedReply::opinion(asked).unwrap_or_default().in_words(),
         }
@@ -95,14 +80,6 @@ impl Stage {
         Form { style: self.style, fields: &self.fields }
     }
 
-    pub fn shows(&self) -> bool {
-        self.exemplars.is_some() || self.nearest
-    }
-
-    pub fn is_there(&self, settings: &Settings) -> bool {
-        self.only.iter().all(|(choice, word)| settings.word(choice) == *word)
-    }
-
     pub fn asks(&self, agent: &str) -> bool {
         self.agents.is_empty() || self.agents.iter().any(|one| one == agent)
     }
@@ -111,21 +88,17 @@ impl Stage {
         self.reply == ReplyKind::Letter || self.form().key(Is::Answer).is_some()
     }
 
-    /// Whether its replies judge a note, or name a word to look up.
+    /// Whether its replies judge a note.
     pub fn judges(&self) -> bool {
-        let judges = [Is::Flag, Is::SentenceId, Is::Correction, Is::Word];
+        let judges = [Is::Flag, Is::SentenceId, Is::Correction];
         let mut fields = self.fields.iter();
         self.reply == ReplyKind::Medec || fields.any(|field| judges.contains(&field.is))
     }
 
-    pub fn grammar(&self, item: &Item, settings: &Settings) -> Grammar {
-        let decoding = &settings.decoding;
-        match (self.reply, item, self.form().key(Is::Word)) {
-            (ReplyKind::Letter, Item::Question(question), _) => {
-                Grammar::Regex(form::letter(question))
-            }
-            (ReplyKind::Medec, Item::Note(note), _) => base_llm::grammar(note, decoding),
-            (_, _, Some(key)) => form::record(vec![(key, decoding.string())]),
+    pub fn grammar(&self, item: &Item, decoding: &Decoding) -> Grammar {
+        match (self.reply, item) {
+            (ReplyKind::Letter, Item::Question(question)) => Grammar::Regex(form::letter(question)),
+            (ReplyKind::Medec, Item::Note(note)) => base_llm::grammar(note, decoding),
             _ => self.form().grammar(item, decoding),
         }
     }
@@ -135,28 +108,20 @@ impl Stage {
         text: &str,
         finish_reason: FinishReason,
         item: &Item,
-        settings: &Settings,
     ) -> (ParsedReply, Parse) {
-        match (item, self.form().key(Is::Word)) {
-            (Item::Question(Question { options, .. }), _) => {
-                let is_compat = settings.mab_compat == Some(Compat::On);
-                let harness = is_compat.then(|| settings.samples.unwrap_or(1));
-                let said = self.form().answer(text, finish_reason, options, harness);
-                as_reply(said, ParsedReply::Answer)
+        match item {
+            Item::Question(Question { options, .. }) => {
+                let (said, parse) = self.form().answer(text, finish_reason, options);
+                (ParsedReply::Answer(said), parse)
             }
-            (Item::Note(_), Some(key)) => {
-                as_reply(One::of("words", words(text, finish_reason, key, 1)), ParsedReply::Word)
+            Item::Note(note) if self.reply == ReplyKind::Medec => {
+                let (said, parse) = base_llm::read(text, note);
+                (ParsedReply::Medec(said), parse)
             }
-            (Item::Note(note), None) if self.reply == ReplyKind::Medec => {
-                as_reply(base_llm::read(text, note), ParsedReply::Medec)
-            }
-            (Item::Note(note), None) => {
-                as_reply(self.form().read(text, finish_reason, note), ParsedReply::Judgement)
+            Item::Note(note) => {
+                let (said, parse) = self.form().read(text, finish_reason, note);
+                (ParsedReply::Judgement(said), parse)
             }
         }
     }
-}
-
-fn as_reply<T>((said, parse): (T, Parse), kind: fn(T) -> ParsedReply) -> (ParsedReply, Parse) {
-    (kind(said), parse)
 }

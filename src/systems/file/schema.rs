@@ -1,7 +1,6 @@
 //! The keys of a system's file.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +30,12 @@ pub struct SystemFile {
     /// In panel order; each may have a model of its own.
     #[serde(default = "solo")]
     pub agents: Vec<String>,
-    /// Which settings it has, each with its default; a list is a choice of the file's own, and its first word the default.
+    /// Which settings it has, each with its default.
     #[serde(default)]
     pub settings: toml::Table,
-    /// Texts that prompts quote by their names.
+    /// Texts that prompts quote by their names. One with [`YES_NO`] behind its name stands in its place for questions of yes, no and maybe.
     #[serde(default)]
-    pub texts: BTreeMap<String, Text>,
+    pub texts: BTreeMap<String, String>,
     #[serde(rename = "stage")]
     pub stages: Vec<Stage>,
 }
@@ -54,22 +53,6 @@ fn solo() -> Vec<String> {
     vec![SOLO.to_owned()]
 }
 
-/// A text that prompts quote; of questions nothing, where one of the values that it quotes itself is empty.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "it is a text, or `by`, a choice of [settings], with a text for each of its words"
-)]
-pub enum Text {
-    One(String),
-    /// A text for each word of a choice. A word with [`YES_NO`] behind it is for questions of yes, no and maybe.
-    By {
-        by: String,
-        #[serde(flatten)]
-        words: BTreeMap<String, String>,
-    },
-}
-
 /// The end of the name of a file with a prompt.
 pub const PROMPT: &str = ".txt";
 pub const YES_NO: &str = "-yes-no";
@@ -82,17 +65,12 @@ pub struct Stage {
     pub name: String,
     #[serde(default)]
     pub when: When,
-    /// The words that choices must have for the stage to be there at all.
-    #[serde(default)]
-    pub only: BTreeMap<String, String>,
     /// Those that are asked; empty: all.
     #[serde(default)]
     pub agents: Vec<String>,
-    /// How often it is gone through, while its condition holds, and until all say in a field that they agree.
+    /// How often it is gone through, while its condition holds.
     #[serde(default = "once", deserialize_with = "whole::<1, 100, _, _>")]
     pub rounds: u32,
-    /// The stage with which each of its rounds begins, so that they go through all stages between, too.
-    pub from: Option<String>,
     /// How often a call is made at most while its reply cannot be read.
     #[serde(default = "once", deserialize_with = "whole::<1, 100, _, _>")]
     pub tries: u32,
@@ -103,19 +81,11 @@ pub struct Stage {
     pub user: String,
     /// Which exemplars `{examples}` shows.
     pub exemplars: Option<Kinds>,
-    /// Whether the sentence where most errors are is suspected, and those with the right and the wrong sentence most like it are shown.
-    #[serde(default)]
-    pub nearest: bool,
     /// How it shows one.
     #[serde(default)]
     pub example: String,
-    /// How many exemplars, where that is not the setting's number.
-    pub shots: Option<u32>,
     /// How many of the best exemplars are drawn from.
     pub drawn_from: Option<usize>,
-    /// Whether the corpus is searched for the last words, or the longest of the sentence; `{passages}` quotes the best passage.
-    #[serde(default)]
-    pub search: bool,
     #[serde(default)]
     pub reply: ReplyKind,
     #[serde(default)]
@@ -143,9 +113,7 @@ pub enum When {
     /// An error was found in the note.
     Error,
     NoError,
-    /// And it is known in which sentence.
-    Sentence,
-    /// And the last reply named another sentence, or none.
+    /// And it is known in which sentence, and the last reply named another one, or none.
     OtherSentence,
 }
 
@@ -173,10 +141,6 @@ pub enum Gives {
     Correction,
     /// The correction, where it is of the same sentence.
     SameSentence,
-    /// Flag and correction, of the suspected sentence.
-    OfSentence,
-    /// That there is no error. Without a passage it is not asked.
-    Veto,
 }
 
 /// How fields are written.
@@ -206,15 +170,15 @@ pub enum Vote {
 pub struct FieldOf {
     pub key: String,
     pub is: Is,
-    /// Of a flag: the word for no error, and the word for one. Of whether somebody agrees: that for no, and that for yes.
+    /// Of a flag: the word for no error, and the word for one.
     #[serde(default)]
     pub words: Vec<String>,
 }
 
 impl FieldOf {
-    /// The word for no, or for yes: of a flag that there is an error.
-    pub fn word(&self, is_yes: bool) -> &str {
-        self.words.get(usize::from(is_yes)).map_or("", String::as_str)
+    /// The word for no error, or for one.
+    pub fn word(&self, is_wrong: bool) -> &str {
+        self.words.get(usize::from(is_wrong)).map_or("", String::as_str)
     }
 }
 
@@ -228,45 +192,14 @@ pub enum Is {
     SentenceId,
     Sentence,
     Correction,
-    /// Whether the rounds may end.
-    Agreed,
-    /// What the next search looks up; alone.
-    Word,
-}
-
-impl Text {
-    pub fn texts(&self) -> Vec<&String> {
-        match self {
-            Text::One(text) => vec![text],
-            Text::By { words, .. } => words.values().collect(),
-        }
-    }
 }
 
 impl SystemFile {
-    /// The stages that are gone through together, by their places, and how often.
-    pub fn groups(&self) -> Vec<(Range<usize>, u32)> {
-        let (mut groups, mut start) = (Vec::new(), 0);
-        while let Some(first) = self.stages.get(start) {
-            let is_last = |stage: &Stage| stage.from.as_ref() == Some(&first.name);
-            let last = start + self.stages[start..].iter().position(is_last).unwrap_or(0);
-            groups.push((start..last + 1, self.stages[last].rounds));
-            start = last + 1;
-        }
-        groups
-    }
-
     /// Where a text stands or the name of its file: the latter alone.
     pub fn named(&mut self) -> impl Iterator<Item = &mut String> {
-        fn of_text(one: &mut Text) -> Vec<&mut String> {
-            match one {
-                Text::One(text) => vec![text],
-                Text::By { words, .. } => words.values_mut().collect(),
-            }
-        }
         let stages = self.stages.iter_mut();
         let stages = stages.flat_map(|one| [&mut one.system, &mut one.user, &mut one.example]);
-        let all = stages.chain(self.texts.values_mut().flat_map(of_text));
+        let all = stages.chain(self.texts.values_mut());
         all.filter(|one| one.ends_with(PROMPT) && !one.contains(char::is_whitespace))
     }
 }

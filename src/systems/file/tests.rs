@@ -1,9 +1,6 @@
 //! The built-in files, others, and what is said of those that are wrong.
 
 mod alone;
-mod ikim;
 mod knowlab;
 mod own;
 mod prompted;
-mod questions;
-mod searching;

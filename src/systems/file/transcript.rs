@@ -4,18 +4,13 @@ use std::collections::BTreeMap;
 
 use super::form::answer::{Reading, verdict};
 use super::reply::ParsedReply;
-use super::schema::{Gives, Is, Stage, Vote, When};
+use super::schema::{Gives, Stage, Vote, When};
 use crate::panel::Asked;
 use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
 use crate::systems::config::SOLO;
 use crate::systems::mediqa_corr::{Opinion, Settled, apart, together};
 use crate::systems::vote::{consensus, round_line};
-
-/// What an agent said, behind its name.
-fn line((agent, said): &(String, String)) -> String {
-    format!("{agent}: {said}")
-}
 
 /// The course of an item through the stages.
 #[derive(Default)]
@@ -24,16 +19,8 @@ pub struct Transcript {
     pub stages: BTreeMap<String, String>,
     /// All that was said, in order, several agents' words behind their names.
     pub said: Vec<String>,
-    /// What each agent said last, and what those said who were asked last.
-    own: BTreeMap<String, String>,
-    last: Vec<(String, String)>,
-    /// Whether all who were asked about it last said that they agree.
-    pub agreed: bool,
-    pub searches: u32,
     /// Times that agents of a question were asked.
     pub steps: u32,
-    /// What the next search looks up.
-    pub word: Option<String>,
     /// A note's outcome so far.
     pub finding: Settled,
     /// The sentence that the last reply named.
@@ -56,7 +43,6 @@ impl Transcript {
             }
             When::Error => has_error,
             When::NoError => !has_error,
-            When::Sentence => has_error && opinion.sentence_id.is_some(),
             When::OtherSentence => {
                 has_error && opinion.sentence_id.is_some() && self.named != opinion.sentence_id
             }
@@ -67,37 +53,18 @@ impl Transcript {
     pub fn hear(&mut self, stage: &Stage, asked: &[Asked<ParsedReply>]) {
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
         let shown: Vec<String> = asked.iter().map(ParsedReply::shown).collect();
-        self.last = agents.iter().cloned().zip(shown.iter().cloned()).collect();
-        self.own.extend(self.last.iter().cloned());
-        let lines: Vec<String> = self.last.iter().map(line).collect();
+        let lines = agents.iter().zip(&shown).map(|(agent, said)| format!("{agent}: {said}"));
+        let lines: Vec<String> = lines.collect();
         let told = if let [one] = &shown[..] { one.clone() } else { lines.join("\n\n") };
         self.stages.insert(stage.name.clone(), told);
         // Who is alone needs no name.
         self.said.extend(if agents == [SOLO] { shown } else { lines });
-        if stage.form().key(Is::Agreed).is_some() {
-            self.agreed = asked.iter().all(|one| one.value.agreed() == Some(true));
-        }
         let opinions: Option<Vec<Opinion>> = asked.iter().map(ParsedReply::opinion).collect();
-        if let Some(opinions) = opinions {
-            self.judge(stage, agents.iter().cloned().zip(opinions).collect());
+        match opinions {
+            Some(opinions) => self.judge(stage, agents.into_iter().zip(opinions).collect()),
+            None => self.answer(agents, asked),
         }
-        if let [Asked { value: ParsedReply::Word(word), .. }] = asked {
-            self.word = word.said.first().cloned();
-        }
-        if stage.answers() {
-            self.answer(stage, agents, asked);
-        }
-    }
-
-    /// What an agent said last.
-    pub fn own(&self, agent: &str) -> String {
-        self.own.get(agent).cloned().unwrap_or_default()
-    }
-
-    /// What the others said who were asked last.
-    pub fn others(&self, agent: &str) -> String {
-        let others = self.last.iter().filter(|(one, _)| one != agent);
-        others.map(line).collect::<Vec<_>>().join("\n\n")
+        self.steps += 1;
     }
 
     fn judge(&mut self, stage: &Stage, heard: Vec<(String, Opinion)>) {
@@ -112,16 +79,7 @@ impl Transcript {
             Gives::Opinion if voted.flag.is_read() || before.is_empty() => {
                 self.finding = Settled { opinion: voted, heard };
             }
-            Gives::OfSentence => {
-                let sentence_id = opinion.sentence_id.filter(|_| voted.flag.has_error());
-                let opinion = Opinion { sentence_id, ..voted };
-                let heard = heard.into_iter().map(|(agent, _)| (agent, opinion.clone())).collect();
-                self.finding = Settled { opinion, heard };
-            }
-            Gives::Veto if voted.flag.is_clear() => {
-                *opinion = Opinion { flag: voted.flag, ..Opinion::default() };
-            }
-            Gives::Opinion | Gives::Veto => {}
+            Gives::Opinion => {}
             Gives::Correction => {
                 opinion.correction = voted.correction.or(opinion.correction.take())
             }
@@ -134,7 +92,7 @@ impl Transcript {
     }
 
     /// Where none of the answers could be read, the outcome of the stage before stands.
-    fn answer(&mut self, stage: &Stage, agents: Vec<String>, asked: &[Asked<ParsedReply>]) {
+    fn answer(&mut self, agents: Vec<String>, asked: &[Asked<ParsedReply>]) {
         let readings = asked.iter().filter_map(|one| match &one.value {
             ParsedReply::Answer(reading) => Some(reading.clone()),
             _ => None,
@@ -142,7 +100,7 @@ impl Transcript {
         let readings: Vec<Reading> = readings.collect();
         let answers: Vec<String> = readings.iter().map(|one| one.answer.clone()).collect();
         let verdict = verdict(&readings);
-        let role = self.stage_of(stage, agents.len());
+        let role = self.role(agents.len());
         self.rounds.push(RoundLine {
             aggregate: verdict.answer.clone(),
             ..round_line(self.steps, role, agents, answers.clone(), String::new())
@@ -152,13 +110,12 @@ impl Transcript {
         }
     }
 
-    /// The role of a stage's calls on a question: the first answers, those of a round, or the answer of one who decides for all.
-    pub fn stage_of(&self, stage: &Stage, calls: usize) -> record::Stage {
-        match (stage.answers(), self.rounds.is_empty(), calls) {
-            (false, ..) => record::Stage::Aside,
-            (true, true, _) => record::Stage::Initial,
-            (true, false, 1) => record::Stage::Final,
-            (true, false, _) => record::Stage::Round,
+    /// The role of so many calls on a question: the first answers, those of a round, or the answer of one who decides for all.
+    pub fn role(&self, calls: usize) -> record::Stage {
+        match (self.rounds.is_empty(), calls) {
+            (true, _) => record::Stage::Initial,
+            (false, 1) => record::Stage::Final,
+            (false, _) => record::Stage::Round,
         }
     }
 }

@@ -6,12 +6,11 @@ use super::recruits::{Member, Team, read_teams};
 use super::{AGENTS, Answered, MEMBERS, MdAgents, TEAMS, answers};
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
-use crate::record::{FinishReason, Parse, Stage};
-use crate::systems::case::{Case, One, Step};
+use crate::record::Stage;
+use crate::systems::case::{Case, Step};
 use crate::systems::form::{array, object};
 use crate::systems::messages::Templates;
-use crate::systems::reading::reply::Explained;
-use crate::systems::reading::without_thinking;
+use crate::systems::reading::reply::{Explained, passage};
 
 impl MdAgents {
     /// The teams' reports and the decision on them. No team reads another's report, so all work in parallel.
@@ -30,10 +29,7 @@ impl MdAgents {
             ];
             fill(&self.messages.report_block, &values)
         });
-        let mut shown = shown.collect::<Vec<_>>().join("\n\n");
-        if shown.is_empty() {
-            shown = "No team reports were generated.".to_owned();
-        }
+        let shown = shown.collect::<Vec<_>>().join("\n\n");
         let templates = &self.messages.decision_on_reports;
         let decision = self.decide(case, templates, ("reports", &shown))?;
         Ok((answers(&reports), decision))
@@ -70,7 +66,7 @@ impl MdAgents {
             let more = [("assistants", assistants.as_str())];
             self.ask_member(case, (&step, templates), (at, 0), team, &more)
         });
-        let requests = case.ask_all(calls, read_passage)?.into_iter();
+        let requests = case.ask_all(calls, |text, _| passage(text))?.into_iter();
         Ok(requests.map(|request| request.value.said).collect())
     }
 
@@ -88,7 +84,7 @@ impl MdAgents {
             let ask = |member| self.ask_member(case, (&step, templates), (at, member), team, &more);
             (1..team.members.len()).map(ask).collect::<Vec<_>>()
         });
-        let reports = case.ask_all(calls, read_passage)?.into_iter();
+        let reports = case.ask_all(calls, |text, _| passage(text))?.into_iter();
         let mut reports = reports.map(|report| report.value.said);
         let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
         Ok(teams.iter().map(of_team).collect())
@@ -153,14 +149,4 @@ pub(super) fn member_of(team_at: usize, member_at: usize) -> usize {
 
 fn assistants(team: &Team) -> impl Iterator<Item = &Member> {
     team.members.iter().skip(1)
-}
-
-fn read_passage(text: &str, finish_reason: FinishReason) -> (One<String>, Parse) {
-    let text = without_thinking(text).trim().to_owned();
-    let parse = match finish_reason {
-        FinishReason::Length => Parse::Fallback,
-        _ => Parse::Ok,
-    };
-    let parse = parse.if_read(!text.is_empty());
-    One::of("text", (text, parse))
 }

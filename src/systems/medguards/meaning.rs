@@ -1,12 +1,11 @@
 //! What an agent's words mean in a note: which of its sentences they quote, and whether they correct one.
 
 use super::parse::{self, Located, Said, Wanted, read, read_where};
-use super::settings::{Localisation, Settings};
+use super::settings::Localisation;
 use super::tags::tagged;
 use crate::data::Note;
 use crate::record::Parse;
-use crate::systems::file::form::CHANGED;
-use crate::systems::reading::correction::quoted;
+use crate::systems::file::form::{CHANGED, alike};
 use crate::systems::reading::correction::{change, is_cut_off};
 use crate::text::align;
 
@@ -14,52 +13,47 @@ use crate::text::align;
 const LIKENESS: f64 = 0.5;
 
 /// The sentence of the note that these words mean.
-fn place(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
-    match settings.localisation {
+fn place(localisation: Localisation, note: &Note, words: &str) -> Option<usize> {
+    match localisation {
         Localisation::Hard => parse::place(words, note),
-        Localisation::Soft => alike(settings, note, words),
+        // A text without letters is of none.
+        Localisation::Soft if !words.contains(char::is_alphabetic) => None,
+        Localisation::Soft => alike(note, words, LIKENESS),
         // Of sentences that are all as unlike, the first.
         Localisation::Likest => {
-            let found = align(&note.sentences, words, note.language, settings.aligner);
+            let found = align(&note.sentences, words, note.language);
             let likest = found.map_or(0, |found| found.index);
             (likest < note.sentences.len()).then_some(likest)
         }
     }
 }
 
-/// The only sentence that words are of, else the one most like them, where it is like enough.
-fn alike(settings: &Settings, note: &Note, words: &str) -> Option<usize> {
-    // A text without letters is of none.
-    if !words.contains(char::is_alphabetic) {
-        return None;
-    }
-    let likest = || {
-        let found = align(&note.sentences, words, note.language, settings.aligner);
-        found.filter(|found| found.ratio >= LIKENESS).map(|found| found.index)
-    };
-    quoted(&note.sentences, words).or_else(likest)
-}
-
 /// Reads a reply on this note, in which words that mean none of its sentences are no place; nor, outside the tags, are words unlike all.
-pub fn read_on(settings: &Settings, wanted: Wanted, note: &Note, text: &str) -> (Said, Parse) {
-    let is_bare = tagged(text, "result").is_none();
-    let (mut said, parse) = read_where(wanted, text, |words| match settings.localisation {
-        Localisation::Likest if is_bare => alike(settings, note, words).is_some(),
-        _ => place(settings, note, words).is_some(),
-    });
+pub fn read_on(
+    localisation: Localisation,
+    wanted: Wanted,
+    note: &Note,
+    text: &str,
+) -> (Said, Parse) {
+    // Likest words are of some sentence always.
+    let by = match localisation {
+        Localisation::Likest if tagged(text, "result").is_none() => Localisation::Soft,
+        other => other,
+    };
+    let (mut said, parse) = read_where(wanted, text, |words| place(by, note, words).is_some());
     if let Located::Said(words) = &said.located {
-        said.sentence_id = place(settings, note, words);
+        said.sentence_id = place(localisation, note, words);
     }
     (said, parse)
 }
 
 /// Reads a correction of this sentence of a note; a text without tags must be like it.
-pub fn read_correction(settings: &Settings, note: &Note, id: usize, text: &str) -> (Said, Parse) {
+pub fn read_correction(note: &Note, id: usize, text: &str) -> (Said, Parse) {
     let (mut said, parse) = read(Wanted::Correction, text);
     let is_correction = |correction: &String| {
         let is_like = || {
             let sentence = &note.sentences[id..=id];
-            let found = align(sentence, correction, note.language, settings.aligner);
+            let found = align(sentence, correction, note.language);
             found.is_some_and(|found| found.ratio >= CHANGED)
         };
         change(correction, Some(id), note).is_some()

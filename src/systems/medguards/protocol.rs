@@ -110,7 +110,7 @@ impl MedGuards {
         let stage = (NoteStage::Correction, Wanted::Correction);
         let ask = |number, prompt| {
             case.ask(self.call(case, stage, (number, Stage::Final), prompt), |text, _| {
-                read_correction(&self.settings, note, id, text)
+                read_correction(note, id, text)
             })
         };
         let first = ask(0, self.texts.correct(note, sentence))?;
@@ -202,7 +202,7 @@ impl MedGuards {
     ) -> Result<(SettledBy, Vec<Asked<Said>>), PanelError> {
         let read = |text: &str, _: FinishReason| {
             let (_, wanted) = stage;
-            read_on(&self.settings, wanted, case.item, text)
+            read_on(self.settings.localisation, wanted, case.item, text)
         };
         if self.settings.count(stage.0) == 1 {
             let call = self.call(case, stage, (0, Stage::Final), prompts[0].clone());

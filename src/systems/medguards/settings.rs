@@ -8,7 +8,6 @@ use crate::record::NoteStage;
 use crate::systems::config::{self, Built, Given, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::settings::{settings, spelled, switch};
-use crate::text::Aligner;
 
 /// The division of tasks among agents (Table 11), by their number: how many detect, locate and correct. One agent does everything in one
 /// call; of two the first detects and locates, of four the last locates and corrects in one call; of eight a second one checks the
@@ -73,7 +72,6 @@ settings! {
         #[serde(with = "switch")]
         pub loc_confidence: bool = true,
         pub localisation: Localisation = Localisation::Soft,
-        pub aligner: Aligner = Aligner::SequenceMatcher,
     } with decoding: Decoding
 }
 

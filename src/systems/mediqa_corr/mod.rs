@@ -1,10 +1,8 @@
-//! What the systems of the shared task MEDIQA-CORR 2024 have in common, most of which files describe: words, votes, log lines.
+//! What systems on notes that files describe have in common: votes, log lines.
 
 mod votes;
-mod words;
 
 pub use self::votes::{apart, together};
-pub use self::words::words;
 use super::case::Case;
 use crate::data::Note;
 use crate::record::{DetectionLine, Flag, LocalisationLine, NO_SENTENCE, NoteLine, SettledBy};

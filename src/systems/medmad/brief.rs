@@ -136,7 +136,6 @@ pub fn decimal(number: f64) -> String {
 pub mod tests {
     use super::*;
     use crate::systems::reading::answer::normalise_answer;
-    use crate::systems::reading::confidence::ConfidenceReading;
     use crate::systems::scripted::settings;
     use serde_json::json;
 
@@ -165,7 +164,6 @@ pub mod tests {
                 "counterfactual_check": {"if_chose_other": "delay"},
                 "debate_moves": {"risk_check": "allergy"}
             }),
-            ConfidenceReading::Clamped,
             normalise_answer,
         )
         .unwrap()
@@ -254,7 +252,6 @@ Instructions for debate:
                     {"option": "K", "fit_score": 1}
                 ]
             }),
-            ConfidenceReading::Clamped,
             normalise_answer,
         )
         .unwrap();

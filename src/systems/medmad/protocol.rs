@@ -1,19 +1,17 @@
 //! The debate on one question, from first answers to vote.
 
-use std::ops::Range;
-
 use super::messages::Messages;
 use super::peers::Shown;
 use super::record::{Record, parse};
 use super::schema::schema;
-use super::settings::{AGENTS, Letters, Settings};
+use super::settings::Settings;
 use super::vote::{rationale, weights};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
 use crate::systems::permutation::permutation;
-use crate::systems::vote::{Vote, WHOLE, consensus, of_whole, round_line, vote};
+use crate::systems::vote::{Vote, consensus, of_whole, round_line, vote};
 use crate::systems::{System, Task};
 
 pub struct MedMad {
@@ -25,11 +23,12 @@ pub struct MedMad {
 impl System for MedMad {
     /// Algorithm 1 of the paper (App. B.9): independent first answers, rounds of debate while the panel disagrees, a vote.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = self.open(task)?;
-        let mut records = self.first_answers(&case)?;
+        let case = task.question()?;
+        let mut records = self
+            .ask(&case, 0, |agent| self.messages.initial(self.settings.roles[agent], case.item))?;
         let mut rounds = vec![self.line(&case, 0, &records, Brief::default())];
         for round in 1..=self.settings.rounds() {
-            if self.is_over(&records) {
+            if !self.settings.always_debate && consensus(&answers(&records)) {
                 break;
             }
             let brief = self.brief(&case, round, &records);
@@ -56,34 +55,6 @@ impl MedMad {
         })
     }
 
-    fn open<'a>(&self, task: &'a Task<'_>) -> Result<Case<'a>, PanelError> {
-        let case = task.question()?;
-        Ok(match self.settings.letters {
-            Letters::Item => case,
-            Letters::AToJ => case.with_any_letter(),
-        })
-    }
-
-    /// All agents' answers; with a gate the first one's alone, where that is sure enough.
-    fn first_answers(&self, case: &Case<'_>) -> Result<Vec<Record>, PanelError> {
-        let write = |agent: usize| self.messages.initial(self.settings.roles[agent], case.item);
-        let Some(gate) = self.settings.gate() else { return self.ask(case, 0, 0..AGENTS, write) };
-        let mut records = self.ask(case, 0, 0..1, write)?;
-        let is_sure = |record: &Record| {
-            record.confidence * f64::from(WHOLE) >= f64::from(gate) && !record.answer.is_empty()
-        };
-        if !records.iter().all(is_sure) {
-            records.extend(self.ask(case, 0, 1..AGENTS, write)?);
-        }
-        Ok(records)
-    }
-
-    /// Whether all agree, or the first agent's answer stands without the others'.
-    fn is_over(&self, records: &[Record]) -> bool {
-        let is_alone = records.len() < AGENTS;
-        is_alone || !self.settings.always_debate && consensus(&answers(records))
-    }
-
     /// A new permutation in every round, so that labels do not identify agents across rounds (§3, App. C.5).
     fn brief(&self, case: &Case<'_>, round: u32, records: &[Record]) -> Brief {
         let order = permutation(case.seed("labels", round), records.len());
@@ -96,35 +67,33 @@ impl MedMad {
         round: u32,
         brief: &Brief,
     ) -> Result<Vec<Record>, PanelError> {
-        self.ask(case, round, 0..AGENTS, |agent| {
+        self.ask(case, round, |agent| {
             let role = self.settings.roles[agent];
             self.messages.debate(role, case.item, round, &brief.to_each[agent])
         })
     }
 
-    /// Asks these agents at once; in round 0, as often as `samples` says, a whole panel at a time.
+    /// Asks all agents at once; in round 0, as often as `samples` says, a whole panel at a time.
     fn ask(
         &self,
         case: &Case<'_>,
         round: u32,
-        agents: Range<usize>,
         write: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
         let settings = &self.settings;
-        let options = settings.letters.of(case.item);
         let (purpose, samples) =
             if round == 0 { ("initial", settings.samples) } else { ("debate", 1) };
         let grammar = Grammar::JsonSchema(schema(case.item, settings).to_string());
         let step = Step::new(stage(round), round, purpose, grammar);
-        let asked = || case.agents().filter(|(member, _)| agents.contains(member));
-        let draws = (0..samples).flat_map(|sample| asked().map(move |agent| (sample, agent)));
+        let draws = (0..samples).flat_map(|sample| case.agents().map(move |agent| (sample, agent)));
         let calls = draws.map(|(sample, (member, agent))| {
             let mut call = case.call(&step, member, agent, write(member));
             call.key.sample = sample;
             call
         });
-        let asked = case
-            .ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options, settings))?;
+        let asked = case.ask_all(calls, |text, finish_reason| {
+            parse(text, finish_reason, &case.item.options, settings)
+        })?;
         Ok(asked.into_iter().map(|asked| asked.value).collect())
     }
 
@@ -132,7 +101,7 @@ impl MedMad {
     fn line(&self, case: &Case<'_>, round: u32, records: &[Record], brief: Brief) -> RoundLine {
         let agents: Vec<String> = case.agents().map(|(_, name)| name.to_owned()).collect();
         let labels = brief.order.into_iter().map(|agent| agents[agent].clone()).collect();
-        let weights = weights(records, &self.settings);
+        let weights = weights(records, self.settings.confidence);
         let gave = agents.iter().cycle().take(records.len()).cloned().collect();
         let letters = records.iter().map(|record| record.answer.clone()).collect();
         RoundLine {
@@ -146,7 +115,7 @@ impl MedMad {
 
     fn vote(&self, records: &[Record]) -> Verdict {
         let Vote { answer, tie, team_confidence } =
-            vote(&answers(records), &weights(records, &self.settings));
+            vote(&answers(records), &weights(records, self.settings.confidence));
         let rationale = rationale(records, &answer, self.settings.truncate_chars);
         Verdict { answer, team_confidence, rationale, tie }
     }
@@ -181,31 +150,6 @@ mod tests {
             let (line, made) = answer(&config, &question(5), said);
             assert_eq!((made.len(), line.rounds_run, line.answer.as_str()), (calls, rounds, "B"));
         }
-    }
-
-    #[test]
-    fn a_sure_first_agent_answers_alone_and_an_unsure_one_asks_the_panel() {
-        for (gate, confidence, calls, rounds) in
-            [("0.9", 0.9, 1, 0), ("0.9", 0.89, 6, 1), ("disagreement", 0.9, 6, 1)]
-        {
-            let gate = format!("gate={gate}");
-            let config = SystemConfig::parse("medmad", &["t_max=1", &gate]).unwrap();
-            let said = Script::new(move |key, _| {
-                let letter = if key.agent == "sym" { 'B' } else { 'C' };
-                format!(r#"{{"answer": "{letter}", "confidence": {confidence}}}"#)
-            });
-            let (line, made) = answer(&config, &question(5), said);
-            assert_eq!((made.len(), line.rounds_run), (calls, rounds), "{gate}");
-            let alone = line.rounds[0].agents == ["sym"];
-            assert_eq!(
-                (alone, line.answer.as_str()),
-                (calls == 1, if calls == 1 { "B" } else { "C" })
-            );
-        }
-        // Nothing read is never sure.
-        let config = SystemConfig::parse("medmad", &["t_max=0", "gate=0"]).unwrap();
-        let (_, made) = answer(&config, &question(5), Script::new(|_, _| String::new()));
-        assert_eq!(made.len(), 3);
     }
 
     #[test]

@@ -8,9 +8,8 @@ use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
 use crate::systems::reading::answer::{leading_letter, normalise_answer};
-use crate::systems::reading::confidence::ConfidenceReading;
+use crate::systems::reading::confidence::clamped;
 use crate::systems::reading::reply::Fields;
-use crate::systems::reading::words::said_confidence;
 use crate::systems::reading::{number, text};
 
 /// One agent's record. Texts are kept as written; missing fields are empty.
@@ -79,7 +78,7 @@ pub enum Note {
     ConfidenceNotNumeric,
     /// `confidence` was outside 0 to 1.
     ConfidenceClamped,
-    /// `confidence` was converted to a number from 0 to 1: `90`, `"85 %"`, `"high"`; only where the settings say so.
+    /// In records of earlier versions: `confidence` was converted to a number from 0 to 1: `90`, `"85 %"`, `"high"`.
     ConfidenceConverted,
     /// The text is no record; the answer was found in its prose.
     AnswerFromText,
@@ -121,13 +120,9 @@ impl Record {
     /// Every other field may be missing or of another type. Numbers, and lists or objects joined by `; `, are accepted as texts; a text,
     /// line by line, as a list; an object keyed by the option as `option_analysis` or `elimination`; a numeric string as a number.
     /// `letter` parses the answer.
-    pub fn from_json(
-        value: &Value,
-        reading: ConfidenceReading,
-        letter: impl Fn(&str) -> String,
-    ) -> Option<Record> {
+    pub fn from_json(value: &Value, letter: impl Fn(&str) -> String) -> Option<Record> {
         let answer = value.as_object()?.get("answer")?;
-        let (confidence, note) = confidence(&value["confidence"], reading);
+        let (confidence, note) = confidence(&value["confidence"]);
         let [reasoning, check, moves] =
             ["structured_reasoning", "counterfactual_check", "debate_moves"].map(|key| &value[key]);
         Some(Record {
@@ -158,15 +153,11 @@ impl Record {
 }
 
 /// From 0 to 1 (App. B.2).
-fn confidence(value: &Value, reading: ConfidenceReading) -> (f64, Option<Note>) {
-    let written = number(value);
-    match reading.read(value) {
+fn confidence(value: &Value) -> (f64, Option<Note>) {
+    match clamped(value) {
         None => (0.0, Some(Note::ConfidenceNotNumeric)),
-        Some(read) if written == Some(read) => (read, None),
-        Some(read) if written.is_some_and(|written| written.clamp(0.0, 1.0) == read) => {
-            (read, Some(Note::ConfidenceClamped))
-        }
-        Some(read) => (read, Some(Note::ConfidenceConverted)),
+        Some(read) if number(value) == Some(read) => (read, None),
+        Some(read) => (read, Some(Note::ConfidenceClamped)),
     }
 }
 
@@ -219,7 +210,7 @@ fn texts(value: &Value) -> Vec<String> {
 /// Parses the record of a completion. Always succeeds: a debate does not stop for one bad text.
 ///
 /// Where [`Fields::read`] finds no record, the minimal record of App. B.2 has the answer that the text says, if any, and is a
-/// [`Parse::Fallback`]; its confidence is 0, unless what the text says of it may be converted. A record whose confidence or answer does not
+/// [`Parse::Fallback`]; its confidence is 0. A record whose confidence or answer does not
 /// count as it is written is no [`Parse::Ok`], and one without an answer is [`Parse::Unread`].
 pub fn parse(
     text: &str,
@@ -231,18 +222,13 @@ pub fn parse(
     let (said, how) = reply.answer(options);
     if reply.parse == Parse::Fallback {
         let notes = (!said.is_empty()).then_some(Note::AnswerFromText).into_iter().collect();
-        let stated = match settings.confidence_reading {
-            ConfidenceReading::Clamped => None,
-            ConfidenceReading::Converted => said_confidence(&reply.text),
-        };
-        let confidence = stated.unwrap_or(0.0);
-        return (Record { answer: said, confidence, notes, ..Record::default() }, how);
+        return (Record { answer: said, notes, ..Record::default() }, how);
     }
     let letter = |field: &str| match settings.answer_reading {
         AnswerReading::Plain => said.clone(),
         AnswerReading::Paper => normalise_answer(field),
     };
-    let record = Record::from_json(&reply.fields, settings.confidence_reading, letter);
+    let record = Record::from_json(&reply.fields, letter);
     let mut record = record.unwrap_or_default();
     // A short record asks for an option's text.
     let is_text = how == Parse::Repaired && settings.record == RecordForm::Full;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::settings::{Counterfactual, Letters, RecordForm, Settings};
+use super::settings::{Counterfactual, RecordForm, Settings};
 use crate::data::Question;
 use crate::systems::form::{array, confidence, object, root, string};
 
@@ -48,10 +48,6 @@ fn full(letters: &[char], settings: &Settings) -> Value {
         "minItems": letters.len(),
         "maxItems": letters.len(),
     });
-    let answers: Vec<char> = match settings.letters {
-        Letters::Item => letters.to_vec(),
-        Letters::AToJ => ('A'..='J').collect(),
-    };
     let reasoning = object(vec![
         ("question_focus", string.clone()),
         ("key_clues", strings(0)),
@@ -68,12 +64,11 @@ fn full(letters: &[char], settings: &Settings) -> Value {
     ]);
     let mut fields = vec![
         ("cot", strings(MIN_STEPS)),
-        ("answer", json!({"enum": answers})),
+        ("answer", json!({"enum": letters})),
         ("confidence", confidence()),
+        ("option_analysis", option_analysis),
         ("structured_reasoning", reasoning),
     ];
-    let at = if settings.analysis_first { 1 } else { 3 };
-    fields.insert(at, ("option_analysis", option_analysis));
     let is_checked = settings.counterfactual != Counterfactual::Strict;
     fields.extend(is_checked.then_some(("counterfactual_check", check)));
     fields.push(("debate_moves", moves));
@@ -129,7 +124,7 @@ mod tests {
         for round in 0..12 {
             let (letters, settings) = match round % 3 {
                 0 => (&LETTERS[..2], settings(&["record_chars=4"])),
-                1 => (&LETTERS[..4], settings(&["record_chars=6", "analysis_first=on"])),
+                1 => (&LETTERS[..4], settings(&["record_chars=6"])),
                 _ => (&LETTERS[..10], settings(&["record_chars=3", "counterfactual=strict"])),
             };
             let schema = full(letters, &settings);
@@ -155,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_the_papers_or_the_analysis_first() {
+    fn the_order_is_the_papers() {
         let fields = |pairs: &[&str]| -> Vec<String> {
             let schema = full(&LETTERS[..3], &settings(pairs));
             schema["properties"].as_object().unwrap().keys().cloned().collect()
@@ -171,37 +166,21 @@ mod tests {
         ];
         assert_eq!(fields(&[]), order);
         assert_eq!(fields(&["counterfactual=paper"]), order);
-        assert_eq!(
-            fields(&["analysis_first=on", "counterfactual=strict"]),
-            [
-                "cot",
-                "option_analysis",
-                "answer",
-                "confidence",
-                "structured_reasoning",
-                "debate_moves"
-            ]
-        );
     }
 
     #[test]
-    fn an_answer_is_one_of_the_items_letters_or_of_the_papers_ten() {
-        let answers = |pairs: &[&str]| {
-            let schema = full(&LETTERS[..3], &settings(pairs));
-            schema["properties"]["answer"]["enum"].clone()
-        };
-        assert_eq!(answers(&[]), json!(["A", "B", "C"]));
-        assert_eq!(answers(&["letters=a-j"]), json!(LETTERS));
+    fn an_answer_is_one_of_the_items_letters() {
+        let schema = full(&LETTERS[..3], &settings(&[]));
+        assert_eq!(schema["properties"]["answer"]["enum"], json!(["A", "B", "C"]));
     }
 
     #[test]
     fn the_grammar_takes_what_the_schema_says_and_no_more() {
-        let settings: Settings =
-            settings(&["record_chars=8", "counterfactual=strict", "letters=a-j"]);
+        let settings: Settings = settings(&["record_chars=8", "counterfactual=strict"]);
         let schema = full(&LETTERS[..2], &settings);
         let matcher = matcher(TopLevelGrammar::from_json_schema(schema));
         let good = concat!(
-            r#"{"cot": ["a\n\"b", "c", "é"], "answer": "J", "confidence": 0.95, "option_analysis": ["#,
+            r#"{"cot": ["a\n\"b", "c", "é"], "answer": "B", "confidence": 0.95, "option_analysis": ["#,
             r#"{"option": "A", "pros": "", "cons": "12345678", "fit_score": 5}, "#,
             r#"{"option": "B", "pros": "", "cons": "", "fit_score": 1}], "#,
             r#""structured_reasoning": {"question_focus": "", "key_clues": [], "elimination": [], "#,
@@ -218,7 +197,7 @@ mod tests {
             ("0.95", "1.0"),
             ("0.95", "1.01"),
             ("0.95", "-0.5"),
-            ("\"J\"", "\"K\""),
+            ("\"answer\": \"B\"", "\"answer\": \"C\""),
             ("\": 5", "\": 6"),
             ("12345678", "123456789"),
             ("\"c\", \"é\"", "\"c\""),

@@ -4,13 +4,9 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedMad;
-use crate::data::{Choice, Question};
-use crate::diagnosis::Failure;
 use crate::systems::config::{self, Built, Given, Slot};
 use crate::systems::decoding::Decoding;
-use crate::systems::reading::confidence::ConfidenceReading;
 use crate::systems::settings::{settings, spelled, switch, whole};
-use crate::systems::vote::{WHOLE, of_whole};
 
 /// The number of agents, and of roles in `roles`.
 pub const AGENTS: usize = 3;
@@ -77,21 +73,6 @@ pub enum Peers {
     None,
 }
 
-/// What a vote weighs; only the paper's is the paper's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weights {
-    /// The confidence, recalibrated in five steps (App. B.8).
-    #[default]
-    Paper,
-    /// The confidence as it is stated.
-    Raw,
-    /// The confidence by ReConcile's steps.
-    Reconcile,
-    /// The confidence after the counterfactual check, recalibrated as in the paper.
-    AfterCheck,
-}
-
 /// How the `answer` of a record is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -100,27 +81,6 @@ pub enum AnswerReading {
     Plain,
     /// By the paper's rule alone: the first letter that stands alone, else the last of any word (App. B.2).
     Paper,
-}
-
-/// Which letters an answer may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Letters {
-    /// The letters of the item's options.
-    #[serde(rename = "item")]
-    Item,
-    /// A to J as in the paper, with and without a grammar, whatever options the item has (App. B.2, C.2).
-    #[serde(rename = "a-j")]
-    AToJ,
-}
-
-impl Letters {
-    /// The options that an answer may be; with [`Letters::AToJ`] also those that the question lacks, without a text.
-    pub fn of(self, question: &Question) -> Vec<Choice> {
-        let has = |letter: &char| question.letters().any(|one| one == *letter);
-        let beyond = ('A'..='J').filter(|letter| self == Letters::AToJ && !has(letter));
-        let beyond = beyond.map(|letter| Choice { letter, text: String::new() });
-        question.options.iter().cloned().chain(beyond).collect()
-    }
 }
 
 settings! {
@@ -136,29 +96,18 @@ settings! {
         #[serde(with = "switch")]
         pub confidence: bool = true,
         pub answer_reading: AnswerReading = AnswerReading::Plain,
-        /// How a confidence is read that is no number from 0 to 1.
-        pub confidence_reading: ConfidenceReading = ConfidenceReading::Clamped,
-        pub weights: Weights = Weights::Paper,
         pub peers: Peers = Peers::All,
-        /// A confidence, in thousandths: the first agent is asked alone, and from this on its answer stands and nobody else is asked. `None`:
-        /// all are asked.
-        #[serde(with = "gate")]
-        pub gate: Option<u32> = None,
         pub counterfactual: Counterfactual = Counterfactual::On,
         pub record: RecordForm = RecordForm::Full,
         /// In panel order.
         #[serde(with = "roles")]
         pub roles: [Role; AGENTS] = Role::ALL,
-        /// Whether the grammar has `option_analysis` before `answer`.
-        #[serde(with = "switch")]
-        pub analysis_first: bool = false,
         /// Characters of a text in the brief before it is cut.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 200,
-        /// Initial answers of each agent; with more than one, all of them are voted on without a debate or a gate.
+        /// Initial answers of each agent; with more than one, all of them are voted on without a debate.
         #[serde(deserialize_with = "whole::<1, 100, _, _>")]
         pub samples: u32 = 1,
-        pub letters: Letters = Letters::Item,
     } with decoding: Decoding
 }
 
@@ -166,11 +115,6 @@ impl Settings {
     /// Rounds of debate at most: several first answers of each agent are voted on without one.
     pub fn rounds(&self) -> u32 {
         if self.samples > 1 { 0 } else { self.t_max }
-    }
-
-    /// The confidence from which on the first agent's answer stands alone.
-    pub fn gate(&self) -> Option<u32> {
-        self.gate.filter(|_| self.samples == 1)
     }
 
     /// The agents' names in panel order: their roles, numbered where several have the same.
@@ -196,39 +140,7 @@ impl config::Settings for Settings {
     }
 
     fn build(&self, given: &Given<'_>) -> Built {
-        let is_checked =
-            self.record == RecordForm::Full && self.counterfactual != Counterfactual::Strict;
-        if self.weights == Weights::AfterCheck && !is_checked {
-            let message = "weights=after-check weighs by a check that the record lacks here";
-            let hint = "leave `record` as it is, and `counterfactual` on or paper";
-            return Err(Failure::usage(message, hint));
-        }
         Ok(Box::new(MedMad::new(self, given.prompts)?))
-    }
-}
-
-/// `disagreement`, or a number.
-mod gate {
-    use super::*;
-
-    const DISAGREEMENT: &str = "disagreement";
-
-    pub fn serialize<S: Serializer>(gate: &Option<u32>, to: S) -> Result<S::Ok, S::Error> {
-        match gate {
-            None => DISAGREEMENT.serialize(to),
-            Some(from) => of_whole(*from).to_string().serialize(to),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u32>, D::Error> {
-        let spelled = spelled(value)?;
-        if spelled == DISAGREEMENT {
-            return Ok(None);
-        }
-        let from = spelled.parse().ok().filter(|from| (0.0..=1.0).contains(from));
-        let from = from.map(|from: f64| (from * f64::from(WHOLE)).round() as u32);
-        from.map(Some)
-            .ok_or_else(|| D::Error::custom("expected disagreement or a number from 0 to 1"))
     }
 }
 
@@ -270,21 +182,17 @@ mod tests {
             "confidence=off",
             "counterfactual=strict",
             "roles=guide, sym,ddx",
-            "analysis_first=on",
             "record_chars=32",
             "thinking=on",
             "truncate_chars=80",
-            "gate=0.85",
             "peers=noise",
         ]);
-        assert_eq!((settings.gate, settings.peers), (Some(850), Peers::Noise));
-        let spelled = toml::Value::try_from(&settings).unwrap();
-        assert_eq!(spelled["gate"].as_str(), Some("0.85"));
+        assert_eq!(settings.peers, Peers::Noise);
         assert_eq!(settings.t_max, 0);
         assert!(!settings.confidence);
         assert_eq!(settings.counterfactual, Counterfactual::Strict);
         assert_eq!(settings.roles, [Role::Guide, Role::Sym, Role::Ddx]);
-        assert!(settings.analysis_first && settings.decoding.thinking.is_on());
+        assert!(settings.decoding.thinking.is_on());
         assert_eq!(settings.decoding.record_chars, 32);
         assert_eq!(settings.truncate_chars, 80);
     }

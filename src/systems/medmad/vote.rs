@@ -1,9 +1,7 @@
 //! Vote weights from confidence, and the rationale of the voted answer.
 
 use super::record::Record;
-use super::settings::{Settings, Weights};
 use crate::systems::messages::truncate;
-use crate::systems::reconcile;
 use crate::systems::vote::WHOLE;
 
 /// The weight of a self-reported confidence in thousandths: f(p) of App. B.8.
@@ -18,19 +16,8 @@ fn recalibrated(confidence: f64) -> u32 {
 }
 
 /// The records' weights in thousandths; all alike without confidence (App. B.8).
-pub fn weights(records: &[Record], settings: &Settings) -> Vec<u32> {
-    let weight = |record: &Record| match settings.weights {
-        _ if !settings.confidence => WHOLE,
-        Weights::Paper => recalibrated(record.confidence),
-        Weights::Raw => (record.confidence * f64::from(WHOLE)).round() as u32,
-        Weights::Reconcile => reconcile::weight(record.confidence),
-        // Missing, it is 0, as a missing confidence is.
-        Weights::AfterCheck => {
-            let check = record.counterfactual_check.as_ref();
-            let after = check.and_then(|check| check.confidence_after_check);
-            recalibrated(after.unwrap_or(0.0).clamp(0.0, 1.0))
-        }
-    };
+pub fn weights(records: &[Record], confidence: bool) -> Vec<u32> {
+    let weight = |record: &Record| if confidence { recalibrated(record.confidence) } else { WHOLE };
     records.iter().map(weight).collect()
 }
 
@@ -57,9 +44,7 @@ fn reason(record: &Record, truncate_chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::CounterfactualCheck;
     use super::*;
-    use crate::systems::scripted::settings;
 
     #[test]
     fn recalibration_has_the_papers_steps() {
@@ -77,28 +62,6 @@ mod tests {
         ];
         for (confidence, weight) in steps {
             assert_eq!(recalibrated(confidence), weight, "{confidence}");
-        }
-    }
-
-    #[test]
-    fn weights_are_the_papers_unless_others_are_asked_for() {
-        let checked = |after| {
-            Some(CounterfactualCheck { confidence_after_check: after, ..Default::default() })
-        };
-        let records = [(0.99, checked(Some(0.6))), (0.1, checked(None)), (0.855, None)];
-        let records = records.map(|(confidence, counterfactual_check)| Record {
-            confidence,
-            counterfactual_check,
-            ..Record::default()
-        });
-        for (pair, expected) in [
-            ("weights=paper", [900, 100, 700]),
-            ("confidence=off", [1000, 1000, 1000]),
-            ("weights=raw", [990, 100, 855]),
-            ("weights=reconcile", [800, 100, 500]),
-            ("weights=after-check", [300, 100, 100]),
-        ] {
-            assert_eq!(weights(&records, &settings(&[pair])), expected, "{pair}");
         }
     }
 

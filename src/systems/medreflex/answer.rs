@@ -73,7 +73,7 @@ pub fn read(
 
 /// The answer that an action gives by itself; `None` of a search.
 pub fn of_action(action: &Action, note: &Note) -> Option<Answer> {
-    let Action::FinalMistake { sentence, correction, .. } = action else { return None };
+    let Action::FinalMistake { sentence, correction } = action else { return None };
     let said = Answer {
         is_error: Some(!is_nothing(sentence)),
         error_sentence: sentence.clone(),
@@ -217,21 +217,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_falls_back_on_the_action() {
-        let action = Action::FinalMistake {
-            sentence: WRONG.into(),
-            correction: "C".into(),
-            evidence: vec![],
-        };
+        let action = Action::FinalMistake { sentence: WRONG.into(), correction: "C".into() };
         let (answer, parse) = read_text("It is the second sentence.", Some(&action));
         assert_eq!(
             (answer.sentence_id, answer.correction.as_deref(), parse),
             (Some(1), Some("C"), Parse::Unread)
         );
-        let none = Action::FinalMistake {
-            sentence: "NA".into(),
-            correction: "NA".into(),
-            evidence: vec![],
-        };
+        let none = Action::FinalMistake { sentence: "NA".into(), correction: "NA".into() };
         let (answer, parse) = read_text("", Some(&none));
         assert_eq!(
             (answer.is_error, answer.sentence_id, parse),

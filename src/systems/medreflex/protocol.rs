@@ -2,13 +2,13 @@
 
 use super::answer::{self, Answer};
 use super::review::{self, Review, decide};
-use super::settings::{OnExhaustion, ReactSettings, ResultsKept, Settings, Temperatures};
+use super::settings::{ReactSettings, Settings, Temperatures};
 use super::shapes;
 use super::step::{self, Action, StepRecord};
 use super::texts::{HistoryStep, Texts, View};
 use crate::data::{Item, Note};
 use crate::panel::{Asked, Call, DecodingMode, PanelError};
-use crate::prompts::{PromptError, PromptSet, label};
+use crate::prompts::{PromptError, PromptSet};
 use crate::record::{
     Basis, ItemLine, Message, SearchLine, SearchPlace, Stage, Trajectory, TurnLine,
 };
@@ -64,7 +64,6 @@ pub(super) struct Outcome {
     pub(super) answer: Answer,
     /// What the answer's flag rests on.
     pub(super) basis: Option<Basis>,
-    pub(super) turn: Option<Turn>,
 }
 
 impl System for MedReflex {
@@ -91,11 +90,7 @@ impl System for MedReflex {
         let note = item.note()?;
         let ReactSettings { retrieve_top_k, rerank_top_k, .. } = self.settings;
         let (steps, chars) = (self.settings.steps as usize, self.settings.decoding.record_chars);
-        let searches = match self.settings.results_kept {
-            ResultsKept::All => steps,
-            ResultsKept::Last => 1,
-        };
-        let passages = searches * rerank_top_k.min(retrieve_top_k) * passage_chars;
+        let passages = steps * rerank_top_k.min(retrieve_top_k) * passage_chars;
         let steps = steps * 3 * chars;
         let reflexions = self.reviewing.as_ref().map_or(0, |reviewing| {
             let turns = reviewing.turns.saturating_sub(1) as usize;
@@ -114,7 +109,7 @@ impl MedReflex {
         reviewing: Option<&Settings>,
         prompts: &PromptSet,
     ) -> Result<MedReflex, PromptError> {
-        let texts = Texts::new(settings, reviewing.is_some(), prompts)?;
+        let texts = Texts::new(reviewing.is_some(), prompts)?;
         Ok(MedReflex { settings: settings.clone(), reviewing: reviewing.cloned(), texts })
     }
 }
@@ -138,21 +133,13 @@ impl Work<'_> {
             turns.push(turn);
         }
         self.trajectory.exhausted = true;
-        let answered = turns.iter().rposition(|turn| turn.action.is_some());
-        match reviewing.on_exhaustion {
-            OnExhaustion::LastAnswer => {
-                let last = answered.unwrap_or(turns.len() - 1);
-                self.parse(turns.swap_remove(last))
-            }
-            // By the paper a note has no error where no answer is accepted: one was rejected by a review, or none was given by steps that
-            // could be read.
-            OnExhaustion::NoError => {
-                let basis = |turn: &Turn| answered.map_or(turn.basis, |_| turn.reviewed);
-                let basis = turns.iter().find_map(basis);
-                let answer = Answer { is_error: Some(false), ..Answer::default() };
-                Ok(Outcome { answer, basis, turn: None })
-            }
-        }
+        // By the paper a note has no error where no answer is accepted: one was rejected by a review, or none was given by steps that could be
+        // read.
+        let is_answered = turns.iter().any(|turn| turn.action.is_some());
+        let basis = |turn: &Turn| if is_answered { turn.reviewed } else { turn.basis };
+        let basis = turns.iter().find_map(basis);
+        let answer = Answer { is_error: Some(false), ..Answer::default() };
+        Ok(Outcome { answer, basis })
     }
 
     /// Steps until an answer, or until they are used up. Of earlier turns the prompt has the reflexions only.
@@ -185,8 +172,7 @@ impl Work<'_> {
     fn step(&self, turn: &Turn, number: u32) -> Result<Asked<StepRecord>, PanelError> {
         let MedReflex { settings, reviewing, texts } = self.system;
         let messages = texts.react(self.view(turn), number, settings.steps);
-        let labels = if settings.cite { labels(&turn.history) } else { Vec::new() };
-        let grammar = shapes::step(&settings.decoding, self.case.item, &labels);
+        let grammar = shapes::step(&settings.decoding, self.case.item);
         let react = if reviewing.is_some() { REACT } else { ALONE };
         let step = Step::new(Stage::Aside, turn.line.round, "step", grammar);
         self.case.ask(self.call(&step, react, number, messages), step::read)
@@ -242,7 +228,7 @@ impl Work<'_> {
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
         let Asked { call, value: answer } = self.case.ask(call, read)?;
-        Ok(Outcome { answer, basis: call.basis().or(turn.basis), turn: Some(turn) })
+        Ok(Outcome { answer, basis: call.basis().or(turn.basis) })
     }
 
     fn view<'a>(&'a self, turn: &'a Turn) -> View<'a> {
@@ -264,10 +250,4 @@ impl Work<'_> {
         call.max_tokens = is_paper.then_some(max_tokens);
         call
     }
-}
-
-/// The labels of the passages in a history.
-fn labels(history: &[HistoryStep]) -> Vec<String> {
-    let found = history.iter().filter_map(|kept| kept.found.as_ref());
-    found.flat_map(|found| (1..=found.shown.len()).map(|rank| label(found.step, rank))).collect()
 }

@@ -5,29 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedReflex;
 use crate::retrieval::Rerank;
-use crate::systems::config::{self, Built, Given, SearchSettings, Slot};
+use crate::systems::config::{self, Built, Given, Slot};
 use crate::systems::decoding::Decoding;
-use crate::systems::settings::{settings, spelled, switch, whole};
-
-/// Which results of earlier steps stay in the prompt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ResultsKept {
-    #[default]
-    All,
-    /// Those of the latest search alone.
-    Last,
-}
-
-/// The result of a note whose turns are used up without an accepted answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnExhaustion {
-    #[default]
-    NoError,
-    /// The last answer that was given, else what the parser makes of the last history.
-    LastAnswer,
-}
+use crate::systems::settings::{settings, spelled, whole};
 
 /// Which sampling temperatures are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,10 +33,6 @@ settings! {
         #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
         pub rerank_top_k: usize = 20,
         pub rerank: Rerank = Rerank::default(),
-        pub results_kept: ResultsKept = ResultsKept::default(),
-        /// Whether passages have labels, by which an answer cites its sources.
-        #[serde(with = "switch")]
-        pub cite: bool = false,
         pub temperatures: Temperatures = Temperatures::default(),
     } with decoding: Decoding
 }
@@ -75,7 +51,6 @@ settings! {
         /// Minimum of each final score.
         #[serde(rename = "min_threshold", with = "threshold")]
         pub minimum: u32 = 300,
-        pub on_exhaustion: OnExhaustion = OnExhaustion::default(),
     } with react: ReactSettings
 }
 
@@ -88,8 +63,8 @@ impl config::Settings for ReactSettings {
         self.steps + 1
     }
 
-    fn search(&self) -> Option<SearchSettings> {
-        Some(SearchSettings { rerank: self.rerank, labels: self.cite })
+    fn search(&self) -> Option<Rerank> {
+        Some(self.rerank)
     }
 
     fn build(&self, given: &Given<'_>) -> Built {
@@ -107,7 +82,7 @@ impl config::Settings for Settings {
         self.turns * (self.react.steps + self.reviewers + 1)
     }
 
-    fn search(&self) -> Option<SearchSettings> {
+    fn search(&self) -> Option<Rerank> {
         self.react.search()
     }
 

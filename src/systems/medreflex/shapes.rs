@@ -9,24 +9,16 @@ use crate::systems::decoding::Decoding;
 use crate::systems::form;
 
 const QUERY_CHARS: usize = 200;
-/// Passages that an answer may cite.
-const MOST_EVIDENCE: usize = 5;
 
-/// A step; `labels` are those of the passages in its prompt, where answers cite their sources.
-pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Grammar {
+pub fn step(decoding: &Decoding, note: &Note) -> Grammar {
     let name = |name: &str| json!({"const": name});
-    let mut answer = vec![
-        ("name", name("final_mistake")),
-        ("sentence", form::choice(&distinct(&note.sentences))),
-        ("correction", form::string(decoding.sentence_chars(note))),
-    ];
-    if !labels.is_empty() {
-        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-        answer.push(("evidence", form::array(form::choice(&labels), 0, MOST_EVIDENCE)));
-    }
     let actions = [
         form::object(vec![("name", name("search")), ("query", form::string(QUERY_CHARS))]),
-        form::object(answer),
+        form::object(vec![
+            ("name", name("final_mistake")),
+            ("sentence", form::choice(&distinct(&note.sentences))),
+            ("correction", form::string(decoding.sentence_chars(note))),
+        ]),
         form::object(vec![
             ("name", name("final_mistake")),
             ("sentence", name("NA")),

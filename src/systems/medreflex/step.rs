@@ -29,9 +29,6 @@ pub enum Action {
         /// `NA` where the note has no mistake.
         sentence: String,
         correction: String,
-        /// Labels of passages, as they were written.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        evidence: Vec<String>,
     },
 }
 
@@ -58,13 +55,8 @@ impl Action {
             |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
         match self {
             Action::Search { query } => format!("search({})", quoted(query)),
-            Action::FinalMistake { sentence, correction, evidence } => {
-                let mut call =
-                    format!("final_mistake({}, {}", quoted(sentence), quoted(correction));
-                if !evidence.is_empty() {
-                    call += &format!(", {}", quoted(&evidence.join(", ")));
-                }
-                call + ")"
+            Action::FinalMistake { sentence, correction } => {
+                format!("final_mistake({}, {})", quoted(sentence), quoted(correction))
             }
         }
     }
@@ -150,10 +142,9 @@ fn canonical(name: &str) -> String {
 /// The action of this name with what it was given: a text, a list, or an object.
 fn named(name: &str, given: &Value) -> Option<Action> {
     const QUERY: &[&str] = &["query", "q", "search_query", "input", "text"];
-    const ANSWER: [&[&str]; 3] = [
+    const ANSWER: [&[&str]; 2] = [
         &["sentence", "error_sentence", "mistake", "mistaken_sentence", "original"],
         &["correction", "corrected_sentence", "corrected", "corrected_text"],
-        &["evidence", "sources"],
     ];
     let kind = kind(name)?;
     let arguments = match given {
@@ -208,17 +199,9 @@ fn of_arguments(kind: Kind, arguments: Vec<String>) -> Option<Action> {
         Kind::Final if first.is_empty() => None,
         Kind::Final => {
             let correction = arguments.next().unwrap_or_default();
-            let evidence = labels(&arguments.next().unwrap_or_default());
-            Some(Action::FinalMistake { sentence: first, correction, evidence })
+            Some(Action::FinalMistake { sentence: first, correction })
         }
     }
-}
-
-/// Labels in a text: `1.2, [2.1]`.
-fn labels(text: &str) -> Vec<String> {
-    let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
-    let labels = pieces.map(|piece| piece.trim_matches('.')).filter(|piece| piece.contains('.'));
-    labels.map(str::to_owned).collect()
 }
 
 /// The arguments of a call, with or without a name before `=`: quoted strings between commas; without quotes one text, or words for nothing.

@@ -221,7 +221,7 @@ fn a_note_without_a_mistake_is_reviewed_too() {
 }
 
 #[test]
-fn exhaustion_is_no_error_or_the_last_answer() {
+fn exhaustion_is_no_error() {
     let said = Said {
         step: |round, number| match (round, number) {
             (1, _) => search("x"),
@@ -233,13 +233,7 @@ fn exhaustion_is_no_error_or_the_last_answer() {
     let (line, trajectory, calls) = run("medreflex", &["reflexion_turns=2"], said);
     assert_eq!((line.flag.said(), trajectory.reflexions), (Some(false), 1));
     assert!(!purposes(&calls).contains(&"parse"));
-    let pairs = ["reflexion_turns=2", "on_exhaustion=last-answer"];
-    let (line, trajectory, calls) = run("medreflex", &pairs, said);
-    assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
     assert!(trajectory.exhausted);
-    assert_eq!(line.detection.unwrap().confidences, [None]);
-    // What it parses is the turn that answered.
-    assert_eq!(calls.iter().find(|call| call.purpose == "parse").unwrap().round, 0);
 }
 
 #[test]
@@ -261,37 +255,6 @@ fn ids_out_of_range_are_found_by_the_text_and_what_is_unread_by_the_action() {
         (line.correction.as_deref(), calls.last().unwrap().parse),
         (Some(RIGHT), Parse::Unread)
     );
-}
-
-#[test]
-fn an_answer_names_its_sources_by_labels_that_it_was_shown() {
-    let said = Said {
-        step: |_, number| match number {
-            0 => search("asthma"),
-            _ => step(
-                json!({"name": "final_mistake", "sentence": WRONG, "correction": RIGHT, "evidence": ["1.1", "7.1", "[1.1]"]}),
-            ),
-        },
-        ..Said::default()
-    };
-    let (_, trajectory, calls) = run("medreflex", &["cite=on"], said);
-    let [evidence] = &trajectory.evidence[..] else { panic!("{trajectory:?}") };
-    assert_eq!((evidence.round, evidence.step, evidence.rank, evidence.sentence), (0, 0, 1, 1));
-    assert_eq!(evidence.chunk, "ward/asthma#0");
-    assert_eq!(trajectory.unknown_labels, 1);
-    assert!(user(&calls[1]).contains("[1.2]\nrelevance_score: 0.50"));
-}
-
-#[test]
-fn only_the_latest_results_stay_where_so_set() {
-    let said = Said {
-        step: |_, number| if number < 2 { search("asthma") } else { last(WRONG, RIGHT) },
-        ..Said::default()
-    };
-    let (_, _, calls) = run("medreflex", &["results_kept=last"], said);
-    let seen = user(&calls[2]);
-    assert!(seen.contains("Results of step 1: no longer shown."));
-    assert_eq!(seen.matches("relieve the wheezing").count(), 1);
 }
 
 #[test]

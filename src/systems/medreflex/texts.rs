@@ -3,12 +3,10 @@
 use serde_json::Value;
 
 use super::review::Review;
-use super::settings::{ReactSettings, ResultsKept};
 use super::step::StepRecord;
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{Message, SearchLine};
-use crate::systems::config::passage;
 use crate::systems::messages::{numbered, prompt_files};
 use crate::systems::quote::{PASSAGES, Quotation, quoted};
 
@@ -17,18 +15,15 @@ prompt_files! {
         system: "common-system" [],
         user: "user" ["note", "memory", "history", "task"],
         instructions: "instructions" [],
-        react: "react-task" ["instructions", "actions", "rules", "turns", "left"],
+        react: "react-task" ["instructions", "actions", "turns", "left"],
         deadline: "react-deadline" [],
         actions_object: "actions-object" [],
         actions_call: "actions-call" [],
-        cite_object: "cite-object" [],
-        cite_call: "cite-call" [],
         eval: "eval-task" [],
         reflex: "reflex-task" ["instructions", "reviews"],
         parser: "parser-task" ["numbered"],
         step: "step" ["number", "observation", "thought", "action"],
         results: "results" ["number", "results"],
-        results_gone: "results-gone" ["number"],
         reflexion: "reflexion" ["number", "reflexion"],
         reviews: "reviews" ["reviews"],
         no_reviews: "no-reviews" [],
@@ -40,7 +35,6 @@ prompt_files! {
 pub struct Texts {
     prompts: Prompts,
     passage: String,
-    settings: ReactSettings,
     /// What steps are told of a deadline: MedReAct's only turn is parsed whatever happened. With reviews whoever obeyed would never have a turn
     /// without an answer, the third way out of the paper's Figure 1.
     deadline: String,
@@ -65,29 +59,16 @@ pub struct View<'a> {
 }
 
 impl Texts {
-    pub fn new(
-        settings: &ReactSettings,
-        is_reviewed: bool,
-        prompts: &PromptSet,
-    ) -> Result<Texts, PromptError> {
-        let passage = passage(prompts, "medreflex", settings.cite)?;
+    pub fn new(is_reviewed: bool, prompts: &PromptSet) -> Result<Texts, PromptError> {
+        let passage = prompts.get("medreflex/passage", &["text"])?;
         let prompts = Prompts::read(prompts)?;
         let deadline = if is_reviewed { String::new() } else { prompts.deadline.clone() };
-        Ok(Texts { prompts, passage, settings: settings.clone(), deadline })
+        Ok(Texts { prompts, passage, deadline })
     }
 
     /// The user message before and behind the history.
     fn frame(&self) -> (&str, &str) {
         self.prompts.user.split_once("{history}").unwrap_or((&self.prompts.user, ""))
-    }
-
-    /// What is added to the actions where passages are labelled; else empty.
-    fn cite(&self, as_objects: bool) -> &str {
-        match (self.settings.cite, as_objects) {
-            (false, _) => "",
-            (true, true) => &self.prompts.cite_object,
-            (true, false) => &self.prompts.cite_call,
-        }
     }
 
     /// The next of `turns` steps, of which `used` were taken.
@@ -97,7 +78,6 @@ impl Texts {
         let values = [
             ("instructions", self.prompts.instructions.as_str()),
             ("actions", if view.as_objects { actions_object } else { actions_call }),
-            ("rules", self.cite(view.as_objects)),
             ("used", &used),
             ("turns", &turns),
             ("left", &left),
@@ -133,8 +113,7 @@ impl Texts {
         let tasks = [
             self.prompts.react.len()
                 + self.prompts.instructions.len()
-                + self.prompts.actions_object.len()
-                + self.cite(true).len(),
+                + self.prompts.actions_object.len(),
             self.prompts.eval.len(),
             self.prompts.reflex.len()
                 + self.prompts.instructions.len()
@@ -171,7 +150,6 @@ impl Texts {
         if view.history.is_empty() {
             text += &self.prompts.no_history;
         }
-        let last = view.history.iter().rposition(|kept| kept.found.is_some());
         for (place, kept) in view.history.iter().enumerate() {
             if place > 0 {
                 text += "\n\n";
@@ -190,10 +168,6 @@ impl Texts {
             text += &fill(&self.prompts.step, &values);
             let Some(found) = &kept.found else { continue };
             text += "\n";
-            if self.settings.results_kept == ResultsKept::Last && last != Some(place) {
-                text += &fill(&self.prompts.results_gone, &[("number", &number)]);
-                continue;
-            }
             let results = fill(&self.prompts.results, &[("number", &number)]);
             text += &results.replacen("{results}", &PASSAGES, 1);
             shown.push(Quotation::new(found, &self.passage));

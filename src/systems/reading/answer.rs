@@ -76,17 +76,6 @@ pub fn leading_letter(text: &str) -> Option<char> {
     Some(letter.to_ascii_uppercase()).filter(|c| is_letter(*c))
 }
 
-/// The letter that MedAgentBoard's single-model baselines take from an answer of more than one character: the first of `letters` that
-/// occurs in it anywhere, in either case, so that almost every sentence says A. One character stands for itself, whatever it is;
-/// what gives none of A–J is empty here, and wrong there too.
-pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> String {
-    if let Ok(alone) = answer.parse::<char>() {
-        return String::from_iter(Some(alone).filter(|c| is_letter(*c)));
-    }
-    let lower = answer.to_lowercase();
-    String::from_iter(letters.into_iter().find(|one| lower.contains(one.to_ascii_lowercase())))
-}
-
 fn is_letter(c: char) -> bool {
     ('A'..='J').contains(&c)
 }
@@ -233,29 +222,6 @@ mod tests {
         assert_eq!(of_field("↓ ↑ ↓", "", &arrows, Parse::Ok).0, "E");
         assert_eq!(of_text("F", &any_letter).0, "F");
         assert_eq!(of_text("The answer is aspirin", &any_letter).0, "A");
-    }
-
-    #[test]
-    fn the_harness_takes_the_first_option_whose_letter_occurs_anywhere() {
-        let cases = [
-            ("B", "B"),
-            // One character is not looked at again.
-            ("b", ""),
-            ("D", "D"),
-            ("X", ""),
-            ("", ""),
-            ("B.", "B"),
-            (" b", "B"),
-            ("The answer is C", "A"),
-            ("(C)", "C"),
-            ("C, not B", "B"),
-            ("D!", ""),
-            ("Nitrofurontoin", ""),
-            ("cyst", "C"),
-        ];
-        for (text, letter) in cases {
-            assert_eq!(harness_letter(text, 'A'..='C'), letter, "{text:?}");
-        }
     }
 
     #[test]

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::answer::of_text;
+use super::confidence::converted;
 use super::echo::is_echo;
 use super::json;
 use super::reply::Fields;
 use super::without_thinking;
+use super::words::said_confidence;
 use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
@@ -99,9 +101,11 @@ fn options(reply: &Value) -> Vec<Choice> {
     options.map(choice).collect()
 }
 
-/// The settings of MED-MAD under which a confidence is converted.
-pub(super) fn converted() -> medmad::settings::Settings {
-    settings(&["confidence_reading=converted"])
+/// The confidence that a reply states, however it is written; 0 where it states none.
+pub(super) fn confidence(text: &str, finish_reason: FinishReason) -> f64 {
+    let reply = Fields::read(text, finish_reason, "answer");
+    let of_prose = || said_confidence(&reply.text).filter(|_| reply.parse == Parse::Fallback);
+    converted(&super::text(reply.get("confidence"))).or_else(of_prose).unwrap_or(0.0)
 }
 
 /// A note of these sentences.
@@ -127,13 +131,13 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
     let (text, finish) = (reply["text"].as_str().unwrap(), finish_reason(reply));
     match system {
         "medmad" => {
-            let (record, parse) = medmad::record::parse(text, finish, options, &converted());
+            let (record, parse) = medmad::record::parse(text, finish, options, &settings(&[]));
             (record.answer, parse)
         }
         "single_llm" => {
             let is_cot = reply["method"].as_str().unwrap().starts_with("cot");
             let form = form_of(if is_cot { "cot" } else { "zero-shot" });
-            let (reading, parse) = form.answer(text, finish, options, None);
+            let (reading, parse) = form.answer(text, finish, options);
             (reading.answer, parse)
         }
         // Asked for in prose.

@@ -3,15 +3,14 @@
 
 use serde_json::Value;
 
-use super::confidence::ConfidenceReading;
-use super::corpus::{Tally, converted, finish_reason, is_debatable, replies};
+use super::corpus::{Tally, confidence, finish_reason, is_debatable, replies};
 use super::plain;
 use super::refuses;
 use super::reply::Fields;
 use super::words::consents;
 use crate::record::{FinishReason, Parse};
 use crate::systems::medguards::parse::{Wanted, read as read_tags};
-use crate::systems::{healthcareagent, mdagents, medagents, medmad};
+use crate::systems::{healthcareagent, mdagents, medagents};
 
 /// What one reply says under `field`, by `read`: `None` where that is unread.
 fn tally<T: PartialEq + std::fmt::Debug>(
@@ -128,19 +127,11 @@ fn corrections_are_the_sentence_that_should_stand_there() {
 fn confidence_is_what_was_meant() {
     let hundredths = |share: f64| (share * 100.0).round() as i64;
     let meant = |value: &Value| value.as_f64().map(hundredths);
-    let tallies = [
-        tally("medmad", "confidence", meant, |_, text, finish| {
-            let (record, _) = medmad::record::parse(text, finish, &[], &converted());
-            let is_given = record.confidence != 0.0;
-            (hundredths(record.confidence), Parse::Ok.if_read(is_given))
-        }),
-        tally("reconcile", "confidence", meant, |_, text, finish| {
-            let given =
-                Fields::read(text, finish, "answer").confidence(ConfidenceReading::Converted);
+    for system in ["medmad", "reconcile"] {
+        let tally = tally(system, "confidence", meant, |_, text, finish| {
+            let given = confidence(text, finish);
             (hundredths(given), Parse::Ok.if_read(given != 0.0))
-        }),
-    ];
-    for tally in tallies {
+        });
         tally.check("confidences", 0, 10);
     }
 }

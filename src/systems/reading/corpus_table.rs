@@ -4,8 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::of_text;
-use super::confidence::ConfidenceReading;
-use super::corpus::{converted, finish_reason, form_of, note, replies, unless_echo};
+use super::corpus::{confidence, finish_reason, form_of, note, replies, unless_echo};
 use super::plain;
 use super::reply::Fields;
 use super::words::consents;
@@ -14,9 +13,10 @@ use crate::record::{FinishReason, Language, Parse};
 use crate::systems::file::Stage;
 use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
 use crate::systems::medreflex::{self, step::Action};
+use crate::systems::scripted::settings;
 use crate::systems::table::SystemEntry;
-use crate::systems::{base_llm, healthcareagent, mdagents, medagents, mediqa_corr, medmad};
-use crate::text::{Aligner, align};
+use crate::systems::{base_llm, healthcareagent, mdagents, medagents, medmad};
+use crate::text::align;
 
 /// A reply, and what it was asked about.
 struct Asked<'a> {
@@ -56,7 +56,7 @@ impl<'a> Asked<'a> {
     }
 
     fn single(&self, system: &str) -> Value {
-        let (reading, _) = form_of(system).answer(self.text, self.finish, &self.options, None);
+        let (reading, _) = form_of(system).answer(self.text, self.finish, &self.options);
         json!({"answer": self.letter(&reading.answer)})
     }
 
@@ -73,7 +73,7 @@ impl<'a> Asked<'a> {
             (Located::Said(words), true) => json!(place(words, &self.note)),
             (Located::Said(words), false) => {
                 let sentences = &self.note.sentences;
-                let found = align(sentences, words, Language::English, Aligner::default());
+                let found = align(sentences, words, Language::English);
                 let found = found.filter(|found| found.ratio >= 0.5).map(|found| found.index);
                 json!(super::correction::quoted(sentences, words).or(found))
             }
@@ -93,19 +93,13 @@ impl<'a> Asked<'a> {
         if !matches!(wanted, Wanted::Label | Wanted::Place) && parse != Parse::Unread {
             // Words without tags must be like a sentence of the note, as the protocol has it.
             let is_like = |text: &String| {
-                let found =
-                    align(&self.note.sentences, text, Language::English, Aligner::default());
+                let found = align(&self.note.sentences, text, Language::English);
                 self.text.contains("</") || found.is_some_and(|found| found.ratio >= 0.4)
             };
             let correction = said.correction.filter(|_| !super::refuses(self.text)).filter(is_like);
             found.insert("correction".to_owned(), json!(correction.map(|text| plain(&text))));
         }
         Value::Object(found)
-    }
-
-    fn words(&self, key: &str, most: usize) -> Value {
-        let (found, parse) = mediqa_corr::words(self.text, self.finish, key, most);
-        list(found, parse)
     }
 }
 
@@ -151,6 +145,17 @@ const NUMBER_ALONE: &str = r#"fields = [
     { key = "sentence_id", is = "sentence-id" },
 ]"#;
 
+const IS_CORRECT: &str = r#"style = "lines"
+fields = [
+    { key = "Reasoning", is = "reason" },
+    { key = "Is correct", is = "flag", words = ["Yes", "No"] },
+    { key = "Corrected sentence", is = "correction" },
+]"#;
+const CHECK: &str = r#"fields = [
+    { key = "Error Flag", is = "flag", words = ["no", "yes"] },
+    { key = "Revised Sentence", is = "correction" },
+]"#;
+
 /// A list's words alone, so that marks around them do not count.
 fn list(words: Vec<String>, parse: Parse) -> Value {
     match parse {
@@ -172,13 +177,13 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         "letter" => asked.single("zero-shot"),
         "thought" => asked.single("cot"),
         "debate" => {
-            let (record, _) = medmad::record::parse(text, finish, options, &converted());
-            json!({"answer": asked.letter(&record.answer), "confidence": asked.share(record.confidence)})
+            let (record, _) = medmad::record::parse(text, finish, options, &settings(&[]));
+            json!({"answer": asked.letter(&record.answer), "confidence": asked.share(confidence(text, finish))})
         }
         "round-table" => {
             let reply = asked.reply("answer");
             let answer = asked.letter(&reply.answer(options).0);
-            json!({"answer": answer, "confidence": asked.share(reply.confidence(ConfidenceReading::Converted))})
+            json!({"answer": answer, "confidence": asked.share(confidence(text, finish))})
         }
         "conclusion" => answered(&asked.reply("answer").answer(options).0),
         "opinion" => answered(&asked.reply("answer").answer(options).0),
@@ -229,22 +234,16 @@ fn read(stage: &str, asked: &Asked<'_>) -> Value {
         }
         "knowlab" => asked.form(of_file("knowlab-reason", "answer")),
         "knowlab-chain" => asked.form(of_file("knowlab-cot", "diagnosis")),
-        "ikim" => asked.form(of_file("ikim", "answer")),
+        "ikim" => asked.form(&of_keys(IS_CORRECT)),
         "medprompt" => asked.form(of_file("medprompt", "answer")),
         "medifact" => asked.form(of_file("medifact", "answer")),
         "em-mixers" => asked.form(of_file("em-mixers", "answer")),
-        "em-mixers-check" => asked.form(of_file("em-mixers", "check")),
+        "em-mixers-check" => asked.form(&of_keys(CHECK)),
         "flag-first" => asked.form(&of_keys(FLAG_FIRST)),
         "quoting" => asked.form(&of_keys(QUOTING)),
         "without-a-flag" => asked.form(&of_keys(WITHOUT_A_FLAG)),
         "flag-alone" => asked.form(&of_keys(FLAG_ALONE)),
         "number-alone" => asked.form(&of_keys(NUMBER_ALONE)),
-        "span" => asked.words("span", 1),
-        "keyword" => asked.words("keyword", 1),
-        "entity" => asked.words("entity", 1),
-        "entities" => asked.words("entities", 12),
-        "alternatives" => asked.words("alternatives", 3),
-        "keywords" => asked.words("keywords", 8),
         "step" => match medreflex::step::read(text, finish).0.action {
             None => json!({"action": null}),
             Some(Action::Search { query }) => json!({"action": ["search", query]}),

@@ -17,10 +17,7 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("answer::of_text", &|text| keep(answer::of_text(text, options))),
         ("answer::normalise_answer", &|text| keep(answer::normalise_answer(text))),
         ("answer::leading_letter", &|text| keep(answer::leading_letter(text))),
-        ("answer::harness_letter", &|text| {
-            keep(answer::harness_letter(text, 'A'..='J'));
-        }),
-        ("confidence::converted", &|text| keep(confidence::converted(&text.into()))),
+        ("confidence::converted", &|text| keep(confidence::converted(text))),
         ("correction::corrected", &|text| keep(correction::corrected(text))),
         ("correction::without_marks", &|text| keep(correction::without_marks(text))),
         ("correction::without_number", &|text| keep(correction::without_number(text))),
@@ -30,7 +27,6 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
             let messages = [Message::new("user", format!("Read this: {text}"))];
             keep(echo::is_echo(text, &messages, &[text.to_owned()]));
         }),
-        ("json::harness_object", &|text| keep(json::harness_object(text))),
         ("json::objects", &|text| keep(json::objects(text))),
         ("json::list", &|text| keep(json::list(&format!("[{text}")))),
         ("letter::letter", &|text| keep(letter::letter(text, options))),
@@ -73,13 +69,11 @@ fn what_reads_a_reply_takes_time_in_proportion_to_it() {
         ("reply::passage", &|text| keep(reply::passage(text))),
         ("reply::read", &|text| {
             let reply = reply::Fields::read(text, stop, "answer");
-            let confidence = reply.confidence(confidence::ConfidenceReading::Converted);
-            keep((reply.answer(options), reply.prose("answer"), confidence));
+            keep((reply.answer(options), reply.prose("answer"), reply.confidence()));
         }),
         ("record::labelled", &|text| keep(record::labelled(text))),
         ("verdict::verdict", &|text| keep(verdict::verdict(text))),
         ("verdict::names_error", &|text| keep(verdict::names_error(text))),
-        ("words::named_item", &|text| keep(words::named_item(text))),
         ("words::is_name", &|text| keep(words::is_name(text))),
         ("words::parts", &|text| keep(words::parts(text))),
         ("words::list_items", &|text| keep(words::list_items(text))),

@@ -4,7 +4,7 @@ use super::correction::without_number;
 use super::{agreed, plain, sentences};
 use crate::data::Choice;
 use crate::record::Language;
-use crate::text::{Aligner, align};
+use crate::text::align;
 
 /// The one option whose text a passage is, which may be numbered: as it is written, else by its words and signs. Nothing at all is the text
 /// of no option.
@@ -111,7 +111,7 @@ fn alike(line: &str, options: &[Choice]) -> Option<char> {
     let said = plain(line.split(['.', ';', '(']).next()?);
     let said = Some(said).filter(|said| !said.trim().is_empty())?;
     let texts: Vec<String> = options.iter().map(|option| plain(&option.text)).collect();
-    let found = align(&texts, &said, Language::English, Aligner::default())?;
+    let found = align(&texts, &said, Language::English)?;
     (found.ratio >= ALIKE).then(|| options[found.index].letter)
 }
 

@@ -4,8 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{of_field, of_text};
-use super::confidence::ConfidenceReading;
-use super::words::said_confidence;
+use super::confidence::clamped;
 use super::{joined, json, record, said};
 use crate::data::{Choice, Question};
 use crate::record::{FinishReason, Grammar, Parse};
@@ -105,11 +104,9 @@ impl Fields {
         }
     }
 
-    /// What stands under `confidence`, or where it may be converted and there is no record what the text says; 0 where nothing can be read.
-    pub fn confidence(&self, reading: ConfidenceReading) -> f64 {
-        let is_prose = self.parse == Parse::Fallback && reading == ConfidenceReading::Converted;
-        let said = || said_confidence(&self.text).filter(|_| is_prose);
-        reading.read(self.get("confidence")).or_else(said).unwrap_or(0.0)
+    /// What stands under `confidence`; 0 where that is no number.
+    pub fn confidence(&self) -> f64 {
+        clamped(self.get("confidence")).unwrap_or(0.0)
     }
 }
 
@@ -137,13 +134,7 @@ mod tests {
     fn an_object_is_read_whatever_the_case_of_its_keys() {
         let reply = read(r#"{"Explanation": " fits ", "ANSWER": "(b)", "confidence": "0.7"}"#);
         assert_eq!(reply.parse, Parse::Ok);
-        assert_eq!(
-            (
-                reply.answer(&question(5).options).0.as_str(),
-                reply.confidence(ConfidenceReading::Clamped)
-            ),
-            ("B", 0.7)
-        );
+        assert_eq!((reply.answer(&question(5).options).0.as_str(), reply.confidence()), ("B", 0.7));
         assert_eq!(reply.prose("explanation"), "fits");
         assert_eq!(reply.prose("reasoning"), "");
         let fenced = read("```json\n{\"answer\": \"C\", \"explanation\": [\"x\", \"y\"],}\n```");
@@ -166,13 +157,7 @@ mod tests {
         let reply = read("**Explanation:** it fits: well\n- Answer: D\nConfidence: 0.9");
         assert_eq!(reply.parse, Parse::Fallback);
         assert_eq!(reply.prose("explanation"), "it fits: well");
-        assert_eq!(
-            (
-                reply.answer(&question(5).options).0.as_str(),
-                reply.confidence(ConfidenceReading::Clamped)
-            ),
-            ("D", 0.9)
-        );
+        assert_eq!((reply.answer(&question(5).options).0.as_str(), reply.confidence()), ("D", 0.9));
         let last = read("answer: A\nanswer: E");
         // Two that nothing joins are no answer.
         assert_eq!(last.answer(&question(5).options).0, "");
@@ -196,10 +181,7 @@ mod tests {
         assert_eq!(reply.prose("explanation"), "The best option is C.");
         let refusal = read("My policy forbids it.");
         assert_eq!(
-            (
-                refusal.answer(&question(5).options).0.as_str(),
-                refusal.confidence(ConfidenceReading::Converted)
-            ),
+            (refusal.answer(&question(5).options).0.as_str(), refusal.confidence()),
             ("", 0.0)
         );
         assert_eq!(read("Sorry, no.").answer(&question(5).options).0, "");
@@ -229,18 +211,17 @@ mod tests {
     #[test]
     fn confidence_lies_between_0_and_1() {
         let confidence = |value: &str| {
-            read(&format!(r#"{{"answer": "A", "confidence": {value}}}"#))
-                .confidence(ConfidenceReading::Converted)
+            read(&format!(r#"{{"answer": "A", "confidence": {value}}}"#)).confidence()
         };
         let cases = [
-            ("95", 0.95),
+            ("95", 1.0),
             ("-0.5", 0.0),
             ("-0.0", 0.0),
-            ("\"85%\"", 0.85),
+            ("\"85%\"", 0.0),
             ("\"NaN\"", 0.0),
             ("\" 0.25 \"", 0.25),
             ("null", 0.0),
-            ("[0.9]", 0.9),
+            ("[0.9]", 0.0),
         ];
         for (given, expected) in cases {
             assert_eq!(confidence(given), expected, "{given}");

@@ -4,13 +4,6 @@ use super::confidence::converted;
 use super::{agreed, plain, sentences};
 use crate::text::Pattern;
 
-/// The words of an item or line: without marks, and without the reasons behind a dash or colon.
-pub fn named_item(item: &str) -> &str {
-    let ends = [" - ", " – ", " — ", ": ", ":**"].iter().filter_map(|end| item.find(end)).min();
-    item[..ends.unwrap_or(item.len())]
-        .trim_matches(|c: char| c.is_whitespace() || "*_`\"“”.,;".contains(c))
-}
-
 /// Whether words name something, rather than say something about it.
 pub fn is_name(words: &str) -> bool {
     (1..=6).contains(&words.split_whitespace().count()) && !words.ends_with(['.', '?', '!'])
@@ -58,7 +51,7 @@ pub fn said_confidence(text: &str) -> Option<f64> {
     static NAMED: Pattern = Pattern::new(
         r"(?i)\bconfidence(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?(?:-\d+)?\s*(?:[%％]|percent\b|(?:/|out of)\s*\d+\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)",
     );
-    agreed(NAMED.captures_iter(text).map(|found| converted(&found[1].into())))?
+    agreed(NAMED.captures_iter(text).map(|found| converted(&found[1])))?
 }
 
 /// The number that a text is, alone or behind the word sentence: «5», «Sentence #5.».

@@ -10,7 +10,6 @@ use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form;
 use super::messages::{prompt_files, truncate};
-use super::reading::confidence::ConfidenceReading;
 use super::reading::number;
 use super::reading::reply::Fields;
 use super::settings::{settings, whole};
@@ -169,7 +168,7 @@ impl Reconcile {
 fn read(reply: &Fields, options: &[Choice]) -> (Opinion, Parse) {
     let stated = reply.get("confidence");
     let (answer, parse) = reply.answer(options);
-    let confidence = reply.confidence(ConfidenceReading::Clamped);
+    let confidence = reply.confidence();
     let parse = match parse {
         // What is stated does not count as it is written.
         Parse::Ok if !stated.is_null() && number(stated) != Some(confidence) => Parse::Repaired,
@@ -179,7 +178,7 @@ fn read(reply: &Fields, options: &[Choice]) -> (Opinion, Parse) {
 }
 
 /// The weight of a confidence in thousandths, f(p) of Chen et al. (ACL 2024), §4.
-pub(super) fn weight(confidence: f64) -> u32 {
+fn weight(confidence: f64) -> u32 {
     match confidence {
         p if p >= 1.0 => 1000,
         p if p >= 0.9 => 800,

@@ -7,17 +7,15 @@ use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer, question};
 
 /// What a system makes of samples that say these texts, in order.
-fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerLine, Vec<CallLine>) {
-    let samples = format!("samples={}", said.len());
-    let pairs = [pairs, &[samples.as_str()]].concat();
-    let config = SystemConfig::parse(name, &pairs).unwrap();
+fn run(name: &str, said: &[&str]) -> (AnswerLine, Vec<CallLine>) {
+    let config = SystemConfig::parse(name, &[format!("samples={}", said.len())]).unwrap();
     let said: Vec<String> = said.iter().map(|text| text.to_string()).collect();
     let script = Script::new(move |key, _| said[key.sample as usize].clone());
     answer(&config, &question(5), script)
 }
 
-fn vote(name: &str, pairs: &[&str], said: &[&str]) -> (String, bool) {
-    let (item, _) = run(name, pairs, said);
+fn vote(said: &[&str]) -> (String, bool) {
+    let (item, _) = run("self-consistency", said);
     (item.answer, item.tie)
 }
 
@@ -40,7 +38,7 @@ fn every_method_makes_as_many_calls_as_it_has_samples() {
 
 #[test]
 fn samples_are_draws_of_one_prompt() {
-    let (_, calls) = run("cot-sc", &[], &["B", "B", "B"]);
+    let (_, calls) = run("cot-sc", &["B", "B", "B"]);
     for call in &calls {
         assert_eq!((call.stage, call.purpose.as_str()), (Stage::Initial, "initial"));
         assert_eq!(call.messages, calls[0].messages);
@@ -49,7 +47,6 @@ fn samples_are_draws_of_one_prompt() {
 
 #[test]
 fn the_most_common_letter_wins_and_of_equals_the_first_seen() {
-    let vote = |said: &[&str]| vote("self-consistency", &[], said);
     assert_eq!(vote(&["C", "B", "B"]), ("B".into(), false));
     assert_eq!(vote(&["C", "B", "B", "C", "D"]), ("C".into(), true));
     assert_eq!(vote(&["D", "B", "C"]), ("D".into(), true));
@@ -59,16 +56,15 @@ fn the_most_common_letter_wins_and_of_equals_the_first_seen() {
 
 #[test]
 fn empty_answers_have_no_vote() {
-    let vote = |said: &[&str]| vote("self-consistency", &[], said);
     assert_eq!(vote(&["", "?", "D"]), ("D".into(), false));
     assert_eq!(vote(&["", "", ""]), ("".into(), false));
-    let (item, _) = run("self-consistency", &[], &["", "", ""]);
+    let (item, _) = run("self-consistency", &["", "", ""]);
     assert_eq!((item.correct, item.team_confidence), (Some(false), None));
 }
 
 #[test]
 fn a_letter_beyond_the_options_is_no_answer_and_its_letter_is_kept() {
-    let (item, calls) = run("zero-shot", &[], &["J"]);
+    let (item, calls) = run("zero-shot", &["J"]);
     assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
     assert_eq!(calls[0].record["not_an_option"], "J");
 }
@@ -81,7 +77,7 @@ fn the_team_is_as_sure_as_its_share_of_votes_and_says_why() {
         r#"{"Thought": "cough", "Answer": "B"}"#,
         "I refuse.",
     ];
-    let (item, calls) = run("cot-sc", &[], &said);
+    let (item, calls) = run("cot-sc", &said);
     assert_eq!(item.rounds[0].answers, ["B", "C", "B", ""]);
     assert_eq!((item.answer.as_str(), item.team_confidence), ("B", Some(0.5)));
     assert_eq!(item.rationale, "rash\ncough");
@@ -89,30 +85,12 @@ fn the_team_is_as_sure_as_its_share_of_votes_and_says_why() {
     assert_eq!(calls[3].parse, Parse::Unread);
 }
 
-#[test]
-fn the_harness_counts_what_was_written_and_reads_the_winner_wrong() {
-    let said = ["B", "b.", "B.", "The diagnosis is C", "The diagnosis is C"];
-    assert_eq!(vote("self-consistency", &[], &said), ("B".into(), false));
-    let (item, calls) = run("self-consistency", &["mab_compat=on"], &said);
-    assert_eq!((item.answer.as_str(), item.tie), ("A", false));
-    assert_eq!(item.rounds[0].answers, ["B", "B", "B", "A", "A"]);
-    assert_eq!((item.rounds[0].aggregate.as_str(), item.team_confidence), ("A", Some(0.4)));
-    assert_eq!(calls[3].record["answer"], "A");
-}
-
-#[test]
-fn the_harness_lets_empty_answers_vote() {
-    let said = ["{}", "{}", r#"{"Answer": "B"}"#];
-    assert_eq!(vote("cot-sc", &["mab_compat=on"], &said), ("".into(), false));
-    assert_eq!(vote("cot-sc", &["mab_compat=on"], &["x", "y"]), ("".into(), false));
-}
-
 fn user(name: &str) -> String {
-    user_of(name, &[], &question(3))
+    user_of(name, &question(3))
 }
 
-fn user_of(name: &str, pairs: &[&str], question: &Question) -> String {
-    let config = SystemConfig::parse(name, pairs).unwrap();
+fn user_of(name: &str, question: &Question) -> String {
+    let config = SystemConfig::named(name).unwrap();
     let (_, calls) = answer(&config, question, Script::new(|_, _| "B".into()));
     let sent = &calls[0].messages;
     let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();
@@ -138,21 +116,18 @@ fn few_shot_is_zero_shot_and_two_examples_after_it() {
 }
 
 #[test]
-fn examples_are_chosen_by_a_setting_and_by_default_by_the_options() {
+fn examples_are_chosen_by_the_options() {
     let mut of_pubmedqa = question(3);
     for (option, text) in of_pubmedqa.options.iter_mut().zip(["Yes", "No", "Maybe"]) {
         option.text = text.to_owned();
     }
-    let answers = |examples: &str, question: &Question| -> Vec<String> {
-        let user = user_of("few-shot", &[&format!("examples={examples}")], question);
+    let answers = |question: &Question| -> Vec<String> {
+        let user = user_of("few-shot", question);
         let lines = user.lines();
         lines.filter_map(|line| line.strip_prefix("Answer: ")).map(str::to_owned).collect()
     };
-    let (medqas, pubmedqas) = (["E", "A"], ["B", "A"]);
-    assert_eq!(answers("by-options", &question(5)), medqas);
-    assert_eq!(answers("by-options", &of_pubmedqa), pubmedqas);
-    assert_eq!(answers("medqa", &of_pubmedqa), medqas);
-    assert_eq!(answers("pubmedqa", &question(5)), pubmedqas);
+    assert_eq!(answers(&question(5)), ["E", "A"]);
+    assert_eq!(answers(&of_pubmedqa), ["B", "A"]);
 }
 
 #[test]

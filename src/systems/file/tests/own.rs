@@ -99,96 +99,27 @@ fn a_plan_keeps_the_file_and_what_stood_beside_it() {
     assert_eq!((config.slots().len(), config.max_calls()), (3, 2 + 4 + 1));
 }
 
-/// Two doctors and a chair, round by round, until both doctors are content; who is told nothing new is not told of it.
-const ROUNDS: &str = r#"takes = "questions"
-agents = ["first", "second", "chair"]
-[texts]
-earlier = "The chair: {chair}"
-[[stage]]
-name = "doctors"
-agents = ["first", "second"]
-system = "{earlier}"
-user = "You are {agent}. {question} {options} {own} | {others}"
-fields = [{ key = "why", is = "reason" }, { key = "content", is = "agreed", words = ["not yet", "content"] }, { key = "answer", is = "answer" }]
-[[stage]]
-name = "chair"
-from = "doctors"
-rounds = 4
-agents = ["chair"]
-user = "{doctors}"
-fields = [{ key = "summary", is = "reason" }, { key = "answer", is = "answer" }]
-[[stage]]
-name = "final"
-agents = ["chair"]
-user = "{said}"
-reply = "letter"
-"#;
-
-#[test]
-fn rounds_of_several_stages_end_where_all_agree() {
-    let config = open(ROUNDS, &[]).unwrap();
-    assert_eq!(config.max_calls(), 4 * 3 + 1);
-    let script = |content: u32| {
-        Script::new(move |key, _| match (key.agent.as_str(), key.purpose.as_str()) {
-            ("chair", "final") => "D".to_owned(),
-            ("chair", _) => format!(r#"{{"summary": "speak {}", "answer": "C"}}"#, key.round),
-            (agent, _) => {
-                let word =
-                    if key.round >= content || agent == "first" { "Content" } else { "not yet" };
-                format!(r#"{{"why": "{agent} {}", "content": "{word}", "answer": "B"}}"#, key.round)
-            }
-        })
-    };
-    let (line, calls) = answer(&config, &question(5), script(2));
-    let asked: Vec<&str> = calls.iter().map(|call| call.purpose.as_str()).collect();
-    let round = ["doctors", "doctors", "chair"];
-    assert_eq!(asked, [&round[..], &round, &["final"]].concat());
-    assert_eq!(line.answer, "D");
-    // The chair is heard in the round in which all agree, too.
-    let texts = |at: usize| -> Vec<&str> {
-        calls[at].messages.iter().map(|message| message.content.as_str()).collect()
-    };
-    let options = "A: option A\nB: option B\nC: option C\nD: option D\nE: option E";
-    assert_eq!(texts(0), [format!("You are first. Which one {{examples}}? {options}  | ")]);
-    let second = format!(
-        "You are second. Which one {{examples}}? {options} second 0 Agreed: no. Answer: B | chair: speak 1 Answer: C"
-    );
-    assert_eq!(texts(4), ["The chair: speak 1 Answer: C", &second]);
-    let said = [
-        "first: first 0 Agreed: yes. Answer: B",
-        "second: second 0 Agreed: no. Answer: B",
-        "chair: speak 1 Answer: C",
-        "first: first 2 Agreed: yes. Answer: B",
-        "second: second 2 Agreed: yes. Answer: B",
-        "chair: speak 3 Answer: C",
-    ];
-    assert_eq!(texts(6), [said.join("\n\n")]);
-    assert_eq!(answer(&config, &question(5), script(99)).1.len(), 13);
-}
-
 #[test]
 fn a_note_is_checked_by_a_file_too() {
     let text = r#"takes = "notes"
 [settings]
 samples = 3
-tone = ["plain", "stern"]
-[texts.how]
-by = "tone"
-plain = "Be plain."
-stern = "Be stern."
+[texts]
+how = "Be stern."
 [[stage]]
 name = "answer"
 system = "{how}"
 user = "{note}"
 fields = [{ key = "error", is = "flag", words = ["no", "yes"] }, { key = "sentence", is = "sentence-id" }]
 "#;
-    let config = open(text, &["tone=stern"]).unwrap();
+    let config = open(text, &[]).unwrap();
     let script = Script::new(|_, _| r#"{"error": "yes", "sentence": 1}"#.to_owned());
     let (line, calls) = check(&config, &note(), script);
     assert_eq!((line.flag.said(), line.sentence_id, calls.len()), (Some(true), Some(1), 3));
     assert_eq!(calls[0].messages[0].content, "Be stern.");
-    let refused = open(text, &["tone=loud"]).err().unwrap();
-    assert!(refused.to_string().contains("plain or stern"), "{refused}");
+    let listed = text.replace("samples = 3", "tone = \"stern\"");
+    let refused = open(&listed, &[]).err().unwrap();
+    assert!(refused.to_string().contains("no setting tone"), "{refused}");
     let refused = open(text, &["shots=2"]).err().unwrap();
     assert!(refused.to_string().contains("no setting shots"), "{refused}");
 }
@@ -225,20 +156,11 @@ fn faults_are_told_with_their_line_and_key() {
         ("judge.txt", "../judge.txt", "../judge.txt leads out of"),
         ("judge.txt", "/etc/judge.txt", "/etc/judge.txt leads out of"),
         ("judge.txt", "judges.txt", "judges.txt`: "),
-        (
-            "rounds = 2",
-            "rounds = 2\nfrom = \"judge\"",
-            "line 14: stage debate, from: no such stage",
-        ),
-        (
-            "reply = \"letter\"",
-            "reply = \"letter\"\nrounds = 2\nfrom = \"opinion\"",
-            "line 25: stage judge, from: a stage between has rounds of its own",
-        ),
+        ("rounds = 2", "rounds = 2\nfrom = \"opinion\"", "unknown field `from`"),
         (
             "{ key = \"reason\", is = \"reason\" }",
-            "{ key = \"agree\", is = \"agreed\" }",
-            "line 8: stage opinion, fields: a flag, or whether one agrees, has two words",
+            "{ key = \"error\", is = \"flag\" }",
+            "line 8: stage opinion, fields: a flag has two words",
         ),
         ("So far", "{passages}", "line 15: stage debate, user: nothing is named {passages} here"),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),

@@ -21,7 +21,7 @@ fn medprompt_shows_balanced_notes_with_reasons_and_takes_the_answer() {
     let wrong = |_: &str, _| {
         r#"{"is_error": true, "reasoning": "r", "sentence_id": 1, "error_sentence": "NA", "corrected_sentence": "Beta agonists were given for the attack."}"#.to_owned()
     };
-    let (line, prompts) = run("medprompt", &["shots=2"], wrong);
+    let (line, prompts) = run("medprompt", &["shots=4"], wrong);
     assert_eq!((line.flag.said(), line.sentence_id), (Some(true), Some(1)));
     assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
     assert_eq!(line.detection.unwrap().source, SettledBy::Single);

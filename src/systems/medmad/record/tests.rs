@@ -186,7 +186,7 @@ fn hostile_text_never_panics() {
 }
 
 fn from_json(value: &Value) -> Option<Record> {
-    Record::from_json(value, ConfidenceReading::Converted, normalise_answer)
+    Record::from_json(value, normalise_answer)
 }
 
 fn read(value: Value) -> Record {
@@ -239,11 +239,10 @@ fn confidence_is_a_number_from_0_to_1() {
     assert_eq!(confidence(json!(0.7)), (0.7, vec![]));
     assert_eq!(confidence(json!(1)), (1.0, vec![]));
     assert_eq!(confidence(json!(" 0.9 ")), (0.9, vec![]));
-    assert_eq!(confidence(json!(95)), (0.95, vec![Note::ConfidenceConverted]));
-    assert_eq!(confidence(json!("high")), (0.85, vec![Note::ConfidenceConverted]));
+    assert_eq!(confidence(json!(95)), (1.0, vec![Note::ConfidenceClamped]));
     assert_eq!(confidence(json!(1.2)), (1.0, vec![Note::ConfidenceClamped]));
     assert_eq!(confidence(json!(-0.1)), (0.0, vec![Note::ConfidenceClamped]));
-    for odd in [json!("unknown"), json!(null), json!("NaN"), json!("inf"), json!([]), json!(true)] {
+    for odd in [json!("high"), json!(null), json!("NaN"), json!("inf"), json!([]), json!(true)] {
         assert_eq!(confidence(odd), (0.0, vec![Note::ConfidenceNotNumeric]));
     }
     assert!(confidence(json!(-0.0)).0.is_sign_positive());
@@ -305,13 +304,11 @@ fn list_entries_may_be_plain() {
 /// The paper's rule: 90 weighs as 1 does, and a word is no number.
 #[test]
 fn the_papers_rule_clamps_a_confidence_and_says_so() {
-    let by = |reading: &str| settings(&[&format!("confidence_reading={reading}")]);
-    let said = |value: Value, reading| {
+    let clamped = |value: Value| {
         let text = json!({"answer": "A", "confidence": value}).to_string();
-        let (record, parse) = parse(&text, FinishReason::Stop, &question(5).options, &by(reading));
+        let (record, parse) = parsed(&text);
         (record.confidence, record.notes, parse)
     };
-    let clamped = |value| said(value, "clamped");
     assert_eq!(clamped(json!(0.9)), (0.9, vec![], Parse::Ok));
     assert_eq!(clamped(json!(90)), (1.0, vec![Note::ConfidenceClamped], Parse::Repaired));
     assert_eq!(clamped(json!(2.5)), (1.0, vec![Note::ConfidenceClamped], Parse::Repaired));
@@ -319,13 +316,6 @@ fn the_papers_rule_clamps_a_confidence_and_says_so() {
         let expected = (0.0, vec![Note::ConfidenceNotNumeric], Parse::Repaired);
         assert_eq!(clamped(odd), expected);
     }
-    let converted = said(json!(90), "converted");
-    assert_eq!(converted, (0.9, vec![Note::ConfidenceConverted], Parse::Repaired));
     // The minimal record has none.
-    let prose = |reading| {
-        let text = "The answer is B. Confidence: 0.8";
-        parse(text, FinishReason::Stop, &question(5).options, &by(reading)).0.confidence
-    };
-    assert_eq!(prose("clamped"), 0.0);
-    assert_eq!(prose("converted"), 0.8);
+    assert_eq!(parsed("The answer is B. Confidence: 0.8").0.confidence, 0.0);
 }
