@@ -75,6 +75,7 @@ fn attention(criterion: &mut Criterion) {
                 sequences: &vec![0; count],
                 segments: &[],
                 tables: &[&table],
+                states: &[],
             };
             let step = HostStep { rows, logit_rows: &[] };
             let keys: u32 = positions.iter().map(|position| position + 1).sum();

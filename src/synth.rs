@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-pub use wardround_engine::synth::{MARKER, Recipe, Shape, SynthError};
+pub use wardround_engine::synth::{MARKER, Recipe, Shape, SynthError, write_weights};
 
 use crate::prompts::PromptSet;
 

@@ -92,7 +92,8 @@ const CAPS: &[(&str, usize)] = &[
     // CTAs that stay stand beside the clusters that they are to replace until a GPU has judged.
     // 215 more: what a CPU's multiply-adds come to, which prompts are set against.
     // 55 more: what a position does to queries and keys is a type, with queries that grow.
-    ("ops", 12292),
+    // 480 more: the delta rule (`delta_rule.rs`) and its states.
+    ("ops", 12768),
     // 100 more: one type that prints ±, and the cells of a recipe that was stopped. What `report` says of them went below.
     // 30 more: the digest of equal runs; which prompts are the paper's only in part.
     // 15 more: a warning of each kind, what only one of two systems has, and no paper where there is none.
@@ -125,15 +126,18 @@ const CAPS: &[(&str, usize)] = &[
     ("hub", 2260),
     // 140 more: words of a grammar in the tokenizer's own spelling (`spelling.rs`), which no rule had seen to.
     // 100 more: callers take turns (`rotation.rs`), for completions, encoders and cases alike.
-    ("engine", 3095),
-    ("panel", 2250),
+    // 185 more: slots of states and their copies (`snapshots.rs`), where prompts part and end.
+    ("engine", 3287),
+    // 10 more: states that are kept are planned beside keys and values.
+    ("panel", 2270),
     // 405 less: a malformed row is one error, which shows no value; what is odd and read all the same is told by `data verify`.
     ("data", 2220),
     ("corpus", 2300),
     ("audit", 810),
     // 80 more: logits without an engine, 40 of which stood in `cli`.
     // 355 more: SmolLM3 and Ministral 3, a file each; YaRN, layers without a rope.
-    ("model", 2440),
+    // 545 more: Qwen 3.5: layers of two kinds, a file each, their sizes as published, what both leave for later rows.
+    ("model", 2955),
     ("encoder", 1465),
     ("selftest", 270),
     // 105 more: how quoted passages are logged, which stood in the engine's chat.
@@ -142,7 +146,8 @@ const CAPS: &[(&str, usize)] = &[
     ("scorers", 890),
     ("bench", 465),
     // 30 more: candle is a device by name, on CPUs and GPUs of NVIDIA too.
-    ("candle", 680),
+    // 71 more: the delta rule on the host, heads turned in part.
+    ("candle", 752),
     // 20 more: it keeps its own options and models; what did in `experiment`, 30 lines, went.
     ("retrieval", 580),
     // 10 more: what cells of a recipe share, which stood in `experiment` and `panel`.

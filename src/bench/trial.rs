@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::workload::{Extent, Step, Workload};
-use crate::model::{Decoder, Scratch};
-use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StepLimits};
+use crate::model::{Cache, Decoder, Scratch};
+use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StateRows, StepLimits};
 use crate::random::mix;
 
 /// What all tokens depend on.
@@ -14,7 +14,7 @@ const SEED: u64 = 42;
 pub struct Trial<B: Backend> {
     decoder: Decoder<B>,
     ops: B,
-    pages: B::Pages,
+    cache: Cache<B>,
     /// The pages of each sequence.
     tables: Vec<Vec<u32>>,
     /// Positions of each sequence whose keys and values are there already. What a position holds never changes.
@@ -37,7 +37,7 @@ impl<B: Backend> Trial<B> {
             positions,
         };
         Ok(Trial {
-            pages: ops.pages(config.page_shape(), decoder.precision.kv, sequences * each)?,
+            cache: Cache::new(&ops, config, decoder.precision, sequences * each, sequences)?,
             tables: (0..sequences)
                 .map(|sequence| (sequence * each..(sequence + 1) * each).map(|page| page as u32))
                 .map(Iterator::collect)
@@ -98,7 +98,7 @@ impl<B: Backend> Trial<B> {
 
     fn compute(&mut self, step: &Step) {
         let (mut tokens, mut positions, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut tables, mut logit_rows) = (Vec::new(), Vec::new());
+        let (mut tables, mut states, mut logit_rows) = (Vec::new(), Vec::new(), Vec::new());
         for (index, part) in step.iter().enumerate() {
             for position in part.positions.clone() {
                 tokens.push(self.token(part.sequence, position));
@@ -106,6 +106,7 @@ impl<B: Backend> Trial<B> {
                 sequences.push(index as u32);
             }
             tables.push(self.tables[part.sequence].as_slice());
+            states.push(StateRows { slot: part.sequence as u32, drafted: 0 });
             if part.gives_logits {
                 logit_rows.push(tokens.len() - 1);
             }
@@ -118,10 +119,11 @@ impl<B: Backend> Trial<B> {
             sequences: &sequences,
             segments: &[],
             tables: &tables,
+            states: &states,
         };
         let (decoder, ops) = (&self.decoder, &self.ops);
-        let (pages, scratch) = (&mut self.pages, &mut self.scratch);
-        ops.run(|| decoder.forward(ops, rows, &logit_rows, pages, scratch));
+        let (cache, scratch) = (&mut self.cache, &mut self.scratch);
+        ops.run(|| decoder.forward(ops, rows, &logit_rows, cache, scratch));
     }
 
     /// A token of the model's table, at random but always the same there.

@@ -11,6 +11,11 @@ const TYPICAL_TOKENS: usize = 4096;
 /// Fraction of the memory left after weights and scratch; the rest is headroom for allocations that are not accounted for.
 const KV_FRACTION: f64 = 0.8;
 
+/// States of recurrent layers that are kept for later prompts, of each sequence of a full batch, at most.
+const SNAPSHOTS: usize = 4;
+/// The part of that memory which states may take where keys and values want all of it.
+const SNAPSHOT_FRACTION: f64 = 0.25;
+
 /// The memory of one engine.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryPlan {
@@ -97,7 +102,7 @@ fn plan_device(
     let machine = device.machine();
     let sequences = limits.sequences.unwrap_or(DEFAULT_BATCH);
     let available = free_memory(device);
-    let allot = |description: &Description, pages: usize| {
+    let allot = |description: &Description, pages: usize, slots: usize| {
         let options = EngineOptions {
             pages,
             max_batch: sequences,
@@ -105,13 +110,15 @@ fn plan_device(
             context: description.context,
             draft: limits.draft,
             known_logit_rows: if limits.serves { machine.known_logit_rows() } else { 0 },
+            slots,
             pages_at_start: limits.serves,
         };
         let (config, precision) = (&description.config, description.precision);
-        let footprint = Footprint::of(config, precision, machine, pages, options.step_limits());
+        let limits = options.step_limits();
+        let footprint = Footprint::of(config, precision, machine, pages, slots, limits);
         MemoryPlan { options, footprint }
     };
-    let fixed = |description: &&Description| allot(description, 0).footprint.total();
+    let fixed = |description: &&Description| allot(description, 0, sequences).footprint.total();
     let searching: usize = beside.iter().map(|(_, footprint)| footprint.total()).sum();
     let taken: usize = searching + descriptions.iter().map(fixed).sum::<usize>();
     let left = available.saturating_sub(taken) as f64;
@@ -123,10 +130,15 @@ fn plan_device(
             let wanted = context + (sequences - 1) * context.min(TYPICAL_TOKENS);
             let token_bytes =
                 description.config.kv_bytes_per_token(machine, description.precision.kv);
+            // States that are kept for prompts that begin alike: as many as keys and values leave room for.
+            let state_bytes = description.config.state_bytes().max(1);
+            let room = (share - (wanted * token_bytes) as f64).max(share * SNAPSHOT_FRACTION);
+            let snapshots = (SNAPSHOTS * sequences).min((room / state_bytes as f64) as usize);
+            let share = share - (snapshots * description.config.state_bytes()) as f64;
             let affordable = (share / token_bytes as f64) as usize;
             let affordable = affordable.max(context);
             let tokens = limits.kv_tokens.unwrap_or(wanted.min(affordable));
-            allot(description, tokens.div_ceil(PAGE).max(1))
+            allot(description, tokens.div_ceil(PAGE).max(1), sequences + snapshots)
         })
         .collect();
     let engines = descriptions.iter().zip(&plans);

@@ -20,9 +20,9 @@ use wardround::engine::{
     Completion, Engine, EngineError, EngineOptions, EngineSnapshot, Request, Sampling,
 };
 use wardround::model::{
-    Config, Decoder, Family, Scratch, WantedPrecision, WantedType, precision_of,
+    Cache, Config, Decoder, Family, Scratch, WantedPrecision, WantedType, precision_of,
 };
-use wardround::ops::{Backend, Cpu, Device, PAGE, Rows, StepLimits, StoredType};
+use wardround::ops::{Backend, Cpu, Device, PAGE, Rows, StateRows, StepLimits, StoredType};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -123,6 +123,7 @@ pub const OPTIONS: EngineOptions = EngineOptions {
     context: 4096,
     draft: 0,
     known_logit_rows: 64,
+    slots: 32,
     pages_at_start: false,
 };
 
@@ -254,7 +255,7 @@ pub fn logits_of<B: Backend>(
     let count = tokens.len().div_ceil(PAGE);
     // Not in order: a page's place is no part of the result.
     let table: Vec<u32> = (0..count as u32).rev().collect();
-    let mut pages = ops.pages(config.page_shape(), decoder.precision.kv, count).unwrap();
+    let mut cache = Cache::new(ops, config, decoder.precision, count, 1).unwrap();
     let limits = StepLimits { rows: step, logit_rows: step, positions: tokens.len() };
     let mut scratch = Scratch::new(ops, config, limits).unwrap();
     let mut all = Vec::new();
@@ -269,9 +270,10 @@ pub fn logits_of<B: Backend>(
             sequences: &sequences,
             segments: &[],
             tables: &[&table],
+            states: &[StateRows::default()],
         };
         let chosen: Vec<usize> = (0..chunk.len()).filter(|row| wanted(start + row)).collect();
-        decoder.forward(ops, rows, &chosen, &mut pages, &mut scratch);
+        decoder.forward(ops, rows, &chosen, &mut cache, &mut scratch);
         let logits = ops.read(scratch.logits().0, chosen.len()).unwrap();
         all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
     }

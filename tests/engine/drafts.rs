@@ -3,23 +3,34 @@
 use std::sync::LazyLock;
 
 use wardround::engine::{Constraint, EngineOptions, EngineStats, Grammar, Request, Ticket};
-use wardround::model::WantedPrecision;
+use wardround::model::{Family, WantedPrecision};
 use wardround::ops::{Cpu, Quantisation};
 
-use crate::alone::{FAMILIES, Model, Outcome, requests};
+use crate::alone::{Model, Outcome, requests};
 use crate::common::{OPTIONS, tokens};
 
-/// Every family, with requests whose drafts are often right.
+/// Families of every kind of layer, with requests whose drafts are often right.
 static REPETITIVE: LazyLock<Vec<Model>> = LazyLock::new(|| {
-    FAMILIES
-        .iter()
-        .zip([Quantisation::None, Quantisation::Q8_0, Quantisation::Int8])
-        .map(|(&family, quantisation)| {
+    let kept = [
+        (Family::Gemma3, Quantisation::None),
+        (Family::Llama, Quantisation::Q8_0),
+        (Family::Qwen3, Quantisation::Int8),
+        (Family::Qwen35, Quantisation::None),
+    ];
+    kept.into_iter()
+        .map(|(family, quantisation)| {
             let kept = WantedPrecision { quantisation, ..WantedPrecision::default() };
             Model::new(family, kept, repetitive)
         })
         .collect()
 });
+
+impl Model {
+    /// More drafts than so many are right: Qwen 3.5's random weights seldom repeat themselves.
+    fn least(&self) -> u64 {
+        if self.family == Family::Qwen35 { 10 } else { 100 }
+    }
+}
 
 /// The same, cooler and longer, so that these models repeat themselves: most in what they say, one in its prompt too.
 fn repetitive(eos_ids: &[u32]) -> Vec<Request> {
@@ -62,7 +73,7 @@ fn drafted_at_every_length_as_without() {
                 let stats = check_drafts(model, &ops, options);
                 let (drafted, accepted) = (stats.drafted_tokens, stats.accepted_tokens);
                 let how = format!("{}, {options:?}: {accepted} of {drafted}", model.name);
-                assert!(100 < accepted && accepted < drafted, "{how}");
+                assert!(model.least() < accepted && accepted < drafted, "{how}");
             }
         }
         assert_eq!(check_drafts(model, &ops, OPTIONS).drafted_tokens, 0);
@@ -107,7 +118,7 @@ fn drafted_and_preempted_as_without() {
             };
             let engine = model.engine(options, &ops);
             model.check_preempted(&engine, &format!("{options:?}"));
-            assert!(engine.finish().unwrap().accepted_tokens > 100);
+            assert!(engine.finish().unwrap().accepted_tokens > model.least());
         }
     }
 }

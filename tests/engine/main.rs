@@ -13,6 +13,7 @@ mod drafts;
 mod encoder;
 mod encoder_forms;
 mod formats;
+mod full_layers;
 mod gguf;
 mod known;
 mod life;

@@ -40,6 +40,10 @@ VISION = {
     "hidden_size": 4, "image_size": 4, "intermediate_size": 4, "model_type": "siglip_vision_model",
     "num_attention_heads": 1, "num_hidden_layers": 1, "patch_size": 2, "vision_use_head": False,
 }  # fmt: skip
+QWEN35_VISION = {
+    "depth": 1, "hidden_size": 8, "in_channels": 1, "intermediate_size": 8, "model_type": "qwen3_5", "num_heads": 1,
+    "num_position_embeddings": 4, "out_hidden_size": 32, "patch_size": 2, "spatial_merge_size": 1, "temporal_patch_size": 1,
+}  # fmt: skip
 OLD_PREFIXES = {
     "model.language_model.": "language_model.model.",
     "model.vision_tower.": "vision_tower.vision_model.",
@@ -97,6 +101,44 @@ def scale_output_table(model: nn.Module) -> None:
 
 def tie_table(model: nn.Module) -> None:
     model.lm_head.weight = model.get_input_embeddings().weight
+
+
+def reverse_taps(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if name.endswith("conv1d.weight"):
+            parameter.copy_(parameter.flip(-1))
+
+
+def add_one_to_delta_norms(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if name.endswith("linear_attn.norm.weight"):
+            parameter.add_(1.0)
+
+
+def gates_behind_all_queries(model: nn.Module) -> None:
+    """As if q_proj had all heads' queries and then all their gates, not the two of each head in turn."""
+    for module in model.modules():
+        if hasattr(module, "q_proj"):
+            weight, size = module.q_proj.weight, module.head_dim
+            halves = weight.reshape(2, -1, size, weight.shape[-1]).transpose(0, 1)
+            weight.copy_(halves.reshape(weight.shape).clone())
+
+
+def value_heads_in_turn(model: nn.Module) -> None:
+    """As if value heads took key heads in turn, not as many one after another as there are for each."""
+    for module in model.modules():
+        if hasattr(module, "in_proj_qkv"):
+            group = module.num_v_heads // module.num_k_heads
+            order = torch.arange(module.num_v_heads).reshape(-1, group).T.flatten()
+            start, size = 2 * module.key_dim, module.head_v_dim
+            rows = (order[:, None] * size + torch.arange(size)).flatten()
+            for layer, first in ((module.in_proj_qkv, start), (module.in_proj_z, 0), (module.conv1d, start)):
+                layer.weight[first:] = layer.weight[first:][rows].clone()
+            for layer in (module.in_proj_a, module.in_proj_b):
+                layer.weight.copy_(layer.weight[order].clone())
+            module.A_log.copy_(module.A_log[order].clone())
+            module.dt_bias.copy_(module.dt_bias[order].clone())
+            module.out_proj.weight.copy_(module.out_proj.weight[:, rows].clone())
 
 
 def round_frequencies_to_bf16(model: nn.Module) -> None:
@@ -740,6 +782,114 @@ CASES = [
             Mistake(15, "scaled linearly", {"text_config.rope_parameters.rope_type": "linear"}),
             Mistake(15, "turned heads enlarged", {"text_config.rope_parameters.mscale_all_dim": 0.0}),
             Mistake(18, "queries do not grow", {"text_config.rope_parameters.llama_4_scaling_beta": 0.0}),
+        ],
+    ),
+    Case(
+        name="qwen35-nested",
+        family="qwen35",
+        description="the published layout of Qwen 3.5: text_config, weights under model.language_model., a vision tower to "
+        "ignore, every fourth layer attends and the last does not, two value heads a key head, a quarter of each head turned",
+        config={
+            "architectures": ["Qwen3_5ForConditionalGeneration"],
+            "image_token_id": 120,
+            "model_type": "qwen3_5",
+            "text_config": {
+                "attention_bias": False,
+                "attention_dropout": 0.0,
+                "attn_output_gate": True,
+                "dtype": "float32",
+                "eos_token_id": 95,
+                "full_attention_interval": 4,
+                "head_dim": 32,
+                "hidden_act": "silu",
+                "hidden_size": 32,
+                "initializer_range": 0.02,
+                "intermediate_size": 48,
+                "linear_conv_kernel_dim": 4,
+                "linear_key_head_dim": 16,
+                "linear_num_key_heads": 2,
+                "linear_num_value_heads": 4,
+                "linear_value_head_dim": 32,
+                "mamba_ssm_dtype": "float32",
+                "max_position_embeddings": 262144,
+                "mlp_only_layers": [],
+                "model_type": "qwen3_5_text",
+                "mtp_num_hidden_layers": 1,
+                "num_attention_heads": 4,
+                "num_hidden_layers": 5,
+                "num_key_value_heads": 2,
+                "rms_norm_eps": 1e-06,
+                "rope_parameters": {
+                    "mrope_interleaved": True,
+                    "mrope_section": [2, 1, 1],
+                    "partial_rotary_factor": 0.25,
+                    "rope_theta": 10000000,
+                    "rope_type": "default",
+                },
+                "tie_word_embeddings": True,
+                "use_cache": True,
+                "vocab_size": 128,
+            },
+            "tie_word_embeddings": True,
+            "transformers_version": "4.57.0.dev0",
+            "video_token_id": 121,
+            "vision_config": QWEN35_VISION,
+            "vision_end_token_id": 123,
+            "vision_start_token_id": 122,
+        },
+        generation_config=QWEN_GENERATION,
+        prompt_tokens=70,
+        mistakes=[
+            Mistake(21, "whole heads turned", {"text_config.rope_parameters.partial_rotary_factor": 1.0}),
+            Mistake(21, "the gates of all heads taken behind all queries", edit=gates_behind_all_queries),
+            Mistake(21, "norm weight w for 1+w", edit=subtract_one_from_norms),
+            Mistake(21, "q_norm and k_norm skipped", edit=skip_head_norms),
+            Mistake(22, "1+w for w in a delta layer's norm", edit=add_one_to_delta_norms),
+            Mistake(22, "the convolution's taps reversed", edit=reverse_taps),
+            Mistake(22, "value heads take key heads in turn", edit=value_heads_in_turn),
+        ],
+    ),
+    Case(
+        name="qwen35-text",
+        family="qwen35",
+        description="text only: Qwen3_5ForCausalLM, flat, bf16, irregular layer_types, sizes, factor and theta other than "
+        "the published ones, untied lm_head",
+        config={
+            "architectures": ["Qwen3_5ForCausalLM"],
+            "attention_bias": False,
+            "attn_output_gate": True,
+            "eos_token_id": 95,
+            "head_dim": 16,
+            "hidden_act": "silu",
+            "hidden_size": 48,
+            "intermediate_size": 32,
+            "layer_types": [
+                "full_attention",
+                "linear_attention",
+                "linear_attention",
+                "full_attention",
+            ],
+            "linear_conv_kernel_dim": 3,
+            "linear_key_head_dim": 32,
+            "linear_num_key_heads": 2,
+            "linear_num_value_heads": 2,
+            "linear_value_head_dim": 16,
+            "model_type": "qwen3_5_text",
+            "num_attention_heads": 2,
+            "num_hidden_layers": 4,
+            "num_key_value_heads": 1,
+            "rms_norm_eps": 1e-05,
+            "rope_parameters": {"partial_rotary_factor": 0.5, "rope_theta": 50000, "rope_type": "default"},
+            "tie_word_embeddings": False,
+            "torch_dtype": "bfloat16",
+            "vocab_size": 96,
+        },
+        generation_config=QWEN_GENERATION,
+        stored=torch.bfloat16,
+        mistakes=[
+            Mistake(21, "default theta", {"rope_parameters.rope_theta": 10000}),
+            Mistake(21, "a quarter turned as published", {"rope_parameters.partial_rotary_factor": 0.25}),
+            Mistake(21, "lm_head.weight ignored, table tied", edit=tie_table),
         ],
     ),
 ]

@@ -1,7 +1,7 @@
 //! candle as a backend: operations replace the tensors of the buffers that they write.
 
 use candle_core::{DType, Error, Tensor};
-use candle_nn::ops::rms_norm;
+use candle_nn::ops::{rms_norm, sigmoid};
 use candle_nn::rotary_emb::rope_thd;
 use half::bf16;
 use rayon::prelude::*;
@@ -10,9 +10,9 @@ use wardround_ops::checkpoint::RawTensor;
 use wardround_ops::sampler::draw_rows;
 use wardround_ops::sampling::{Drawn, SamplingRequest};
 use wardround_ops::{
-    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
-    Numbers, OpsError, PAGE, PageShape, Precision, Quantisation, Rotation, Rows, StepLimits,
-    StoredType,
+    Activation, AttentionShape, Backend, BranchNorms, DeltaShape, DeltaWeights, HeadNorms,
+    HostStep, LayerPages, LayerStates, Machine, Numbers, OpsError, PAGE, PageShape, Precision,
+    Quantisation, Rotation, Rows, StateShape, StepLimits, StoredType, cpu::States,
 };
 
 use super::attention::attend_all;
@@ -86,7 +86,16 @@ impl Candle {
                 Some(norm) => rms_norm(&heads, &norm.0, epsilon)?,
                 None => heads,
             };
-            rope_thd(&heads, &cosines, &sines)?.reshape((rows.len(), width))
+            let turned = 2 * cosines.dim(1)?;
+            let rotated = match turned < head_dim {
+                true => {
+                    let first = heads.narrow(3, 0, turned)?.contiguous()?;
+                    let rest = heads.narrow(3, turned, head_dim - turned)?;
+                    Tensor::cat(&[&rope_thd(&first, &cosines, &sines)?, &rest], 3)?
+                }
+                false => rope_thd(&heads, &cosines, &sines)?,
+            };
+            rotated.reshape((rows.len(), width))
         };
         let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
         let queries = turn(0, query_width, norms.map(|norms| &norms.query), epsilon)?;
@@ -137,6 +146,7 @@ impl Backend for Candle {
     type Vector = Vector;
     type Rope = Rope;
     type Pages = Pages;
+    type States = States;
     type Stage = ();
     type Step<'a> = HostStep<'a>;
 
@@ -190,6 +200,14 @@ impl Backend for Candle {
     fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
         Pages::new(shape, pages, &self.device)
             .map_err(|error| OpsError::memory("keys and values", error))
+    }
+
+    fn states(&self, shape: StateShape, slots: usize) -> Result<States, OpsError> {
+        self.host.states(shape, slots)
+    }
+
+    fn copy_state(&self, states: &mut States, from: u32, to: u32) {
+        states.copy(from, to);
     }
 
     /// Buffers grow with the steps.
@@ -289,6 +307,23 @@ impl Backend for Candle {
     ) {
         let queries = queries.tensor();
         out.set(queries.and_then(|queries| attend_all(queries, shape, step.rows, pages)));
+    }
+
+    fn gate_heads(&self, x: &mut Buffer, gates: &Buffer) {
+        let gated = |x: &Tensor| x * sigmoid(gates.tensor()?)?;
+        x.set(x.tensor().and_then(gated));
+    }
+
+    fn delta_rule(
+        &self,
+        projected: &mut Buffer,
+        weights: &DeltaWeights<Vector>,
+        shape: DeltaShape,
+        step: HostStep<'_>,
+        states: LayerStates<&mut States>,
+        out: &mut Buffer,
+    ) {
+        out.set(self.recurred(projected, weights, shape, step, states));
     }
 
     /// Rows are drawn from on the host.

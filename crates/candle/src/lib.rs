@@ -7,6 +7,7 @@
 
 mod attention;
 mod backend;
+mod delta_rule;
 mod limits;
 mod pages;
 #[cfg(test)]

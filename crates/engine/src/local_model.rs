@@ -53,6 +53,7 @@ impl LocalModel {
             context,
             draft: 0,
             known_logit_rows: device.machine().known_logit_rows(),
+            slots: 3 * sequences,
             pages_at_start: false,
         };
         let wanted = WantedPrecision::default();

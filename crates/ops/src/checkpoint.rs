@@ -162,6 +162,12 @@ impl<'a> RawTensor<'a> {
         self.bytes.len() / (width * self.kind.size_bytes())
     }
 
+    /// Some of its rows, of `width` numbers each.
+    pub fn part(&self, rows: std::ops::Range<usize>, width: usize) -> RawTensor<'a> {
+        let row = width * self.kind.size_bytes();
+        RawTensor { kind: self.kind, bytes: &self.bytes[rows.start * row..rows.end * row] }
+    }
+
     /// Row `row` of a matrix `[_, out.len()]`, widened exactly.
     pub fn read_row(&self, row: usize, out: &mut [f32]) {
         let size = self.kind.size_bytes();

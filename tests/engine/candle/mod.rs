@@ -11,14 +11,15 @@ use tempfile::TempDir;
 use wardround::diagnosis::Diagnosis;
 use wardround::engine::{Engine, EngineOptions, Request, Sampling};
 use wardround::model::{
-    Config, Decoder, Family, ModelError, Scratch, WantedPrecision, compute_logits, precision_of,
+    Cache, Config, Decoder, Family, ModelError, Scratch, WantedPrecision, compute_logits,
+    precision_of,
 };
 use wardround::ops::candle::{Buffer, Place};
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::sampling::{Drawn, SamplingRequest, philox};
 use wardround::ops::{
-    Backend, Candle, Cpu, Machine, OpsError, Precision, Quantisation, Rows, StepLimits, StoredType,
-    cpu,
+    Backend, Candle, Cpu, Machine, OpsError, Precision, Quantisation, Rows, StateRows, StepLimits,
+    StoredType, cpu,
 };
 use wardround::random::mix;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
@@ -26,8 +27,7 @@ use wardround::tokenizer::Tokenizer;
 
 use crate::common::{GREEDY, golden, weight_files};
 
-const FAMILIES: [Family; 5] =
-    [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
+const FAMILIES: [Family; 6] = Family::ALL;
 
 fn limits(rows: usize, positions: usize) -> StepLimits {
     StepLimits { rows, logit_rows: rows, positions }
@@ -65,7 +65,7 @@ impl Model {
     /// The logits of each step's rows, of every step but the first.
     fn logits<B: Backend>(&self, ops: &B, stored: StoredType) -> Vec<Vec<f32>> {
         let decoder = self.decoder(ops, stored);
-        let mut pages = ops.pages(self.config.page_shape(), StoredType::F32, 12).unwrap();
+        let mut cache = Cache::new(ops, &self.config, StoredType::F32.into(), 12, 3).unwrap();
         let mut scratch = Scratch::new(ops, &self.config, limits(160, 192)).unwrap();
         let mut compute = |shares: &[Share], gives_logits: bool| {
             let rows = || {
@@ -86,8 +86,9 @@ impl Model {
                 sequences: &rows().map(|(sequence, _)| sequence).collect::<Vec<_>>(),
                 segments: &[],
                 tables: &TABLES,
+                states: &[0, 1, 2].map(|slot| StateRows { slot, drafted: 0 }),
             };
-            ops.run(|| decoder.forward(ops, rows, &logit_rows, &mut pages, &mut scratch));
+            ops.run(|| decoder.forward(ops, rows, &logit_rows, &mut cache, &mut scratch));
             ops.read(scratch.logits().0, logit_rows.len()).unwrap()
         };
         let first = compute(STEPS[0], false);
@@ -132,8 +133,9 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
     let cpu = Cpu::exact(2).unwrap();
     for family in FAMILIES {
         let model = Model::new(family);
-        // Products with bf16 weights are rounded to bf16, a dozen of them in a row.
-        for (stored, tolerance) in [(StoredType::F32, 1e-5), (StoredType::Bf16, 0.03)] {
+        // Products with bf16 weights are rounded to bf16, a dozen of them in a row; states carry that on from row to row.
+        let rounded = if family == Family::Qwen35 { 0.08 } else { 0.03 };
+        for (stored, tolerance) in [(StoredType::F32, 1e-5), (StoredType::Bf16, rounded)] {
             let expected = model.logits(&cpu, stored);
             let found = model.logits(&candle(), stored);
             for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
@@ -176,6 +178,7 @@ fn an_engine_says_what_the_cpus_does() {
         context: 256,
         draft: 2,
         known_logit_rows: 8,
+        slots: 6,
         pages_at_start: false,
     };
     for family in FAMILIES {
@@ -268,7 +271,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
 fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
     let (candle, model) = (candle(), Model::new(Family::Qwen3));
     let decoder = model.decoder(&candle, StoredType::Bf16);
-    let mut pages = candle.pages(model.config.page_shape(), StoredType::F32, 1).unwrap();
+    let mut cache = Cache::new(&candle, &model.config, StoredType::F32.into(), 1, 1).unwrap();
     let mut scratch = Scratch::new(&candle, &model.config, limits(1, 32)).unwrap();
     let mut draw = |token: u32, logit_rows: &[usize]| {
         let rows = Rows {
@@ -277,8 +280,9 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
             sequences: &[0],
             segments: &[],
             tables: &[&[0]],
+            states: &[],
         };
-        decoder.forward(&candle, rows, logit_rows, &mut pages, &mut scratch);
+        decoder.forward(&candle, rows, logit_rows, &mut cache, &mut scratch);
         let (logits, stage) = scratch.logits();
         candle.draw(logits, &[], stage)
     };

@@ -77,6 +77,7 @@ impl Packed {
             sequences: &self.sequences,
             segments: &self.segments,
             tables: &tables,
+            states: &[],
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::prefix::PrefixIndex;
+use super::snapshots::Snapshots;
 
 #[derive(Debug)]
 pub struct BlockPool {
@@ -13,10 +14,12 @@ pub struct BlockPool {
     last_used: Vec<u64>,
     clock: u64,
     pub index: PrefixIndex,
+    /// States where its entries end; none for models that attend alone.
+    pub snapshots: Snapshots,
 }
 
 impl BlockPool {
-    pub fn new(pages: usize) -> BlockPool {
+    pub fn new(pages: usize, slots: usize) -> BlockPool {
         BlockPool {
             references: vec![0; pages],
             free: (0..pages as u32).rev().collect(),
@@ -24,6 +27,7 @@ impl BlockPool {
             last_used: vec![0; pages],
             clock: 0,
             index: PrefixIndex::default(),
+            snapshots: Snapshots::new(slots),
         }
     }
 
@@ -43,7 +47,9 @@ impl BlockPool {
             Some(page) => page,
             None => {
                 let (_, page) = self.idle.pop_first()?;
-                self.index.remove_page(page);
+                if let Some(entry) = self.index.remove_page(page) {
+                    self.snapshots.forget(entry);
+                }
                 page
             }
         };
@@ -88,7 +94,7 @@ mod tests {
 
     #[test]
     fn pages_are_shared_found_again_and_forgotten_oldest_first() {
-        let mut pool = BlockPool::new(3);
+        let mut pool = BlockPool::new(3, 0);
         let mut first: Vec<u32> = (0..3).map(|_| pool.allocate().unwrap()).collect();
         assert_eq!(pool.allocate(), None);
         let (a, b) = ([1; PAGE], [2; PAGE]);
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_same_content_twice_keeps_the_first_page() {
-        let mut pool = BlockPool::new(2);
+        let mut pool = BlockPool::new(2, 0);
         let (one, two) = (pool.allocate().unwrap(), pool.allocate().unwrap());
         let entry = pool.index.insert(ROOT, &[5; PAGE], one);
         assert_eq!(pool.index.insert(ROOT, &[5; PAGE], two), entry);
@@ -121,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_child_may_outlive_its_parents_page_where_another_sequence_holds_the_same() {
-        let mut pool = BlockPool::new(3);
+        let mut pool = BlockPool::new(3, 0);
         let pages: Vec<u32> = (0..3).map(|_| pool.allocate().unwrap()).collect();
         let (a, b) = ([1; PAGE], [2; PAGE]);
         // Two sequences computed the same first page; the second one alone has a second.

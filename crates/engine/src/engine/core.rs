@@ -49,6 +49,11 @@ impl<B: Backend> Core<B> {
         options: EngineOptions,
     ) -> Result<Core<B>, EngineError> {
         let vocab_size = decoder.config.vocab_size;
+        let slots = match decoder.config.delta {
+            None => 0,
+            Some(_) => options.slots.max(options.max_batch).max(1),
+        };
+        let options = EngineOptions { slots, ..options };
         Ok(Core {
             scheduler: Scheduler::new(options),
             present: tokenizer.present(vocab_size),
@@ -129,6 +134,7 @@ impl<B: Backend> Core<B> {
     /// this, the other engines wait.
     fn compute(&mut self, scheduled: &[ScheduledRows]) -> Result<(), OpsError> {
         let started = Instant::now();
+        self.runner.copy_states(self.scheduler.pool.snapshots.copies.drain(..));
         let tips = self.runner.forward(&self.scheduler.running, scheduled);
         let mut draws = self.sample(&tips)?;
         self.score()?;

@@ -22,6 +22,7 @@ mod scheduler;
 mod schema;
 mod scores;
 mod sequence;
+mod snapshots;
 mod spelling;
 mod stats;
 mod text;

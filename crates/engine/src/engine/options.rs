@@ -18,6 +18,9 @@ pub struct EngineOptions {
     /// Rows of known tokens, of prompts or dictated by grammars, that may give log-probabilities a step. 0: requests that
     /// ask for any are refused. See [`crate::ops::Machine::known_logit_rows`].
     pub known_logit_rows: usize,
+    /// States of recurrent layers, where a model has some: of the sequences of a full batch at least, and what is left is kept for prompts
+    /// that begin as others did.
+    pub slots: usize,
     /// Whether the memory of the pages is taken at the start, instead of as each is first used.
     pub pages_at_start: bool,
 }

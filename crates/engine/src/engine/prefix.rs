@@ -49,13 +49,12 @@ impl PrefixIndex {
         self.keys.contains_key(&page)
     }
 
-    /// Forgets `page`. Entries below its own become unreachable. LRU order evicts a sequence's later pages before earlier
+    /// Forgets `page`; gives its entry. Entries below its own become unreachable. LRU order evicts a sequence's later pages before earlier
     /// ones, so there are none, unless another sequence had computed the same page itself and went on from it; those
     /// pages cost cache hits only, and are evicted in their turn.
-    pub fn remove_page(&mut self, page: u32) {
-        if let Some(key) = self.keys.remove(&page) {
-            self.entries.remove(&key);
-        }
+    pub fn remove_page(&mut self, page: u32) -> Option<EntryId> {
+        let key = self.keys.remove(&page)?;
+        self.entries.remove(&key).map(|(entry, _)| entry)
     }
 }
 

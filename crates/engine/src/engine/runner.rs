@@ -3,14 +3,14 @@
 use super::EngineOptions;
 use super::scheduler::ScheduledRows;
 use super::sequence::Sequence;
-use crate::model::{Decoder, Scratch};
+use crate::model::{Cache, Decoder, Scratch};
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs};
-use crate::ops::{Backend, OpsError, Rows};
+use crate::ops::{Backend, OpsError, Rows, StateRows};
 
 pub struct Runner<B: Backend> {
     decoder: Decoder<B>,
     ops: B,
-    pages: B::Pages,
+    cache: Cache<B>,
     scratch: Scratch<B>,
     tokens: Vec<u32>,
     positions: Vec<u32>,
@@ -57,12 +57,13 @@ impl Tip {
 impl<B: Backend> Runner<B> {
     pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
-        let mut pages = ops.pages(config.page_shape(), decoder.precision.kv, options.pages)?;
+        let EngineOptions { pages, slots, .. } = options;
+        let mut cache = Cache::new(&ops, config, decoder.precision, pages, slots)?;
         if options.pages_at_start {
-            ops.touch(&mut pages);
+            ops.touch(&mut cache.pages);
         }
         Ok(Runner {
-            pages,
+            cache,
             scratch: Scratch::new(&ops, config, options.step_limits())?,
             decoder,
             ops,
@@ -72,6 +73,13 @@ impl<B: Backend> Runner<B> {
             logit_rows: Vec::new(),
             known: Vec::new(),
         })
+    }
+
+    /// Copies states from slots to others, one after another.
+    pub fn copy_states(&mut self, copies: impl Iterator<Item = (u32, u32)>) {
+        if let Some(states) = &mut self.cache.states {
+            copies.for_each(|(from, to)| self.ops.copy_state(states, from, to));
+        }
     }
 
     /// Computes the scheduled rows. Gives a tip for each sequence that reached its last token, in the same order.
@@ -84,6 +92,7 @@ impl<B: Backend> Runner<B> {
         self.known.clear();
         let mut known_rows = Vec::new();
         let mut tables = Vec::with_capacity(scheduled.len());
+        let mut states = Vec::new();
         let mut tips = Vec::new();
         for (table, part) in scheduled.iter().enumerate() {
             let sequence = &running[part.sequence];
@@ -98,6 +107,7 @@ impl<B: Backend> Runner<B> {
             self.positions.extend(range.clone().map(|position| position as u32));
             self.sequences.extend(std::iter::repeat_n(table as u32, part.rows));
             tables.push(sequence.pages.as_slice());
+            states.extend(sequence.slot.map(|slot| StateRows { slot, drafted: drafted as u32 }));
             if range.end == known + drafted && sequence.ended.is_none() {
                 tips.push(Tip {
                     sequence: part.sequence,
@@ -116,8 +126,9 @@ impl<B: Backend> Runner<B> {
             sequences: &self.sequences,
             segments: &[],
             tables: &tables,
+            states: &states,
         };
-        self.decoder.forward(&self.ops, rows, &self.logit_rows, &mut self.pages, &mut self.scratch);
+        self.decoder.forward(&self.ops, rows, &self.logit_rows, &mut self.cache, &mut self.scratch);
         tips
     }
 

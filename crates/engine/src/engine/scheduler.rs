@@ -3,6 +3,7 @@
 use super::block_pool::BlockPool;
 use super::rotation::Rotation;
 use super::sequence::Sequence;
+use super::snapshots::find_state;
 use super::stats::Counts;
 use super::{EngineOptions, draft};
 use crate::ops::PAGE;
@@ -33,7 +34,7 @@ impl Scheduler {
         Scheduler {
             waiting: Rotation::default(),
             running: Vec::new(),
-            pool: BlockPool::new(options.pages),
+            pool: BlockPool::new(options.pages, options.slots),
             counts: Counts::default(),
             options,
         }
@@ -78,6 +79,9 @@ impl Scheduler {
             if let Some(index) = giving {
                 self.preempt(index);
             }
+            if self.options.slots > 0 {
+                sequence.slot = self.pool.snapshots.begin(sequence.chain.last().copied());
+            }
             let found = sequence.computed.min(sequence.prompt_tokens());
             if sequence.admit(found) {
                 self.counts.admitted += 1;
@@ -92,7 +96,8 @@ impl Scheduler {
     /// The next that waits, with the pages of its prefix. One whose prefix is being computed by another waits for it without holding up the
     /// rest; one for which pages are missing holds up all.
     fn next(&mut self, of_new_callers: bool) -> Option<Sequence> {
-        let (running, pool, mut is_full) = (&self.running, &mut self.pool, false);
+        let has_states = self.options.slots > 0;
+        let (running, pool, mut is_full) = (&mut self.running, &mut self.pool, false);
         self.waiting.take(|sequence| {
             let caller = sequence.request.caller;
             let is_new = || running.iter().all(|other| other.request.caller != caller);
@@ -100,7 +105,10 @@ impl Scheduler {
                 return false;
             }
             find_prefix(pool, sequence);
-            let waits = shares_next_page(running, sequence);
+            let waits = match has_states {
+                true => find_state(running, pool, sequence),
+                false => shares_next_page(running, sequence),
+            };
             let wanted = (sequence.tokens.len() + 1).div_ceil(PAGE) - sequence.pages.len();
             is_full = !waits && wanted > pool.available() && !running.is_empty();
             if waits || is_full {
@@ -130,6 +138,7 @@ impl Scheduler {
                     continue;
                 }
                 let rows = if is_decode { pending } else { pending.min(left) };
+                let rows = sequence.rows_to_mark(rows);
                 let (rows, known) =
                     sequence.scores.rows_within(sequence.computed, rows, known_left);
                 known_left -= known;
@@ -179,6 +188,7 @@ impl Scheduler {
         let mut sequence = self.running.remove(index);
         self.counts.preemptions += 1;
         forget_prefix(&mut self.pool, &mut sequence);
+        self.pool.snapshots.end(&mut sequence.slot);
         sequence.preemptions += 1;
         self.waiting.push_first(sequence.request.caller, sequence);
     }
@@ -194,12 +204,22 @@ impl Scheduler {
             let entry = self.pool.index.insert(parent, tokens, page);
             sequence.chain.push(entry);
         }
+        // A step ends at a mark, and goes past none.
+        let Some(mark) = sequence.marks.first().filter(|mark| **mark * PAGE <= sequence.computed)
+        else {
+            return;
+        };
+        if let (Some(slot), Some(entry)) = (sequence.slot, sequence.chain.get(mark - 1)) {
+            self.pool.snapshots.keep(*entry, slot);
+        }
+        sequence.marks.remove(0);
     }
 
     /// Takes a finished sequence out and gives its pages back.
     pub fn remove(&mut self, index: usize) -> Sequence {
         let mut sequence = self.running.remove(index);
         self.pool.release(&mut sequence.pages);
+        self.pool.snapshots.end(&mut sequence.slot);
         sequence
     }
 

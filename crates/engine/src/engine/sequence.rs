@@ -27,6 +27,9 @@ pub struct Sequence {
     /// Tokens whose keys and values lie in pages.
     pub computed: usize,
     pub pages: Vec<u32>,
+    /// Where its state of recurrent layers is while it runs, and after how many pages copies of it are to be kept, in ascending order.
+    pub slot: Option<u32>,
+    pub marks: Vec<usize>,
     /// Index entries of the leading pages that have been entered or found.
     pub chain: Vec<EntryId>,
     /// The grammar's state, once it holds.
@@ -69,6 +72,8 @@ impl Sequence {
             computed: 0,
             pages: Vec::new(),
             chain: Vec::new(),
+            slot: None,
+            marks: Vec::new(),
             failure: None,
             grammar,
             later_grammar,
@@ -135,7 +140,9 @@ impl Sequence {
         let said = self.tokens[known..].iter().zip(&draft);
         let accepted = said.take_while(|(said, drafted)| said == drafted).count();
         let first_wanted = self.scores.first().unwrap_or(usize::MAX);
-        self.computed = (known + accepted).min(first_wanted);
+        // Drafts leave no trace in a state: those that were right are computed again, with what comes next.
+        let kept = if self.slot.is_some() { 0 } else { accepted };
+        self.computed = (known + kept).min(first_wanted);
         accepted
     }
 

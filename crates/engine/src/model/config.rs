@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::families::Family;
 use super::published;
 use crate::fault::faults;
-use crate::ops::{Activation, QueryGrowth};
+use crate::ops::{Activation, DeltaShape, QueryGrowth};
 use crate::outside;
 
 /// A decoder, described.
@@ -34,6 +34,10 @@ pub struct Config {
     pub tied_embeddings: bool,
     /// Of each layer, how many positions a row sees, its own included; `None`: all before it.
     pub windows: Vec<Option<usize>>,
+    /// Where some layers are of the gated delta rule.
+    pub delta: Option<DeltaLayers>,
+    /// How many numbers of a head its rope turns.
+    pub turned_dim: usize,
     /// Of layers that see all positions.
     pub full_rope: RopeConfig,
     /// Of layers with a window.
@@ -43,6 +47,14 @@ pub struct Config {
     pub query_growth: Option<QueryGrowth>,
     /// From `config.json`; a checkpoint's generation_config.json goes before it.
     pub eos_ids: Vec<u32>,
+}
+
+/// Layers with a state of a fixed size in place of keys and values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeltaLayers {
+    /// Which of all layers they are.
+    pub layers: Vec<bool>,
+    pub shape: DeltaShape,
 }
 
 /// Rotary position embedding: a base and how its frequencies are stretched.
@@ -136,6 +148,22 @@ impl Config {
         self.windows.len()
     }
 
+    /// The sizes of a layer that is of the gated delta rule; `None`: it attends.
+    pub fn delta_shape(&self, layer: usize) -> Option<DeltaShape> {
+        self.delta.as_ref().filter(|delta| delta.layers[layer]).map(|delta| delta.shape)
+    }
+
+    /// How many layers before this one are of its kind: where its keys and values, or its states, lie.
+    pub(super) fn place(&self, layer: usize) -> usize {
+        let kind = |layer| self.delta_shape(layer).is_some();
+        (0..layer).filter(|before| kind(*before) == kind(layer)).count()
+    }
+
+    /// The layers that attend.
+    pub fn attending(&self) -> impl Iterator<Item = usize> {
+        (0..self.layer_count()).filter(|layer| self.delta_shape(*layer).is_none())
+    }
+
     /// The decoder's tensors: their published names, without what stands before and behind all of them, and their shapes. A head of its
     /// own is not among them.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
@@ -148,17 +176,35 @@ impl Config {
             let mut add = |name: &str, shape: &[usize]| {
                 tensors.push((format!("layers.{layer}.{name}"), shape.to_vec()));
             };
-            add("self_attn.q_proj", &[queries, hidden]);
-            add("self_attn.k_proj", &[keys, hidden]);
-            add("self_attn.v_proj", &[keys, hidden]);
-            add("self_attn.o_proj", &[hidden, queries]);
+            match self.delta_shape(layer) {
+                Some(shape) => {
+                    let (channels, heads, values) =
+                        (shape.channels(), shape.value_heads, shape.values());
+                    add("linear_attn.in_proj_qkv", &[channels, hidden]);
+                    add("linear_attn.in_proj_z", &[values, hidden]);
+                    add("linear_attn.in_proj_b", &[heads, hidden]);
+                    add("linear_attn.in_proj_a", &[heads, hidden]);
+                    add("linear_attn.conv1d", &[channels, 1, shape.taps]);
+                    add("linear_attn.A_log", &[heads]);
+                    add("linear_attn.dt_bias", &[heads]);
+                    add("linear_attn.norm", &[shape.value_dim]);
+                    add("linear_attn.out_proj", &[hidden, values]);
+                }
+                None => {
+                    let gates = if traits.gates_heads { queries } else { 0 };
+                    add("self_attn.q_proj", &[queries + gates, hidden]);
+                    add("self_attn.k_proj", &[keys, hidden]);
+                    add("self_attn.v_proj", &[keys, hidden]);
+                    add("self_attn.o_proj", &[hidden, queries]);
+                }
+            }
             add("mlp.gate_proj", &[inner, hidden]);
             add("mlp.up_proj", &[inner, hidden]);
             add("mlp.down_proj", &[hidden, inner]);
             add("input_layernorm", &[hidden]);
             let around = [norms.attention, Some(norms.feed_forward_input), norms.feed_forward];
             around.into_iter().flatten().for_each(|name| add(name, &[hidden]));
-            if traits.norms_heads {
+            if traits.norms_heads && self.delta_shape(layer).is_none() {
                 add("self_attn.q_norm", &[head_dim]);
                 add("self_attn.k_norm", &[head_dim]);
             }
@@ -166,4 +212,10 @@ impl Config {
         tensors.push(("norm".to_owned(), vec![hidden]));
         tensors
     }
+}
+
+/// A tensor's name in its file, of one of [`Config::tensors`]: all but two vectors are weights of something.
+pub fn stored_name(name: &str) -> String {
+    let is_bare = name.ends_with("A_log") || name.ends_with("dt_bias");
+    format!("{name}{}", if is_bare { "" } else { ".weight" })
 }

@@ -8,7 +8,7 @@ use crate::ops::{Machine, Precision};
 /// Work of one step or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Weights once a step, keys and values once a sequence and step. Activations stay in caches.
+    /// Weights once a step, keys and values, and states, once a sequence and step. Activations stay in caches.
     pub bytes_read: u64,
     /// Of the linear layers; attention is left out.
     pub multiply_adds: u64,
@@ -28,9 +28,12 @@ pub struct CostModel {
     head: (u64, u64),
     /// Of the layers' numbers, those that only rows with logits need: the last layer's, but for its keys and values.
     last: u64,
+    /// Of the layers that attend.
     windows: Vec<Option<usize>>,
     /// Bytes of a position's keys and values in one layer.
     kv_bytes: u64,
+    /// Bytes of a sequence's states.
+    state_bytes: u64,
 }
 
 impl CostModel {
@@ -38,17 +41,22 @@ impl CostModel {
     pub fn new(config: &Config, precision: Precision, machine: Machine) -> CostModel {
         let head = config.vocab_size * config.hidden_size;
         let layers = config.parameters() - config.table_parameters();
-        // Queries, output, gate, up and down.
-        let last = config.layer_count().min(1)
-            * config.hidden_size
-            * (2 * config.heads * config.head_dim + 3 * config.intermediate_size);
+        // Output, gate, up and down; queries, where it attends.
+        let last = config.layer_count().checked_sub(1).map_or(0, |last| {
+            let [(hidden, _), rest @ ..] = config.layer_matrices(last);
+            let attends = config.delta_shape(last).is_none();
+            let queries = if attends { hidden * config.heads * config.head_dim } else { 0 };
+            queries + rest.map(|(inputs, outputs)| inputs * outputs).iter().sum::<usize>()
+        });
+        let windows: Vec<_> = config.attending().map(|layer| config.windows[layer]).collect();
         CostModel {
             layers: (layers as u64, config.layer_bytes(precision) as u64),
             head: (head as u64, precision.of_tables().size_bytes(head) as u64),
             last: last as u64,
-            windows: config.windows.clone(),
-            kv_bytes: (config.kv_bytes_per_token(machine, precision.kv)
-                / config.layer_count().max(1)) as u64,
+            kv_bytes: (config.kv_bytes_per_token(machine, precision.kv) / windows.len().max(1))
+                as u64,
+            state_bytes: config.state_bytes() as u64,
+            windows,
         }
     }
 
@@ -57,7 +65,7 @@ impl CostModel {
         let mut cost = Cost { bytes_read: self.layers.1, multiply_adds: 0 };
         for span in spans {
             cost.multiply_adds += span.len() as u64 * (self.layers.0 - self.last);
-            cost.bytes_read += self.kv_bytes * self.positions_seen(&span);
+            cost.bytes_read += self.kv_bytes * self.positions_seen(&span) + self.state_bytes;
         }
         if logit_rows > 0 {
             cost.bytes_read += self.head.1;

@@ -1,10 +1,10 @@
 //! The forward pass: rows of tokens in, logits of chosen rows out.
 
+use super::attention::Attention;
+use super::cache::Cache;
 use super::config::Config;
-use crate::ops::{
-    AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Numbers, OpsError, PageShape,
-    Precision, Rows, StepLimits,
-};
+use super::delta_rule::{DeltaActivations, DeltaRule};
+use crate::ops::{Backend, BranchNorms, Numbers, OpsError, Precision, Rows, StepLimits};
 
 /// A decoder's weights. `None` marks what a family does not have.
 #[derive(Debug)]
@@ -27,14 +27,9 @@ pub struct Decoder<B: Backend> {
 
 #[derive(Debug)]
 pub(super) struct LayerWeights<B: Backend> {
-    /// `None`: the layer sees every position before it.
-    pub window: Option<usize>,
-    pub is_turned: bool,
     pub input_norm: B::Vector,
-    /// `[(heads + 2 · kv_heads) · head_dim, hidden]`.
-    pub qkv: B::Matrix,
-    pub head_norms: Option<HeadNorms<B::Vector>>,
-    /// `[hidden, heads · head_dim]`.
+    pub mixer: Mixer<B>,
+    /// `[hidden, heads · head_dim]`, or as many columns as a delta rule's values are.
     pub output: B::Matrix,
     pub attention_norm: Option<B::Vector>,
     pub feed_forward_input_norm: B::Vector,
@@ -43,6 +38,13 @@ pub(super) struct LayerWeights<B: Backend> {
     /// `[hidden, intermediate]`.
     pub down: B::Matrix,
     pub feed_forward_norm: Option<B::Vector>,
+}
+
+/// What looks at other rows.
+#[derive(Debug)]
+pub(super) enum Mixer<B: Backend> {
+    Attention(Attention<B>),
+    DeltaRule(DeltaRule<B>),
 }
 
 /// What a step is computed in, kept between steps so that none allocates.
@@ -56,22 +58,25 @@ pub struct Scratch<B: Backend> {
 
 /// The activations of a step.
 #[derive(Debug)]
-struct Activations<B: Backend> {
+pub(super) struct Activations<B: Backend> {
     /// `[rows, hidden]`.
-    residual: B::Buffer,
-    normed: B::Buffer,
-    branch: B::Buffer,
+    pub residual: B::Buffer,
+    pub normed: B::Buffer,
+    pub branch: B::Buffer,
     /// `[rows, (heads + 2 · kv_heads) · head_dim]`.
-    qkv: B::Buffer,
+    pub qkv: B::Buffer,
     /// `[rows, heads · head_dim]`.
-    queries: B::Buffer,
-    attended: B::Buffer,
+    pub queries: B::Buffer,
+    pub attended: B::Buffer,
     /// `[rows, 2 · intermediate]`, and `[rows, intermediate]`.
-    gate_up: B::Buffer,
-    gated: B::Buffer,
+    pub gate_up: B::Buffer,
+    pub gated: B::Buffer,
+    /// `[rows, heads · head_dim]`, where heads are gated.
+    pub gates: Option<B::Buffer>,
+    pub delta: Option<DeltaActivations<B>>,
 }
 
-/// Of each activation, in that order, the numbers a row and how they are kept.
+/// Of each activation but the last two, in that order, the numbers a row and how they are kept.
 pub(super) fn widths(config: &Config) -> [(usize, Numbers); 8] {
     let Config { hidden_size: hidden, intermediate_size: inner, heads, head_dim, .. } = *config;
     [
@@ -92,6 +97,13 @@ impl<B: Backend> Scratch<B> {
         let stage = ops.stage(config.page_shape(), config.heads, limits)?;
         let [residual, normed, branch, qkv, queries, attended, gate_up, gated] =
             widths(config).map(|(width, numbers)| ops.buffer(limits.rows, width, numbers));
+        let gates = config
+            .family
+            .traits()
+            .gates_heads
+            .then(|| ops.buffer(limits.rows, config.heads * config.head_dim, Numbers::Wide));
+        let delta =
+            config.delta.as_ref().map(|delta| DeltaActivations::new(ops, delta.shape, limits.rows));
         Ok(Scratch {
             stage,
             activations: Activations {
@@ -103,6 +115,8 @@ impl<B: Backend> Scratch<B> {
                 attended: attended?,
                 gate_up: gate_up?,
                 gated: gated?,
+                gates: gates.transpose()?,
+                delta: delta.transpose()?,
             },
             logits: ops.buffer(limits.logit_rows, config.vocab_size, Numbers::Wide)?,
         })
@@ -114,22 +128,15 @@ impl<B: Backend> Scratch<B> {
     }
 }
 
-impl Config {
-    /// What a page of its keys and values holds.
-    pub fn page_shape(&self) -> PageShape {
-        PageShape { layers: self.layer_count(), kv_heads: self.kv_heads, head_dim: self.head_dim }
-    }
-}
-
 impl<B: Backend> Decoder<B> {
-    /// Runs `rows`, writes their keys and values to `pages`, and leaves the logits of `logit_rows` in
+    /// Runs `rows`, writes what later ones see of them to `cache`, and leaves the logits of `logit_rows` in
     /// `scratch`, `[logit_rows, vocabulary]`.
     pub fn forward(
         &self,
         ops: &B,
         rows: Rows<'_>,
         logit_rows: &[usize],
-        pages: &mut B::Pages,
+        cache: &mut Cache<B>,
         scratch: &mut Scratch<B>,
     ) {
         let Scratch { stage, activations, logits } = scratch;
@@ -141,7 +148,7 @@ impl<B: Backend> Decoder<B> {
                 ops.rms_norm(residual, &first.input_norm, epsilon, normed);
             }
             for index in 0..self.layers.len() {
-                self.layer(ops, index, step, pages, activations);
+                self.layer(ops, index, step, cache, activations);
             }
             let Activations { residual, normed, .. } = &mut *activations;
             ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
@@ -157,33 +164,31 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         index: usize,
         step: B::Step<'_>,
-        pages: &mut B::Pages,
+        cache: &mut Cache<B>,
         activations: &mut Activations<B>,
     ) {
-        let Activations { residual, normed, branch, qkv, queries, attended, gate_up, gated } =
-            activations;
         let (layer, next) = (&self.layers[index], self.layers.get(index + 1));
-        let Config { rms_norm_eps: epsilon, activation, heads, attention_scale, .. } = self.config;
-        let rope = match (&self.still_rope, layer.window) {
-            (Some(still), _) if !layer.is_turned => still,
-            (_, None) => &self.full_rope,
-            (_, Some(_)) => &self.sliding_rope,
-        };
-        let shape = AttentionShape {
-            heads,
-            scale: attention_scale,
-            window: layer.window,
-            both_ways: false,
-        };
-
-        ops.matmul(normed, &layer.qkv, qkv);
-        let written = LayerPages { pages: &mut *pages, layer: index };
-        ops.rotate_and_store(qkv, queries, layer.head_norms.as_ref(), rope, step, written);
-        ops.attention(queries, shape, step, LayerPages { pages: &*pages, layer: index }, attended);
-        if next.is_none() {
-            ops.keep_logit_rows(step, [residual, attended]);
+        let Config { rms_norm_eps: epsilon, activation, .. } = self.config;
+        if let Mixer::Attention(attention) = &layer.mixer {
+            let rope = match (&self.still_rope, attention.shape.window) {
+                (Some(still), _) if !attention.is_turned => still,
+                (_, None) => &self.full_rope,
+                (_, Some(_)) => &self.sliding_rope,
+            };
+            attention.compute(ops, rope, step, &mut cache.pages, activations);
         }
-        ops.matmul(attended, &layer.output, branch);
+        let Activations { residual, normed, branch, attended, gate_up, gated, delta, .. } =
+            activations;
+        let mixed = match (&layer.mixer, delta, &mut cache.states) {
+            (Mixer::DeltaRule(rule), Some(delta), Some(states)) => {
+                rule.compute(ops, normed, step, states, delta)
+            }
+            _ => attended,
+        };
+        if next.is_none() {
+            ops.keep_logit_rows(step, [residual, mixed]);
+        }
+        ops.matmul(mixed, &layer.output, branch);
         let (post, input_norm) = (&layer.attention_norm, &layer.feed_forward_input_norm);
         let norms = BranchNorms { post: post.as_ref(), next: Some(input_norm), epsilon };
         ops.add_norm(residual, branch, norms, normed);

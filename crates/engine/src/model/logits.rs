@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Config, Decoder, ModelError, Scratch};
-use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
+use super::{Cache, Config, Decoder, ModelError, Scratch};
+use crate::ops::{Backend, Device, PAGE, Precision, Rows, StateRows, StepLimits};
 
 /// Loads the model, and computes the logits after each of the tokens, `rows` positions a step.
 ///
@@ -35,7 +35,7 @@ fn on<B: Backend>(
     let positions = tokens.len();
     let decoder = Decoder::load(ops, config.clone(), files, precision, positions)?;
     let table: Vec<u32> = (0..positions.div_ceil(PAGE) as u32).collect();
-    let mut pages = ops.pages(config.page_shape(), precision.kv, table.len())?;
+    let mut cache = Cache::new(ops, config, precision, table.len(), 1)?;
     let rows = rows.min(positions);
     let mut scratch = Scratch::new(ops, config, StepLimits { rows, logit_rows: rows, positions })?;
     let mut all = Vec::with_capacity(positions);
@@ -47,9 +47,10 @@ fn on<B: Backend>(
             sequences: &vec![0; end - start],
             segments: &[],
             tables: &[&table],
+            states: &[StateRows::default()],
         };
         let wanted: Vec<usize> = (0..end - start).collect();
-        ops.run(|| decoder.forward(ops, step, &wanted, &mut pages, &mut scratch));
+        ops.run(|| decoder.forward(ops, step, &wanted, &mut cache, &mut scratch));
         let logits = ops.read(scratch.logits().0, wanted.len())?;
         all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
     }

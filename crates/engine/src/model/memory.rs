@@ -2,7 +2,7 @@
 
 use super::bert::BertConfig;
 use super::config::Config;
-use super::decoder::widths;
+use super::{decoder, delta_rule};
 use crate::ops::{Machine, Numbers, PAGE, Precision, StepLimits, StoredType};
 use crate::outside;
 
@@ -11,32 +11,37 @@ use crate::outside;
 pub struct Footprint {
     /// Of matrices, norms and tables.
     pub weights: usize,
-    /// Of all pages of keys and values.
+    /// Of all pages of keys and values, and all slots of states.
     pub kv: usize,
     /// Of what a step computes in.
     pub scratch: usize,
 }
 
 impl Footprint {
-    /// For a pool of `pages` pages and steps within `limits`.
+    /// For pools of `pages` pages and `slots` states, and steps within `limits`.
     pub fn of(
         config: &Config,
         precision: Precision,
         machine: Machine,
         pages: usize,
+        slots: usize,
         limits: StepLimits,
     ) -> Footprint {
         let StepLimits { rows, logit_rows, positions } = limits;
         let bytes = |(width, numbers)| machine.buffer_bytes(rows, width, numbers);
-        let activations: usize = widths(config).map(bytes).iter().sum();
+        let gates =
+            if config.family.traits().gates_heads { config.heads * config.head_dim } else { 0 };
+        let delta = config.delta.iter().flat_map(|delta| delta_rule::widths(delta.shape));
+        let more = delta.chain([(gates, Numbers::Wide)]);
+        let activations: usize = decoder::widths(config).into_iter().chain(more).map(bytes).sum();
         let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
         let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
         // Cosines and sines of each.
         let ropes = if config.unturned.is_empty() { 2 } else { 3 };
-        let ropes = ropes * 2 * size_of::<f32>() * positions * config.head_dim / 2;
+        let ropes = ropes * 2 * size_of::<f32>() * positions * config.turned_dim / 2;
         Footprint {
             weights: config.weight_bytes(precision),
-            kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
+            kv: config.cache_bytes(machine, precision, pages, slots),
             scratch: activations + logits + stage + ropes,
         }
     }
@@ -87,17 +92,23 @@ impl BertConfig {
 impl Config {
     /// Numbers in the matrices; norms are too few to count.
     pub fn parameters(&self) -> usize {
-        let layer: usize =
-            self.layer_matrices().map(|(inputs, outputs)| inputs * outputs).iter().sum();
-        self.layer_count() * layer + self.table_parameters()
+        let layer = |layer| self.layer_matrices(layer).into_iter();
+        let all = (0..self.layer_count()).flat_map(layer);
+        all.map(|(inputs, outputs)| inputs * outputs).sum::<usize>() + self.table_parameters()
     }
 
-    /// Inputs and outputs of a layer's matrices: queries, keys and values; output; gate and up; down.
-    fn layer_matrices(&self) -> [(usize, usize); 4] {
+    /// Inputs and outputs of a layer's matrices: queries, with their gates, keys and values, or what a delta rule projects; output; gate and
+    /// up; down.
+    pub(super) fn layer_matrices(&self, layer: usize) -> [(usize, usize); 4] {
         let (hidden, inner) = (self.hidden_size, self.intermediate_size);
         let queries = self.heads * self.head_dim;
+        let gates = if self.family.traits().gates_heads { queries } else { 0 };
         let keys = self.kv_heads * self.head_dim;
-        [(hidden, queries + 2 * keys), (queries, hidden), (hidden, 2 * inner), (inner, hidden)]
+        let (projected, mixed) = match self.delta_shape(layer) {
+            Some(shape) => (shape.projected(), shape.values()),
+            None => (queries + gates + 2 * keys, queries),
+        };
+        [(hidden, projected), (mixed, hidden), (hidden, 2 * inner), (inner, hidden)]
     }
 
     /// Those of the token table and of a head of its own.
@@ -113,10 +124,13 @@ impl Config {
     /// Of those in the layers.
     pub(super) fn layer_bytes(&self, precision: Precision) -> usize {
         let layers = self.layer_count();
-        let [rest @ .., (inner, outputs)] = self.layer_matrices();
         let bytes = |(inputs, outputs)| precision.of_layer(inputs).size_bytes(inputs * outputs);
-        let down = |layer| precision.of_down(inner, layer, layers).size_bytes(inner * outputs);
-        layers * rest.map(bytes).iter().sum::<usize>() + (0..layers).map(down).sum::<usize>()
+        let layer = |layer| {
+            let [rest @ .., (inner, outputs)] = self.layer_matrices(layer);
+            let down = precision.of_down(inner, layer, layers).size_bytes(inner * outputs);
+            rest.map(bytes).iter().sum::<usize>() + down
+        };
+        (0..layers).map(layer).sum()
     }
 
     /// Bytes of keys and values a token takes.

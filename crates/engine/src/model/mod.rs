@@ -2,10 +2,13 @@
 //!
 //! It has no state of its own: keys and values lie in pages that the engine owns.
 
+mod attention;
 mod bert;
+mod cache;
 pub mod config;
 mod cost;
 mod decoder;
+mod delta_rule;
 pub(crate) mod families;
 mod logits;
 mod memory;
@@ -20,6 +23,7 @@ use thiserror::Error;
 
 pub use crate::outside::available_memory;
 pub use bert::{Bert, BertConfig, BertScratch};
+pub use cache::Cache;
 pub use config::{Config, ConfigError};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};

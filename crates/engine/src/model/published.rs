@@ -2,6 +2,7 @@
 //!
 //! What the decoder cannot run is refused here, by field and value, so that nothing further in branches on it.
 
+mod delta;
 mod layers;
 mod ropes;
 
@@ -48,6 +49,15 @@ struct Raw {
     /// 1 for a layer that has a rope, 0 for one that has none.
     no_rope_layers: Option<Vec<u8>>,
     no_rope_layer_interval: Option<usize>,
+    full_attention_interval: Option<usize>,
+    linear_num_key_heads: Option<usize>,
+    linear_num_value_heads: Option<usize>,
+    linear_key_head_dim: Option<usize>,
+    linear_value_head_dim: Option<usize>,
+    linear_conv_kernel_dim: Option<usize>,
+    mamba_ssm_dtype: Option<String>,
+    attn_output_gate: Option<bool>,
+    partial_rotary_factor: Option<f64>,
     attention_bias: Option<bool>,
     mlp_bias: Option<bool>,
     attn_logit_softcapping: Option<f64>,
@@ -80,6 +90,8 @@ pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> 
 const MOST_LAYERS: usize = 1 << 10;
 /// The same, of rows and columns of a tensor.
 const MOST_SIZE: usize = 1 << 24;
+/// The same, of heads with states, and of what they hold.
+const MOST_HEADS: usize = 1 << 12;
 /// The same, of tokens of context.
 const MOST_POSITIONS: usize = 1 << 28;
 
@@ -126,8 +138,8 @@ impl Reader<'_> {
     }
 
     fn resolve(&self, family: Family, raw: &Raw) -> Result<Config, ConfigError> {
-        self.refuse_unknown_parts(raw)?;
         let traits = family.traits();
+        self.refuse_unknown_parts(traits, raw)?;
         let defaults = &traits.defaults;
         self.refuse_sizes(raw)?;
         let need = |value: Option<usize>, field| {
@@ -169,6 +181,8 @@ impl Reader<'_> {
             attention_scale: libm::pow(scalar, -0.5) as f32,
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
             windows: self.windows(traits, raw, &unturned, layer_count)?,
+            delta: self.delta_layers(traits, raw, layer_count)?,
+            turned_dim: self.turned_dim(traits, raw, head_dim)?,
             full_rope,
             sliding_rope,
             unturned,
@@ -197,6 +211,11 @@ impl Reader<'_> {
             ("vocab_size", raw.vocab_size, MOST_SIZE),
             ("max_position_embeddings", raw.max_position_embeddings, MOST_POSITIONS),
             ("sliding_window", raw.sliding_window, MOST_POSITIONS),
+            ("linear_num_key_heads", raw.linear_num_key_heads, MOST_HEADS),
+            ("linear_num_value_heads", raw.linear_num_value_heads, MOST_HEADS),
+            ("linear_key_head_dim", raw.linear_key_head_dim, MOST_HEADS),
+            ("linear_value_head_dim", raw.linear_value_head_dim, MOST_HEADS),
+            ("linear_conv_kernel_dim", raw.linear_conv_kernel_dim, MOST_HEADS),
         ];
         for (field, size, most) in sizes {
             if let Some(size) = size.filter(|size| *size > most) {
@@ -208,11 +227,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn refuse_unknown_parts(&self, raw: &Raw) -> Result<(), ConfigError> {
+    fn refuse_unknown_parts(&self, traits: &Traits, raw: &Raw) -> Result<(), ConfigError> {
         let is_on = |said: Option<bool>| said.filter(|is_on| *is_on).map(|is_on| is_on.to_string());
         let number = |said: Option<f64>| said.map(|number| number.to_string());
         let quantised = raw.quantization_config.as_ref().filter(|value| !value.is_null());
         let method = quantised.map(|value| value["quant_method"].to_string());
+        let gate = raw.attn_output_gate.filter(|is_gated| *is_gated != traits.gates_heads);
+        let state = raw.mamba_ssm_dtype.clone().filter(|kept| kept != "float32");
         let (no_cap, writes) = ("only null is", "a model that writes text has false");
         let parts = [
             ("attention_bias", is_on(raw.attention_bias), "only false is"),
@@ -220,6 +241,12 @@ impl Reader<'_> {
             ("use_bidirectional_attention", is_on(raw.use_bidirectional_attention), writes),
             ("attn_logit_softcapping", number(raw.attn_logit_softcapping), no_cap),
             ("final_logit_softcapping", number(raw.final_logit_softcapping), no_cap),
+            (
+                "attn_output_gate",
+                gate.map(|gate| gate.to_string()),
+                "this family's way is the other",
+            ),
+            ("mamba_ssm_dtype", state, "states are kept as float32"),
             ("quantization_config", method, "only unquantised checkpoints are"),
         ];
         for (field, said, supported) in parts {
@@ -228,6 +255,29 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// How many numbers of a head its rope turns.
+    fn turned_dim(
+        &self,
+        traits: &Traits,
+        raw: &Raw,
+        head_dim: usize,
+    ) -> Result<usize, ConfigError> {
+        if traits.turned_share == 1.0 {
+            return Ok(head_dim);
+        }
+        let ropes = [&raw.rope_parameters, &raw.rope_scaling].into_iter().flatten();
+        let said = ropes.filter_map(|rope| rope["partial_rotary_factor"].as_f64()).next();
+        let share = said.or(raw.partial_rotary_factor).unwrap_or(traits.turned_share);
+        let turned = (head_dim as f64 * share) as usize;
+        match (2..=head_dim).contains(&turned) && turned.is_multiple_of(2) {
+            true => Ok(turned),
+            false => {
+                let supported = "an even number of a head's numbers is turned";
+                Err(self.unsupported("partial_rotary_factor", share, supported))
+            }
+        }
     }
 
     fn activation(&self, raw: &Raw, defaults: &Defaults) -> Result<Activation, ConfigError> {

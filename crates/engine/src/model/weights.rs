@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::config::Config;
-use super::decoder::{Decoder, LayerWeights};
+use super::attention::Attention;
+use super::config::{Config, stored_name};
+use super::decoder::{Decoder, LayerWeights, Mixer};
+use super::delta_rule::DeltaRule;
 use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
-use crate::ops::{
-    Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, Rotation, StoredType,
-};
+use crate::ops::{Backend, Machine, OpsError, Precision, Quantisation, Rotation, StoredType};
 
 /// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
 const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
@@ -58,14 +58,14 @@ impl<B: Backend> Decoder<B> {
         let own_head = own_head.then(|| OWN_HEAD.to_owned());
         let warnings = own_head.into_iter().chain(loader.left_out()).collect();
         let rope = |rope: &super::config::RopeConfig| {
-            let inverse_frequencies = rope.inverse_frequencies(config.head_dim);
+            let inverse_frequencies = rope.inverse_frequencies(config.turned_dim);
             let (magnitude, growth) = (rope.magnitude(), config.query_growth);
             ops.rope(&Rotation { inverse_frequencies, magnitude, growth }, positions)
         };
         let still = || {
             let growth = config.query_growth;
             ops.rope(
-                &Rotation { growth, ..Rotation::by(vec![0.0; config.head_dim / 2]) },
+                &Rotation { growth, ..Rotation::by(vec![0.0; config.turned_dim / 2]) },
                 positions,
             )
         };
@@ -113,6 +113,11 @@ pub fn precision_of(
         let hint = "leave --dtype at auto, or take --device cpu";
         return Err(OpsError::refused(problem, hint).into());
     }
+    if machine == Machine::Cuda && config.delta.is_some() {
+        let family = config.family.name();
+        let problem = format!("no kernel computes the delta rule of {family} on a GPU yet");
+        return Err(OpsError::refused(problem, "take --device cpu, or candle-cuda").into());
+    }
     let refuses = match machine {
         Machine::Cpu => None,
         Machine::Cuda => (quantisation == Quantisation::Int8).then_some("a GPU"),
@@ -151,12 +156,12 @@ fn find_prefix(checkpoint: &Checkpoint, files: &[PathBuf]) -> Result<&'static st
     })
 }
 
-struct Loader<'a, B> {
-    ops: &'a B,
-    config: &'a Config,
+pub(super) struct Loader<'a, B> {
+    pub ops: &'a B,
+    pub config: &'a Config,
     checkpoint: &'a Checkpoint,
     prefix: &'static str,
-    precision: Precision,
+    pub precision: Precision,
     used: RefCell<BTreeSet<String>>,
 }
 
@@ -184,38 +189,29 @@ impl<'a, B: Backend> Loader<'a, B> {
 
     fn layer(&self, index: usize) -> Result<LayerWeights<B>, ModelError> {
         let config = self.config;
-        let (hidden, head_dim) = (config.hidden_size, config.head_dim);
-        let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
+        let hidden = config.hidden_size;
         let name = |part: &str| format!("layers.{index}.{part}");
         let norm = |part: &str| self.norm(&name(part), hidden);
-        let traits = config.family.traits();
-        let norms = &traits.layer_norms;
-        let head_norms = match traits.norms_heads {
-            false => None,
-            true => Some(HeadNorms {
-                query: self.norm(&name("self_attn.q_norm"), head_dim)?,
-                key: self.norm(&name("self_attn.k_norm"), head_dim)?,
-                epsilon: config.rms_norm_eps,
-            }),
+        let norms = &config.family.traits().layer_norms;
+        let (mixer, output, width) = match config.delta_shape(index) {
+            Some(shape) => {
+                let rule = DeltaRule::load(self, index, shape)?;
+                (Mixer::DeltaRule(rule), "linear_attn.out_proj", shape.values())
+            }
+            None => {
+                let attention = Mixer::Attention(Attention::load(self, index)?);
+                (attention, "self_attn.o_proj", config.heads * config.head_dim)
+            }
         };
-        let qkv = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
         let gate_up = ["gate_proj", "up_proj"].map(|part| name(&format!("mlp.{part}")));
         Ok(LayerWeights {
-            window: config.windows[index],
-            is_turned: !config.unturned.contains(&index),
             input_norm: norm("input_layernorm")?,
-            qkv: self.matrix(
-                &qkv.each_ref().map(String::as_str),
-                &[queries, keys, keys],
-                hidden,
-                self.precision.of_layer(hidden),
-            )?,
-            head_norms,
+            mixer,
             output: self.matrix(
-                &[&name("self_attn.o_proj")],
+                &[&name(output)],
                 &[hidden],
-                queries,
-                self.precision.of_layer(queries),
+                width,
+                self.precision.of_layer(width),
             )?,
             attention_norm: norms.attention.map(norm).transpose()?,
             feed_forward_input_norm: norm(norms.feed_forward_input)?,
@@ -255,15 +251,15 @@ impl<'a, B: Backend> Loader<'a, B> {
         Ok(self.ops.pack(&[table], hidden_size, self.precision.of_tables())?)
     }
 
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
-        let name = format!("{}{name}.weight", self.prefix);
+    pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
+        let name = stored_name(&format!("{}{name}", self.prefix));
         let tensor = self.checkpoint.get(&name, shape);
         self.used.borrow_mut().insert(name);
         tensor
     }
 
     /// The matrices `names`, of `outputs` rows each, stacked.
-    fn matrix(
+    pub fn matrix(
         &self,
         names: &[&str],
         outputs: &[usize],
@@ -283,9 +279,15 @@ impl<'a, B: Backend> Loader<'a, B> {
         Ok(self.ops.pack_gated(&[gate?, up?], inputs, self.precision.of_layer(inputs))?)
     }
 
-    fn norm(&self, name: &str, width: usize) -> Result<B::Vector, ModelError> {
-        let mut weight = vec![0.0; width];
-        self.tensor(name, &[width])?.read_row(0, &mut weight);
+    /// All numbers of a tensor, widened.
+    pub fn numbers(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+        let mut numbers = vec![0.0; shape.iter().product()];
+        self.tensor(name, shape)?.read_row(0, &mut numbers);
+        Ok(numbers)
+    }
+
+    pub fn norm(&self, name: &str, width: usize) -> Result<B::Vector, ModelError> {
+        let mut weight = self.numbers(name, &[width])?;
         let offset = self.config.family.traits().norm_offset;
         if offset != 0.0 {
             weight.iter_mut().for_each(|value| *value += offset);

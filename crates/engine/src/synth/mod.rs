@@ -21,6 +21,7 @@ use crate::tokenizer::{Tokenizer, TokenizerError};
 
 #[cfg(test)]
 pub use our_words::write_with_our_words;
+pub use weights::write as write_weights;
 
 /// The file that marks a directory as synthetic, and says how it was made.
 pub const MARKER: &str = "synthetic.json";
@@ -175,6 +176,7 @@ mod tests {
             (Family::Gemma3, Some("<bos>"), "<eos>"),
             (Family::Llama, Some("<|begin_of_text|>"), "<|eot_id|>"),
             (Family::Qwen3, None, "<|im_end|>"),
+            (Family::Qwen35, None, "<|im_end|>"),
         ] {
             let directory = tempfile::tempdir().unwrap();
             let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };

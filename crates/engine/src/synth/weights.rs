@@ -8,6 +8,7 @@ use safetensors::{Dtype, View};
 
 use super::SynthError;
 use crate::model::Config;
+use crate::model::config::stored_name;
 use crate::random::mix;
 
 /// A tensor whose numbers are drawn when it is written.
@@ -25,7 +26,8 @@ enum Kind {
     Norm { centre: f32 },
 }
 
-pub(super) fn write(config: &Config, seed: u64, path: &Path) -> Result<(), SynthError> {
+/// Writes a decoder's weights, a function of its description and the seed.
+pub fn write(config: &Config, seed: u64, path: &Path) -> Result<(), SynthError> {
     let tensors = list(config).into_iter().enumerate().map(|(index, (name, shape, kind))| {
         let seed = mix(seed ^ mix(index as u64));
         (name, Tensor { shape, kind, seed })
@@ -41,10 +43,16 @@ fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
             [_, inputs] if name == "embed_tokens" => {
                 Kind::Matrix { deviation: 2.0 / (inputs as f32).sqrt() }
             }
-            [_, inputs] => Kind::Matrix { deviation: 1.0 / (inputs as f32).sqrt() },
+            [_, inputs] | [_, 1, inputs] => {
+                Kind::Matrix { deviation: 1.0 / (inputs as f32).sqrt() }
+            }
+            // Some tokens back.
+            _ if name.ends_with("A_log") => Kind::Norm { centre: -2.0 },
+            _ if name.ends_with("dt_bias") => Kind::Norm { centre: 0.0 },
+            _ if name.ends_with("linear_attn.norm") => Kind::Norm { centre: 1.0 },
             _ => Kind::Norm { centre: 1.0 - traits.norm_offset },
         };
-        (format!("{}{name}.weight", traits.synthetic.prefix), shape, kind)
+        (stored_name(&format!("{}{name}", traits.synthetic.prefix)), shape, kind)
     };
     config.tensors().into_iter().map(tensor).collect()
 }

@@ -18,7 +18,7 @@ impl Cpu {
 }
 
 vectorised! {
-    fn gate_row(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_row_kernel
+    pub(super) fn gate_row(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_row_kernel
 }
 
 #[inline(always)]

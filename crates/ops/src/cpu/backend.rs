@@ -3,13 +3,14 @@
 use super::matrix::Tiles;
 use super::norm::normalise;
 use super::pages::of_either;
-use super::{Buffer, Cpu, Disjoint, KvPages, Matrix, Rope, Vector};
+use super::{Buffer, Cpu, Disjoint, KvPages, Matrix, Rope, States, Vector};
 use crate::checkpoint::RawTensor;
 use crate::sampler::draw_rows;
 use crate::sampling::{Drawn, SamplingRequest};
 use crate::{
-    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
-    Numbers, OpsError, PageShape, Precision, Rotation, Rows, StepLimits, StoredType,
+    Activation, AttentionShape, Backend, BranchNorms, DeltaShape, DeltaWeights, HeadNorms,
+    HostStep, LayerPages, LayerStates, Machine, Numbers, OpsError, PageShape, Precision, Rotation,
+    Rows, StateShape, StepLimits, StoredType,
 };
 
 impl Backend for Cpu {
@@ -18,6 +19,7 @@ impl Backend for Cpu {
     type Vector = Vector;
     type Rope = Rope;
     type Pages = KvPages;
+    type States = States;
     type Stage = ();
     type Step<'a> = HostStep<'a>;
 
@@ -59,6 +61,14 @@ impl Backend for Cpu {
 
     fn touch(&self, pages: &mut KvPages) {
         pages.touch();
+    }
+
+    fn states(&self, shape: StateShape, slots: usize) -> Result<States, OpsError> {
+        States::new(shape, slots).map_err(|error| OpsError::memory("states", error))
+    }
+
+    fn copy_state(&self, states: &mut States, from: u32, to: u32) {
+        states.copy(from, to);
     }
 
     /// Buffers grow with the steps.
@@ -219,6 +229,22 @@ impl Backend for Cpu {
     ) {
         let rows = step.rows;
         of_either!(pages, pages => self.attend(queries, shape, rows, LayerPages { pages, layer }, out));
+    }
+
+    fn gate_heads(&self, x: &mut Buffer, gates: &Buffer) {
+        Cpu::gate_heads(self, x, gates);
+    }
+
+    fn delta_rule(
+        &self,
+        projected: &mut Buffer,
+        weights: &DeltaWeights<Vector>,
+        shape: DeltaShape,
+        step: HostStep<'_>,
+        states: LayerStates<&mut States>,
+        out: &mut Buffer,
+    ) {
+        self.recur(projected, weights, shape, step.rows, states, out);
     }
 
     fn draw(

@@ -80,7 +80,14 @@ fn embedding_reads_the_packed_table() {
         let cpu = Cpu::new(1).unwrap();
         let mut out = Buffer::default();
         let tokens = &[0, 36, 17];
-        let rows = Rows { tokens, positions: &[], sequences: &[], segments: &[], tables: &[] };
+        let rows = Rows {
+            tokens,
+            positions: &[],
+            sequences: &[],
+            segments: &[],
+            tables: &[],
+            states: &[],
+        };
         cpu.embed(&table, HostStep { rows, logit_rows: &[] }, 2.0, &mut out);
         for (row, token) in [0usize, 36, 17].into_iter().enumerate() {
             let expected: Vec<f32> =

@@ -8,6 +8,9 @@ mod backend;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 mod blocks;
+mod delta_rule;
+#[cfg(test)]
+mod delta_rule_tests;
 mod dots;
 mod floats;
 mod kept;
@@ -29,6 +32,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 
+pub use delta_rule::States;
 pub use matrix::Matrix;
 pub use pages::KvPages;
 pub use rotary::Rope;

@@ -20,8 +20,9 @@ use crate::checkpoint::{RawRow, RawTensor};
 use crate::sampler::draw_token;
 use crate::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use crate::{
-    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PageShape, Precision, Rotation, Rows, StepLimits, StoredType,
+    Activation, AttentionShape, Backend, BranchNorms, DeltaShape, DeltaWeights, HeadNorms,
+    LayerPages, LayerStates, Machine, Numbers, OpsError, PageShape, Precision, Rotation, Rows,
+    StateShape, StepLimits, StoredType,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -36,21 +37,14 @@ pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
     Launch::new(function, [rows, 1, 1], 256)
 }
 
-impl Cuda {
-    fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let region = self.stream.allocate(bytes.len(), what)?;
-        self.stream.write(&region, 0, &bytes);
-        Ok(region)
-    }
-}
-
 impl Backend for Cuda {
     type Buffer = Buffer;
     type Matrix = Matrix;
     type Vector = Vector;
     type Rope = Rope;
     type Pages = Pages;
+    /// There are none: see [`Backend::states`].
+    type States = std::convert::Infallible;
     type Stage = Stage;
     type Step<'a> = Step;
 
@@ -121,6 +115,15 @@ impl Backend for Cuda {
             head_dim: shape.head_dim,
             layer_bytes: bytes / layers,
         })
+    }
+
+    fn states(&self, _shape: StateShape, _slots: usize) -> Result<Self::States, OpsError> {
+        let problem = "no kernel computes the gated delta rule on a GPU yet".to_owned();
+        Err(OpsError::refused(problem, "take --device cpu"))
+    }
+
+    fn copy_state(&self, states: &mut Self::States, _from: u32, _to: u32) {
+        match *states {}
     }
 
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
@@ -302,6 +305,22 @@ impl Backend for Cuda {
         out: &mut Buffer,
     ) {
         self.attend(Seen { queries: &queries.region, shape, step, layer: pages }, out);
+    }
+
+    fn gate_heads(&self, _x: &mut Buffer, _gates: &Buffer) {
+        debug_assert!(false, "models with gated heads have states, which are refused");
+    }
+
+    fn delta_rule(
+        &self,
+        _projected: &mut Buffer,
+        _weights: &DeltaWeights<Vector>,
+        _shape: DeltaShape,
+        _step: Step,
+        states: LayerStates<&mut Self::States>,
+        _out: &mut Buffer,
+    ) {
+        match *states.states {}
     }
 
     fn draw(

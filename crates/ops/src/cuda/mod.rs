@@ -113,6 +113,13 @@ impl Cuda {
         })
     }
 
+    fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let region = self.stream.allocate(bytes.len(), what)?;
+        self.stream.write(&region, 0, &bytes);
+        Ok(region)
+    }
+
     /// Gives up the promise that a row's bits depend on its own inputs alone.
     pub fn set_fast_math(&mut self) {
         self.fast = true;

@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use super::sampler::logprobs_of_rows;
 use super::sampling::{Drawn, SamplingRequest, TokenLogprobs, are_sound};
 use super::{
-    Activation, AttentionShape, BranchNorms, Disjoint, HeadNorms, LayerPages, Machine, Numbers,
-    PageShape, Precision, Rotation, Rows, StepLimits, StoredType,
+    Activation, AttentionShape, BranchNorms, DeltaShape, DeltaWeights, Disjoint, HeadNorms,
+    LayerPages, LayerStates, Machine, Numbers, PageShape, Precision, Rotation, Rows, StateShape,
+    StepLimits, StoredType,
 };
 use crate::OpsError;
 use crate::checkpoint::RawTensor;
@@ -33,6 +34,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     type Rope: Debug + Send + Sync;
     /// The pool of pages of keys and values, all layers, zeroed.
     type Pages: Debug + Send + Sync;
+    /// The pool of sequences' states of recurrent layers.
+    type States: Debug + Send + Sync;
     /// What a step's rows pass through on their way to the machine, and what is kept from one step to the next.
     type Stage: Debug + Send + Sync;
     /// The rows of a step as operations take them.
@@ -83,6 +86,10 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     ) -> Result<Self::Pages, OpsError>;
     /// Has the system give the memory of pages that are still zero, where it gives memory only as it is used.
     fn touch(&self, _pages: &mut Self::Pages) {}
+    /// So many states, each in a slot.
+    fn states(&self, shape: StateShape, slots: usize) -> Result<Self::States, OpsError>;
+    /// Copies the state of a slot to another one, in all layers.
+    fn copy_state(&self, states: &mut Self::States, from: u32, to: u32);
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers)
     -> Result<Self::Buffer, OpsError>;
     fn stage(
@@ -161,6 +168,21 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         shape: AttentionShape,
         step: Self::Step<'_>,
         pages: LayerPages<&Self::Pages>,
+        out: &mut Self::Buffer,
+    );
+
+    /// `x = x · sigmoid(gates)`.
+    fn gate_heads(&self, x: &mut Self::Buffer, gates: &Self::Buffer);
+    /// The gated delta rule (Yang, Kautz and Hatamizadeh, arXiv:2412.06464, equation 10) after its convolution, row after row of each
+    /// sequence, from the sequence's state, which then is that after its last row that is no draft. A row at position 0 begins with
+    /// zeros. `projected` is `[rows, shape.projected()]`, unspecified afterwards; `out` is `[rows, shape.values()]`, normed and gated.
+    fn delta_rule(
+        &self,
+        projected: &mut Self::Buffer,
+        weights: &DeltaWeights<Self::Vector>,
+        shape: DeltaShape,
+        step: Self::Step<'_>,
+        states: LayerStates<&mut Self::States>,
         out: &mut Self::Buffer,
     );
 

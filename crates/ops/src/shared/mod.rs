@@ -3,6 +3,7 @@
 //! a backend.
 
 mod backend;
+mod delta;
 mod disjoint;
 mod encoder;
 mod isa;
@@ -18,6 +19,7 @@ pub mod vectors;
 use std::ops::Range;
 
 pub use backend::{Backend, HostStep};
+pub use delta::{DeltaShape, DeltaWeights, LayerStates, StateRows, StateShape};
 pub use disjoint::Disjoint;
 pub use encoder::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use isa::Isa;
@@ -119,7 +121,7 @@ pub enum Activation {
     GeluTanh,
 }
 
-/// The rows of one step. All slices but `tables` have one entry a row, `segments` none but for steps of whole texts.
+/// The rows of one step. All slices but `tables` and `states` have one entry a row, `segments` none but for steps of whole texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     pub tokens: &'a [u32],
@@ -131,6 +133,8 @@ pub struct Rows<'a> {
     pub segments: &'a [u32],
     /// The pages of each sequence, in order; page `i` holds positions `i · PAGE ..`.
     pub tables: &'a [&'a [u32]],
+    /// Of each sequence, where the model has layers with states.
+    pub states: &'a [StateRows],
 }
 
 impl Rows<'_> {

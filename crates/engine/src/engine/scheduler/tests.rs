@@ -7,12 +7,18 @@ use crate::engine::events::Events;
 const PREFILL_ROWS: usize = 100;
 
 fn scheduler(pages: usize, max_batch: usize, draft: usize) -> Scheduler {
+    with_slots(0, pages, max_batch, draft)
+}
+
+/// Of a model with states, where there are slots for them.
+fn with_slots(slots: usize, pages: usize, max_batch: usize, draft: usize) -> Scheduler {
     Scheduler::new(EngineOptions {
         pages,
         max_batch,
         prefill_rows: PREFILL_ROWS,
         context: 4096,
         known_logit_rows: 8,
+        slots,
         pages_at_start: false,
         draft,
     })
@@ -167,4 +173,76 @@ fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
     [5, 6, 7].into_iter().for_each(|token| say(&mut full, 0, token));
     assert_eq!(step(&mut full), [(0, 3)]);
     assert_eq!(full.counts.preemptions, 0);
+}
+
+#[test]
+fn a_state_is_copied_where_prompts_part_and_where_one_ends() {
+    let mut scheduler = with_slots(6, 100, 3, 0);
+    let tail = |seed: u32, length| [prompt(7, 96), prompt(seed, length)].concat();
+    add(&mut scheduler, 0, tail(1, 40));
+    add(&mut scheduler, 1, tail(2, 30));
+    // The second waits for what both begin with, and the first stops there.
+    assert_eq!(step(&mut scheduler), [(0, 96)]);
+    let copies = std::mem::take(&mut scheduler.pool.snapshots.copies);
+    let [(0, copy)] = copies[..] else { panic!("{copies:?}") };
+    // Then it stops where its prompt's last page ends.
+    assert_eq!(step(&mut scheduler), [(1, 30), (0, 32)]);
+    let copies = std::mem::take(&mut scheduler.pool.snapshots.copies);
+    assert_eq!((copies[0], copies[1].0, copies.len()), ((copy, 2), 0, 2));
+    assert_eq!(scheduler.running[1].usage.cached_tokens, 96);
+    assert_eq!(step(&mut scheduler), [(0, 8)]);
+    // The same prompt again, one that parts elsewhere, and that one's like.
+    add(&mut scheduler, 2, tail(1, 40));
+    assert_eq!(step(&mut scheduler), [(2, 8)]);
+    scheduler.remove(2);
+    let other = || [prompt(7, 70), prompt(3, 10)].concat();
+    add(&mut scheduler, 3, other());
+    assert_eq!(step(&mut scheduler), [(3, 64)]);
+    assert_eq!(step(&mut scheduler), [(3, 16)]);
+    scheduler.remove(2);
+    add(&mut scheduler, 4, other());
+    assert_eq!(step(&mut scheduler), [(4, 16)]);
+}
+
+#[test]
+fn where_no_slot_is_left_a_prompt_is_computed_from_its_start() {
+    let mut scheduler = with_slots(2, 100, 2, 0);
+    add(&mut scheduler, 0, prompt(1, 50));
+    add(&mut scheduler, 1, prompt(2, 50));
+    // Both have come to their last pages' ends, and no slot is left for copies.
+    assert_eq!(step(&mut scheduler), [(0, 32), (1, 32)]);
+    assert!(scheduler.pool.snapshots.copies.is_empty());
+    assert_eq!(step(&mut scheduler), [(0, 18), (1, 18)]);
+    scheduler.remove(0);
+    add(&mut scheduler, 2, prompt(1, 50));
+    assert_eq!(step(&mut scheduler), [(2, 32)]);
+    assert_eq!(scheduler.running[1].usage.cached_tokens, 0);
+}
+
+#[test]
+fn whoever_made_room_goes_on_from_a_copy_of_its_state() {
+    let mut scheduler = with_slots(8, 4, 8, 0);
+    (0..2).for_each(|age| add(&mut scheduler, age, prompt(age as u32, 50)));
+    assert_eq!(step(&mut scheduler), [(0, 32), (1, 32)]);
+    assert_eq!(step(&mut scheduler), [(0, 18), (1, 18)]);
+    (0..15).for_each(|token| say(&mut scheduler, 0, token));
+    say(&mut scheduler, 1, 1);
+    assert_eq!(step(&mut scheduler), [(0, 15)]);
+    assert_eq!((scheduler.counts.preemptions, scheduler.running.len()), (1, 1));
+    scheduler.remove(0);
+    assert_eq!(step(&mut scheduler), [(1, 51 - PAGE)]);
+}
+
+#[test]
+fn drafts_leave_a_state_as_it_was() {
+    let mut one = with_slots(8, 100, 8, 4);
+    add(&mut one, 0, [5, 6, 7, 8, 9].repeat(10));
+    // The last rows of the prompt are few enough to draft behind them.
+    assert_eq!((step(&mut one), step(&mut one)), (vec![(0, 32)], vec![(0, 18 + 4)]));
+    say(&mut one, 0, 5);
+    assert_eq!(one.schedule()[0].rows, 1 + 4);
+    [6, 7, 1].into_iter().for_each(|token| say(&mut one, 0, token));
+    assert_eq!(one.running[0].advance(5), 2);
+    // The two that were right come again.
+    assert_eq!((one.running[0].computed, one.running[0].pending()), (51, 3));
 }

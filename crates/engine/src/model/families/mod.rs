@@ -5,6 +5,7 @@ mod gemma3;
 mod llama;
 mod ministral3;
 mod qwen3;
+mod qwen35;
 mod smollm3;
 
 use serde_json::Value;
@@ -16,13 +17,20 @@ pub enum Family {
     Llama,
     Ministral3,
     Qwen3,
+    Qwen35,
     #[cfg_attr(feature = "clap", value(name = "smollm3"))]
     SmolLm3,
 }
 
 impl Family {
-    pub const ALL: [Family; 5] =
-        [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
+    pub const ALL: [Family; 6] = [
+        Family::Gemma3,
+        Family::Llama,
+        Family::Ministral3,
+        Family::Qwen3,
+        Family::Qwen35,
+        Family::SmolLm3,
+    ];
 
     /// What makes it another family than the others.
     pub(crate) fn traits(self) -> &'static Traits {
@@ -31,6 +39,7 @@ impl Family {
             Family::Llama => &llama::TRAITS,
             Family::Ministral3 => &ministral3::TRAITS,
             Family::Qwen3 => &qwen3::TRAITS,
+            Family::Qwen35 => &qwen35::TRAITS,
             Family::SmolLm3 => &smollm3::TRAITS,
         }
     }
@@ -51,6 +60,13 @@ pub(crate) struct Traits {
     /// What `query_pre_attn_scalar` is where it is left out; `None` where it is the width of a head, whatever the file says.
     pub attention_scalar: Option<f64>,
     pub windows: Windows,
+    /// One of so many layers attends, and the others are of the gated delta rule, where `full_attention_interval` is left out; `None`: all
+    /// attend.
+    pub attends_each: Option<usize>,
+    /// Whether what the heads of an attending layer give is gated.
+    pub gates_heads: bool,
+    /// The share of a head that its rope turns, where `partial_rotary_factor` is left out and where it counts; 1 where all is turned.
+    pub turned_share: f64,
     /// The base of the sliding layers' rope where `rope_local_base_freq` is left out; `None` where they have the other layers'.
     pub local_theta: Option<f64>,
     /// Each of so many layers has no rope where `no_rope_layers` and `no_rope_layer_interval` are left out; `None` where all have one.

@@ -56,6 +56,9 @@ impl Reader<'_> {
             Windows::Every => raw.sliding_window.is_some(),
             Windows::Pattern(_) => true,
         };
+        if traits.attends_each.is_some() {
+            return Ok(vec![None; count]);
+        }
         if !has_windows {
             if let Some(other) =
                 raw.layer_types.iter().flatten().find(|name| *name != "full_attention")

@@ -48,6 +48,7 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
             sequences: &zeros,
             segments: &[],
             tables: &tables,
+            states: &[],
         };
         let mut qkv = Buffer::default();
         qkv.reshape(positions.len(), width);
@@ -155,8 +156,14 @@ fn head_norms_come_before_the_turn() {
     qkv.reshape(1, 12);
     qkv.row_mut(0).copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
     let table = [0u32];
-    let rows =
-        Rows { tokens: &[0], positions: &[3], sequences: &[0], segments: &[], tables: &[&table] };
+    let rows = Rows {
+        tokens: &[0],
+        positions: &[3],
+        sequences: &[0],
+        segments: &[],
+        tables: &[&table],
+        states: &[],
+    };
     cpu.store(&mut qkv, Some(&norms), &rope, rows, first_layer(&mut pages));
     let (sine, cosine) = 3.0f32.sin_cos();
     let close = |a: f32, b: f32| (a - b).abs() < 1e-6;

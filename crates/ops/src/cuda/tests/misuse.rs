@@ -18,7 +18,14 @@ fn complaint(work: impl FnOnce()) -> String {
 /// positions.
 fn step(gpu: &Cuda, rows: usize, logit_rows: usize, tables: &[&[u32]]) {
     let zeros = vec![0; rows];
-    let step = Rows { tokens: &zeros, positions: &zeros, sequences: &zeros, segments: &[], tables };
+    let step = Rows {
+        tokens: &zeros,
+        positions: &zeros,
+        sequences: &zeros,
+        segments: &[],
+        tables,
+        states: &[],
+    };
     let mut stage = gpu.stage(SMALL_PAGES, 1, limits(20, 4, 64)).unwrap();
     gpu.compute(step, &vec![0; logit_rows], &mut stage, |_| {});
 }

@@ -178,7 +178,14 @@ fn rounded_weights(weights: &[f32], inputs: usize, quantisation: Quantisation) -
     let table = cpu.pack(&[part], inputs, kept_as(quantisation)).unwrap();
     let tokens: Vec<u32> = (0..part.rows(inputs) as u32).collect();
     let mut rows = cpu::Buffer::default();
-    let step = Rows { tokens: &tokens, positions: &[], sequences: &[], segments: &[], tables: &[] };
+    let step = Rows {
+        tokens: &tokens,
+        positions: &[],
+        sequences: &[],
+        segments: &[],
+        tables: &[],
+        states: &[],
+    };
     cpu.embed(&table, HostStep { rows: step, logit_rows: &[] }, 1.0, &mut rows);
     let all = cpu.read(&rows, rows.rows()).unwrap();
     all.into_iter().map(round).collect()

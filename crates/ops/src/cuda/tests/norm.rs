@@ -101,6 +101,7 @@ fn the_rows_that_give_logits_are_gathered() {
             sequences: &numbers,
             segments: &[],
             tables: &[&[0]],
+            states: &[],
         };
         let x = ops.hold(&inputs(rows, width, 1), width, Numbers::Wide);
         let weight = ops.vector(noise(width, 2)).unwrap();

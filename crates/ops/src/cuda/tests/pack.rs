@@ -28,6 +28,7 @@ fn embed_all(gpu: &Cuda, table: &Matrix, scale: f32) -> Vec<f32> {
         sequences: &zeros,
         segments: &[],
         tables: &[&[0]],
+        states: &[],
     };
     let mut stage = gpu.stage(SMALL_PAGES, 1, limits(table.outputs, 1, 32)).unwrap();
     let room = gpu.buffer(table.outputs, table.inputs, Numbers::Wide);

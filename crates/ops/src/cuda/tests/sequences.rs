@@ -69,6 +69,7 @@ impl Sequences {
             sequences: &self.sequences[rows],
             segments: &[],
             tables,
+            states: &[],
         }
     }
 

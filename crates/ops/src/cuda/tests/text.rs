@@ -25,6 +25,7 @@ pub fn all<B: Host + EncoderBackend>(ops: &B, width: usize) -> [Vec<f32>; 6] {
         sequences: &[0; ROWS],
         segments: &segments,
         tables: &[&[0, 1]],
+        states: &[],
     };
     let room = |kind| ops.buffer(ROWS, width, kind).unwrap();
     let (mut x, mut normed) = (room(Numbers::Wide), room(Numbers::Narrow));
