@@ -11,7 +11,6 @@ use super::kernels::{Epilogue, for_dim};
 use super::launch::Launch;
 use super::matrix::Matrix;
 use super::pack::OUTPUTS;
-use super::region::Region;
 use super::sampler::Drawer;
 use super::scores::Scored;
 use super::stage::{Stage, Step};
