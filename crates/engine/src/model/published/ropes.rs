@@ -50,16 +50,22 @@ impl Reader<'_> {
                 }
                 (full, scaling) => full.or(scaling),
             };
-            return Ok((self.rope(full, theta, raw)?, self.rope(sliding, local_theta, raw)?));
+            return Ok((
+                self.rope(full, theta, traits, raw)?,
+                self.rope(sliding, local_theta, traits, raw)?,
+            ));
         }
         if is_by_layer && scaling.is_none() {
-            return Ok((self.rope(full, theta, raw)?, self.rope(sliding, theta, raw)?));
+            return Ok((
+                self.rope(full, theta, traits, raw)?,
+                self.rope(sliding, theta, traits, raw)?,
+            ));
         }
         let mut one = scaling.or(parameters);
         if let (Some(said), Some(positions)) = (&mut one, &raw.original_max_position_embeddings) {
             said.fields.insert("original_max_position_embeddings".to_owned(), positions.clone());
         }
-        let rope = self.rope(one, theta, raw)?;
+        let rope = self.rope(one, theta, traits, raw)?;
         Ok((rope, rope))
     }
 
@@ -106,7 +112,13 @@ impl Reader<'_> {
         }
     }
 
-    fn rope(&self, said: Option<Said>, theta: f64, raw: &Raw) -> Result<RopeConfig, ConfigError> {
+    fn rope(
+        &self,
+        said: Option<Said>,
+        theta: f64,
+        traits: &Traits,
+        raw: &Raw,
+    ) -> Result<RopeConfig, ConfigError> {
         let Some(Said { field, fields }) = said else {
             return Ok(RopeConfig { theta, scaling: RopeScaling::None });
         };
@@ -127,7 +139,7 @@ impl Reader<'_> {
             _ => number("original_max_position_embeddings"),
         };
         let part = left_out("partial_rotary_factor", 1.0)?;
-        if part != 1.0 {
+        if traits.turned_share == 1.0 && part != 1.0 {
             let field = format!("{field}.partial_rotary_factor");
             return Err(self.unsupported(&field, part, "only whole heads are turned"));
         }
