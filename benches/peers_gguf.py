@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A GGUF file as `wardround models import` makes a directory of it and the model's small files, beside llama.cpp: token ids of texts, and logits of the same windows.
+"""A GGUF file as `wardround models import` makes a directory of it, beside llama.cpp: token ids of texts, and logits of the same windows.
 
 llama.cpp first widens the file to f32 by itself, so that no rounded activations stand between the two; transformers reads the directory.
 
     peers/bin/pip install llama-cpp-py-sync gguf tokenizers torch transformers    # as for peers_quality.py
-    peers/bin/python benches/peers_gguf.py target/release/wardround FILE.gguf LIKE [TEXT...]
+    peers/bin/python benches/peers_gguf.py target/release/wardround FILE.gguf [TEXT...]
 """
 
 import argparse
@@ -26,7 +26,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wardround", type=Path)
     parser.add_argument("file", type=Path)
-    parser.add_argument("like", type=Path, help="directory with the model's small files")
     parser.add_argument("texts", type=Path, nargs="*", help="files whose paragraphs are tokenised")
     parser.add_argument("--window", type=int, default=128)
     parser.add_argument("--windows", type=int, default=8)
@@ -38,7 +37,7 @@ def main() -> None:
     library.llama_backend_init()
     with tempfile.TemporaryDirectory() as work:
         directory, widened = Path(work, "imported"), Path(work, "f32.gguf")
-        subprocess.run([arguments.wardround, "models", "import", arguments.file, directory, "--like", arguments.like, "--quiet"], check=True)
+        subprocess.run([arguments.wardround, "models", "import", arguments.file, directory, "--quiet"], check=True)
         options = ffi.new("llama_model_quantize_params *", library.llama_model_quantize_default_params())
         options.ftype, options.allow_requantize = library.LLAMA_FTYPE_ALL_F32, True
         assert library.llama_model_quantize(str(arguments.file).encode(), str(widened).encode(), options) == 0

@@ -47,7 +47,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("retrieval", "corpus encoder model ops diagnosis digest record"),
     ("corpus", "encoder ops hub data text diagnosis digest appended outside"),
     ("scorers", "encoder tokenizer text outside"),
-    ("hub", "data encoder model checkpoint text diagnosis digest console fault variable outside"),
+    (
+        "hub",
+        "data encoder model checkpoint chat tokenizer text diagnosis digest console fault variable outside",
+    ),
     ("data", "text random digest record fault outside"),
     // Of both crates: the upper half's knows our prompts.
     ("synth", "prompts checkpoint model tokenizer random fault outside"),
@@ -123,7 +126,7 @@ const CAPS: &[(&str, usize)] = &[
     ("report", 2315),
     ("bundle", 280),
     // 10 more: a file of a dataset that is not there is told with what brings it.
-    ("hub", 2260),
+    ("hub", 2515),
     // 140 more: words of a grammar in the tokenizer's own spelling (`spelling.rs`), which no rule had seen to.
     // 100 more: callers take turns (`rotation.rs`), for completions, encoders and cases alike.
     // 185 more: slots of states and their copies (`snapshots.rs`), where prompts part and end.

@@ -9,7 +9,7 @@ use crate::console;
 use crate::engine::EngineError;
 use crate::experiment::hardware::Compute;
 use crate::hub::resolve;
-use crate::model::{Config, compute_logits, precision_of};
+use crate::model::{Config, Probe, compute_logits, precision_of};
 use crate::ops::sampling::are_sound;
 use crate::panel::PanelError;
 
@@ -46,7 +46,9 @@ impl Logits {
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.precision(), device.machine())?;
         let rows = usize::from(self.rows);
-        let logits = compute_logits(&device, &config, files, precision, rows, &self.tokens)?;
+        let mut sequences = [Probe::new(self.tokens.clone(), 0, 0)];
+        compute_logits(&device, &config, files, precision, rows, &mut sequences)?;
+        let [Probe { logits, .. }] = sequences;
         if let Some(position) = logits.iter().position(|row| !are_sound(row)) {
             return Err(EngineError::NotFinite { model: checkpoint.name, position }.into());
         }

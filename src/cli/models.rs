@@ -53,9 +53,6 @@ pub struct Verify {
 pub struct Import {
     /// GGUF file, whole
     file: PathBuf,
-    /// Directory with config.json, tokenizer.json and the other small files of this model, as its safetensors have them
-    #[arg(long, value_name = "DIR")]
-    like: PathBuf,
     /// New or empty directory to write to
     directory: PathBuf,
     #[command(flatten)]
@@ -210,11 +207,11 @@ fn describe(status: &Status) -> String {
 impl Import {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.write_beside(&self.directory)?.enter()?;
-        hub::gguf::import(&self.file, &self.like, &self.directory)?;
+        hub::gguf::import(&self.file, &self.directory)?;
         if let Err(ChatError::Missing { .. }) = ChatTemplate::load(&self.directory) {
             let remedy = "put a chat_template.jinja there";
             self.progress.note(format!(
-                "the model has no chat template, and is not asked without: {remedy}"
+                "the file has no chat template, and the model is not asked without: {remedy}"
             ));
         }
         Ok(console::say(self.directory.display().to_string())?)

@@ -2,7 +2,7 @@
 //! fetched from where they are published, in the layout that recipes expect.
 //!
 //! `source` turns what a user typed into a [`Checkpoint`]; `card` knows the models by name; `cache` reads the hub's
-//! cache layout; `proxy` knows the way to it; `dataset` knows datasets; `gguf` takes weights from llama.cpp's file of a checkpoint; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
+//! cache layout; `proxy` knows the way to it; `dataset` knows datasets; `gguf` makes a checkpoint of llama.cpp's file of it; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
 //! `fetch_absent` in its place.
 
 mod cache;

@@ -250,15 +250,18 @@ fn a_gguf_file_becomes_a_model_and_nothing_becomes_of_a_damaged_one() {
     let case = crate::common::gguf::index().cases.swap_remove(2);
     let mut whole = case.whole();
     scratch.write("model.gguf", &whole);
-    case.write_like(&scratch.path("like"));
-    let imported = scratch.wardround("models import model.gguf imported --like like");
+    let imported = scratch.wardround("models import model.gguf imported");
     assert_eq!(imported.succeeded().stdout, "imported\n");
-    assert!(imported.stderr.contains("chat_template.jinja"), "{imported:#?}");
-    let again = scratch.wardround("models import model.gguf imported --like like --quiet");
+    let verified = scratch.wardround("models verify imported");
+    assert!(verified.succeeded().stdout.contains("qwen3, 3 layers"), "{verified:#?}");
+    assert!(verified.stdout.contains("chat template"), "{verified:#?}");
+    let written = scratch.wardround("generate --model imported --prompt pain --max-tokens 4");
+    assert!(!written.succeeded().stdout.is_empty());
+    let again = scratch.wardround("models import model.gguf imported --quiet");
     again.refused(2, &["imported exists and is not an empty directory", "hint: choose a new"]);
     whole.pop();
     scratch.write("model.gguf", whole);
-    let damaged = scratch.wardround("models import model.gguf other --like like");
+    let damaged = scratch.wardround("models import model.gguf other");
     damaged.refused(3, &["tensor needs", "remaining in file", "hint: take another file"]);
     let names =
         std::fs::read_dir(scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name());

@@ -63,16 +63,6 @@ impl Case {
         whole
     }
 
-    /// The small files of the checkpoint; its tokenizer is a stand-in, which contradicts nothing.
-    pub fn write_like(&self, like: &Path) {
-        std::fs::create_dir_all(like).unwrap();
-        let published = super::goldens().join("models").join(&self.name);
-        for name in ["config.json", "generation_config.json"] {
-            std::fs::copy(published.join(name), like.join(name)).unwrap();
-        }
-        std::fs::write(like.join("tokenizer.json"), r#"{"model": {"vocab": {}}}"#).unwrap();
-    }
-
     pub fn write(&self, path: &Path) {
         std::fs::write(path, self.whole()).unwrap();
     }

@@ -1,11 +1,16 @@
 //! GGUF files against gguf-py: numbers of blocks, and golden checkpoints that go the way to llama.cpp and back.
 
+use std::path::Path;
+
 use candle_core::Device;
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use safetensors::SafeTensors;
+use wardround::generation::Generation;
 use wardround::hub::gguf::import;
 use wardround::hub::{HubOptions, Status, resolve, verify};
+use wardround::model::Config;
+use wardround::tokenizer::Tokenizer;
 
 use crate::common::gguf::index;
 use crate::common::golden::cases;
@@ -47,22 +52,40 @@ fn blocks_of_every_type_are_the_numbers_that_ggufs_own_reader_gives() {
 }
 
 #[test]
-fn an_imported_model_has_the_bits_of_the_one_it_was_converted_from() {
-    for case in &index().cases {
+fn an_imported_model_has_the_bits_and_the_tokens_of_the_one_it_was_converted_from() {
+    let index = index();
+    for case in &index.cases {
         let folder = tempfile::tempdir().unwrap();
-        let place = |name: &str| folder.path().join(name);
-        let (file, like, directory) = (place("x.gguf"), place("like"), place("model"));
+        let (file, directory) = (folder.path().join("x.gguf"), folder.path().join("model"));
         case.write(&file);
-        case.write_like(&like);
-        import(&file, &like, &directory).unwrap();
+        import(&file, &directory).unwrap();
         let golden = cases().into_iter().find(|golden| golden.name == case.name).unwrap();
+        let read = |directory: &Path| Config::read(&directory.join("config.json")).unwrap();
+        let (ours, theirs) = (read(&directory), read(&golden.directory));
+        assert_eq!(Config { eos_ids: theirs.eos_ids.clone(), ..ours }, theirs, "{}", case.name);
         let expected = golden.ours();
         let imported = common::golden::Golden { directory: directory.clone(), ..golden };
         assert!(imported.ours() == expected, "{}", case.name);
         imported.check(&expected);
+        let tokenizer = Tokenizer::load(&directory.join("tokenizer.json")).unwrap();
+        for (text, ids) in index.texts.iter().zip(&case.ids) {
+            assert_eq!(tokenizer.encode_with(text, true).unwrap(), *ids, "{}: {text:?}", case.name);
+        }
+        let generation = |directory: &Path| {
+            let path = directory.join("generation_config.json");
+            let mut generation = Generation::read(Some(&path), &[]).unwrap();
+            generation.eos_ids.sort_unstable();
+            generation
+        };
+        let published = goldens().join("models").join(&case.name);
+        let (ours, theirs) = (generation(&directory), generation(&published));
+        assert_eq!(ours.eos_ids, theirs.eos_ids, "{}", case.name);
+        if case.name.starts_with("llama") {
+            assert_eq!(ours.sampling, theirs.sampling);
+        }
         let options = HubOptions::from_lookup(|_| None).unwrap().local();
         let checks = verify(&resolve(directory.to_str().unwrap(), &options).unwrap()).unwrap();
         assert!(checks.iter().all(|check| matches!(check.status, Status::Ok(_))), "{checks:?}");
-        assert!(checks.len() >= 4, "{checks:?}");
+        assert!(checks.len() >= 5, "{checks:?}");
     }
 }

@@ -1,9 +1,10 @@
-//! GGUF files, as llama.cpp keeps models in them: their weights become those of a directory of Hugging Face's layout, which is loaded like any other.
+//! GGUF files, as llama.cpp keeps models in them: made into a directory of Hugging Face's layout, which is loaded like any other.
 //!
-//! How the weights are used, the model's own small files say, which are copied: a GGUF file says it in llama.cpp's words, and not all of it.
-//! candle reads metadata, places and blocks of numbers. What llama.cpp's converter has changed is undone: the order of rows of Llama's queries
-//! and keys, the 1 that Gemma's norms got. What does not belong to the model is refused by name.
+//! candle reads metadata, places and blocks of numbers; `described` makes the JSON files of the directory of them, and here the weights are
+//! written. What llama.cpp's converter has changed is undone: the order of rows of Llama's queries and keys, the 1 that Gemma's norms got. What the format
+//! does not say, or this program cannot run, is refused by name.
 
+mod described;
 #[cfg(test)]
 mod tests;
 
@@ -17,52 +18,49 @@ use candle_core::{DType, Device, Error, Result as ReadResult, Tensor};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
+use self::described::{FREQUENCIES, Tokens};
 use super::{PROVENANCE, Provenance, sha256_file, write_toml};
+use crate::chat::{ChatError, ChatTemplate};
 use crate::checkpoint::{
-    CHAT_TEMPLATE_JINJA, CHAT_TEMPLATE_JSON, CONFIG, GENERATION_CONFIG, SINGLE, TOKENIZER,
-    TOKENIZER_CONFIG, is_occupied, write_whole,
+    CONFIG, GENERATION_CONFIG, SINGLE, TOKENIZER, TOKENIZER_CONFIG, is_occupied, write_whole,
 };
 use crate::diagnosis::Failure;
 use crate::model::config::RopeScaling;
 use crate::model::{Config, Family};
 use crate::outside;
+use crate::tokenizer::Tokenizer;
 
 /// Twice what those of the largest vocabularies take. What candle makes of one is at most 32 times as large.
 const MOST_HEADER: u64 = 16 << 20;
 
-/// What lies beside a model's weights; only the first two must.
-const SMALL: [&str; 6] = [
-    CONFIG,
-    TOKENIZER,
-    GENERATION_CONFIG,
-    TOKENIZER_CONFIG,
-    CHAT_TEMPLATE_JINJA,
-    CHAT_TEMPLATE_JSON,
-];
-
-/// The tensor that divides the frequencies of a Llama 3.1, as config.json says too.
-const FREQUENCIES: &str = "rope_freqs.weight";
-
-/// Makes a model's directory, new or empty: the numbers of a GGUF file, quantised ones exactly, in f32, and the small files of `like`, a
-/// directory that has those of this very model.
+/// Makes a model's directory, new or empty, of a GGUF file: the numbers as in the file, quantised ones exactly, in f32.
 ///
 /// # Errors
-/// What cannot be read or belongs to another model, by its name; nothing is left behind then.
-pub fn import(file: &Path, like: &Path, directory: &Path) -> Result<(), Failure> {
+/// What cannot be read or run here, by its name; nothing is left behind then.
+pub fn import(file: &Path, directory: &Path) -> Result<(), Failure> {
     if is_occupied(directory) {
         let problem = format!("{} exists and is not an empty directory", directory.display());
         return Err(Failure::usage(problem, "choose a new directory"));
     }
     let gguf = Gguf::open(file)?;
-    let config = Config::read(&like.join(CONFIG))?;
-    gguf.expect_model(&config)?;
-    gguf.expect_words(&like.join(TOKENIZER))?;
     write_whole(directory, |building| {
-        for name in SMALL {
-            let bytes = outside::bytes(&like.join(name), outside::LONGEST_FILE);
-            if let Some(bytes) = outside::if_there(bytes)? {
-                outside::write_public(building.join(name), bytes)?;
-            }
+        let (written, config) = described::config(&gguf)?;
+        let tokens = Tokens::of(&gguf)?;
+        let files = [
+            (CONFIG, written),
+            (GENERATION_CONFIG, described::generation(&gguf, &tokens)?),
+            (TOKENIZER, tokens.tokenizer()?),
+            (TOKENIZER_CONFIG, tokens.config()),
+        ];
+        for (name, value) in files {
+            outside::write_public(building.join(name), value.to_string())?;
+        }
+        // Read before the long part.
+        let tokenizer = Tokenizer::load(&building.join(TOKENIZER));
+        tokenizer.map_err(|error| gguf.refused(format!("its tokenizer: {error}")))?;
+        match ChatTemplate::load(building) {
+            Ok(_) | Err(ChatError::Missing { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
         write_weights(&gguf, &config, &building.join(SINGLE))?;
         let sums = fs_err::read_dir(building)?.map(|entry| {
@@ -116,49 +114,6 @@ impl Gguf {
         serde_json::from_value(self.json(key)).map_err(says)
     }
 
-    /// Refuses another model than the one described, as far as shapes do not tell.
-    fn expect_model(&self, config: &Config) -> Result<(), Failure> {
-        let (family, own) = (config.family.name(), self.json("general.architecture"));
-        if !FAMILIES.contains(&config.family) {
-            let problem = format!("{family} is not imported from this format");
-            return Err(self.refused(problem));
-        }
-        if own != family {
-            let problem = format!("`general.architecture` is {own}, and config.json is {family}'s");
-            return Err(self.refused(problem));
-        }
-        for (key, described) in [
-            ("attention.head_count", config.heads as f64),
-            ("attention.layer_norm_rms_epsilon", f64::from(config.rms_norm_eps)),
-            ("rope.freq_base", config.full_rope.theta),
-        ] {
-            let own = self.json(&format!("{family}.{key}")).as_f64().unwrap_or(described);
-            if (own / described - 1.0).abs() > 1e-6 {
-                let problem = format!("`{family}.{key}` is {own}, and config.json has {described}");
-                return Err(self.refused(problem));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a tokenizer of other words: the ids of texts would mean nothing to these weights.
-    fn expect_words(&self, path: &Path) -> Result<(), Failure> {
-        let own: Vec<String> = self.read("tokenizer.ggml.tokens")?;
-        let damaged = |error| self.refused(format!("{}: {error}", path.display()));
-        let bytes = outside::bytes(path, outside::LONGEST_FILE)?;
-        let tokenizer: Json = serde_json::from_slice(&bytes).map_err(damaged)?;
-        // The converter wrote words of the users' own as they are read.
-        let plain = |word: &str| word.replace('▁', " ");
-        for (word, id) in tokenizer["model"]["vocab"].as_object().into_iter().flatten() {
-            let other = id.as_u64().and_then(|id| own.get(id as usize));
-            if let Some(other) = other.filter(|other| plain(other) != plain(word)) {
-                let problem = format!("token {id} is `{other}`, and tokenizer.json has `{word}`");
-                return Err(self.refused(problem));
-            }
-        }
-        Ok(())
-    }
-
     /// The type of a tensor that has to be there in this shape.
     fn kind(&self, name: &str, shape: &[usize]) -> Result<GgmlDType, Failure> {
         let found = self.content.tensor_infos.get(name);
@@ -187,7 +142,7 @@ impl Gguf {
 fn refused(path: &Path, problem: impl Into<String>) -> Failure {
     // Names may be as long as the file.
     let problem: String = problem.into().chars().take(300).collect();
-    let hint = "take another file of llama.cpp's converter, with the small files of its own model, or the model's safetensors";
+    let hint = "take another file of the model, of llama.cpp's converter, or its safetensors";
     Failure::missing(format!("{}: {problem}", path.display()), hint)
 }
 

@@ -42,15 +42,28 @@ fn words(key: &str, items: &[&str]) -> Entry {
     list(key, 8, &items.iter().map(|item| text(item)).collect::<Vec<_>>())
 }
 
+fn kinds(items: &[i32]) -> Entry {
+    let items: Vec<Vec<u8>> = items.iter().map(|item| item.to_le_bytes().to_vec()).collect();
+    list("tokenizer.ggml.token_type", 5, &items)
+}
+
 impl Made {
     /// A Llama of one layer and four tokens, all zeros.
     fn sound() -> Made {
         let entries = vec![
             word("general.architecture", "llama"),
+            number("llama.block_count", 1),
+            number("llama.context_length", 64),
+            number("llama.embedding_length", 8),
+            number("llama.feed_forward_length", 8),
             number("llama.attention.head_count", 2),
             float("llama.attention.layer_norm_rms_epsilon", 1e-5),
-            float("llama.rope.freq_base", 10000.0),
-            words("tokenizer.ggml.tokens", &["a", "  b", "ab", "</s>"]),
+            word("tokenizer.ggml.model", "gpt2"),
+            word("tokenizer.ggml.pre", "smollm"),
+            words("tokenizer.ggml.tokens", &["a", "b", "ab", "</s>"]),
+            kinds(&[1, 1, 1, 3]),
+            words("tokenizer.ggml.merges", &["a b"]),
+            number("tokenizer.ggml.eos_token_id", 3),
         ];
         let matrix =
             ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
@@ -93,18 +106,7 @@ impl Made {
 fn import(bytes: &[u8], directory: &Path) -> Result<(), Failure> {
     let file = directory.with_file_name("model.gguf");
     fs_err::write(&file, bytes).unwrap();
-    let like = tempfile::tempdir().unwrap();
-    let config = json!({
-        "model_type": "llama", "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1,
-        "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 4, "rms_norm_eps": 1e-5,
-        "max_position_embeddings": 64, "rope_theta": 10000.0, "tie_word_embeddings": true,
-    });
-    // A word of the users' own is spelt otherwise in the two.
-    let words = json!({"model": {"vocab": {"a": 0, "▁▁b": 1, "ab": 2, "</s>": 3, "beyond": 4}}});
-    for (name, text) in [(CONFIG, config), (TOKENIZER, words)] {
-        fs_err::write(like.path().join(name), text.to_string()).unwrap();
-    }
-    super::import(&file, like.path(), directory)
+    super::import(&file, directory)
 }
 
 /// What is said of the bytes; nothing is left beside them.
@@ -184,22 +186,67 @@ fn what_cannot_be_imported_is_refused_by_name() {
     let set = |entry: Entry| changed(|made| made.set(entry));
     let without = |key: &str| changed(|made| made.entries.retain(|entry| entry.0 != key));
     let cases: Vec<(Vec<u8>, &str)> = vec![
-        (set(word("general.architecture", "mamba")), "`general.architecture` is \"mamba\""),
-        (without("general.architecture"), "`general.architecture` is null"),
-        (set(number("llama.attention.head_count", 4)), "`llama.attention.head_count` is 4, and"),
-        (set(float("llama.rope.freq_base", 5e5)), "config.json has 10000"),
+        (set(word("general.architecture", "mamba")), "`model_type` is mamba"),
+        (
+            without("general.architecture"),
+            "`general.architecture` in its metadata: invalid type: null",
+        ),
+        (
+            set(number("general.architecture", 1)),
+            "`general.architecture` in its metadata: invalid type: integer",
+        ),
+        (set(number("llama.expert_count", 8)), "`llama.expert_count` is not known here"),
+        (
+            changed(|made| {
+                made.set(number("llama.attention.key_length", 4));
+                made.set(number("llama.rope.dimension_count", 2));
+            }),
+            "and `head_dim` is",
+        ),
+        (
+            changed(|made| {
+                made.set(number("llama.attention.key_length", 1 << 30));
+                made.tensors[0] = ("rope_freqs.weight".to_owned(), vec![2], 0, 0);
+            }),
+            "`head_dim` is 1073741824; 16777216 at most are taken",
+        ),
         (
             changed(|made| made.tensors[0] = ("rope_freqs.weight".to_owned(), vec![2], 0, 0)),
-            "tensor `blk.0.attn_q.weight` is missing",
+            "`rope_freqs.weight` are not the divisors of a Llama 3.1",
         ),
         (
-            without("tokenizer.ggml.tokens"),
-            "`tokenizer.ggml.tokens` in its metadata: invalid type: null",
+            set(number("llama.attention.sliding_window", 512)),
+            "`llama.attention.sliding_window` is not known here",
         ),
+        (set(word("llama.rope.scaling.type", "yarn")), "`rope_scaling.rope_type` is \"yarn\""),
+        (set(number("llama.attention.head_count_kv", 3)), "2 attention heads cannot share 3"),
+        (without("llama.block_count"), "num_hidden_layers"),
+        (set(number("llama.block_count", 2)), "tensor `blk.1.attn_q.weight` is missing"),
+        (set(number("llama.block_count", u32::MAX)), "1024 at most are taken"),
         (
-            set(words("tokenizer.ggml.tokens", &["a", "  b", "ac"])),
-            "token 2 is `ac`, and tokenizer.json has `ab`",
+            set(number("llama.feed_forward_length", 16)),
+            "`blk.0.ffn_gate.weight` has the shape [8, 8], not [16, 8]",
         ),
+        (set(word("tokenizer.ggml.model", "t5")), "`tokenizer.ggml.model` is \"t5\"; known"),
+        (set(word("tokenizer.ggml.pre", "tekken")), "`tokenizer.ggml.pre` is \"tekken\""),
+        (without("tokenizer.ggml.pre"), "`tokenizer.ggml.pre` is null"),
+        (
+            without("tokenizer.ggml.merges"),
+            "`tokenizer.ggml.merges` in its metadata: invalid type: null",
+        ),
+        (set(words("tokenizer.ggml.merges", &["a c"])), "its tokenizer: "),
+        (
+            set(words("tokenizer.ggml.tokens", &["a", "b", "ab", "a"])),
+            "two of its tokens are one word",
+        ),
+        (set(words("tokenizer.ggml.tokens", &["a", "b"])), "2 tokens and 4 types"),
+        (
+            set(word("tokenizer.ggml.model", "llama")),
+            "`tokenizer.ggml.scores` in its metadata: invalid type: null",
+        ),
+        (set(number("tokenizer.ggml.eos_token_id", 4)), "it names no token that ends a text"),
+        (without("tokenizer.ggml.eos_token_id"), "it names no token that ends a text"),
+        (set(word("tokenizer.chat_template", "{% if %}")), "does not compile"),
         (changed(|made| made.tensors[0].2 = 16), "unknown dtype for tensor 16"),
         (changed(|made| made.tensors[0].2 = 77), "unknown dtype for tensor 77"),
         (
@@ -226,7 +273,13 @@ fn what_cannot_be_imported_is_refused_by_name() {
         ),
     ];
     for (bytes, expected) in cases {
-        let said = refusal(&bytes);
+        let folder = tempfile::tempdir().unwrap();
+        let said = match expected {
+            "does not compile" => {
+                import(&bytes, &folder.path().join("model")).unwrap_err().to_string()
+            }
+            _ => refusal(&bytes),
+        };
         assert!(said.contains(expected), "{said}, not {expected}");
     }
 }
@@ -236,9 +289,6 @@ fn a_directory_that_has_something_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join("own");
     import(&Made::sound().bytes(), &own).unwrap();
-    for name in [CONFIG, TOKENIZER, SINGLE, PROVENANCE] {
-        assert!(own.join(name).is_file(), "{name}");
-    }
     let error = import(&Made::sound().bytes(), &own).unwrap_err();
     assert!(error.to_string().contains("not an empty directory"), "{error}");
     assert_eq!(error.blame(), Blame::Usage);

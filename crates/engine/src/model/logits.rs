@@ -1,11 +1,36 @@
-//! Logits of a whole sequence, computed without an engine: what is compared with others'.
+//! Logits of whole sequences, computed without an engine: what is compared with others'.
 
 use std::path::PathBuf;
 
 use super::{Cache, Config, Decoder, ModelError, Scratch};
 use crate::ops::{Backend, Device, PAGE, Precision, Rows, StateRows, StepLimits};
 
-/// Loads the model, and computes the logits after each of the tokens, `rows` positions a step.
+/// Tokens, and the logits that are wanted of them.
+#[derive(Debug)]
+pub struct Probe {
+    pub tokens: Vec<u32>,
+    /// The first position whose logits are wanted.
+    from: usize,
+    /// With the greedy tokens that are added.
+    length: usize,
+    /// A row is about the token after its own position.
+    pub logits: Vec<Vec<f32>>,
+}
+
+impl Probe {
+    /// Wants logits of the positions from `from` on, and so many greedy tokens more, with theirs.
+    pub fn new(tokens: Vec<u32>, from: usize, more: usize) -> Probe {
+        Probe { length: tokens.len() + more, tokens, from, logits: Vec::new() }
+    }
+}
+
+/// The token of the largest logit.
+pub fn best(logits: &[f32]) -> u32 {
+    let better = |best: usize, token| if logits[token] > logits[best] { token } else { best };
+    (0..logits.len()).reduce(better).unwrap_or(0) as u32
+}
+
+/// Loads the model, and computes what each sequence wants, so many positions a step.
 ///
 /// # Errors
 /// Weights that are not there or not as `config` says, too little memory, a device that fails.
@@ -15,12 +40,12 @@ pub fn compute_logits(
     files: &[PathBuf],
     precision: Precision,
     rows: usize,
-    tokens: &[u32],
-) -> Result<Vec<Vec<f32>>, ModelError> {
+    sequences: &mut [Probe],
+) -> Result<(), ModelError> {
     match device {
-        Device::Cpu(cpu) => on(cpu, config, files, precision, rows, tokens),
-        Device::Cuda(gpu) => on(&gpu.for_engine()?, config, files, precision, rows, tokens),
-        Device::Candle(candle) => on(candle, config, files, precision, rows, tokens),
+        Device::Cpu(cpu) => on(cpu, config, files, precision, rows, sequences),
+        Device::Cuda(gpu) => on(&gpu.for_engine()?, config, files, precision, rows, sequences),
+        Device::Candle(candle) => on(candle, config, files, precision, rows, sequences),
     }
 }
 
@@ -30,29 +55,37 @@ fn on<B: Backend>(
     files: &[PathBuf],
     precision: Precision,
     rows: usize,
-    tokens: &[u32],
-) -> Result<Vec<Vec<f32>>, ModelError> {
-    let positions = tokens.len();
+    sequences: &mut [Probe],
+) -> Result<(), ModelError> {
+    let positions = sequences.iter().map(|sequence| sequence.length).max().unwrap_or(0);
     let decoder = Decoder::load(ops, config.clone(), files, precision, positions)?;
     let table: Vec<u32> = (0..positions.div_ceil(PAGE) as u32).collect();
-    let mut cache = Cache::new(ops, config, precision, table.len(), 1)?;
     let rows = rows.min(positions);
     let mut scratch = Scratch::new(ops, config, StepLimits { rows, logit_rows: rows, positions })?;
-    let mut all = Vec::with_capacity(positions);
-    for start in (0..positions).step_by(rows) {
-        let end = positions.min(start + rows);
-        let step = Rows {
-            tokens: &tokens[start..end],
-            positions: &(start as u32..end as u32).collect::<Vec<_>>(),
-            sequences: &vec![0; end - start],
-            segments: &[],
-            tables: &[&table],
-            states: &[StateRows::default()],
-        };
-        let wanted: Vec<usize> = (0..end - start).collect();
-        ops.run(|| decoder.forward(ops, step, &wanted, &mut cache, &mut scratch));
-        let logits = ops.read(scratch.logits().0, wanted.len())?;
-        all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
+    for sequence in sequences {
+        let mut cache = Cache::new(ops, config, precision, table.len(), 1)?;
+        let mut start = 0;
+        while start < sequence.tokens.len() {
+            let end = sequence.tokens.len().min(start + rows);
+            let step = Rows {
+                tokens: &sequence.tokens[start..end],
+                positions: &(start as u32..end as u32).collect::<Vec<_>>(),
+                sequences: &vec![0; end - start],
+                segments: &[],
+                tables: &[&table],
+                states: &[StateRows::default()],
+            };
+            let wanted = start.max(sequence.from)..end;
+            let wanted: Vec<usize> = wanted.map(|position| position - start).collect();
+            ops.run(|| decoder.forward(ops, step, &wanted, &mut cache, &mut scratch));
+            let logits = ops.read(scratch.logits().0, wanted.len())?;
+            sequence.logits.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
+            start = end;
+            let is_open = (start..sequence.length).contains(&sequence.tokens.len());
+            if let Some(last) = sequence.logits.last().filter(|_| is_open) {
+                sequence.tokens.push(best(last));
+            }
+        }
     }
-    Ok(all)
+    Ok(())
 }

@@ -28,7 +28,7 @@ pub use config::{Config, ConfigError};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
 pub use families::{Family, Shape};
-pub use logits::compute_logits;
+pub use logits::{Probe, best, compute_logits};
 pub use memory::{Footprint, peak_memory};
 pub use weights::precision_of;
 
