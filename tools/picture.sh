@@ -10,8 +10,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 run=${1:-$scratch/demo}
-[[ -n ${1:-} ]] || cargo run --quiet --manifest-path "$here/Cargo.toml" -- run medmad --data built-in/demo.jsonl --format mcq \
-    --panel smollm2-135m --set t_max=1 --set record=short --set record_chars=60 --set max_tokens=200 --out "$run" --quiet >/dev/null
+[[ -n ${1:-} ]] || cargo run --quiet --manifest-path "$here/Cargo.toml" -- demo --real --out "$run" --quiet >/dev/null
 # One case open and no other shown, and of the sections those of the cases alone.
 style='<style>section[aria-labelledby]:not(#cases), details.case:not([open]) { display: none }</style>'
 sed -e "s/<details class=\"case\" id=\"[^\"]*${2:-demo-7}\"/& open/" -e "0,/<\/head>/s||$style</head>|" "$run/report.html" >"$scratch/report.html"

@@ -1,11 +1,11 @@
-//! `demo`: a whole run with tiny models that are made for it.
+//! `demo`: a whole run with tiny models that are made for it, or with a small real one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::QuietFlag;
+use super::options::{HubFlags, QuietFlag};
 use super::progress::Terminal;
 use super::sandboxed::Paths;
 use super::{interrupt, summary};
@@ -20,30 +20,60 @@ use crate::systems::SystemConfig;
 
 /// Must change whenever a synthetic model of the same seed changes.
 const MODELS: &str = "1";
+/// Of noise the record is short; of the real model it is what a small one can fill in, in one round.
+const NOISE: &[&str] = &["record_chars=32"];
+const REAL: &[&str] = &["t_max=1", "record=short", "record_chars=60", "max_tokens=200"];
+
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// Let a small real model play all three doctors: SmolLM2-135M-Instruct, fetched by its card (271 MB) unless it is there, or another
+    #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = "smollm2-135m")]
+    real: Option<String>,
     /// The run directory [default: wardround-demo, or the next free name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    hub: HubFlags,
     #[command(flatten)]
     progress: QuietFlag,
 }
 
 impl Demo {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let (out, cache) = (self.out.unwrap_or_else(free_name), cache());
-        // The models are made inside too.
-        given.write(&cache)?.write(&out)?.enter()?;
-        // Of noise the record is short.
-        let config = SystemConfig::parse("medmad", &["record_chars=32"])?;
-        let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
-        spec.panel = synthetic(&cache, self.progress)?;
+        let out = self.out.clone().unwrap_or_else(free_name);
+        let spec = match &self.real {
+            Some(model) => {
+                let spec = self.debate(vec![model.clone()])?;
+                given.run(&spec)?.write(&out)?.enter()?;
+                spec
+            }
+            // The models are made inside too.
+            None => {
+                let cache = cache();
+                given.write(&cache)?.write(&out)?.enter()?;
+                self.debate(synthetic(&cache, self.progress)?)?
+            }
+        };
         self.progress.loading(std::slice::from_ref(&spec));
         let observer = Arc::new(Terminal::new(self.progress.quiet));
-        summary::finish(&execute(spec, &out, observer, interrupt::watch())?)?;
-        Ok(console::say(
-            "\nThe three models have random weights: what they say is noise, how they are run is not.",
-        )?)
+        let executed = execute(spec, &out, observer, interrupt::watch())?;
+        summary::finish(&executed)?;
+        Ok(console::say(match self.real {
+            Some(_) => {
+                "\nOne small model played all three doctors, with the records that small models can fill in (--set record=short): it writes as models write and knows no medicine."
+            }
+            None => {
+                "\nThe three models have random weights: what they say is noise, how they are run is not."
+            }
+        })?)
+    }
+
+    fn debate(&self, panel: Vec<String>) -> Result<Spec, Failure> {
+        let config = SystemConfig::parse("medmad", if self.real.is_some() { REAL } else { NOISE })?;
+        let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
+        spec.panel = panel;
+        spec.hub = self.hub.options(self.progress.quiet)?;
+        Ok(spec)
     }
 }
 

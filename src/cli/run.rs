@@ -116,7 +116,7 @@ impl Run {
             run.plan.keep_to(plan, path, false)?;
         }
         if let Some(outlook) = outlook {
-            summary::tell_memory(&models)?;
+            summary::announce(&run, &models)?;
             return outlook.tell();
         }
         go_on(run, models, &out, &execution)

@@ -15,7 +15,8 @@ use crate::experiment::contents::Contents;
 use crate::experiment::driver::{Executed, refuse_failed};
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
-use crate::experiment::results::Results;
+use crate::experiment::results::{ParseCounts, Results};
+use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
@@ -63,8 +64,20 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         ("detection", format!("{}; F1 {f1}", found.accuracy))
     }));
     rows.extend(warnings(figures).map(|line| ("replies", line)));
-    let health = figures.parse_health.map_or(String::new(), |health| format!(" ({health})"));
-    rows.push(("calls", format!("{}{health}", results.calls)));
+    let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option, contradictions } =
+        results.parse;
+    let read = [
+        (ok, "ok"),
+        (repaired, "repaired"),
+        (fallback, "fallback"),
+        (refused, "refused"),
+        (unread, "unread"),
+        (contradictions, "contradicted themselves"),
+        (not_an_option, "named a letter that is no option"),
+    ];
+    let read = read.iter().filter(|(number, _)| *number > 0);
+    let read = read.map(|(number, what)| format!("{number} {what}")).join(", ");
+    rows.push(("calls", format!("{} ({read})", results.calls)));
     let tokens = &results.tokens;
     let prompt = format!("{} prompt ({} cached)", tokens.prompt, tokens.cached);
     let completion = format!("{} completion ({} forced)", tokens.completion, tokens.forced);
@@ -97,6 +110,20 @@ fn warnings(figures: &Figures) -> impl Iterator<Item = String> {
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
+}
+
+/// Prints what is known of a run that could begin.
+pub fn announce(run: &Run, models: &Models) -> std::io::Result<()> {
+    for notice in &run.notices {
+        console::say(format!("note       {notice}"))?;
+    }
+    for member in &run.plan.panel {
+        console::say(format!(
+            "{:10} {} ({}, {})",
+            member.agent, member.backbone, member.family, member.dtype
+        ))?;
+    }
+    tell_memory(models)
 }
 
 /// Prints the memory that the models need, and how much is free.

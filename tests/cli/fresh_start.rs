@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use wardround::model::Family;
 
 use crate::binary::{Scratch, outcome, signal, size, wait};
+use crate::common;
 use crate::determinism::wait_until;
 
 #[test]
@@ -49,6 +50,28 @@ fn a_demo_runs_and_leaves_a_private_run_directory() {
             "hint: go on with `wardround resume DIR`, or choose another `--out`",
         ],
     );
+}
+
+#[test]
+fn a_demonstration_with_a_real_model_wants_it_in_a_folder_or_in_the_cache() {
+    let scratch = Scratch::new();
+    scratch.wardround("demo --real ./nowhere").refused(2, &["no model is called `./nowhere`"]);
+    scratch.wardround("demo --real --offline").refused(
+        3,
+        &[
+            "HuggingFaceTB/SmolLM2-135M-Instruct at",
+            "is incomplete in the cache",
+            "--offline forbids",
+        ],
+    );
+    assert!(!scratch.path("wardround-demo").exists());
+    // In its place a tiny one, of the same family: the way is the same.
+    scratch.model(Family::Llama);
+    let sandbox = if common::lacks_landlock() { "auto" } else { "require" };
+    let told = scratch.wardround(format!("demo --real ./llama --out real --sandbox {sandbox}"));
+    let told = &told.finished().stdout;
+    assert!(told.contains("medmad on demo: 8 items"), "{told}");
+    scratch.wardround("verify real").succeeded();
 }
 
 #[test]
@@ -239,7 +262,7 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
     for part in [
         "constrained text, on questions.jsonl: 3 items, 2 runs, at most 72 calls\n",
         "calls      at most 72",
-        "memory     llama: ",
+        "sym        llama (llama, bf16)\n",
         "of keys and values",
         "free\n",
     ] {

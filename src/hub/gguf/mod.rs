@@ -161,9 +161,6 @@ fn as_json(value: &Value) -> Json {
     }
 }
 
-/// Whose tensors [`as_trained`] knows.
-const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
-
 /// What tensors' names have there for what they have here, one after the other.
 const TERMS: [(&str, &str); 12] = [
     ("layers.", "blk."),
