@@ -97,6 +97,7 @@ prompts() { # and what equal bits cost
 }
 decode() {
   left 30 decode && bench 60 decode qwen3 -p 0 -n 128 --batch 1,8,16,32,64,96,128 --depth 0,1024
+  left 10 mixed && bench 30 mixed qwen3 -p 512 -n 0 --mixed --batch 64
 }
 questions=(--data src/data/demo.jsonl --data-format mcq)
 [[ -f $bin/questions.jsonl ]] && questions=(--data "$bin/questions.jsonl" --data-format medqa)

@@ -18,6 +18,8 @@ use crate::panel::backbone::Description;
 pub struct ModelReport {
     pub results: Vec<Measurement>,
     pub model: Subject,
+    /// Fixes the tokens.
+    pub seed: u64,
     pub repetitions: usize,
     pub environment: Environment,
 }
@@ -118,8 +120,9 @@ impl ModelReport {
     pub fn table(&self) -> Table {
         let Subject { name, family, parameters, dtype, quantisation, .. } = &self.model;
         let title = format!(
-            "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation})",
+            "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation}), seed {}",
             *parameters as f64 / 1e9,
+            self.seed,
         );
         let rate = |rate: f64| Cell::Number(rate, 2);
         let percent = |share: f64| Cell::Number(100.0 * share, 1);

@@ -7,9 +7,6 @@ use crate::model::{Cache, Decoder, Scratch};
 use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StateRows, StepLimits};
 use crate::random::mix;
 
-/// What all tokens depend on.
-const SEED: u64 = 42;
-
 /// A decoder with a KV cache of its own.
 pub struct Trial<B: Backend> {
     decoder: Decoder<B>,
@@ -20,6 +17,8 @@ pub struct Trial<B: Backend> {
     /// Positions of each sequence whose keys and values are there already. What a position holds never changes.
     filled: Vec<usize>,
     scratch: Scratch<B>,
+    /// What its tokens depend on.
+    seed: u64,
 }
 
 impl<B: Backend> Trial<B> {
@@ -27,7 +26,12 @@ impl<B: Backend> Trial<B> {
     ///
     /// # Errors
     /// When the machine has no room for their pages.
-    pub fn new(decoder: Decoder<B>, ops: B, extent: Extent) -> Result<Trial<B>, OpsError> {
+    pub fn new(
+        decoder: Decoder<B>,
+        ops: B,
+        extent: Extent,
+        seed: u64,
+    ) -> Result<Trial<B>, OpsError> {
         let Extent { sequences, positions } = extent;
         let config = &decoder.config;
         let each = positions.div_ceil(PAGE);
@@ -46,6 +50,7 @@ impl<B: Backend> Trial<B> {
             scratch: Scratch::new(&ops, config, limits)?,
             decoder,
             ops,
+            seed,
         })
     }
 
@@ -129,7 +134,7 @@ impl<B: Backend> Trial<B> {
     /// A token of the model's table, at random but always the same there.
     fn token(&self, sequence: usize, position: usize) -> u32 {
         let place = (sequence as u64) << 32 | position as u64;
-        let random = mix(mix(SEED) ^ place);
+        let random = mix(mix(self.seed) ^ place);
         (random % self.decoder.config.vocab_size as u64) as u32
     }
 }
@@ -151,7 +156,7 @@ mod tests {
         let cpu = Cpu::new(2).unwrap();
         let decoder =
             Decoder::load(&cpu, config, &files, StoredType::Bf16.into(), extent.positions).unwrap();
-        Trial::new(decoder, cpu, extent).unwrap()
+        Trial::new(decoder, cpu, extent, 42).unwrap()
     }
 
     fn logits(trial: &mut Trial<Cpu>) -> Vec<Vec<f32>> {
@@ -171,5 +176,9 @@ mod tests {
         assert_eq!(other.measure(&Workload::decode(2, 3, 98), 2).unwrap().len(), 2);
         assert_eq!(other.filled, [100, 100, 100]);
         assert_eq!(logits(&mut other), by_prefill);
+
+        other.measure(&Workload::mixed(100, 2, 40, 512), 1).unwrap();
+        assert_eq!(logits(&mut other)[2], by_prefill[2]);
+        assert_eq!(other.filled, [100, 100, 100]);
     }
 }

@@ -81,6 +81,17 @@ impl Workload {
         }
     }
 
+    /// `mixed`: one more sequence's prompt of `tokens`, a chunk a step, while `batch` others decode in every step.
+    pub fn mixed(tokens: usize, batch: usize, depth: usize, rows: usize) -> Workload {
+        let prompt = Workload::prefill(tokens, 1, 0, rows);
+        let steps = prompt.steps.into_iter().enumerate().map(|(index, chunk)| {
+            let mut step = decode_step(batch, depth + index);
+            step.extend(chunk.into_iter().map(|rows| SequenceRows { sequence: batch, ..rows }));
+            step
+        });
+        Workload { name: format!("mixed{tokens}"), batch, depth, steps: steps.collect() }
+    }
+
     /// Rows of all steps.
     pub fn tokens(&self) -> usize {
         let rows = self.steps.iter().flatten();
@@ -137,5 +148,13 @@ mod tests {
         assert_eq!(shape(&workload), [step(7), step(8)] as [Vec<_>; 2]);
         assert_eq!((workload.tokens(), extent(&workload)), (6, (3, 9)));
         assert_eq!(workload.name, "tg2");
+    }
+
+    #[test]
+    fn a_mixed_step_decodes_beside_a_chunk() {
+        let workload = Workload::mixed(600, 1, 5, 512);
+        let expected =
+            [vec![(0, 5..6, true), (1, 0..512, false)], vec![(0, 6..7, true), (1, 512..600, true)]];
+        assert_eq!(shape(&workload), expected);
     }
 }

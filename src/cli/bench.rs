@@ -37,9 +37,15 @@ pub struct Bench {
     /// Batch sizes
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
     batch: Vec<u16>,
+    /// Also measure decoding mixed with the prefill of another prompt
+    #[arg(long)]
+    mixed: bool,
     /// Repetitions of each test, after a warm-up
     #[arg(short, long, default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: u16,
+    /// Random seed
+    #[arg(long, default_value_t = 42, value_name = "S")]
+    seed: u64,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: OutputFormat,
@@ -84,6 +90,7 @@ impl Bench {
         let report = ModelReport {
             results: results.collect(),
             model,
+            seed: self.seed,
             repetitions: usize::from(self.repetitions),
             environment,
         };
@@ -99,7 +106,7 @@ impl Bench {
     ) -> Result<Vec<Vec<Duration>>, Failure> {
         let extent = Extent::of(workloads);
         let decoder = description.load(&ops, extent.positions)?;
-        let mut trial = Trial::new(decoder, ops, extent).map_err(ModelError::from)?;
+        let mut trial = Trial::new(decoder, ops, extent, self.seed).map_err(ModelError::from)?;
         let mut durations = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
             let Workload { name, batch, depth, .. } = workload;
@@ -124,6 +131,9 @@ impl Bench {
             };
             add(prompt, &|tokens, batch, depth| Workload::prefill(tokens, batch, depth, rows));
             add(generate, &Workload::decode);
+            if self.mixed {
+                add(prompt, &|tokens, batch, depth| Workload::mixed(tokens, batch, depth, rows));
+            }
         }
         workloads.retain(|workload| !workload.steps.is_empty());
         workloads

@@ -1,9 +1,9 @@
 //! `completions`: shell completions, generated from the definition of the command line.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use super::Arguments;
+use super::command;
 use super::exit::Failure;
 use super::sandboxed::Paths;
 use crate::console;
@@ -24,7 +24,7 @@ impl Completions {
 
 fn script(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "wardround", &mut script);
+    clap_complete::generate(shell, &mut command(), "wardround", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn every_shell_has_completions_of_every_verb() {
-        let verbs = Arguments::command();
+        let verbs = command();
         for shell in Shell::value_variants() {
             let script = script(*shell);
             for verb in verbs.get_subcommands().filter(|verb| !verb.is_hide_set()) {

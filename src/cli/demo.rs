@@ -11,18 +11,23 @@ use super::sandboxed::Paths;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{DEMO_PATH, Format};
+use crate::data::{Choice, DEMO_PATH, Format, Item};
+use crate::experiment::contents::Contents;
 use crate::experiment::driver::execute;
 use crate::experiment::spec::Spec;
 use crate::model::Family;
+use crate::record::AnswerLine;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::systems::SystemConfig;
+use crate::text::ellipsis;
 
 /// Must change whenever a synthetic model of the same seed changes.
 const MODELS: &str = "1";
 /// Of noise the record is short; of the real model it is what a small one can fill in, in one round.
 const NOISE: &[&str] = &["record_chars=32"];
 const REAL: &[&str] = &["t_max=1", "record=short", "record_chars=60", "max_tokens=200"];
+/// Characters of a reply that the terminal shows.
+const SHOWN: usize = 240;
 
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -58,6 +63,7 @@ impl Demo {
         let observer = Arc::new(Terminal::new(self.progress.quiet));
         let executed = execute(spec, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
+        print_debate(&executed.contents, self.real.is_some())?;
         Ok(console::say(match self.real {
             Some(_) => {
                 "\nOne small model played all three doctors, with the records that small models can fill in (--set record=short): it writes as models write and knows no medicine."
@@ -97,6 +103,45 @@ fn cache() -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
     let name = format!("wardround/synthetic-{}-{MODELS}", env!("CARGO_PKG_VERSION"));
     cache.unwrap_or_else(std::env::temp_dir).join(name)
+}
+
+/// Prints, round by round, the debate with the most replies that could be read; `is_whole`: with what the doctors wrote.
+fn print_debate(contents: &Contents, is_whole: bool) -> std::io::Result<()> {
+    let read = |item: &AnswerLine| {
+        let answers = item.rounds.iter().flat_map(|round| &round.answers);
+        answers.filter(|answer| !answer.is_empty()).count()
+    };
+    let items = contents.answers().into_values();
+    let Some(item) = items.max_by_key(|item| (read(item), &item.item)) else { return Ok(()) };
+    console::say(format!("\nThe debate on {}", item.item))?;
+    if let Some(Item::Question(text)) = contents.texts.get(&item.item) {
+        for line in text.question.lines() {
+            console::say(format!("    {line}"))?;
+        }
+        for Choice { letter, text } in &text.options {
+            console::say(format!("    {letter}: {text}"))?;
+        }
+    }
+    for round in &item.rounds {
+        console::say(format!("  round {}", round.round))?;
+        for (index, (agent, answer)) in round.agents.iter().zip(&round.answers).enumerate() {
+            let answer = if answer.is_empty() { "no answer" } else { answer };
+            console::say(format!(
+                "    {agent:6} says {answer}, confidence {}, weight {}",
+                round.confidences[index], round.weights[index]
+            ))?;
+        }
+        console::say(format!("    the vote: {}", round.aggregate))?;
+    }
+    let gold = item.gold.as_deref().unwrap_or("not given");
+    console::say(format!("  the team says {}; the right answer is {gold}", item.answer))?;
+    let calls = contents.calls.records.iter();
+    for call in calls.filter(|call| is_whole && call.item == item.item) {
+        let text = Vec::from_iter(call.text.split_whitespace()).join(" ");
+        let (agent, round, text) = (&call.agent, call.round, ellipsis(&text, SHOWN));
+        console::say(format!("    {agent:6} wrote in round {round}: {text}"))?;
+    }
+    Ok(())
 }
 
 fn free_name() -> PathBuf {

@@ -56,7 +56,9 @@ mod terminal;
 mod tests;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction, Command, CommandFactory, Parser, Subcommand};
 
 use self::models::Models;
 pub use self::parse::parse;
@@ -67,7 +69,7 @@ use crate::sandbox::SandboxMode;
 
 /// Panels of small open language models for medical questions, offline and reproducible
 #[derive(Debug, Parser)]
-#[command(name = "wardround", version, max_term_width = 110, after_long_help = exit::EXIT_CODES)]
+#[command(name = "wardround", version, max_term_width = 110, after_long_help = after_help())]
 pub struct Arguments {
     /// What the arguments of this process name that is there; `None`: they are not a process's own, which enters no sandbox for them.
     #[arg(skip)]
@@ -153,6 +155,78 @@ run_each! { Verb:
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,
     Audit, Generate, Bench, Doctor, Selftest, Completions,
+}
+
+/// The verbs by what they are for, as help lists them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Start", &["demo", "run", "recipe", "resume", "report", "compare", "check"]),
+    ("Data and models", &["data", "corpus", "models", "systems", "rate"]),
+    ("Serve", &["serve", "keys", "bench", "doctor"]),
+    ("Prove", &["verify", "replay", "selftest", "bundle", "audit"]),
+    ("More", &["generate", "completions"]),
+];
+
+/// Verbs with more flags than a screen has lines: `--help` gives each a line or two, `wardround help VERB` all that is to say.
+const BRIEF: [&str; 5] = ["run", "recipe", "resume", "check", "serve"];
+
+/// The command line, with its verbs in groups. A verb that this build has not is in none.
+pub fn command() -> Command {
+    let mut command = Arguments::command();
+    let mut listed = String::new();
+    for (group, verbs) in GROUPS {
+        let _ = writeln!(listed, "{group}:");
+        for name in verbs {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            if let Some(about) = about {
+                let _ = writeln!(listed, "  {name:12} {about}");
+            }
+        }
+        listed.push('\n');
+    }
+    for name in BRIEF {
+        if command.find_subcommand(name).is_some() {
+            command = command.mut_subcommand(name, brief);
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}{{after-help}}"
+    ))
+}
+
+fn brief(verb: Command) -> Command {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).global(true);
+    let more = format!(
+        "`wardround help {}` explains the values, `wardround systems show NAME` what a system can be set to.",
+        verb.get_name()
+    );
+    verb.disable_help_flag(true).arg(help.help("Print help")).after_help(more)
+}
+
+/// The environment variables, which mean the same for all commands. Those of flags are also shown with the flags.
+const ENVIRONMENT: &str = "\
+Environment variables:
+  WARDROUND_OFFLINE             open no network connection (--offline)
+  WARDROUND_DEVICE              device (--device)
+  WARDROUND_THREADS             number of CPU threads (--threads)
+  WARDROUND_QUIET               print no progress (--quiet)
+  WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
+  WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
+  WARDROUND_SANDBOX             whether the process is restricted (--sandbox)
+  WARDROUND_AUDIT               directory of the audit trail of `serve` (--audit)
+  WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
+  WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
+  WARDROUND_KEYS                file of API keys of a server (--keys)
+  WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
+  OPENAI_API_KEY                key for api.openai.com
+  WARDROUND_PROXY               proxy of the hub and of endpoints
+  HF_HOME, HF_HUB_CACHE         cache of the Hugging Face hub
+  HF_HUB_OFFLINE                open no network connection, as --offline
+  HF_TOKEN, HF_TOKEN_PATH       token for the hub
+  HF_ENDPOINT                   mirror of the hub
+  NO_COLOR                      no colours";
+
+fn after_help() -> String {
+    format!("{ENVIRONMENT}\n\n{}", exit::EXIT_CODES)
 }
 
 /// Runs the command of the command line.

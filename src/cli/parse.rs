@@ -5,15 +5,15 @@ use std::ffi::{OsStr, OsString};
 
 use clap::builder::{self, Resettable};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, Command, FromArgMatches};
 
-use super::Arguments;
 use super::sandboxed::Paths;
+use super::{Arguments, command};
 use crate::variable;
 
 /// The command line of this process; a mistake in it ends the program.
 pub fn parse() -> Arguments {
-    let line = with_variables(Arguments::command(), &|name| std::env::var_os(name));
+    let line = with_variables(command(), &|name| std::env::var_os(name));
     let directory = std::env::current_dir().unwrap_or_default().into_os_string();
     let parsed = parse_from(line, std::env::args_os().collect(), directory);
     parsed.unwrap_or_else(|error| error.exit())
@@ -74,7 +74,7 @@ mod tests {
 
     fn read(given: &[&[u8]], directory: &[u8]) -> Result<Arguments, clap::Error> {
         let given = given.iter().map(|text| OsString::from_vec(text.to_vec())).collect();
-        let command = with_variables(Arguments::command(), &|_| None);
+        let command = with_variables(command(), &|_| None);
         parse_from(command, given, OsString::from_vec(directory.to_vec()))
     }
 
@@ -99,7 +99,7 @@ mod tests {
             command.get_subcommands().for_each(|below| switches(below, found));
         }
         let mut found = Vec::new();
-        switches(&with_variables(Arguments::command(), &|_| None), &mut found);
+        switches(&with_variables(command(), &|_| None), &mut found);
         assert!(found.len() > 3);
         for switch in found {
             let name = switch.get_env().unwrap().to_owned();
@@ -121,9 +121,8 @@ mod tests {
             one.get_arguments()
                 .any(|argument| argument.get_env().is_some_and(|name| name == wanted))
         };
-        let command = with_variables(Arguments::command(), &|name| {
-            (name == "WARDROUND_THREADS").then(OsString::new)
-        });
+        let command =
+            with_variables(command(), &|name| (name == "WARDROUND_THREADS").then(OsString::new));
         assert!(!named(&command, "WARDROUND_THREADS") && named(&command, "WARDROUND_DEVICE"));
     }
 }

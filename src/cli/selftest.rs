@@ -8,13 +8,16 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Compute;
 use crate::hub::{self, Card, HubError, HubOptions};
-use crate::selftest::{Row, table, test};
+use crate::selftest::{Row, against, table, test};
 
 #[derive(Debug, Args)]
 pub struct Selftest {
     /// Models to test: cards, hub ids or directories [default: all cards whose files are in the cache]
     #[arg(long, value_name = "MODEL", num_args = 1..)]
     model: Vec<String>,
+    /// Compare logits and greedy tokens with candle's, on the CPU in f32, in place of batches
+    #[arg(long, value_name = "candle", value_parser = ["candle"], conflicts_with_all = ["quant", "fast"])]
+    against: Option<String>,
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
@@ -26,6 +29,9 @@ impl Selftest {
         given.enter()?;
         let hub = HubFlags::default().options(true)?.local();
         let models = if self.model.is_empty() { cached(&hub)? } else { self.model.clone() };
+        if self.against.is_some() {
+            return self.compare(&models, &hub);
+        }
         let mut rows: Vec<Row> = Vec::with_capacity(models.len());
         for model in &models {
             self.progress.note(format!("testing {model}"));
@@ -44,6 +50,25 @@ impl Selftest {
             true => Err(Failure::missing(message, hint)),
             false if wrong > 0 => Err(Failure::outcome(message, Some(hint.to_owned()))),
             false => Ok(()),
+        }
+    }
+
+    /// A line a prompt.
+    fn compare(&self, models: &[String], hub: &HubOptions) -> Result<(), Failure> {
+        let mut far = 0;
+        for model in models {
+            self.progress.note(format!("comparing {model}"));
+            for compared in against::compare(model, &self.compute, hub)? {
+                console::say(compared.line)?;
+                far += usize::from(!compared.is_near);
+            }
+        }
+        match far {
+            0 => Ok(()),
+            _ => {
+                let message = format!("{far} prompts have other logits than candle gives them");
+                Err(Failure::outcome(message, None))
+            }
         }
     }
 }

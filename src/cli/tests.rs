@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Command, CommandFactory, Parser};
+use clap::{Command, Parser};
 use insta::{Settings, assert_snapshot};
 
-use super::{Arguments, run};
+use super::{Arguments, GROUPS, command, run};
 
 /// A verb and its verbs, each with its full name.
 fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
@@ -19,7 +19,7 @@ fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
 }
 
 fn all() -> Vec<(String, Command)> {
-    let mut all = Arguments::command();
+    let mut all = command();
     all.build();
     verbs(&all, "wardround")
 }
@@ -35,7 +35,7 @@ fn keep(name: &str, text: &str) {
 
 #[test]
 fn the_command_line_is_consistent() {
-    Arguments::command().debug_assert();
+    command().debug_assert();
 }
 
 #[test]
@@ -53,33 +53,52 @@ fn help() {
 /// What `wardround LINE` prints on a terminal so wide.
 fn help_of(line: &str, width: usize) -> String {
     let words = std::iter::once("wardround").chain(line.split(' '));
-    Arguments::command()
-        .term_width(width)
-        .try_get_matches_from(words)
-        .unwrap_err()
-        .render()
-        .to_string()
+    command().term_width(width).try_get_matches_from(words).unwrap_err().render().to_string()
 }
 
 #[test]
-fn the_verbs_are_few_and_each_is_said_in_a_line() {
-    assert!(Arguments::command().get_subcommands().count() <= 24);
-    for verb in Arguments::command().get_subcommands() {
-        let name = verb.get_name();
-        let about = verb.get_about().unwrap().to_string();
-        assert!(about.len() <= 85 && !about.contains('\n'), "{name}: {about}");
+fn the_verbs_are_few_and_each_is_in_one_group() {
+    let all = command();
+    let verbs: BTreeSet<&str> = all.get_subcommands().map(Command::get_name).collect();
+    let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
+    let is_built = |name: &&&str| {
+        cfg!(all(feature = "serve", feature = "airgap"))
+            || !["serve", "keys", "bundle"].contains(*name)
+    };
+    let built: BTreeSet<&str> = listed.iter().filter(is_built).copied().collect();
+    assert_eq!((built.len(), built), (verbs.len(), verbs));
+    assert!(listed.len() <= 24 && BTreeSet::from_iter(&listed).len() == listed.len());
+    let help = help_of("--help", 110);
+    for (group, names) in GROUPS {
+        assert!(help.contains(&format!("\n{group}:\n")), "{help}");
+        for name in names.iter().filter(is_built) {
+            let lines = help.lines().filter(|line| line.starts_with(&format!("  {name} ")));
+            assert!(
+                lines.clone().count() == 1 && lines.clone().all(|line| line.len() <= 100),
+                "{name}: {help}"
+            );
+        }
     }
 }
 
 /// What belongs to one system stands in `systems show`.
 #[test]
 fn the_help_of_a_run_is_read_at_once() {
-    for width in [100, 110] {
-        let help = help_of("run -h", width);
-        let lines = help.lines().count();
-        assert!(lines <= 120, "{width} columns: {lines} lines\n{help}");
-        assert!(help.contains("--exemplar-reasons"));
+    for line in ["run --help", "run -h"] {
+        for width in [100, 110] {
+            let help = help_of(line, width);
+            let lines = help.lines().count();
+            assert!(lines <= 120, "{line}, {width} columns: {lines} lines\n{help}");
+            assert!(help.contains("--exemplar-reasons") && help.contains("wardround systems show"));
+        }
     }
+}
+
+/// The variables that a text names, those of the hub's own too.
+fn variables(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|char: char| !char.is_ascii_uppercase() && char != '_');
+    let is_name = |word: &&str| ["WARDROUND_", "HF_"].iter().any(|own| word.starts_with(own));
+    words.filter(is_name).map(|word| word.trim_end_matches('_')).collect()
 }
 
 #[test]
@@ -111,9 +130,13 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
     assert_eq!(found.len(), machine.len(), "{found:?}");
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/machines.md");
     let page = fs_err::read_to_string(page).unwrap();
-    for (_, name) in machine {
-        assert!(page.contains(&format!("`{name}`")), "docs/machines.md lacks {name}");
+    let (help, page) = (variables(super::ENVIRONMENT), variables(&page));
+    for (flag, name) in machine {
+        let line = super::ENVIRONMENT.lines().find(|line| line.trim_start().starts_with(name));
+        assert!(line.unwrap().contains(&format!("(--{flag})")), "{name}");
     }
+    let undocumented: Vec<_> = help.difference(&page).collect();
+    assert!(undocumented.is_empty(), "docs/machines.md lacks {undocumented:?}");
 }
 
 /// What a mistake leads to: its message, its hint and the exit code.

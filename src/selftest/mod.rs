@@ -3,6 +3,7 @@
 //! The engine gives equal bytes whatever the batch and the state of the prefix cache, so tokens are compared one by one; and on machines of
 //! one kind, so the sum of the answers can be compared with that of the machine where a model was released.
 
+pub mod against;
 mod calls;
 
 use self::calls::{BATCH, Call, MAX_TOKENS};

@@ -79,6 +79,26 @@ fn a_table_has_a_line_for_each_model_and_is_the_same_each_time() {
     }
 }
 
+/// Where f32 is multiplied as f32, nothing but the order of sums differs.
+#[test]
+fn candle_says_the_same_in_a_line_a_prompt() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let names = [Family::Gemma3, Family::Llama, Family::Qwen3].map(|family| model(here, family, 1));
+    let words = format!("--model {} --against candle --dtype f32", names.join(" "));
+    let told = selftest(here, &words);
+    told.expect(0, &["gemma3-1  greedy: logits within ", "qwen3-1  Chinese: ", "comparing llama"]);
+    assert_eq!(told.stdout.lines().count(), 5 * names.len());
+    for line in told.stdout.lines() {
+        assert!(
+            line.ends_with(" of the largest (allowed: 0.001), 16 of 16 greedy tokens equal"),
+            "{line}"
+        );
+    }
+    selftest(here, &format!("{words} --quant q8_0")).expect(2, &["cannot be used with"]);
+    selftest(here, &words.replace("candle", "torch")).expect(2, &["invalid value 'torch'"]);
+}
+
 #[test]
 fn what_is_not_what_it_should_be_is_named_and_asked_nothing() {
     let folder = tempfile::tempdir().unwrap();

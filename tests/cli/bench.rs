@@ -39,12 +39,12 @@ fn number(value: &Value) -> f64 {
 fn json_names_each_test_and_sums_tokens_over_the_batch() {
     let model = common::synthetic(Family::Qwen3);
     let sizes = ["-p", "70", "-n", "3", "-d", "0,40", "--batch", "1,3"];
-    let others = ["--repetitions", "2", "--format", "json"];
+    let others = ["--repetitions", "2", "--mixed", "--seed", "7", "--format", "json"];
     let text = stdout(&of_model(&model, &[&sizes[..], &others].concat()));
     let report: Value = serde_json::from_str(&text).unwrap();
     let mut expected = Vec::new();
     for depth in [0, 40] {
-        for (test, tokens) in [("pp70", [70, 210]), ("tg3", [3, 9])] {
+        for (test, tokens) in [("pp70", [70, 210]), ("tg3", [3, 9]), ("mixed70", [71, 73])] {
             for (batch, tokens) in [1, 3].into_iter().zip(tokens) {
                 expected.push((test.to_owned(), batch, depth, tokens));
             }
@@ -74,7 +74,7 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
     }
     assert_eq!(report["model"]["family"], "qwen3");
     assert_eq!(report["model"]["synthetic"], true);
-    assert_eq!(report["repetitions"], 2);
+    assert_eq!((&report["seed"], &report["repetitions"]), (&7.into(), &2.into()));
     let environment = &report["environment"];
     assert_eq!(environment["threads"], 2);
     assert_eq!(environment["build"]["version"], env!("CARGO_PKG_VERSION"));

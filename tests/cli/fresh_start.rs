@@ -9,7 +9,7 @@ use crate::common;
 use crate::determinism::wait_until;
 
 #[test]
-fn a_demo_runs_and_leaves_a_private_run_directory() {
+fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
     let scratch = Scratch::new();
     let demo = "demo --out first";
     let told = scratch.wardround(demo);
@@ -20,7 +20,11 @@ fn a_demo_runs_and_leaves_a_private_run_directory() {
         "medmad on demo: 8 items, 1 run\n",
         "accuracy   ",
         "calls      ",
-        "report     first/report.html\n",
+        "The debate on demo-",
+        "\n    A: ",
+        "  round 0\n    sym    says ",
+        "    the vote: ",
+        "  the team says ",
     ] {
         assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");
     }
@@ -69,6 +73,7 @@ fn a_demonstration_with_a_real_model_wants_it_in_a_folder_or_in_the_cache() {
     scratch.model(Family::Llama);
     let sandbox = if common::lacks_landlock() { "auto" } else { "require" };
     let told = scratch.wardround(format!("demo --real ./llama --out real --sandbox {sandbox}"));
+    // What noise says is unread, so that there is no debate to show.
     let told = &told.finished().stdout;
     assert!(told.contains("medmad on demo: 8 items"), "{told}");
     scratch.wardround("verify real").succeeded();
