@@ -103,8 +103,8 @@ questions=(--data src/data/demo.jsonl --data-format mcq)
 [[ -f $bin/questions.jsonl ]] && questions=(--data "$bin/questions.jsonl" --data-format medqa)
 debate() { # debate NAME QUESTIONS ROWS OPTION...
   run 90 "panel.$1" "$w" run medmad "${questions[@]}" --limit "$2" --max-batch "$3" --panel "$work/gemma3,$work/llama,$work/qwen3" --decoding text \
-    --set max_tokens=128 --device "$device" --offline --quiet --out "$work/panel.$1" "${@:4}"
-  python3 -c 'import json, sys; found = json.load(open(sys.argv[1])); print("     ", sys.argv[2], found["elapsed_ms"], "ms,", found["calls"], "calls,", found["tokens"])' "$work/panel.$1/results.json" "$1" 2>/dev/null
+    --set max_tokens=128 --device "$device" --offline --out "$work/panel.$1" "${@:4}"
+  grep -h '^speed: ' "$log/panel.$1.err" | sed "s/^speed:/      $1:/"
 }
 panel() { # on MedQA, where gpu_pack.sh found it
   local rows; made

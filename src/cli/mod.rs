@@ -49,6 +49,7 @@ mod sandboxed;
 mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
+mod speed;
 mod summary;
 mod systems;
 mod terminal;

@@ -1,6 +1,7 @@
 //! `run`: runs a system on a file of questions or notes, into a run directory.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Arg, Args, Command};
 
@@ -8,7 +9,7 @@ use super::flags::{ExecutionFlags, MovedFlags};
 use super::forecast::Outlook;
 use super::resume::Resume;
 use super::sandboxed::Paths;
-use super::{interrupt, summary};
+use super::{interrupt, speed, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
@@ -165,5 +166,11 @@ pub fn go_on(
     }
     let (loaded, observer) = (models.start()?, execution.observer());
     let driver = Driver { loaded, observer, stop: interrupt::watch(), folder: out.to_owned() };
-    summary::finish(&driver.execute(run, begun, out)?)
+    let finished = begun.finished.items.len();
+    let executed = driver.execute(run, begun, out)?;
+    if !execution.progress.quiet {
+        let items = executed.contents.outcomes().len() - finished;
+        speed::tell(&driver.loaded.backbones, items, Duration::from_millis(executed.elapsed_ms));
+    }
+    summary::finish(&executed)
 }
