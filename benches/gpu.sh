@@ -81,19 +81,17 @@ import glob, json, sys
 for path in sorted(glob.glob(sys.argv[1] + "/bench.*.out")):
     try: report = json.load(open(path))
     except ValueError: continue
-    print("     ", path.split("bench.")[1][:-4], json.dumps(report["environment"].get("limits"))[:300])
+    print("     ", path.split("bench.")[1][:-4], f"{report['environment']['bytes_per_second'] / 1e9:,.0f} GB/s")
     for r in report["results"]:
-        share = r.get("share_of_matrix_rate") if r["test"].startswith("pp") else r.get("share_of_bandwidth")
-        print(f"        {r['test']:16} batch {r['batch']:3} depth {r['depth']:5} {r['tokens_per_second']:10,.1f} tok/s {100 * (share or 0):5.1f} %")
+        print(f"        {r['test']:16} batch {r['batch']:3} depth {r['depth']:5} {r['tokens_per_second']:10,.1f} tok/s {100 * r['share_of_bandwidth']:5.1f} %")
 P
 }
 products() { # each shape of Qwen3-4B's by each kernel that takes it
   [[ $device == cuda ]] && left 25 products && run 40 products "$bin/lib-tests" cuda::tests::speed --ignored --nocapture --test-threads=1
   grep ' us' "$log/products.out" 2>/dev/null
 }
-prompts() { # and what equal bits cost
+prompts() {
   left 20 prompts && bench 40 prompts qwen3 -p 64,128,256,512,1024,2048,4096 -n 0
-  [[ $device == cuda ]] && left 10 fast && bench 30 fast qwen3 --fast -p 512,4096 -n 0
 }
 decode() {
   left 30 decode && bench 60 decode qwen3 -p 0 -n 128 --batch 1,8,16,32,64,96,128 --depth 0,1024

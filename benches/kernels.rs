@@ -131,7 +131,7 @@ fn search(criterion: &mut Criterion) {
         append(&vector, &mut bytes).unwrap();
     }
     let rows = VectorRows::new(&bytes, WIDTH).unwrap();
-    let query = [rows.query(&noise(WIDTH))];
+    let query = rows.query(&noise(WIDTH));
     let mut group = criterion.benchmark_group("search");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     group.bench_function("f16", |bencher| {

@@ -290,7 +290,7 @@ def measure_openvino(arguments: argparse.Namespace) -> tuple[dict, str]:
 
 
 def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Namespace) -> tuple[dict, dict]:
-    """As `measure_llama`, each test's rates with the nearer limit's share; and the report that holds the machine and its limits."""
+    """As `measure_llama`, each test's rates with their share of the bandwidth; and the report that holds the machine."""
     lists = ["--batch", ",".join(map(str, sorted({1, *arguments.batch})))]
     command = [arguments.wardround, "bench", "--model", checkpoint, "--threads", arguments.threads]
     command += ["--repetitions", arguments.repetitions, "--format", "json", *flags]
@@ -305,19 +305,15 @@ def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Na
 
 
 def rates_and_share(result: dict) -> tuple[list[float], str]:
-    shares = {"read rate": result["share_of_bandwidth"], "matrix rate": result["share_of_matrix_rate"]}
-    nearer = max(shares, key=shares.get)
-    return [result["tokens"] / seconds for seconds in result["seconds"]], f"{100 * shares[nearer]:.0f} % of the {nearer}"
+    return [result["tokens"] / seconds for seconds in result["seconds"]], f"{100 * result['share_of_bandwidth']:.0f} %"
 
 
 def print_table(rows: list[tuple], version: str, environment: dict) -> None:
-    limits = environment["limits"]
     print(f"{environment['hardware']['cpu']}, {environment['threads']} threads, {environment['device_kind']};")
-    print(f"{limits['bytes_per_second'] / 1e9:.1f} GB/s read,", end=" ")
-    print(f"{limits['f32_multiply_adds_per_second'] / 1e9:.0f} billion multiply-adds/s in f32.")
+    print(f"{environment['bytes_per_second'] / 1e9:.1f} GB/s read.")
     print(f"wardround {environment['build']['version']} ({environment['build']['profile']}) beside {version}\n")
     print("Medians, lowest and highest in brackets.\n")
-    print("| beside | weights | test | batch | theirs, tokens/s | wardround, tokens/s | ratio | wardround's nearer limit |")
+    print("| beside | weights | test | batch | theirs, tokens/s | wardround, tokens/s | ratio | of the bandwidth |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
     for peer, name, test, batch, share, *both in rows:
         figures = " | ".join(f"{statistics.median(rates):.1f} ({min(rates):.1f}–{max(rates):.1f})" for rates in both)

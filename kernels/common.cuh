@@ -17,7 +17,7 @@ constexpr float LARGEST_BF16 = 3.38953139e38f;
 __device__ __forceinline__ float low_bf16(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ __forceinline__ float high_bf16(unsigned pair) { return __uint_as_float(pair & 0xFFFF0000u); }
 
-// eˣ = series · power, by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs. Without a branch, and by
+// eˣ = series · power, by the steps, and so with the bits, of `exp` in crates/ops/src/shared/lanes/mod.rs. Without a branch, and by
 // sums where a conversion between float and integer would take four times as long.
 struct Exponential {
     float series, power;
@@ -55,7 +55,7 @@ __device__ __forceinline__ float exponential_below_one(float x) {
     return multiply_flushed(bounded.series, bounded.power);
 }
 
-// x · sigmoid(inner) · up, in the order of src/ops/cpu/activation.rs.
+// x · sigmoid(inner) · up, in the order of crates/ops/src/cpu/activation.rs.
 __device__ __forceinline__ float gate_by(float x, float inner, float up) {
     const float denominator = __fadd_rn(exponential(__fsub_rn(0.0f, inner)), 1.0f);
     return __fmul_rn(__fdiv_rn(x, denominator), up);

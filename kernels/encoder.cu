@@ -41,7 +41,7 @@ __device__ __forceinline__ void layer_norm(float *x, const float *products, cons
     }
 }
 
-// max(x, 0) − |x|/2 · erfc(|x|/√2), by the steps of src/ops/cpu/text.rs.
+// max(x, 0) − |x|/2 · erfc(|x|/√2), by the steps of crates/ops/src/cpu/text.rs.
 __device__ __forceinline__ float gelu(float x) {
     constexpr float root_half = 0.70710678f;
     constexpr float coefficients[10] = {0.14781748f, -0.6892878f,  1.159033f,    -0.6751264f, -0.1184277f,

@@ -1,5 +1,5 @@
 // Matmuls of up to 128 rows on Hopper, by wgmma in one wave of CTAs: each has as many groups of 16 outputs, a warp each, as
-// let all CTAs run at once (src/ops/cuda/wave.rs).
+// let all CTAs run at once (crates/ops/src/cuda/wave.rs).
 //
 // Weights come through shared memory and are the first operand, from registers, once they are bf16; rows are the second, read
 // by the tensor cores from shared memory once for four groups. The copy engine brings both: barriers count a warp's own weights,

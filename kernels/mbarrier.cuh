@@ -14,7 +14,7 @@
 
 using Counter = unsigned long long;
 
-// What the driver encodes of a matrix for the copy engine: `RowsMap` in src/ops/cuda/driver/rows_map.rs.
+// What the driver encodes of a matrix for the copy engine: `RowsMap` in crates/ops/src/cuda/driver/rows_map.rs.
 #ifdef WARDROUND_EMULATED
 struct RowsMap {
 #else

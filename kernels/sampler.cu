@@ -1,4 +1,4 @@
-// From a row of logits to a token, with the result of src/ops/cpu/sampler.rs: all sums are of integers.
+// From a row of logits to a token, with the result of crates/ops/src/shared/sampler.rs: all sums are of integers.
 //
 // A cluster of 1, 2, 4 or 8 CTAs a row, each of any multiple of 32 threads up to 1024, with the same result: a CTA reads
 // its share of the row, and the cluster adds what its CTAs counted. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.

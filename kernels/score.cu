@@ -1,5 +1,5 @@
 // What a model says of a token: the parts of its log-probability, its rank, and the likeliest tokens beside it, with the
-// result of `logprobs` in src/ops/sampling.rs: all sums are of integers.
+// result of `logprobs` in crates/ops/src/shared/sampling.rs: all sums are of integers.
 //
 // A cluster a row, as for draws, with the same result whatever its size. The row is read twice: for its largest logit, then
 // for the masses below it and for the rank. The likeliest tokens lie at or before the worst of as many groups' best ones,

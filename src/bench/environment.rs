@@ -1,11 +1,11 @@
-//! The hardware, the build and the measured limits that a report's figures belong to.
+//! The hardware, the build and the measured bandwidth that a report's figures belong to.
 
 use serde::Serialize;
 
 use crate::experiment::clock;
 use crate::experiment::plan::HostPlan;
 use crate::model::{available_memory, peak_memory};
-use crate::ops::{Device, Limits, OpsError};
+use crate::ops::{Device, OpsError};
 use crate::panel::memory::gibibytes;
 
 /// Of the memory that rates are read from at most, many times what caches hold.
@@ -20,7 +20,8 @@ pub struct Environment {
     pub device_kind: String,
     pub threads: usize,
     pub build: Build,
-    pub limits: Limits,
+    /// Read of the device's memory, measured.
+    pub bytes_per_second: f64,
     /// Of the process, mapped files included; `None` where the system does not say.
     pub peak_memory_bytes: Option<usize>,
 }
@@ -33,7 +34,7 @@ pub struct Build {
 
 impl Environment {
     /// To be called after the tests, when their memory is free again: reads the peak memory first, then measures the
-    /// limits with a buffer of at most a quarter of the free memory.
+    /// bandwidth with a buffer of at most a quarter of the free memory.
     ///
     /// # Errors
     /// When a GPU refuses.
@@ -49,20 +50,17 @@ impl Environment {
             device_kind: device.describe(),
             threads: device.threads(),
             build: Build { version: env!("CARGO_PKG_VERSION"), profile },
-            limits: device.measure_limits(BUFFER_BYTES.min(available_memory() / 4))?,
+            bytes_per_second: device.bytes_per_second(BUFFER_BYTES.min(available_memory() / 4))?,
             peak_memory_bytes,
         })
     }
 
-    /// Two lines: machine and build, then the limits.
+    /// Two lines: machine and build, then the bandwidth.
     pub fn describe(&self) -> String {
-        let (hardware, limits) = (&self.hardware, &self.limits);
-        let narrow = |rate: Option<f64>, name: &str| {
-            rate.map_or(String::new(), |rate| format!(", {:.1} in {name}", rate / 1e9))
-        };
+        let hardware = &self.hardware;
         format!(
             "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({})\n\
-             limits, measured: {:.1} GB/s read; {:.1} billion multiply-adds/s in f32{}{}",
+             bandwidth, measured: {:.1} GB/s read",
             hardware.cpu,
             self.threads,
             hardware.cores,
@@ -70,10 +68,7 @@ impl Environment {
             gibibytes(usize::try_from(hardware.memory_bytes).unwrap_or(usize::MAX)),
             self.build.version,
             self.build.profile,
-            limits.bytes_per_second / 1e9,
-            limits.f32_multiply_adds_per_second / 1e9,
-            narrow(limits.bf16_multiply_adds_per_second, "bf16"),
-            narrow(limits.i8_multiply_adds_per_second, "8 bits"),
+            self.bytes_per_second / 1e9,
         )
     }
 }

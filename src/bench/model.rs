@@ -9,8 +9,7 @@ use super::workload::Workload;
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::table::{Cell, Table};
 use crate::experiment::plan::MemberPlan;
-use crate::model::{Cost, CostModel};
-use crate::ops::{Limits, Precision};
+use crate::model::CostModel;
 use crate::panel::SamplingChoice;
 use crate::panel::backbone::Description;
 
@@ -42,9 +41,6 @@ pub struct Measurement {
     /// The time that the device's memory bandwidth needs for the bytes that must be read, over the time that the test
     /// took.
     pub share_of_bandwidth: f64,
-    /// The time that the device's matrix rate needs for the multiply-adds of the linear layers, over the time that the
-    /// test took.
-    pub share_of_matrix_rate: f64,
 }
 
 /// The model that was measured.
@@ -85,19 +81,18 @@ impl Measurement {
         workload: &Workload,
         costs: &CostModel,
         durations: &[Duration],
-        limits: &Limits,
-        precision: Precision,
+        bytes_per_second: f64,
     ) -> Option<Measurement> {
         let tokens = workload.tokens();
         let seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
         let rates: Vec<f64> = seconds.iter().map(|time| tokens as f64 / time).collect();
         let (rate, rate_std) = mean_and_std(&rates)?;
         let (mean, _) = mean_and_std(&seconds)?;
-        let mut cost = Cost::default();
+        let mut bytes_read = 0;
         for step in &workload.steps {
             let spans = step.iter().map(|rows| rows.positions.clone());
             let logit_rows = step.iter().filter(|rows| rows.gives_logits).count();
-            cost += costs.step(spans, logit_rows);
+            bytes_read += costs.step(spans, logit_rows);
         }
         Some(Measurement {
             test: workload.name.clone(),
@@ -109,8 +104,7 @@ impl Measurement {
             tokens_per_second_std: rate_std,
             tokens_per_second_min: rates.into_iter().fold(f64::INFINITY, f64::min),
             seconds,
-            share_of_bandwidth: cost.bytes_read as f64 / limits.bytes_per_second / mean,
-            share_of_matrix_rate: cost.multiply_adds as f64 / limits.matrix_rate(precision) / mean,
+            share_of_bandwidth: bytes_read as f64 / bytes_per_second / mean,
         })
     }
 }
@@ -134,7 +128,6 @@ impl ModelReport {
             .number("±", |one| one.tokens_per_second_std.map(rate))
             .number("slowest", |one| rate(one.tokens_per_second_min))
             .number("share of bandwidth, %", |one| percent(one.share_of_bandwidth))
-            .number("share of matrix rate, %", |one| percent(one.share_of_matrix_rate))
             .note(self.environment.describe())
             .build()
     }
@@ -149,7 +142,7 @@ mod tests {
     use crate::model::Config;
 
     #[test]
-    fn rates_and_shares_follow_from_times_and_limits() {
+    fn rates_and_shares_follow_from_times_and_the_bandwidth() {
         let json = serde_json::json!({
             "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
             "num_attention_heads": 4, "vocab_size": 100, "rms_norm_eps": 1e-6, "hidden_act": "silu",
@@ -157,27 +150,16 @@ mod tests {
         });
         let config = Config::from_json(json, Path::new("config.json")).unwrap();
         let costs = CostModel::new(&config, StoredType::F32.into(), Machine::Cpu);
-        let limits = Limits {
-            bytes_per_second: 1e9,
-            f32_multiply_adds_per_second: 1e9,
-            bf16_multiply_adds_per_second: None,
-            i8_multiply_adds_per_second: None,
-        };
         let times = [1, 3].map(Duration::from_secs);
         let workload = Workload::prefill(600, 1, 0, 512);
-        let result =
-            Measurement::new(&workload, &costs, &times, &limits, StoredType::F32.into()).unwrap();
+        let result = Measurement::new(&workload, &costs, &times, 1e9).unwrap();
         assert_eq!((result.tokens_per_second, result.tokens_per_second_min), (400.0, 200.0));
         assert_eq!(result.tokens_per_second_std, Some(80_000f64.sqrt()));
         let matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128);
-        // Of the last layer 599 rows need keys and values alone.
-        let last = 2 * 64 * 64 + 3 * 64 * 128;
-        let expected = (600 * (matrices - last) + last + 100 * 64) as f64 / 1e9 / 2.0;
-        assert!((result.share_of_matrix_rate - expected).abs() < 1e-12);
         // Two steps read the layers twice, the head once, and 512 and 600 positions.
         let kv = config.kv_bytes_per_token(Machine::Cpu, StoredType::F32) * 1112;
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
         assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
-        assert_eq!(Measurement::new(&workload, &costs, &[], &limits, StoredType::F32.into()), None);
+        assert_eq!(Measurement::new(&workload, &costs, &[], 1e9), None);
     }
 }

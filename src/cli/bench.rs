@@ -1,4 +1,4 @@
-//! `bench`: measures one model with the tests of llama-bench, beside the limits of this machine.
+//! `bench`: measures one model with the tests of llama-bench, beside this machine's bandwidth.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub struct Bench {
 impl Bench {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        let device = self.compute.one_device()?;
+        let device = self.compute.on.one_device()?;
         let workloads = self.workloads(device.machine().prefill_rows());
         if workloads.is_empty() {
             return Err(Failure::usage(
@@ -71,8 +71,7 @@ impl Bench {
         let extent = Extent::of(&workloads);
         let description = self.describe(device.machine(), extent.positions)?;
         check_room(&description, &device, extent)?;
-        let precision = description.precision;
-        let costs = CostModel::new(&description.config, precision, device.machine());
+        let costs = CostModel::new(&description.config, description.precision, device.machine());
         self.progress.note(format!("loading {}", description.checkpoint.name));
         let model = Subject::new(&description);
         let durations = match &device {
@@ -80,12 +79,11 @@ impl Bench {
             Device::Cuda(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
             Device::Candle(candle) => self.time(candle.clone(), &description, &workloads)?,
         };
-        self.progress.note("measuring the machine's limits");
+        self.progress.note("measuring the machine's bandwidth");
         let environment = Environment::measure(run::host(), &device)?;
-        let limits = &environment.limits;
         let timed = workloads.iter().zip(&durations);
         let results = timed.filter_map(|(workload, durations)| {
-            Measurement::new(workload, &costs, durations, limits, precision)
+            Measurement::new(workload, &costs, durations, environment.bytes_per_second)
         });
         let report = ModelReport {
             results: results.collect(),

@@ -114,7 +114,7 @@ impl Check {
 /// The note of a file, or of stdin.
 fn read(path: Option<&Path>) -> Result<Dataset, Failure> {
     let text = match path {
-        Some(path) => outside::given(path)?,
+        Some(path) => outside::file(path)?,
         None => {
             let mut text = Vec::new();
             std::io::stdin().read_to_end(&mut text)?;

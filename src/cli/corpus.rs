@@ -70,5 +70,5 @@ fn show(corpus: &Corpus) -> Result<(), Failure> {
     line("all", documents, chunks, &megabytes(bytes), "with vectors")?;
     let name = encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
     console::say(format!("encoder {name}, {} dimensions", vectors.dims))?;
-    Ok(console::say(format!("id {}", corpus.id()))?)
+    Ok(console::say(format!("id {}", corpus.file.id))?)
 }

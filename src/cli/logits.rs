@@ -21,7 +21,7 @@ pub struct Logits {
     /// Token ids
     #[arg(long, value_delimiter = ',', required = true, value_name = "ID,ID")]
     tokens: Vec<u32>,
-    /// Positions computed per step; changes no result without --fast
+    /// Positions computed per step; changes results on candle alone
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     rows: u16,
     #[command(flatten)]
@@ -42,7 +42,7 @@ impl Logits {
         let checkpoint = resolve(&self.model, &self.hub.options(false)?)?;
         let config = Config::read(&checkpoint.files.config)?;
         refuse_unknown(&self.tokens, &config)?;
-        let device = self.compute.one_device()?;
+        let device = self.compute.on.one_device()?;
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.precision(), device.machine())?;
         let rows = usize::from(self.rows);

@@ -32,15 +32,15 @@ pub trait Embed {
 
 impl Embed for Encoder {
     fn identity(&self) -> Result<toml::Table, Failure> {
-        Ok(toml::Table::try_from(Encoder::identity(self)).map_err(std::io::Error::other)?)
+        Ok(toml::Table::try_from(&self.identity).map_err(std::io::Error::other)?)
     }
 
     fn is_normalised(&self) -> bool {
-        Encoder::identity(self).normalised
+        self.identity.normalised
     }
 
     fn width(&self) -> usize {
-        Encoder::width(self)
+        self.identity.dims
     }
 
     fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, Failure> {

@@ -1,7 +1,7 @@
 //! Corpora on disk: described, built from published and own files, read by memory maps, checked by sums.
 //!
 //! A built corpus is a directory: `corpus.toml` says what it was made of and how, `texts.bin`, `chunks.bin`,
-//! `documents.bin` and `vectors.bin` hold it, `build.jsonl` has the sums of its segments. docs/corpora.md has the formats.
+//! `documents.bin` and `vectors.bin` hold it. docs/corpora.md has the formats.
 
 use std::fmt::Display;
 use std::path::Path;

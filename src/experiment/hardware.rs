@@ -33,7 +33,7 @@ pub struct DeviceChoice {
     pub threads: Option<usize>,
 }
 
-/// The device and the precision. Only --dtype, --quant, --kv-dtype and --fast change the output.
+/// The device and the precision. Only --dtype, --quant and --kv-dtype change the output.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Compute {
@@ -51,12 +51,9 @@ pub struct Compute {
     #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
     #[serde(skip_serializing_if = "is_open")]
     pub kv_dtype: WantedType,
-    /// Faster products on a GPU, not reproducible byte for byte
-    #[arg(long, help_heading = "Device")]
-    pub fast: bool,
 }
 
-/// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype, --fast and --context change the output: plans and recipes keep them,
+/// The machine that a panel runs on. Only --dtype, --quant, --kv-dtype and --context change the output: plans and recipes keep them,
 /// the rest each machine says for itself.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
@@ -128,10 +125,7 @@ impl DeviceChoice {
     /// # Errors
     /// As [`DeviceChoice::devices`]; several devices.
     pub fn one_device(&self) -> Result<Device, Failure> {
-        self.one_of(self.devices()?)
-    }
-
-    fn one_of(&self, mut devices: Vec<Device>) -> Result<Device, Failure> {
+        let mut devices = self.devices()?;
         match (devices.pop(), devices.is_empty()) {
             (Some(device), true) => Ok(device),
             _ => Err(Failure::usage(
@@ -143,24 +137,6 @@ impl DeviceChoice {
 }
 
 impl Compute {
-    /// # Errors
-    /// As [`DeviceChoice::devices`].
-    pub fn devices(&self) -> Result<Vec<Device>, OpsError> {
-        let mut devices = self.on.devices()?;
-        if self.fast {
-            devices.iter_mut().try_for_each(Device::set_fast_math)?;
-        }
-        Ok(devices)
-    }
-
-    /// As [`DeviceChoice::one_device`], with --fast.
-    ///
-    /// # Errors
-    /// See there.
-    pub fn one_device(&self) -> Result<Device, Failure> {
-        self.on.one_of(self.devices()?)
-    }
-
     /// Of weights and of keys and values.
     pub fn precision(&self) -> WantedPrecision {
         WantedPrecision { dtype: self.dtype, quantisation: self.quant, kv: self.kv_dtype }
@@ -208,7 +184,6 @@ impl Hardware {
         if own.quant.is_none() {
             own.quant = kept_compute.quant;
         }
-        own.fast |= kept_compute.fast;
         self.context = self.context.or(kept.context);
         self
     }
@@ -233,9 +208,8 @@ mod tests {
         let mut begun = Hardware { context: Some(4096), max_batch: Some(3), ..Hardware::default() };
         begun.compute.dtype = WantedType::Exactly(StoredType::Bf16);
         begun.compute.quant = Quantisation::Q8_0;
-        begun.compute.fast = true;
         let text = toml::to_string(&begun).unwrap();
-        assert_eq!(text, "dtype = \"bf16\"\nquant = \"q8_0\"\nfast = true\ncontext = 4096\n");
+        assert_eq!(text, "dtype = \"bf16\"\nquant = \"q8_0\"\ncontext = 4096\n");
         let read: Hardware = toml::from_str(&text).unwrap();
         assert_eq!(read, Hardware { max_batch: None, ..begun });
         assert_eq!(Hardware::default().with_kept(&read), read);

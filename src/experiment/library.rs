@@ -51,7 +51,7 @@ impl Shared {
         devices: &[Device],
     ) -> Result<Vec<(String, Footprint)>, Failure> {
         specs.iter().try_for_each(|spec| spec.library(devices, self).map(drop))?;
-        let all = self.libraries.iter().map(|library| retrieval::memory(library.options()));
+        let all = self.libraries.iter().map(|library| retrieval::memory(&library.options));
         Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
@@ -68,7 +68,7 @@ impl Spec {
     ) -> Result<Option<Arc<Retriever>>, Failure> {
         let Some(options) = self.retriever_options(devices)? else { return Ok(None) };
         let is_equal = |one: &&Arc<Retriever>| {
-            (&one.options().corpus, one.options().rerank) == (&options.corpus, options.rerank)
+            (&one.options.corpus, one.options.rerank) == (&options.corpus, options.rerank)
         };
         if let Some(known) = shared.libraries.iter().find(is_equal) {
             return Ok(Some(known.clone()));

@@ -57,7 +57,7 @@ impl Models {
         hub: &HubOptions,
         beside: impl FnOnce(&[Device]) -> Result<Vec<(String, Footprint)>, Failure>,
     ) -> Result<Models, Failure> {
-        let devices = hardware.compute.devices()?;
+        let devices = hardware.compute.on.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
         let mut indices = HashMap::new();
         let (remote, local): (Vec<&String>, Vec<&String>) =
@@ -80,8 +80,8 @@ impl Models {
         indices.extend(remote.into_iter().cloned().zip(descriptions.len()..));
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let beside = beside(&devices)?;
-        if hardware.compute.fast || devices[0].machine() == Machine::Candle {
-            hardware.refuse_calls("what --fast or candle computes depends on the batch")?;
+        if devices[0].machine() == Machine::Candle {
+            hardware.refuse_calls("what candle computes depends on the batch")?;
         }
         Ok(Models {
             calls: hardware.calls.clone(),

@@ -16,7 +16,7 @@ use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
 use crate::hub::HubOptions;
-use crate::ops::{CANDLE, FAST};
+use crate::ops::CANDLE;
 use crate::outside;
 use crate::panel::DecodingMode;
 use crate::record::Schema;
@@ -179,7 +179,8 @@ impl Plan {
     /// Why the run cannot be generated again, where it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
         let (kind, what) = (&self.device_kind, "none of it can be generated again byte for byte");
-        if kind.ends_with(FAST) {
+        // So earlier versions marked runs whose bits depended on the batch.
+        if kind.ends_with(" fast") {
             return Some(format!("--fast: {what}"));
         }
         if kind.starts_with(CANDLE) {

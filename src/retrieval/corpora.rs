@@ -78,7 +78,7 @@ impl Corpora {
         let longest = corpora.iter().map(|corpus| corpus.manifest().longest_chunk_chars).max();
         let document_tokens = encoder.get("document_tokens").and_then(toml::Value::as_integer);
         let searched = Searched {
-            corpus: corpora.iter().map(|corpus| corpus.id().to_owned()).collect(),
+            corpus: corpora.iter().map(|corpus| corpus.file.id.clone()).collect(),
             sources: labels.clone(),
             contents,
             reranker,

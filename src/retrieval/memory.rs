@@ -21,7 +21,7 @@ pub fn memory(options: &RetrieverOptions) -> Result<Vec<(String, Footprint)>, Fa
     };
     if let Some(directory) = options.corpus.directories.first() {
         let (corpus, folder) = (Corpus::open(directory)?, options.encoder.as_deref());
-        add("encoder", &encoder_of(corpus.file(), folder, options.device.clone())?)?;
+        add("encoder", &encoder_of(&corpus.file, folder, options.device.clone())?)?;
     }
     if let Some(reranker) = options.reranker_options()? {
         add("reranker", &reranker)?;

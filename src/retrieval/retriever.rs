@@ -17,7 +17,7 @@ const MOST_KNOWN: usize = 4096;
 
 /// The corpora of runs and what searches them, each time on all threads.
 pub struct Retriever {
-    options: RetrieverOptions,
+    pub options: RetrieverOptions,
     corpora: Arc<Corpora>,
     turn: Mutex<Turn>,
 }
@@ -39,10 +39,6 @@ impl Retriever {
     pub fn open(options: RetrieverOptions) -> Result<Retriever, Failure> {
         let corpora = Arc::new(Corpora::open(&options)?);
         Ok(Retriever { options, corpora, turn: Mutex::default() })
-    }
-
-    pub fn options(&self) -> &RetrieverOptions {
-        &self.options
     }
 
     /// The same with its models loaded.
@@ -69,7 +65,7 @@ impl Retriever {
 
     fn load(&self) -> Result<Searcher, Failure> {
         let options = &self.options;
-        let file = self.corpora.shelves[0].corpus.file();
+        let file = &self.corpora.shelves[0].corpus.file;
         let directory = options.encoder.as_deref();
         let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone())?)?;
         // Another kind of device gives the same vectors up to rounding, which is enough for queries.

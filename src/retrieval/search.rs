@@ -67,8 +67,8 @@ impl Searcher {
             let rows = shelf.corpus.vectors()?;
             let form = shelf.corpus.manifest().vectors;
             let query = rows.query(&cut(vector, form.dims, form.normalised));
-            let hits = self.cpu.scan(&rows, &[query], &shelf.ranges, count).into_iter().flatten();
-            found.extend(hits.map(|hit| ((number, hit.row), hit.score)));
+            let hits = self.cpu.scan(&rows, &query, &shelf.ranges, count);
+            found.extend(hits.into_iter().map(|hit| ((number, hit.row), hit.score)));
         }
         found.sort_by(|(place, score): &(Place, f32), (other, less)| {
             less.total_cmp(score).then(place.cmp(other))

@@ -44,7 +44,7 @@ pub fn compare(
     if checkpoint.card.is_some_and(|card| card.kind == Kind::Encoder) {
         return Ok(Vec::new());
     }
-    let device = compute.one_device()?;
+    let device = compute.on.one_device()?;
     let model = Description::read(checkpoint, compute.precision(), device.machine(), CONTEXT)?;
     let (config, files) = (&model.config, &model.checkpoint.files.weights);
     let calls: Vec<Call> = calls::all().into_iter().unique_by(|call| call.prompt.clone()).collect();

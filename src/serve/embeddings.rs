@@ -99,7 +99,7 @@ fn begin(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Asked, ApiEr
     let mut sum = Sum::default();
     sum.update(format!("{} {side:?}", model.entry.wardround.fingerprint).as_bytes());
     for text in &texts {
-        sum.update(format!("{:?}{:?}", text.tokens(), text.segments()).as_bytes());
+        sum.update(format!("{:?}{:?}", text.tokens, text.segments).as_bytes());
     }
     let (digest, place) = (sum.finish(), app.queue.enter(1, caller)?);
     Ok(Asked { request, model, texts, digest, caller: turn(caller), _place: place })
@@ -129,7 +129,7 @@ impl Asked {
     }
 
     fn usage(&self) -> Value {
-        let tokens: usize = self.texts.iter().map(|text| text.tokens().len()).sum();
+        let tokens: usize = self.texts.iter().map(|text| text.tokens.len()).sum();
         json!({"prompt_tokens": tokens, "total_tokens": tokens})
     }
 

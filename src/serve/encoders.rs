@@ -41,11 +41,12 @@ impl ServedEncoder {
         notice: Option<&str>,
     ) -> Result<ServedEncoder, Failure> {
         let encoder = Encoder::open(options)?;
-        let identity = json!(encoder.identity());
+        let identity = json!(encoder.identity);
         let sum = sha256(format!("{identity} {}", env!("CARGO_PKG_VERSION")));
         let own = (Kind::Encoder, format!("wr_{}", &sum[..16]));
+        let most = Some(encoder.identity.document_tokens);
         Ok(ServedEncoder {
-            entry: Entry::new(id, own, Some(encoder.max_tokens()), is_synthetic, notice),
+            entry: Entry::new(id, own, most, is_synthetic, notice),
             encoder: Arc::new(encoder),
             step_tokens: options.device.machine().prefill_rows(),
             pool: Pool::start("encoder", 1, || {})?,
@@ -54,7 +55,7 @@ impl ServedEncoder {
 
     /// How many numbers a text becomes.
     pub fn width(&self) -> usize {
-        self.encoder.width()
+        self.encoder.identity.dims
     }
 
     /// The texts of the field `input` as the model reads them.
@@ -81,7 +82,7 @@ impl ServedEncoder {
                 EncoderError::Text { .. } => ApiError::invalid(&place, format!("{place}: {error}")),
                 other => ApiError::new(Code::INTERNAL, other.to_string()),
             })?;
-            let (kept, beyond) = (sequence.tokens().len(), sequence.left_out());
+            let (kept, beyond) = (sequence.tokens.len(), sequence.left_out);
             if beyond > 0 {
                 let (has, reads) = (kept + beyond, format!("{} reads {kept}", self.entry.id));
                 let message = format!("{place} has {has} tokens; {reads}: send it in parts");
@@ -110,10 +111,10 @@ impl ServedEncoder {
         let mut computed = Vec::with_capacity(texts.len());
         let mut left = texts.iter().cloned().peekable();
         while let Some(first) = left.next() {
-            let (mut tokens, mut step) = (first.tokens().len(), vec![first]);
+            let (mut tokens, mut step) = (first.tokens.len(), vec![first]);
             let most = self.step_tokens;
-            while let Some(next) = left.next_if(|next| tokens + next.tokens().len() <= most) {
-                tokens += next.tokens().len();
+            while let Some(next) = left.next_if(|next| tokens + next.tokens.len() <= most) {
+                tokens += next.tokens.len();
                 step.push(next);
             }
             let encoder = self.encoder.clone();

@@ -70,7 +70,6 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
         assert!(number(&result["tokens_per_second_min"]) <= told);
         number(&result["tokens_per_second_std"]);
         assert!(number(&result["share_of_bandwidth"]) > 0.0);
-        assert!(number(&result["share_of_matrix_rate"]) > 0.0);
     }
     assert_eq!(report["model"]["family"], "qwen3");
     assert_eq!(report["model"]["synthetic"], true);
@@ -78,8 +77,7 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
     let environment = &report["environment"];
     assert_eq!(environment["threads"], 2);
     assert_eq!(environment["build"]["version"], env!("CARGO_PKG_VERSION"));
-    assert!(number(&environment["limits"]["bytes_per_second"]) > 1e8);
-    assert!(number(&environment["limits"]["f32_multiply_adds_per_second"]) > 1e7);
+    assert!(number(&environment["bytes_per_second"]) > 1e8);
     assert!(environment["hardware"]["cores"].as_u64().unwrap() > 0);
 }
 

@@ -233,9 +233,7 @@ fn what_cannot_be_is_refused_with_its_code() {
     scratch.wardround(BUILD).refused(2, &["ward.jsonl:2: EOF while parsing an object"]);
     scratch.write("ward.jsonl", ROWS);
     // What a build left that was refused half way goes on once its input is right again, and here it is not.
-    let sum = wardround::digest::sha256(ROWS);
-    let changed = scratch.wardround(BUILD);
-    changed.refused(3, &["ward.jsonl has changed: its sha256 is", &sum, "was begun with"]);
+    scratch.wardround(BUILD).refused(2, &["was begun with other inputs", "its plan.toml has"]);
     std::fs::remove_file(scratch.path("ward.jsonl")).unwrap();
     scratch.wardround(BUILD).refused(3, &["source `ward` has no input at", "ward.jsonl"]);
     scratch.write("ward.jsonl", ROWS);

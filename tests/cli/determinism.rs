@@ -63,7 +63,7 @@ fn a_run_on_candle_is_whole_and_is_not_replayed() {
     scratch.wardround("verify by-candle").succeeded();
     scratch.wardround("replay by-candle").refused(2, &[why, "hint: "]);
     let stored = scratch.wardround(format!("{run} --out other --calls store"));
-    stored.refused(2, &["--calls: what --fast or candle computes depends on the batch"]);
+    stored.refused(2, &["--calls: what candle computes depends on the batch"]);
 }
 
 /// What a run, or `verify`, says of it at its end.

@@ -317,11 +317,3 @@ fn a_device_that_this_build_is_without_is_named() {
         told.refused(2, &["there is no ", device, feature, "hint: ", "--device cpu"]);
     }
 }
-
-#[test]
-fn fast_is_refused_where_nothing_is_gained() {
-    let scratch = Scratch::new();
-    scratch.model(Family::Qwen3);
-    let told = scratch.wardround("bench --model qwen3 --fast");
-    told.refused(2, &["--fast is not supported on", "hint: ", "--device cuda"]);
-}

@@ -22,7 +22,7 @@ use wardround::engine::{
 use wardround::model::{
     Cache, Config, Decoder, Family, Scratch, WantedPrecision, WantedType, precision_of,
 };
-use wardround::ops::{Backend, Cpu, Device, PAGE, Rows, StateRows, StepLimits, StoredType};
+use wardround::ops::{Backend, Cpu, Device, Isa, PAGE, Rows, StateRows, StepLimits, StoredType};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -81,9 +81,20 @@ pub fn weight_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// One of each instruction set of this machine that computes in f32 whatever is kept as bf16.
+/// One of each instruction set of this machine: what is said of bits or numbers is said of all of them, for the next machine may choose
+/// another.
+pub fn every_set(threads: usize) -> Vec<Cpu> {
+    Isa::available().into_iter().map(|isa| Cpu::with(threads, isa).unwrap()).collect()
+}
+
+/// The best that computes in f32 whatever is kept as bf16.
+pub fn exact(threads: usize) -> Cpu {
+    exact_sets(threads).pop().unwrap()
+}
+
+/// One of each instruction set of this machine that does.
 pub fn exact_sets(threads: usize) -> Vec<Cpu> {
-    let mut sets = Cpu::of_every_set(threads).unwrap();
+    let mut sets = every_set(threads);
     sets.retain(|cpu| cpu.kind(StoredType::Bf16.into()) == cpu.kind(StoredType::F32.into()));
     sets
 }
@@ -144,7 +155,7 @@ pub fn engine(
     options: EngineOptions,
     threads: usize,
 ) -> Engine {
-    let cpu = Cpu::exact(threads).unwrap();
+    let cpu = exact(threads);
     start(load_on(&cpu, directory, WantedPrecision::default()), tokenizer, options, &cpu)
 }
 
@@ -231,7 +242,7 @@ pub fn complete(engine: &Engine, request: Request) -> Completion {
 
 /// Logits of every position of `tokens`, fed in steps of `step` rows, in f32 arithmetic.
 pub fn logits(decoder: &Decoder<Cpu>, tokens: &[u32], step: usize) -> Vec<Vec<f32>> {
-    logits_on(&Cpu::exact(2).unwrap(), decoder, tokens, step)
+    logits_on(&exact(2), decoder, tokens, step)
 }
 
 pub fn logits_on<B: Backend>(

@@ -54,7 +54,7 @@ fn what_the_engine_gave_under_its_number_it_still_gives() {
     let hub = HubOptions::from_lookup(|_| None).unwrap().local();
     // Of each key of the store: what was given.
     let mut store = HashMap::new();
-    for cpu in Cpu::of_every_set(2).unwrap() {
+    for cpu in common::every_set(2) {
         for (name, wanted, quantisations) in KEPT {
             let (mut given, mut kept) = (String::new(), Vec::<Precision>::new());
             let all = [Family::Gemma3, Family::Llama, Family::Qwen3].into_iter();

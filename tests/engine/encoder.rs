@@ -9,7 +9,7 @@ use serde_json::Value;
 use wardround::analysis::metrics::agreement::mean_pairwise_cosine;
 use wardround::diagnosis::{Blame, Diagnosis};
 use wardround::encoder::{Encoder, EncoderError, EncoderOptions};
-use wardround::ops::{Cpu, Device};
+use wardround::ops::Device;
 
 use crate::common;
 
@@ -72,9 +72,9 @@ impl Golden {
     /// Compares every number and every group's similarity; and the vectors of every instruction set, which are equal.
     fn check(&self, directory: &Path) {
         let encoder = common::open_encoder(directory).unwrap();
-        assert_eq!(encoder.max_tokens(), self.max_tokens);
+        assert_eq!(encoder.identity.document_tokens, self.max_tokens);
         let vectors = encoder.embed(&self.texts()).unwrap();
-        for cpu in Cpu::of_every_set(2).unwrap() {
+        for cpu in common::every_set(2) {
             let set = cpu.describe();
             let encoder = Encoder::open(&EncoderOptions::new(directory, Device::Cpu(cpu))).unwrap();
             assert!(encoder.embed(&self.texts()).unwrap() == vectors, "{} on {set}", self.name);
@@ -84,7 +84,7 @@ impl Golden {
         let largest = numbers.fold(0.0_f32, |most, number| most.max(number.abs()));
         let mut furthest = 0.0_f32;
         for ((text, ours), theirs) in self.texts.iter().zip(&vectors).zip(&self.vectors) {
-            assert_eq!(ours.len(), encoder.width());
+            assert_eq!(ours.len(), encoder.identity.dims);
             assert_eq!(ours.len(), theirs.len());
             for (ours, theirs) in ours.iter().zip(theirs) {
                 let off = (ours - theirs).abs() / largest;

@@ -21,7 +21,7 @@ fn vectors_are_cut_to_their_first_numbers() {
     let (goldens, copy) = (Goldens::read(), cut());
     let narrow = EncoderOptions { dims: Some(8), ..options(copy.path()) };
     let encoder = Encoder::open(&narrow).unwrap();
-    assert_eq!(encoder.width(), 8);
+    assert_eq!(encoder.identity.dims, 8);
     let queries = goldens.check_encoder("cut", &encoder);
     assert_eq!(queries.cut, [true, false, false, true]);
     let other = EncoderOptions { dims: Some(5), ..options(copy.path()) };
@@ -38,7 +38,7 @@ fn documents_are_pairs_and_queries_have_a_model_of_their_own() {
     let (goldens, copy) = (Goldens::read(), medcpt());
     let encoder = Encoder::open(&options(copy.path())).unwrap();
     goldens.check_encoder("medcpt", &encoder);
-    assert!(encoder.identity().query_weights_sha256.is_some());
+    assert!(encoder.identity.query_weights_sha256.is_some());
     fs::remove_dir_all(copy.path().join("query")).unwrap();
     let error = Encoder::open(&options(copy.path())).err().unwrap();
     assert!(error.to_string().contains("query"), "{error}");
@@ -123,7 +123,7 @@ fn narrow_weights_keep_the_order() {
     let exact = wide.embed_documents(&goldens.documents()).unwrap();
     for options in narrow {
         let encoder = Encoder::open(&options).unwrap();
-        assert_ne!(encoder.identity(), wide.identity());
+        assert_ne!(encoder.identity, wide.identity);
         for (ours, exact) in
             encoder.embed_documents(&goldens.documents()).unwrap().iter().zip(&exact)
         {
@@ -138,8 +138,8 @@ fn an_identity_says_what_vectors_depend_on() {
     let copy = cut();
     let open = |dims| Encoder::open(&EncoderOptions { dims, ..options(copy.path()) }).unwrap();
     let (whole, narrow) = (open(None), open(Some(4)));
-    assert_eq!(whole.identity(), open(Some(16)).identity());
-    let (whole, narrow) = (whole.identity().clone(), narrow.identity());
+    assert_eq!(whole.identity, open(Some(16)).identity);
+    let (whole, narrow) = (whole.identity.clone(), &narrow.identity);
     assert!(!whole.normalised && narrow.normalised);
     assert_eq!((whole.dims, narrow.dims), (16, 4));
     let written = toml::to_string(&whole).unwrap();
@@ -148,7 +148,7 @@ fn an_identity_says_what_vectors_depend_on() {
     let mut bytes = fs::read(&weights).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&weights, bytes).unwrap();
-    assert_ne!(open(None).identity().weights_sha256, whole.weights_sha256);
+    assert_ne!(open(None).identity.weights_sha256, whole.weights_sha256);
 }
 
 fn refusal(copy: &Copy) -> EncoderError {

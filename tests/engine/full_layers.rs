@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use wardround::model::{Config, Decoder};
-use wardround::ops::{Cpu, Precision, StoredType};
+use wardround::ops::{Precision, StoredType};
 use wardround::synth::write_weights;
 
 use crate::common::{self, golden};
@@ -16,7 +16,7 @@ fn layers_as_wide_as_published_ones_give_transformers_logits() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("model.safetensors");
         write_weights(&config, case["seed"].as_u64().unwrap(), &path).unwrap();
-        let cpu = Cpu::exact(2).unwrap();
+        let cpu = common::exact(2);
         // What is stored is widened, which is exact.
         let precision = Precision { kv: StoredType::F32, ..StoredType::Bf16.into() };
         let decoder = Decoder::load(&cpu, config, &[path], precision, 64).unwrap();

@@ -2,7 +2,6 @@
 
 use wardround::engine::{EngineOptions, Request};
 use wardround::model::{WantedPrecision, WantedType};
-use wardround::ops::Cpu;
 
 use crate::common;
 use crate::common::golden::{cases, largest};
@@ -39,7 +38,7 @@ fn logits_equal_transformers_and_do_not_depend_on_chunks() {
 /// where a wrong layer is off by all of it.
 #[test]
 fn rounded_activations_stay_near() {
-    let sets = Cpu::of_every_set(2).unwrap();
+    let sets = common::every_set(2);
     for (case, cpu) in cases().iter().flat_map(|case| sets.iter().map(move |cpu| (case, cpu))) {
         let decoder = common::load_on(cpu, &case.directory, WantedPrecision::default());
         let tokens = [&case.prompt[..], &case.greedy[..]].concat();

@@ -40,16 +40,10 @@ fn the_best_rows_are_numpys_with_ties_to_the_lower_row() {
         }
         let matrix = VectorRows::new(&bytes, dims).unwrap();
         // Queries are rows behind the last one.
-        let queries: Vec<_> =
-            (0..best.len()).map(|query| matrix.query(&row(rows + query, dims))).collect();
-        let whole = 0..rows;
-        let found = Cpu::new(threads).unwrap().scan(
-            &matrix,
-            &queries,
-            std::slice::from_ref(&whole),
-            best[0].len(),
-        );
-        for (found, best) in found.iter().zip(&best) {
+        let cpu = Cpu::new(threads).unwrap();
+        for (number, best) in best.iter().enumerate() {
+            let query = matrix.query(&row(rows + number, dims));
+            let found = cpu.scan(&matrix, &query, std::slice::from_ref(&(0..rows)), best.len());
             assert_eq!(found.iter().map(|hit| hit.row).collect::<Vec<_>>(), *best);
         }
     }

@@ -81,7 +81,7 @@ fn vectors_are_those_of_a_corpus_in_every_form_and_company() {
     };
     let whole = ask(json!({"user": "ward", "zeta": 1}));
     assert_eq!(whole.json()["wardround"]["ignored"], json!(["user", "zeta"]));
-    let count = |text: &&str| library.sequence(Side::Document, text).unwrap().tokens().len();
+    let count = |text: &&str| library.sequence(Side::Document, text).unwrap().tokens.len();
     let tokens: usize = TEXTS.iter().map(count).sum();
     assert_eq!(whole.json()["usage"], json!({"prompt_tokens": tokens, "total_tokens": tokens}));
     assert_eq!(vectors(&whole), expected);
@@ -188,7 +188,7 @@ fn numbers_that_are_not_finite_are_an_error_of_the_text_alone() {
     let path = broken.path().join("model.safetensors");
     let mut bytes = std::fs::read(&path).unwrap();
     let library = Encoder::open(&options(broken.path())).unwrap();
-    let word = library.sequence(Side::Document, "spleen").unwrap().tokens()[1] as usize;
+    let word = library.sequence(Side::Document, "spleen").unwrap().tokens[1] as usize;
     let place = {
         let tensors = SafeTensors::deserialize(&bytes).unwrap();
         let name = "embeddings.word_embeddings.weight";

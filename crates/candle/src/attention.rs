@@ -1,10 +1,9 @@
-//! Attention of a few rows of one sequence over its gathered keys and values: `sdpa` where Metal has it, else
-//! softmax(QKᵀ)V.
+//! Attention of a few rows of one sequence over its gathered keys and values: softmax(QKᵀ)V.
 
 use std::ops::Range;
 
 use candle_core::{Result, Tensor};
-use candle_nn::ops::{sdpa, softmax_last_dim};
+use candle_nn::ops::softmax_last_dim;
 
 use wardround_ops::{AttentionShape, CANDLE_ROWS, LayerPages, Rows, blocks};
 
@@ -68,14 +67,6 @@ fn attend(
 ) -> Result<Tensor> {
     let (heads, rows, head_dim) = queries.dims3()?;
     let (kv_heads, key_count, _) = keys.dims3()?;
-    if queries.device().is_metal() && is_fused(rows, head_dim) {
-        let size = (1, heads, rows, key_count);
-        let mask = mask.map(|mask| mask.broadcast_as(size)).transpose()?;
-        let [queries, keys, values] = [queries, keys, values].map(|each| each.unsqueeze(0));
-        let (queries, keys, values) = (queries?, keys?, values?);
-        let attended = sdpa(&queries, &keys, &values, mask.as_ref(), false, scale, 1.0)?;
-        return attended.squeeze(0);
-    }
     // The heads that share keys stand next to one another.
     let queries = queries.reshape((kv_heads, (), head_dim))?;
     let scores = (queries.matmul(&keys.t()?)? * f64::from(scale))?;
@@ -88,12 +79,4 @@ fn attend(
     };
     let attended = softmax_last_dim(&scores)?.matmul(values)?;
     attended.reshape((heads, rows, head_dim))
-}
-
-/// Whether `sdpa` has a kernel for f32. Tiles of several rows of 256 numbers are beyond the threadgroup's memory.
-fn is_fused(rows: usize, head_dim: usize) -> bool {
-    match rows {
-        1 => [32, 64, 96, 128, 256].contains(&head_dim),
-        _ => [32, 64, 72, 80, 96, 128].contains(&head_dim),
-    }
 }

@@ -1,5 +1,5 @@
 //! candle as a backend: the operations of [`wardround_ops::Backend`] on candle's devices: its CPU, GPUs of NVIDIA and of Apple. No GPU has
-//! run it yet; tests run it on the CPU, and all of it is the same everywhere but the opening of the device and `sdpa`.
+//! run it yet; tests run it on the CPU, and all of it is the same everywhere but the opening of the device.
 //!
 //! What candle sums in which order may follow from the number of rows, so a row's bits may depend on the rows beside it, and
 //! that every batch gives the same bytes is not promised here. Products with bf16 weights take and give bf16; all else
@@ -7,8 +7,8 @@
 
 mod attention;
 mod backend;
+mod bandwidth;
 mod delta_rule;
-mod limits;
 mod pages;
 #[cfg(test)]
 mod tests;

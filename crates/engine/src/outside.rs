@@ -170,29 +170,8 @@ fn left_to_group(system: &mut sysinfo::System) -> u64 {
 /// # Errors
 /// One that cannot be read, or is not UTF-8; what is no file.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
-    utf8(file(path.as_ref())?, path.as_ref())
-}
-
-/// What a command's own arguments name to be read: a file, or a pipe as a shell's `<(…)` is one.
-#[expect(clippy::disallowed_methods, reason = "whoever gives the command waits for the pipe")]
-pub fn given_file(path: &Path) -> io::Result<fs_err::File> {
-    fs_err::File::open(path)
-}
-
-/// The bytes of what a command's own arguments name.
-pub fn given(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    given_file(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// The text of what a command's own arguments name, without a byte order mark.
-pub fn given_text(path: &Path) -> io::Result<String> {
-    utf8(given(path)?, path)
-}
-
-fn utf8(bytes: Vec<u8>, path: &Path) -> io::Result<String> {
-    let text = String::from_utf8(bytes).map_err(|_| {
+    let path = path.as_ref();
+    let text = String::from_utf8(file(path)?).map_err(|_| {
         let problem = format!("{}: it is not UTF-8", path.display());
         io::Error::new(io::ErrorKind::InvalidData, problem)
     })?;
@@ -264,9 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("queries.txt");
         std::fs::write(&path, "\u{feff}fever\n\u{feff}").unwrap();
-        for read in [given_text(&path), text(&path)] {
-            assert_eq!(read.unwrap(), "fever\n\u{feff}");
-        }
+        assert_eq!(text(&path).unwrap(), "fever\n\u{feff}");
     }
 
     /// It takes no room, and reading it would take all memory.

@@ -143,11 +143,6 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// Whether [`Tokenizer::encode_with`] may put a token before a text.
-    pub fn adds_bos(&self) -> bool {
-        !self.added.before.is_empty()
-    }
-
     /// The ids of a text that `mask` covers parts of: a control token is one where nothing of it is covered.
     pub fn encode_covered(&self, text: &str, mask: &Mask) -> Result<Vec<u32>, TokenizerError> {
         self.encode_around(text, self.controls.find(text), |part| mask.uncover(part))

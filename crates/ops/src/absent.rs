@@ -1,6 +1,6 @@
 //! In place of the CUDA backend, in builds without it: a type without values, so its methods are never called.
 
-use super::{Cpu, Limits, OpsError, Precision};
+use super::{Cpu, OpsError, Precision};
 
 #[derive(Clone, Debug)]
 pub enum Cuda {}
@@ -32,8 +32,7 @@ impl Cuda {
         for_encoder(Precision) -> Result<Cpu, OpsError>;
         kind() -> String;
         threads() -> usize;
-        set_fast_math() -> ();
         available_memory() -> usize;
-        measure_limits() -> Result<Limits, OpsError>;
+        bytes_per_second() -> Result<f64, OpsError>;
     }
 }

@@ -28,8 +28,8 @@ pub use cuda::Cuda;
 pub use error::OpsError;
 pub use shared::{
     Activation, Angles, AttentionShape, Backend, Biased, BranchNorms, CANDLE, CANDLE_ROWS, CHUNK,
-    DeltaShape, DeltaWeights, EncoderBackend, FAST, HeadNorms, HostStep, LayerNorm, LayerPages,
-    LayerStates, Limits, Machine, Numbers, PAGE, PageShape, Precision, Quantisation, QueryGrowth,
-    Rotation, Rows, StateRows, StateShape, StepLimits, StoredType, TextTables, blocks, sampler,
-    sampling, vectors,
+    DeltaShape, DeltaWeights, EncoderBackend, HeadNorms, HostStep, Isa, LayerNorm, LayerPages,
+    LayerStates, Machine, Numbers, PAGE, PageShape, Precision, Quantisation, QueryGrowth, Rotation,
+    Rows, StateRows, StateShape, StepLimits, StoredType, TextTables, blocks, sampler, sampling,
+    vectors,
 };

@@ -11,16 +11,19 @@ use fs_err::os::unix::fs::OpenOptionsExt;
 /// # Errors
 /// One that cannot be opened; what is no file. The message names it.
 pub fn open(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
-    let path = path.as_ref();
     // Opening a pipe waits for who writes to it, unless asked not to; nothing else changes for files.
-    let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let mut options = fs_err::OpenOptions::new();
+    regular(options.read(true).custom_flags(libc::O_NONBLOCK).open(path.as_ref())?)
+}
+
+fn regular(file: fs_err::File) -> io::Result<fs_err::File> {
     let kind = file.metadata()?.file_type();
     let (problem, said) = match () {
         () if kind.is_file() => return Ok(file),
         () if kind.is_dir() => (io::ErrorKind::IsADirectory, "Is a directory"),
         () => (io::ErrorKind::InvalidInput, "it is no file"),
     };
-    Err(io::Error::new(problem, format!("{}: {said}", path.display())))
+    Err(io::Error::new(problem, format!("{}: {said}", file.path().display())))
 }
 
 /// A regular file to go on in, or a new one. Where a link stands in its place nothing is written: it may lead anywhere.
@@ -33,14 +36,7 @@ pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<fs_err::File> {
     let mut options = fs_err::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     // What became a link since it was looked at is not followed either.
-    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("{}: it is no file", path.display()),
-        )),
-    }
+    regular(options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?)
 }
 
 /// A new file in the place of whatever file or link has the name, for its owner alone.
@@ -100,7 +96,7 @@ pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
     open_directory(path)?.sync_all()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -90,12 +90,12 @@ impl Build {
         let manifest = corpus.manifest();
         let documents = count(manifest.documents as usize, "document");
         self.progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
-        Ok(console::say(corpus.id())?)
+        Ok(console::say(&corpus.file.id)?)
     }
 
     fn encoder_options(&self) -> Result<EncoderOptions, Failure> {
         let folder = model_folder(&self.encoder)?;
-        let mut options = encoder_options(&folder, self.compute.one_device()?)?;
+        let mut options = encoder_options(&folder, self.compute.on.one_device()?)?;
         options.dims = self.dims;
         options.max_tokens = self.document_tokens.map(|tokens| tokens as usize);
         options.dtype = self.compute.dtype;

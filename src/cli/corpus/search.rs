@@ -73,7 +73,7 @@ impl Search {
         };
         let retriever = Retriever::open(options)?;
         let queries = match (&self.queries, self.query) {
-            (Some(path), _) => outside::given_text(path)?.lines().map(str::to_owned).collect(),
+            (Some(path), _) => outside::text(path)?.lines().map(str::to_owned).collect(),
             (None, query) => vec![query.unwrap_or_default()],
         };
         let (retrieve_top_k, rerank_top_k) = (self.top_k, self.rerank_top_k);

@@ -9,7 +9,7 @@ use super::systems::SystemFlags;
 use crate::cli::sandboxed::Paths;
 use crate::corpus::embed::encoder_options;
 use crate::diagnosis::Failure;
-use crate::encoder::{self, EncoderOptions, output_of};
+use crate::encoder::{self, EncoderCard, EncoderOptions};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
@@ -65,7 +65,7 @@ impl NamedFolder {
     fn find(named: &NamedModel, hub: &HubOptions) -> Result<Option<NamedFolder>, Failure> {
         let path = Path::new(&named.model);
         let is_one = match path.is_dir() {
-            true => output_of(path, Card::of_directory(path)?.map(Card::known))?.is_some(),
+            true => EncoderCard::is_said(path, Card::of_directory(path)?.map(Card::known)),
             false => Card::find(&named.model).is_some_and(|card| card.kind == Kind::Encoder),
         };
         if !is_one {

@@ -12,11 +12,11 @@ use std::time::SystemTime;
 
 use fs_err::File;
 
-use self::reading::{Read, read_sources};
-use self::segments::Segments;
+use self::reading::read_sources;
+use self::segments::{PROGRESS, Segments};
 use self::writer::Writer;
 use super::description::{Description, Source};
-use super::embed::{Embed, expect_encoder};
+use super::embed::Embed;
 use super::formats;
 use super::store::layout;
 use super::store::manifest::{
@@ -111,35 +111,16 @@ impl Build {
             outside::replace(&path, file.text()?, false)?;
         }
         let build = Build { _lock: lock(out)?, out: out.to_owned(), file };
-        if is_begun {
-            build.expect_begun(&ManifestFile::read(&path)?.manifest)?;
-        }
-        Ok(build)
-    }
-
-    /// An error where a build that was killed was begun with another plan.
-    fn expect_begun(&self, begun: &Manifest) -> Result<(), Failure> {
-        let ManifestFile { manifest, local, .. } = &self.file;
-        expect_encoder(&begun.encoder, &manifest.encoder)?;
-        let mut inputs = begun.inputs.iter().zip(&manifest.inputs);
-        let is_other = |(begun, now): &(&InputFile, &InputFile)| {
-            begun.path == now.path && begun.sha256 != now.sha256
-        };
-        if let Some((begun, now)) = inputs.find(is_other) {
-            let (path, found) = (local.data.join(&now.path), &now.sha256);
-            return Err(Failure::missing(
+        if is_begun && ManifestFile::read(&path)?.manifest != build.file.manifest {
+            return Err(Failure::usage(
                 format!(
-                    "{} has changed: its sha256 is {found}, and the corpus was begun with {}",
-                    path.display(),
-                    begun.sha256
+                    "the corpus at {} was begun with other inputs, options or another encoder",
+                    out.display()
                 ),
-                "put the input back as it was, or build into a new directory",
+                "put back what it was begun with, which its plan.toml has, or build into a new directory",
             ));
         }
-        match begun == manifest {
-            true => Ok(()),
-            false => Err(taken(&self.out)),
-        }
+        Ok(build)
     }
 
     /// Goes on to the end. `tell` is told the chunks that are done and how many there are, and its error ends the build as a kill would.
@@ -154,12 +135,12 @@ impl Build {
     ) -> Result<(), Failure> {
         let Build { out, file: ManifestFile { mut manifest, local, .. }, _lock } = self;
         if out.join(MANIFEST).is_file() {
-            // Killed between its last two steps.
+            // Killed between its last steps.
             return remove_plan(&out);
         }
         let mut total = 0;
-        read_sources(&mut manifest.sources.clone(), &local.data, &mut |read| {
-            total += u64::from(matches!(read, Read::Chunk(_)));
+        read_sources(&mut manifest.sources.clone(), &local.data, &mut |_| {
+            total += 1;
             Ok(())
         })?;
         let segments = Segments::open(&out, manifest.vectors)?;
@@ -167,18 +148,16 @@ impl Build {
             encoder,
             batch,
             tell: &mut |chunks| tell(chunks, total),
-            done: segments.chunks,
+            done: segments.done.chunks,
             seen: 0,
-            listed: segments.empty,
             longest: 0,
             waiting: Vec::new(),
-            empty: Vec::new(),
             segments,
         };
-        read_sources(&mut manifest.sources, &local.data, &mut |read| writer.take(read))?;
+        read_sources(&mut manifest.sources, &local.data, &mut |chunk| writer.take(chunk))?;
         writer.flush()?;
         manifest.longest_chunk_chars = writer.longest;
-        manifest.chunks = writer.segments.chunks;
+        manifest.chunks = writer.segments.done.chunks;
         manifest.documents = manifest.sources.iter().map(|source| source.documents).sum();
         writer.segments.finish()?;
         finish(&out, manifest, local)
@@ -209,7 +188,6 @@ fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Failur
     }
     let mut names = vec![layout::TEXTS, layout::CHUNKS, layout::DOCUMENTS, layout::VECTORS];
     names.extend(manifest.vectors.full_dims.map(|_| layout::FULL_VECTORS));
-    names.push(layout::SEGMENTS);
     for name in names {
         let path = out.join(name);
         let (size_bytes, sha256) = (fs_err::metadata(&path)?.len(), sha256_file(&path)?);
@@ -221,23 +199,19 @@ fn finish(out: &Path, mut manifest: Manifest, local: Local) -> Result<(), Failur
 
 /// What is left of a build that is over.
 fn remove_plan(out: &Path) -> Result<(), Failure> {
+    outside::if_there(fs_err::remove_file(out.join(PROGRESS)))?;
     outside::if_there(fs_err::remove_file(out.join(PLAN)))?;
     Ok(())
 }
 
-fn taken(out: &Path) -> Failure {
-    Failure::usage(
-        format!("{} exists and is not empty", out.display()),
-        "name a new directory; a build that was killed goes on by the very command that began it",
-    )
-}
-
 /// An error where a directory holds more than what a build left that was killed before it had a plan.
 fn expect_free(out: &Path) -> Result<(), Failure> {
-    let entries = if out.exists() { Some(fs_err::read_dir(out)?) } else { None };
-    for entry in entries.into_iter().flatten() {
+    for entry in outside::if_there(fs_err::read_dir(out))?.into_iter().flatten() {
         if entry?.path() != outside::partial(&out.join(PLAN)) {
-            return Err(taken(out));
+            return Err(Failure::usage(
+                format!("{} exists and is not empty", out.display()),
+                "name a new directory; a build that was killed goes on by the very command that began it",
+            ));
         }
     }
     Ok(())

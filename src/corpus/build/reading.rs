@@ -24,21 +24,14 @@ pub struct NewChunk {
     pub text: String,
 }
 
-/// What comes of the inputs, one after another.
-pub enum Read {
-    Chunk(NewChunk),
-    /// `LABEL/DOCUMENT` of a document without text.
-    Empty(String),
-}
-
-/// Reads every source and hands on what comes of it; counts go to `sources`.
+/// Reads every source and hands on its chunks, one after another; counts go to `sources`.
 ///
 /// # Errors
 /// An input that is none, two documents of one id, and what `act` refuses.
 pub fn read_sources(
     sources: &mut [BuiltSource],
     data: &Path,
-    act: &mut dyn FnMut(Read) -> Result<(), Failure>,
+    act: &mut dyn FnMut(NewChunk) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     for (number, source) in sources.iter_mut().enumerate() {
         let description = source.description.clone();
@@ -54,7 +47,7 @@ pub fn read_sources(
                 reading.take(record?)?;
             }
         }
-        reading.close()?;
+        reading.close();
     }
     Ok(())
 }
@@ -65,7 +58,7 @@ struct Reading<'a> {
     /// Half of each id's sum: enough to tell any two apart.
     ids: HashSet<u128>,
     current: Option<Current>,
-    act: &'a mut dyn FnMut(Read) -> Result<(), Failure>,
+    act: &'a mut dyn FnMut(NewChunk) -> Result<(), Failure>,
 }
 
 /// The document at hand.
@@ -81,7 +74,7 @@ impl Reading<'_> {
     fn take(&mut self, record: DocumentPart) -> Result<(), Failure> {
         let DocumentPart { document, text, is_first, paragraph } = record;
         if is_first {
-            self.close()?;
+            self.close();
         }
         if is_first || paragraph.is_some() {
             self.expect_new(&document.id, paragraph)?;
@@ -117,19 +110,16 @@ impl Reading<'_> {
         current.chunks += 1;
         self.source.chunks += 1;
         self.source.text_bytes += chunk.text.len() as u64;
-        (self.act)(Read::Chunk(chunk))
+        (self.act)(chunk)
     }
 
     /// The document at hand is over.
-    fn close(&mut self) -> Result<(), Failure> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        if current.chunks > 0 {
-            self.source.documents += 1;
-            return Ok(());
+    fn close(&mut self) {
+        match self.current.take().map(|current| current.chunks) {
+            None => {}
+            Some(0) => self.source.empty += 1,
+            Some(_) => self.source.documents += 1,
         }
-        self.source.empty += 1;
-        let label = &self.source.description.label;
-        (self.act)(Read::Empty(format!("{label}/{}", current.document.id)))
     }
 
     fn expect_new(&mut self, id: &str, paragraph: Option<u32>) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! Chunks into segments: those that are there already are passed over, the others embedded and appended.
 
 use super::SEGMENT;
-use super::reading::{NewChunk, Read};
+use super::reading::NewChunk;
 use super::segments::Segments;
 use crate::corpus::embed::Embed;
 use crate::diagnosis::Failure;
@@ -18,31 +18,21 @@ pub(super) struct Writer<'a> {
     pub(super) done: u64,
     /// Chunks read so far.
     pub(super) seen: u64,
-    /// Documents without text that segments list and that were not met yet.
-    pub(super) listed: usize,
     pub(super) longest: usize,
     pub(super) waiting: Vec<NewChunk>,
-    pub(super) empty: Vec<String>,
 }
 
 impl Writer<'_> {
-    pub(super) fn take(&mut self, read: Read) -> Result<(), Failure> {
-        match read {
-            // Those that a segment lists come first again.
-            Read::Empty(_) if self.listed > 0 => self.listed -= 1,
-            Read::Empty(name) => self.empty.push(name),
-            Read::Chunk(chunk) => {
-                if self.seen >= u64::from(u32::MAX) {
-                    let most = u32::MAX;
-                    return Err(Failure::refused(format!("a corpus holds {most} chunks at most")));
-                }
-                let title = &chunk.document.title;
-                self.longest = self.longest.max(title.chars().count() + chunk.text.chars().count());
-                self.seen += 1;
-                if self.seen > self.done {
-                    self.waiting.push(chunk);
-                }
-            }
+    pub(super) fn take(&mut self, chunk: NewChunk) -> Result<(), Failure> {
+        if self.seen >= u64::from(u32::MAX) {
+            let most = u32::MAX;
+            return Err(Failure::refused(format!("a corpus holds {most} chunks at most")));
+        }
+        let title = &chunk.document.title;
+        self.longest = self.longest.max(title.chars().count() + chunk.text.chars().count());
+        self.seen += 1;
+        if self.seen > self.done {
+            self.waiting.push(chunk);
         }
         match self.waiting.len() == SEGMENT {
             true => self.flush(),
@@ -51,14 +41,14 @@ impl Writer<'_> {
     }
 
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        if self.waiting.is_empty() && self.empty.is_empty() {
+        if self.waiting.is_empty() {
             return Ok(());
         }
         // Texts of like length together, so that batches are even.
         let mut order: Vec<usize> = (0..self.waiting.len()).collect();
         order.sort_by_key(|index| self.waiting[*index].text.len());
         let mut vectors = vec![Vec::new(); self.waiting.len()];
-        let mut embedded = self.segments.chunks;
+        let mut embedded = self.segments.done.chunks;
         for batch in order.chunks(self.batch.max(1)) {
             let document = |index: &usize| {
                 let chunk = &self.waiting[*index];
@@ -71,7 +61,7 @@ impl Writer<'_> {
             embedded += batch.len() as u64;
             (self.tell)(embedded)?;
         }
-        self.segments.append(&self.waiting, &vectors, std::mem::take(&mut self.empty))?;
+        self.segments.append(&self.waiting, &vectors)?;
         self.waiting.clear();
         Ok(())
     }

@@ -8,8 +8,6 @@ pub const DOCUMENTS: &str = "documents.bin";
 pub const VECTORS: &str = "vectors.bin";
 /// Vectors at full width, for reranking by embedding.
 pub const FULL_VECTORS: &str = "full.bin";
-/// The sums of the segments, a line each.
-pub const SEGMENTS: &str = "build.jsonl";
 
 /// Bytes of a chunk's record, of which two are zeros.
 pub const CHUNK_BYTES: usize = 32;

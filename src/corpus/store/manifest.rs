@@ -146,19 +146,14 @@ impl ManifestFile {
         let (body, local) =
             text.rsplit_once(LOCAL).ok_or_else(|| damaged(path, "it has no table [local]"))?;
         let unread = |error: toml::de::Error| damaged(path, error.message());
-        // Of a newer schema nothing else may be understood.
-        let table: toml::Table = outside::toml(body).map_err(unread)?;
-        let schema = table.get("schema").and_then(toml::Value::as_integer);
-        if let Some(found) = schema.filter(|schema| *schema > i64::from(SCHEMA)) {
+        let manifest: Manifest = outside::toml(body).map_err(unread)?;
+        if manifest.schema > SCHEMA {
+            let (path, found) = (path.display(), manifest.schema);
             return Err(Failure::missing(
-                format!(
-                    "{} is of schema {found}; this program reads up to {SCHEMA}",
-                    path.display()
-                ),
+                format!("{path} is of schema {found}; this program reads up to {SCHEMA}"),
                 "take the version of wardround that built it, or a newer one",
             ));
         }
-        let manifest = outside::toml(body).map_err(unread)?;
         let local = outside::toml(local).map_err(unread)?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }

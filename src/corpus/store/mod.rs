@@ -26,7 +26,8 @@ use crate::outside;
 #[derive(Debug)]
 pub struct Corpus {
     directory: PathBuf,
-    file: ManifestFile,
+    /// The manifest with its id and what is local to this machine.
+    pub file: ManifestFile,
     /// What `corpus.toml` lists, by name.
     maps: HashMap<String, MappedFile>,
     /// Where each document's record begins; made when the first is asked for.
@@ -105,16 +106,6 @@ impl Corpus {
 
     pub fn manifest(&self) -> &Manifest {
         &self.file.manifest
-    }
-
-    /// The manifest with what is local to this machine.
-    pub fn file(&self) -> &ManifestFile {
-        &self.file
-    }
-
-    /// 64 hexadecimal digits.
-    pub fn id(&self) -> &str {
-        &self.file.id
     }
 
     /// Chunks.

@@ -94,7 +94,7 @@ fn a_plan_of_another_schema_is_told_so() {
 fn a_run_in_a_hurry_cannot_be_made_again() {
     let mut plan = plan();
     assert_eq!(plan.unrepeatable(), None);
-    plan.device_kind = format!("cuda sm_90{FAST}");
+    plan.device_kind = "cuda sm_90 fast".to_owned();
     let reason = plan.unrepeatable().unwrap();
     assert!(reason.starts_with("--fast: "), "{reason}");
     plan.device_kind = "candle cpu".to_owned();

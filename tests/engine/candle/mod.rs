@@ -25,7 +25,7 @@ use wardround::random::mix;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
-use crate::common::{GREEDY, golden, weight_files};
+use crate::common::{self, GREEDY, golden, weight_files};
 
 const FAMILIES: [Family; 6] = Family::ALL;
 
@@ -130,7 +130,7 @@ fn distance(found: &[f32], expected: &[f32]) -> f32 {
 
 #[test]
 fn logits_are_those_of_the_cpu_up_to_rounding() {
-    let cpu = Cpu::exact(2).unwrap();
+    let cpu = common::exact(2);
     for family in FAMILIES {
         let model = Model::new(family);
         // Products with bf16 weights are rounded to bf16, a dozen of them in a row; states carry that on from row to row.
@@ -197,7 +197,7 @@ fn an_engine_says_what_the_cpus_does() {
                 ..Request::default()
             })
             .collect();
-        let expected = complete(&model, Cpu::exact(2).unwrap(), &tokenizer, options, &requests);
+        let expected = complete(&model, common::exact(2), &tokenizer, options, &requests);
         let found = complete(&model, candle(), &tokenizer, options, &requests);
         assert_eq!(found, expected, "{family:?}");
     }

@@ -59,7 +59,7 @@ fn ids_are_those_of_transformers(model: &str) {
 
 fn logits_are_those_of_transformers(model: &str) {
     let decoder = common::load(&real_model(model), WantedType::Auto);
-    let cpu = Cpu::exact(2).unwrap();
+    let cpu = common::exact(2);
     let mut furthest = 0.0_f32;
     for case in cases(model) {
         let tokens = [&case.ids[..], &case.greedy[..]].concat();
@@ -85,7 +85,7 @@ fn logits_are_those_of_transformers(model: &str) {
 
 fn greedy_tokens_are_those_of_transformers(model: &str) {
     let directory = real_model(model);
-    let cpu = Cpu::exact(2).unwrap();
+    let cpu = common::exact(2);
     let kv = WantedType::Exactly(wardround::ops::StoredType::F32);
     let decoder =
         common::load_on(&cpu, &directory, WantedPrecision { kv, ..WantedPrecision::default() });

@@ -71,11 +71,8 @@ fn find_tokens(config: &Value, older: &Value) -> Vec<(String, String)> {
 }
 
 fn read_json(path: &Path) -> Result<Option<Value>, ChatError> {
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let read = outside::json(path).map_err(|error| unreadable(path, error))?;
-    read.map(Some).map_err(|error| unreadable(path, error))
+    let read = outside::if_there(outside::json(path)).map_err(|error| unreadable(path, error))?;
+    read.transpose().map_err(|error| unreadable(path, error))
 }
 
 fn unreadable(path: &Path, problem: impl ToString) -> ChatError {

@@ -31,15 +31,6 @@ impl EncoderOutput {
     pub fn is_score(self) -> bool {
         self == EncoderOutput::OneLogit
     }
-
-    /// As cards and `encoder.toml` write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            EncoderOutput::Cls => "cls",
-            EncoderOutput::Mean => "mean",
-            EncoderOutput::OneLogit => "one-logit",
-        }
-    }
 }
 
 /// A model whose use is known before its folder is opened.
@@ -88,7 +79,7 @@ fn text() -> String {
 
 impl EncoderCard {
     /// Whether a card or the folder says how a model becomes vectors or scores.
-    pub(super) fn is_said(path: &Path, known: Option<KnownModel>) -> bool {
+    pub fn is_said(path: &Path, known: Option<KnownModel>) -> bool {
         known.is_some_and(|known| known.encoder.is_some()) || path.join(OWN).is_file()
     }
 
@@ -120,13 +111,11 @@ impl EncoderCard {
 
     /// An error where a reranker was named for an encoder, or the other way round.
     pub(super) fn expect_score(&self, folder: &Folder, is_score: bool) -> Result<(), EncoderError> {
-        let (is, is_not) = match (self.output.is_score(), is_score) {
-            (true, true) | (false, false) => return Ok(()),
-            (false, true) => ("an encoder", "a reranker"),
-            (true, false) => ("a reranker", "an encoder"),
-        };
-        let problem = format!("is {is} (output `{}`), not {is_not}", self.output.name());
-        Err(folder.wrong("", problem))
+        match (self.output.is_score(), is_score) {
+            (true, false) => Err(folder.wrong("", "is a reranker, not an encoder")),
+            (false, true) => Err(folder.wrong("", "is an encoder, not a reranker")),
+            (true, true) | (false, false) => Ok(()),
+        }
     }
 
     /// The numbers of a vector that is cut to `dims` of `width`.

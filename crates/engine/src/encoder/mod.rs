@@ -16,7 +16,6 @@ mod steps;
 mod tokens;
 mod vector;
 
-use std::path::Path;
 use std::sync::Arc;
 
 pub use card::{EncoderCard, EncoderOutput, KnownModel};
@@ -35,18 +34,6 @@ use vector::pool;
 
 use crate::model::BertConfig;
 
-/// What the model of a folder gives; `None`: nothing says that it is an encoder or a reranker.
-pub fn output_of(
-    directory: &Path,
-    known: Option<KnownModel>,
-) -> Result<Option<EncoderOutput>, EncoderError> {
-    if !EncoderCard::is_said(directory, known) {
-        return Ok(None);
-    }
-    let folder = Folder::open(directory, known.map(|known| known.name))?;
-    Ok(Some(EncoderCard::read(&folder, known)?.output))
-}
-
 pub struct Encoder {
     documents: Reader,
     /// What reads queries: another model, or the same one with another limit.
@@ -54,7 +41,8 @@ pub struct Encoder {
     /// Numbers of a state.
     state_width: usize,
     card: EncoderCard,
-    identity: EncoderIdentity,
+    /// What its vectors depend on, their width and where documents are cut among it.
+    pub identity: EncoderIdentity,
 }
 
 /// A model with its tokenizer.
@@ -98,25 +86,11 @@ impl Encoder {
                 tokens: tokens(&folder, &config, query_tokens)?,
             },
         };
-        let limits = [queries.tokens.max_tokens(), documents.tokens.max_tokens()];
+        let limits = [queries.tokens.max_tokens, documents.tokens.max_tokens];
         let dims = [dims, state_width];
         let identity =
             EncoderIdentity::of((&folder, &card), options, dims, limits, other.as_ref())?;
         Ok(Encoder { documents, queries, state_width, card, identity })
-    }
-
-    /// What its vectors depend on.
-    pub fn identity(&self) -> &EncoderIdentity {
-        &self.identity
-    }
-
-    pub fn width(&self) -> usize {
-        self.identity.dims
-    }
-
-    /// Where documents are cut, special tokens included.
-    pub fn max_tokens(&self) -> usize {
-        self.documents.tokens.max_tokens()
     }
 
     /// What is read of a text without a title.

@@ -4,12 +4,11 @@
 //! Such a file is several pickles one after another, then the numbers of each storage.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use candle_core::pickle::{Object, Stack, TensorInfo};
 use candle_core::{Device, Error, Result, Tensor};
-use fs_err::File;
 
 use super::folder::unpickled;
 use crate::outside;
@@ -25,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Option<HashMap<String, Tensor>>> {
     if magic != MAGIC {
         return Ok(None);
     }
-    let (mut reader, tensors, keys) = unpickled(move || {
+    let (mut reader, mut tensors, keys) = unpickled(move || {
         let mut next = || {
             let mut stack = Stack::empty();
             stack.read_loop(&mut reader)?;
@@ -35,80 +34,48 @@ pub(super) fn read(path: &Path) -> Result<Option<HashMap<String, Tensor>>> {
         let (Object::Dict(state), Object::List(keys)) = (state, keys) else {
             return Err(Error::Msg("it holds no tensors by name".to_owned()));
         };
-        let mut tensors = Vec::new();
+        // By the storage that holds them, whose key `into_tensor_info` puts a folder before.
+        let mut tensors: HashMap<String, Vec<TensorInfo>> = HashMap::new();
         for (name, value) in state {
-            tensors.extend(value.into_tensor_info(name, Path::new(""))?);
+            if let Some(tensor) = value.into_tensor_info(name, Path::new(""))? {
+                let key = tensor.path.rsplit('/').next().unwrap_or_default().to_owned();
+                tensors.entry(key).or_default().push(tensor);
+            }
         }
         Ok((reader, tensors, keys))
     })?;
-    let storages = storages(&mut reader, keys, &tensors)?;
-    let read = |tensor: TensorInfo| {
-        let numbers = read_numbers(&mut reader, &tensor, &storages)?;
-        Ok((tensor.name, numbers))
-    };
-    tensors.into_iter().map(read).collect::<Result<_>>().map(Some)
-}
-
-/// Where the numbers of each storage begin, in bytes.
-fn storages(
-    reader: &mut BufReader<File>,
-    keys: Vec<Object>,
-    tensors: &[TensorInfo],
-) -> Result<HashMap<String, u64>> {
-    let widths: HashMap<&str, u64> = tensors
-        .iter()
-        .map(|tensor| (key(&tensor.path), tensor.dtype.size_in_bytes() as u64))
-        .collect();
-    let end = reader.get_ref().metadata()?.len();
-    let mut storages = HashMap::new();
-    for name in keys {
-        let name = name.unicode()?;
+    let mut read = HashMap::new();
+    for key in keys {
+        let key = key.unicode()?;
+        let held = tensors.remove(&key).unwrap_or_default();
+        let Some(first) = held.first() else {
+            return Err(Error::Msg(format!("no tensor says what storage {key} holds")));
+        };
         let mut count = [0; 8];
         reader.read_exact(&mut count)?;
-        let start = reader.stream_position()?;
-        let width = widths
-            .get(name.as_str())
-            .ok_or_else(|| Error::Msg(format!("no tensor says what storage {name} holds")))?;
-        let length = u64::from_le_bytes(count).checked_mul(*width);
-        let stop = length.and_then(|length| start.checked_add(length));
-        let stop = stop
-            .filter(|stop| *stop <= end)
-            .ok_or_else(|| Error::Msg(format!("it ends before storage {name} does")))?;
-        reader.seek(SeekFrom::Start(stop))?;
-        storages.insert(name, start);
+        let length = u64::from_le_bytes(count).saturating_mul(first.dtype.size_in_bytes() as u64);
+        let mut storage = Vec::new();
+        reader.by_ref().take(length).read_to_end(&mut storage)?;
+        for tensor in held {
+            let numbers = numbers(&tensor, &storage)?;
+            read.insert(tensor.name, numbers);
+        }
     }
-    Ok(storages)
+    match tensors.into_values().flatten().next() {
+        Some(tensor) => Err(Error::Msg(format!("it does not hold the storage of {}", tensor.name))),
+        None => Ok(Some(read)),
+    }
 }
 
-fn read_numbers(
-    reader: &mut BufReader<File>,
-    tensor: &TensorInfo,
-    storages: &HashMap<String, u64>,
-) -> Result<Tensor> {
-    let (name, layout) = (&tensor.name, &tensor.layout);
-    let Some(storage) = storages.get(key(&tensor.path)) else {
-        return Err(Error::Msg(format!("it does not hold the storage of {name}")));
-    };
+fn numbers(TensorInfo { name, layout, dtype, .. }: &TensorInfo, storage: &[u8]) -> Result<Tensor> {
     if !layout.is_contiguous() {
-        let problem = format!("the numbers of {name} are not in a row");
-        return Err(Error::Msg(problem));
+        return Err(Error::Msg(format!("the numbers of {name} are not in a row")));
     }
     // candle counts the offset in bytes here.
-    let start = storage.checked_add(layout.start_offset() as u64);
-    let shape = layout.shape();
-    let length = shape.elem_count().checked_mul(tensor.dtype.size_in_bytes());
-    let end = reader.get_ref().metadata()?.len();
-    let fits = |(start, length): &(u64, usize)| start.checked_add(*length as u64) <= Some(end);
-    let Some((start, length)) = start.zip(length).filter(fits) else {
-        return Err(Error::Msg(format!("it ends before {name} does")));
-    };
-    reader.seek(SeekFrom::Start(start))?;
-    let mut bytes = vec![0; length];
-    reader.read_exact(&mut bytes)?;
-    Tensor::from_raw_buffer(&bytes, tensor.dtype, shape.dims(), &Device::Cpu)
-}
-
-/// A storage's key; `into_tensor_info` puts a folder before it.
-fn key(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    let start = layout.start_offset();
+    let length = layout.shape().elem_count().checked_mul(dtype.size_in_bytes());
+    let end = length.and_then(|length| start.checked_add(length));
+    let bytes = end.and_then(|end| storage.get(start..end));
+    let bytes = bytes.ok_or_else(|| Error::Msg(format!("it ends before {name} does")))?;
+    Tensor::from_raw_buffer(bytes, *dtype, layout.shape().dims(), &Device::Cpu)
 }

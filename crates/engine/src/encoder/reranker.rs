@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::bert::{Classifier, Network, bert_config, load};
-use super::card::{EncoderCard, EncoderOutput, cut_at};
+use super::card::{EncoderCard, EncoderOutput};
 use super::folder::Folder;
-use super::tokens::{Sequence, Tokens};
+use super::tokens::Tokens;
 use super::vector::pool;
-use super::{EncoderError, EncoderIdentity, EncoderOptions, Pair, expect_finite};
+use super::{EncoderError, EncoderOptions, Pair, expect_finite};
 
 /// A reranker. Its scores do not depend on the pairs beside them.
 pub struct Reranker {
@@ -31,41 +31,19 @@ impl Reranker {
         Ok(Reranker { network, classifier, width, tokens, card })
     }
 
-    /// What the scores of a reranker depend on that is opened so. Its files are summed, which opening does without.
-    pub fn identity(options: &EncoderOptions) -> Result<EncoderIdentity, EncoderError> {
-        let folder = Folder::of(options)?;
-        let card = EncoderCard::read(&folder, options.known)?;
-        let positions = bert_config(&folder)?.max_position_embeddings;
-        let limit = cut_at(card.document_tokens, options.max_tokens, positions);
-        EncoderIdentity::of((&folder, &card), options, [1, 1], [limit, limit], None)
-    }
-
     /// Of each pair a logit: higher is better.
     pub fn score(&self, pairs: &[Pair<'_>]) -> Result<Vec<f32>, EncoderError> {
-        let sequences: Vec<Sequence> =
-            pairs.iter().map(|pair| self.sequence(pair)).collect::<Result<_, _>>()?;
-        self.score_sequences(&sequences)
-    }
-
-    /// The same of what is read of pairs.
-    pub fn score_sequences(&self, pairs: &[Sequence]) -> Result<Vec<f32>, EncoderError> {
-        let scores = self.network.run(pairs, &|states| {
+        let sequence = |pair: &Pair<'_>| {
+            let query = self.card.query_text(pair.query);
+            let document = self.card.document_text(pair.title, pair.text);
+            self.tokens.pair(&query, &document)
+        };
+        let sequences = pairs.iter().map(sequence).collect::<Result<Vec<_>, _>>()?;
+        let scores = self.network.run(&sequences, &|states| {
             self.classifier.score(&pool(states, self.width, EncoderOutput::OneLogit))
         })?;
         let scores = scores.iter().flatten().map(|score| [*score as f32]).collect();
         Ok(expect_finite(scores)?.concat())
-    }
-
-    /// Pairs are cut at so many tokens, the longer part first.
-    pub fn max_tokens(&self) -> usize {
-        self.tokens.max_tokens()
-    }
-
-    /// What is read of a pair.
-    pub fn sequence(&self, pair: &Pair<'_>) -> Result<Sequence, EncoderError> {
-        let query = self.card.query_text(pair.query);
-        let document = self.card.document_text(pair.title, pair.text);
-        self.tokens.pair(&query, &document)
     }
 }
 

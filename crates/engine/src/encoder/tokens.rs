@@ -11,32 +11,18 @@ use crate::tokenizer::Library;
 /// What a model reads of a text or a pair.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    pub(super) tokens: Vec<u32>,
-    /// 0 or 1: which text of a pair each token is of.
-    pub(super) segments: Vec<u32>,
-    pub(super) left_out: usize,
-}
-
-impl Sequence {
     /// As they are computed, special tokens included.
-    pub fn tokens(&self) -> &[u32] {
-        &self.tokens
-    }
-
-    pub fn segments(&self) -> &[u32] {
-        &self.segments
-    }
-
+    pub tokens: Vec<u32>,
+    /// 0 or 1: which text of a pair each token is of.
+    pub segments: Vec<u32>,
     /// Tokens of the text that are not computed, for it is longer than the model's limit.
-    pub fn left_out(&self) -> usize {
-        self.left_out
-    }
+    pub left_out: usize,
 }
 
 /// A tokenizer with a limit, special tokens included.
 pub(super) struct Tokens {
     tokenizer: Library,
-    max_tokens: usize,
+    pub(super) max_tokens: usize,
 }
 
 impl Tokens {
@@ -59,10 +45,6 @@ impl Tokens {
             0 => Err(folder.bad_tokenizer(TOKENIZER, "it adds no special tokens")),
             _ => Ok(()),
         }
-    }
-
-    pub(super) fn max_tokens(&self) -> usize {
-        self.max_tokens
     }
 
     pub(super) fn text(&self, text: &str) -> Result<Sequence, EncoderError> {

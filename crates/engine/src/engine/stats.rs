@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::scheduler::{DECODE_ROWS, ScheduledRows, Scheduler};
-use crate::model::{Cost, CostModel};
+use crate::model::CostModel;
 
 #[derive(Clone, Debug, Default)]
 pub struct EngineStats {
@@ -56,8 +56,8 @@ pub struct EngineSnapshot {
 pub struct Work {
     pub steps: u64,
     pub rows: u64,
-    /// Their arithmetic and traffic, summed.
-    pub cost: Cost,
+    /// At least.
+    pub bytes_read: u64,
     /// In forward pass, masks and sampling; waiting for other engines is left out.
     pub busy: Duration,
     /// From a step's draws to the start of the next one, where there is one: tokens are accepted, forced and appended, and the
@@ -91,7 +91,7 @@ impl EngineStats {
         let work = self.work(scheduled);
         work.steps += 1;
         work.rows += rows as u64;
-        work.cost += costs.step(scheduled.iter().map(span), logit_rows);
+        work.bytes_read += costs.step(scheduled.iter().map(span), logit_rows);
         work.busy += busy;
         self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
     }

@@ -224,7 +224,7 @@ impl<B: EncoderBackend> Bert<B> {
         };
         ops.compute(rows, &[], stage, |step| {
             ops.embed_text(&self.tables, step, residual);
-            ops.layer_norm(residual, &self.norm, normed);
+            ops.layer_norm(residual, None, &self.norm, normed);
             for layer in &self.layers {
                 ops.matmul(normed, &layer.qkv.weight, qkv);
                 ops.add_bias(qkv, &layer.qkv.bias);
@@ -234,12 +234,12 @@ impl<B: EncoderBackend> Bert<B> {
                 ops.attention(queries, shape, step, read, attended);
                 ops.matmul(attended, &layer.output.weight, branch);
                 let biased = Biased { products: &*branch, bias: &layer.output.bias };
-                ops.add_layer_norm(residual, biased, &layer.attention_norm, normed);
+                ops.layer_norm(residual, Some(biased), &layer.attention_norm, normed);
                 ops.matmul(normed, &layer.up.weight, up);
                 ops.gelu(Biased { products: &*up, bias: &layer.up.bias }, active);
                 ops.matmul(active, &layer.down.weight, branch);
                 let biased = Biased { products: &*branch, bias: &layer.down.bias };
-                ops.add_layer_norm(residual, biased, &layer.norm, normed);
+                ops.layer_norm(residual, Some(biased), &layer.norm, normed);
             }
         });
         ops.read(residual, rows.len())

@@ -25,7 +25,7 @@ pub use crate::outside::available_memory;
 pub use bert::{Bert, BertConfig, BertScratch};
 pub use cache::Cache;
 pub use config::{Config, ConfigError};
-pub use cost::{Cost, CostModel};
+pub use cost::CostModel;
 pub use decoder::{Decoder, Scratch};
 pub use families::{Family, Shape};
 pub use logits::{Probe, best, compute_logits};

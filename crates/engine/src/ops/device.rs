@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::candle::Place;
-use super::{Candle, Cpu, Cuda, Limits, Machine, OpsError, Precision};
+use super::{Candle, Cpu, Cuda, Machine, OpsError, Precision};
 
 #[derive(Clone, Debug)]
 pub enum Device {
@@ -53,21 +53,6 @@ impl Device {
         let cpu = Cpu::new(threads)
             .map_err(|error| OpsError::NoDevice { device, reason: error.to_string() });
         Ok(Device::Cpu(cpu?))
-    }
-
-    /// Gives up the promise that a row's bits depend on its own inputs alone, where that makes the device faster.
-    ///
-    /// # Errors
-    /// Any but a GPU of the CUDA backend.
-    pub fn set_fast_math(&mut self) -> Result<(), OpsError> {
-        match self {
-            Device::Cuda(gpu) => gpu.set_fast_math(),
-            Device::Cpu(_) | Device::Candle(_) => {
-                let problem = format!("--fast is not supported on {}", self.describe());
-                return Err(OpsError::refused(problem, "leave --fast out, or take --device cuda"));
-            }
-        }
-        Ok(())
     }
 
     pub fn machine(&self) -> Machine {
@@ -120,13 +105,13 @@ impl Device {
         }
     }
 
-    /// What the device can do at most. `buffer_bytes` of this machine's memory should be many times what its caches
-    /// hold; a GPU takes of its own.
-    pub fn measure_limits(&self, buffer_bytes: usize) -> Result<Limits, OpsError> {
+    /// Bytes that the device reads of its memory a second, at most. `buffer_bytes` of this machine's memory should be many times
+    /// what its caches hold; a GPU takes of its own.
+    pub fn bytes_per_second(&self, buffer_bytes: usize) -> Result<f64, OpsError> {
         match self {
-            Device::Cpu(cpu) => Ok(cpu.measure_limits(buffer_bytes)),
-            Device::Cuda(gpu) => gpu.measure_limits(),
-            Device::Candle(candle) => Ok(candle.measure_limits(buffer_bytes)),
+            Device::Cpu(cpu) => Ok(cpu.bytes_per_second(buffer_bytes)),
+            Device::Cuda(gpu) => gpu.bytes_per_second(),
+            Device::Candle(candle) => Ok(candle.bytes_per_second(buffer_bytes)),
         }
     }
 }

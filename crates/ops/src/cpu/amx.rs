@@ -179,27 +179,3 @@ product! {
         "tilestored [{second} + {stride} + 64], tmm3"
     ]
 }
-
-/// `rounds` times four products of whole tiles, 4 · 16 · 16 · 32 multiply-adds, on registers alone.
-///
-/// # Safety
-/// A configuration of twice [`SIDE`] rows is loaded.
-pub unsafe fn saturate_bf16(rounds: usize) {
-    // SAFETY: registers alone.
-    unsafe {
-        asm!(
-            ".irp register, 0,1,2,3,4,5,6,7",
-            "tilezero tmm\\register",
-            ".endr",
-            "2:",
-            "tdpbf16ps tmm0, tmm4, tmm6",
-            "tdpbf16ps tmm1, tmm4, tmm7",
-            "tdpbf16ps tmm2, tmm5, tmm6",
-            "tdpbf16ps tmm3, tmm5, tmm7",
-            "dec {rounds}",
-            "jnz 2b",
-            rounds = inout(reg) rounds.max(1) => _,
-            options(nostack, nomem),
-        );
-    }
-}

@@ -89,47 +89,52 @@ fn interleave<T: Kept>(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Slab<T>
 fn quantise_q8_0(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Q8_0> {
     let blocks = inputs.div_ceil(BLOCK);
     let mut tiles = Q8_0::zeroed(rows.len().div_ceil(LANES) * blocks)?;
-    let isa = Isa::detect();
-    tiles
-        .values
-        .par_chunks_mut(blocks * BLOCK * LANES)
-        .zip(tiles.scales.par_chunks_mut(blocks * LANES))
-        .zip(rows.par_chunks(LANES))
-        .for_each(|((values, scales), rows)| {
-            q8_0::quantise(isa, &transpose(rows, inputs), values, scales);
-        });
+    let values = tiles.values.par_chunks_mut(blocks * BLOCK * LANES);
+    let places = values.zip(tiles.scales.par_chunks_mut(blocks * LANES));
+    by_tile(rows, inputs, places, |isa, weights, (values, scales)| {
+        q8_0::quantise(isa, weights, values, scales);
+    });
     Ok(tiles)
 }
 
 fn quantise_int8(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Int8> {
     let blocks = inputs.div_ceil(BLOCK);
     let mut tiles = Int8::zeroed(rows.len().div_ceil(LANES), blocks)?;
-    let isa = Isa::detect();
-    tiles
-        .values
-        .par_chunks_mut(blocks * BLOCK * LANES)
-        .zip(tiles.scales.as_chunks_mut().0.par_iter_mut())
-        .zip(rows.par_chunks(LANES))
-        .for_each(|((values, scales), rows)| {
-            quantised::int8::quantise(isa, &transpose(rows, inputs), values, scales);
-        });
+    let values = tiles.values.par_chunks_mut(blocks * BLOCK * LANES);
+    let places = values.zip(tiles.scales.as_chunks_mut().0.par_iter_mut());
+    by_tile(rows, inputs, places, |isa, weights, (values, scales)| {
+        quantised::int8::quantise(isa, weights, values, scales);
+    });
     Ok(tiles)
 }
 
 fn quantise_q4_k(rows: &[RawRow<'_>], inputs: usize) -> io::Result<Q4K> {
     let blocks = inputs.div_ceil(BLOCK);
     let mut tiles = Q4K::zeroed(rows.len().div_ceil(LANES), blocks)?;
-    let isa = Isa::detect();
-    tiles
-        .values
-        .par_chunks_mut(blocks * BLOCK * LANES / 2)
-        .zip(tiles.scales.par_chunks_mut(blocks * 2 * LANES))
-        .zip(tiles.units.par_chunks_mut(blocks.div_ceil(q4_k::TOGETHER) * 2 * LANES))
-        .zip(rows.par_chunks(LANES))
-        .for_each(|(((values, scales), units), rows)| {
-            q4_k::quantise(isa, &transpose(rows, inputs), values, scales, units);
-        });
+    let values = tiles.values.par_chunks_mut(blocks * BLOCK * LANES / 2);
+    let scales = tiles.scales.par_chunks_mut(blocks * 2 * LANES);
+    let units = tiles.units.par_chunks_mut(blocks.div_ceil(q4_k::TOGETHER) * 2 * LANES);
+    by_tile(
+        rows,
+        inputs,
+        values.zip(scales).zip(units),
+        |isa, weights, ((values, scales), units)| {
+            q4_k::quantise(isa, weights, values, scales, units);
+        },
+    );
     Ok(tiles)
+}
+
+/// Has `round` round each sixteen rows to the place of their tile.
+fn by_tile<T: Send>(
+    rows: &[RawRow<'_>],
+    inputs: usize,
+    places: impl IndexedParallelIterator<Item = T>,
+    round: impl Fn(Isa, &[[f32; LANES]], T) + Sync,
+) {
+    let isa = Isa::detect();
+    let tiles = places.zip(rows.par_chunks(LANES));
+    tiles.for_each(|(place, rows)| round(isa, &transpose(rows, inputs), place));
 }
 
 /// Sixteen rows side by side, `[inputs, up to whole blocks][16]`, zeros where there is none.

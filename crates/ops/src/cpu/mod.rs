@@ -5,6 +5,7 @@ mod activation;
 mod amx;
 mod attention;
 mod backend;
+mod bandwidth;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 mod blocks;
@@ -14,7 +15,6 @@ mod delta_rule_tests;
 mod dots;
 mod floats;
 mod kept;
-mod limits;
 #[cfg(test)]
 mod matmul_tests;
 mod matrix;
@@ -69,10 +69,6 @@ impl Buffer {
         &self.data[row * self.width..][..self.width]
     }
 
-    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
-        &mut self.data[row * self.width..][..self.width]
-    }
-
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.data.chunks_exact_mut(self.width.max(1))
     }
@@ -98,19 +94,8 @@ impl Cpu {
         Cpu::with(threads, Isa::detect())
     }
 
-    /// The same, without the instructions that round activations to meet bf16 weights: f32 arithmetic throughout.
-    pub fn exact(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
-        let exact = Isa::available().into_iter().rfind(|isa| !isa.multiplies_bf16());
-        Cpu::with(threads, exact.unwrap_or(Isa::Portable))
-    }
-
-    /// One of each instruction set that this machine has. What tests say of bits or numbers they say of all of them: the next
-    /// machine may choose another.
-    pub fn of_every_set(threads: usize) -> Result<Vec<Cpu>, rayon::ThreadPoolBuildError> {
-        Isa::available().into_iter().map(|isa| Cpu::with(threads, isa)).collect()
-    }
-
-    fn with(threads: usize, isa: Isa) -> Result<Cpu, rayon::ThreadPoolBuildError> {
+    /// The same by this instruction set, one of [`Isa::available`].
+    pub fn with(threads: usize, isa: Isa) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))
             .thread_name(|index| format!("cpu-{index}"))

@@ -1,7 +1,7 @@
-//! Exact search: the products of queries with every row of a matrix, and the best of them.
+//! Exact search: the products of a query with every row of a matrix, and the best of them.
 //!
 //! A score is sixteen sums, number `l` over the columns `l`, `l + 16`, … in order, one fused multiply-add each, and then
-//! the tree of [`Lanes::sum`]. So it depends neither on the rows and queries beside it nor on threads or instruction set.
+//! the tree of [`Lanes::sum`]. So it depends neither on the rows beside it nor on threads or instruction set.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -12,24 +12,21 @@ use crate::vectors::{Best, Hit, Query, VectorRows};
 
 /// Rows whose sums are in flight together: one row alone waits for its additions.
 const ROWS: usize = 4;
-/// Queries that share a pass over a row.
-const QUERIES: usize = 4;
 
 impl Cpu {
-    /// The `count` best rows for each query, best first, ties to the lower row; `ranges` are the rows that count, in
-    /// order and without overlap. One pass over the rows serves all queries.
+    /// The `count` best rows for a query, best first, ties to the lower row; `ranges` are the rows that count, in order and without
+    /// overlap.
     pub fn scan(
         &self,
         rows: &VectorRows<'_>,
-        queries: &[Query],
+        query: &Query,
         ranges: &[Range<usize>],
         count: usize,
-    ) -> Vec<Vec<Hit>> {
+    ) -> Vec<Hit> {
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-        let found: Mutex<Vec<Best>> =
-            Mutex::new(queries.iter().map(|_| Best::new(count)).collect());
+        let found = Mutex::new(Best::new(count));
         let body = |part: Range<usize>| {
-            let mut best: Vec<Best> = queries.iter().map(|_| Best::new(count)).collect();
+            let mut best = Best::new(count);
             let mut before = 0;
             for range in ranges {
                 // The rows of this range that belong to the part.
@@ -37,108 +34,74 @@ impl Cpu {
                 let end = part.end.min(before + range.len());
                 if start < end {
                     let rows_here = range.start + start - before..range.start + end - before;
-                    scan_range(self.isa, rows, queries, rows_here, &mut best);
+                    scan_range(self.isa, rows, query, rows_here, &mut best);
                 }
                 before += range.len();
             }
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            for (all, part) in found.iter_mut().zip(best) {
-                all.extend(part);
-            }
+            found.lock().unwrap_or_else(PoisonError::into_inner).extend(best);
         };
-        let work = total * rows.dims() * queries.len();
-        self.run(|| self.split(total, work, body));
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.into_iter().map(Best::into_sorted).collect()
+        self.run(|| self.split(total, total * rows.dims(), body));
+        found.into_inner().unwrap_or_else(PoisonError::into_inner).into_sorted()
     }
 }
 
 vectorised! {
-    fn scan_range(rows: &VectorRows<'_>, queries: &[Query], range: Range<usize>, best: &mut [Best]) = scan_kernel
+    fn scan_range(rows: &VectorRows<'_>, query: &Query, range: Range<usize>, best: &mut Best) = scan_kernel
 }
 
 #[inline(always)]
 fn scan_kernel<L: Lanes>(
     rows: &VectorRows<'_>,
-    queries: &[Query],
+    query: &Query,
     range: Range<usize>,
-    best: &mut [Best],
+    best: &mut Best,
 ) {
     let mut first = range.start;
-    while first < range.end {
-        let count = ROWS.min(range.end - first);
-        for (queries, best) in queries.chunks(QUERIES).zip(best.chunks_mut(QUERIES)) {
-            if count == ROWS && queries.len() == QUERIES {
-                block::<L, ROWS, QUERIES>(rows, queries, first, best);
-                continue;
-            }
-            for (query, best) in queries.iter().zip(best) {
-                let (query, best) = (std::slice::from_ref(query), std::slice::from_mut(best));
-                if count == ROWS {
-                    block::<L, ROWS, 1>(rows, query, first, best);
-                } else {
-                    for row in first..first + count {
-                        block::<L, 1, 1>(rows, query, row, best);
-                    }
-                }
-            }
-        }
-        first += count;
+    while first + ROWS <= range.end {
+        block::<L, ROWS>(rows, query, first, best);
+        first += ROWS;
+    }
+    for row in first..range.end {
+        block::<L, 1>(rows, query, row, best);
     }
 }
 
-/// `R` rows from `first` on with `Q` queries.
+/// `R` rows from `first` on.
 #[inline(always)]
-fn block<L: Lanes, const R: usize, const Q: usize>(
+fn block<L: Lanes, const R: usize>(
     rows: &VectorRows<'_>,
-    queries: &[Query],
+    query: &Query,
     first: usize,
-    best: &mut [Best],
+    best: &mut Best,
 ) {
     let bytes: [&[u8]; R] = std::array::from_fn(|row| rows.row(first + row));
-    let scores = products::<L, R, Q>(&bytes, queries);
-    for (best, scores) in best.iter_mut().zip(&scores) {
-        for (row, score) in scores.iter().enumerate() {
-            best.offer(*score, first + row);
-        }
+    for (row, score) in products::<L, R>(&bytes, query).into_iter().enumerate() {
+        best.offer(score, first + row);
     }
 }
 
 #[inline(always)]
-fn products<L: Lanes, const R: usize, const Q: usize>(
-    rows: &[&[u8]; R],
-    queries: &[Query],
-) -> [[f32; R]; Q] {
-    let mut sums = [[L::splat(0.0); R]; Q];
+fn products<L: Lanes, const R: usize>(rows: &[&[u8]; R], query: &Query) -> [f32; R] {
+    let mut sums = [L::splat(0.0); R];
     // Rows and queries are padded with zeros to whole groups of lanes.
-    let width = queries.first().map_or(0, |query| query.numbers.len());
+    let width = query.numbers.len();
     for row in rows {
         assert!(row.len() >= 2 * width, "a row is as wide as a query");
     }
-    for query in queries {
-        assert!(query.numbers.len() == width, "queries are equally wide");
-    }
     let mut at = 0;
     while at + LANES <= width {
-        let mut values = [L::splat(0.0); R];
-        for (value, row) in values.iter_mut().zip(rows) {
+        // SAFETY: the query holds `width` numbers.
+        let factor = unsafe { L::load(query.numbers.as_ptr().add(at)) };
+        for (sum, row) in sums.iter_mut().zip(rows) {
             // SAFETY: the row holds `width` numbers, as was asserted; rows are 64-byte aligned.
-            *value = unsafe { L::load_f16(row.as_ptr().cast::<u16>().add(at)) };
-        }
-        for (sums, query) in sums.iter_mut().zip(queries) {
-            // SAFETY: the query holds `width` numbers, as was asserted.
-            let factor = unsafe { L::load(query.numbers.as_ptr().add(at)) };
-            for (sum, value) in sums.iter_mut().zip(&values) {
-                *sum = factor.fma(*value, *sum);
-            }
+            let value = unsafe { L::load_f16(row.as_ptr().cast::<u16>().add(at)) };
+            *sum = factor.fma(value, *sum);
         }
         at += LANES;
     }
-    let mut scores = [[0.0; R]; Q];
-    for (scores, sums) in scores.iter_mut().zip(&sums) {
-        for (score, sum) in scores.iter_mut().zip(sums) {
-            *score = sum.sum();
-        }
+    let mut scores = [0.0; R];
+    for (score, sum) in scores.iter_mut().zip(&sums) {
+        *score = sum.sum();
     }
     scores
 }
@@ -188,11 +151,8 @@ mod tests {
             for threads in [1, 2] {
                 let mut cpu = Cpu::new(threads).unwrap();
                 cpu.isa = isa;
-                let all = cpu.scan(&rows, &queries, &ranges, count);
-                for (query, together) in queries.iter().zip(&all) {
-                    let alone = cpu.scan(&rows, std::slice::from_ref(query), &ranges, count);
-                    assert_eq!(alone[0], *together, "{isa:?}");
-                }
+                let found = queries.iter().map(|query| cpu.scan(&rows, query, &ranges, count));
+                let all: Vec<Vec<Hit>> = found.collect();
                 assert_eq!(*expected.get_or_insert_with(|| all.clone()), all, "{isa:?}");
             }
         }
@@ -219,9 +179,8 @@ mod tests {
         let query = rows.query(&matrix[0]);
         let cpu = Cpu::new(1).unwrap();
         let three: Vec<Range<usize>> = vec![1..4; 1];
-        assert_eq!(cpu.scan(&rows, &[query], &three, 50)[0].len(), 3);
+        assert_eq!(cpu.scan(&rows, &query, &three, 50).len(), 3);
         let none: &[Range<usize>] = &[];
-        assert!(cpu.scan(&rows, &[rows.query(&matrix[1])], none, 50)[0].is_empty());
-        assert!(cpu.scan(&rows, &[], &three, 50).is_empty());
+        assert!(cpu.scan(&rows, &query, none, 50).is_empty());
     }
 }

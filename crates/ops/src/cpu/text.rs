@@ -20,38 +20,7 @@ impl EncoderBackend for Cpu {
         });
     }
 
-    fn layer_norm(&self, x: &mut Buffer, norm: &LayerNorm<Vector>, normed: &mut Buffer) {
-        self.norm_rows(x, None, norm, normed);
-    }
-
-    fn add_layer_norm(
-        &self,
-        residual: &mut Buffer,
-        branch: Biased<'_, Cpu>,
-        norm: &LayerNorm<Vector>,
-        normed: &mut Buffer,
-    ) {
-        self.norm_rows(residual, Some(branch), norm, normed);
-    }
-
-    fn add_bias(&self, x: &mut Buffer, bias: &Vector) {
-        let work = x.data.len();
-        self.each_row(x, work, |_, row| {
-            add_row(row, &bias.0);
-        });
-    }
-
-    fn gelu(&self, Biased { products, bias }: Biased<'_, Cpu>, out: &mut Buffer) {
-        out.reshape(products.rows(), products.width);
-        // An exponential and its polynomial are about thirty multiply-adds.
-        self.each_row(out, 30 * products.data.len(), |row, out| {
-            gelu_row(self.isa, products.row(row), &bias.0, out);
-        });
-    }
-}
-
-impl Cpu {
-    fn norm_rows(
+    fn layer_norm(
         &self,
         x: &mut Buffer,
         branch: Option<Biased<'_, Cpu>>,
@@ -74,6 +43,21 @@ impl Cpu {
                 norm_row(self.isa, x, norm, copy);
                 x.copy_from_slice(copy);
             }
+        });
+    }
+
+    fn add_bias(&self, x: &mut Buffer, bias: &Vector) {
+        let work = x.data.len();
+        self.each_row(x, work, |_, row| {
+            add_row(row, &bias.0);
+        });
+    }
+
+    fn gelu(&self, Biased { products, bias }: Biased<'_, Cpu>, out: &mut Buffer) {
+        out.reshape(products.rows(), products.width);
+        // An exponential and its polynomial are about thirty multiply-adds.
+        self.each_row(out, 30 * products.data.len(), |row, out| {
+            gelu_row(self.isa, products.row(row), &bias.0, out);
         });
     }
 }

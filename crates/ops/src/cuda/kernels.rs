@@ -98,9 +98,6 @@ pub struct Kernels {
     /// Rows that are drawn at once by clusters of 8, 4 and 2 CTAs.
     pub drawn_at_once: [usize; 3],
     pub score: Function,
-    pub multiply_numbers: Function,
-    pub multiply_tiles: Function,
-    pub multiply_warpgroup_tiles: Function,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -182,10 +179,6 @@ impl Kernels {
             clusters_of_four: None,
             drawn_at_once,
             score: stream.function("score", SCORE_SHARED_BYTES)?,
-            multiply_numbers: plain("multiply_numbers")?,
-            multiply_tiles: plain("multiply_tiles")?,
-            multiply_warpgroup_tiles: stream
-                .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
         };
         if stream.has_warpgroups() {
             let wave = WAVES[1];
@@ -330,9 +323,6 @@ pub const DRAW_CLUSTERS: [usize; 3] = [8, 4, 2];
 pub const DRAW_SHARED_BYTES: usize = 51_200;
 /// See kernels/score.cu.
 pub const SCORE_SHARED_BYTES: usize = 18_432;
-
-/// See kernels/limits.cu.
-pub const WARPGROUP_TILE_BYTES: usize = 16_384;
 
 /// Rings of weights on their way; see kernels/matmul_small.cuh.
 fn small_shared_bytes(rows: usize) -> usize {

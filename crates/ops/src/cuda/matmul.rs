@@ -43,24 +43,21 @@ pub enum Matmul {
     },
 }
 
-/// A launch, the outputs that are its own, and whether its CTAs are given all inputs.
-type Part = (Launch, Range<usize>, bool);
-
 impl Matmul {
-    fn parts(self, outputs: usize) -> impl Iterator<Item = Part> {
-        let (first, second): (Part, Option<Part>) = match self {
-            Matmul::Small(launch) => ((launch, 0..outputs, false), None),
-            Matmul::Medium(launch) => ((launch, 0..outputs, launch.grid[2] == 1), None),
-            Matmul::Wave { launch, .. } => ((launch, 0..outputs, launch.cluster == 1), None),
-            Matmul::Large(launch) | Matmul::Units { launch, .. } => {
-                ((launch, 0..outputs, true), None)
-            }
+    /// Its launches, each with the outputs that are its own.
+    fn parts(self, outputs: usize) -> impl Iterator<Item = (Launch, Range<usize>)> {
+        let (first, second) = match self {
+            Matmul::Small(launch)
+            | Matmul::Medium(launch)
+            | Matmul::Large(launch)
+            | Matmul::Wave { launch, .. }
+            | Matmul::Units { launch, .. } => ((launch, 0..outputs), None),
             Matmul::Warpgroups { whole, split, blocks, .. } => {
                 let middle = outputs.min(blocks * BLOCK_OUTPUTS);
-                ((whole, 0..middle, true), Some((split, middle..outputs, false)))
+                ((whole, 0..middle), Some((split, middle..outputs)))
             }
         };
-        [Some(first), second].into_iter().flatten().filter(|(_, outputs, _)| !outputs.is_empty())
+        [Some(first), second].into_iter().flatten().filter(|(_, outputs)| !outputs.is_empty())
     }
 }
 
@@ -81,11 +78,11 @@ impl Cuda {
             debug_assert_eq!(epilogue, Epilogue::Plain, "encoders have no gates");
             return self.multiply_in_f32(x, weights, out);
         }
-        let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
+        let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room);
         self.launch_matmul((matmul, epilogue), x, weights, out);
     }
 
-    /// `matmul` is one of those for the format of `weights` and that epilogue; whichever it is, the bits are the same unless `fast`.
+    /// `matmul` is one of those for the format of `weights` and that epilogue; whichever it is, the bits are the same.
     pub(super) fn launch_matmul(
         &self,
         (matmul, epilogue): (Matmul, Epilogue),
@@ -95,10 +92,7 @@ impl Cuda {
     ) {
         debug_assert_eq!(x.width, weights.inputs);
         let k_tiles = weights.k_tiles();
-        for (launch, outputs, takes_all) in matmul.parts(weights.outputs) {
-            // A quarter of all tiles is summed at once, for the same bits in every kernel. Where bits may differ, all that
-            // a CTA is given.
-            let chunk_tiles = if takes_all && self.fast { k_tiles } else { k_tiles.div_ceil(4) };
+        for (launch, outputs) in matmul.parts(weights.outputs) {
             let group = outputs.start / OUTPUTS;
             // Of a group's sixteen outputs eight are gates, where there are any.
             let out_bytes = group * if out.is_wide { 4 * OUTPUTS } else { OUTPUTS };
@@ -108,7 +102,8 @@ impl Cuda {
                 .int(x.rows)
                 .int(outputs.len())
                 .int(k_tiles)
-                .int(chunk_tiles)
+                // A quarter of all tiles is summed at once, for the same bits in every kernel.
+                .int(k_tiles.div_ceil(4))
                 .address(out.region.address() + out_bytes as u64)
                 .int(out.stride)
                 .int(epilogue.gate());

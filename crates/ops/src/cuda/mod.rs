@@ -7,6 +7,7 @@
 mod arguments;
 mod attention;
 mod backend;
+mod bandwidth;
 mod cut;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
@@ -15,7 +16,6 @@ mod failures;
 mod ferry;
 mod kernels;
 mod launch;
-mod limits;
 mod matmul;
 mod matrix;
 mod pack;
@@ -37,7 +37,7 @@ use kernels::Kernels;
 pub use matrix::Matrix;
 pub use stage::Stage;
 
-use crate::{FAST, OpsError};
+use crate::OpsError;
 use ferry::Ferry;
 use region::Region;
 use wave::Room;
@@ -55,14 +55,8 @@ pub struct Cuda {
     ferry: Arc<Mutex<Option<Ferry>>>,
     /// What is read of the GPU lands here; pinning is slow, so it is kept, as large as was asked for so far.
     back: Arc<Mutex<Option<Pinned>>>,
-    /// Whether products of many rows are by warpgroups.
-    warpgroups: bool,
-    /// Whether these have CTAs that stay.
-    units: bool,
-    /// Whether products of a few dozen rows may be in one wave.
-    waves: bool,
-    /// Whether a row's bits may depend on the rows beside it.
-    fast: bool,
+    /// What products may take of it.
+    room: Room,
     /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
     in_f32: bool,
 }
@@ -77,11 +71,12 @@ impl Cuda {
         let stream = Stream::open(ordinal)?;
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
-        gpu.warpgroups =
-            !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
-        gpu.units = gpu.warpgroups && !left_out.units && gpu.units_agree()?;
-        let has_clusters = gpu.kernels.clusters_of_four.is_some();
-        gpu.waves = gpu.warpgroups && !left_out.waves && has_clusters && gpu.waves_agree()?;
+        let agree = !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
+        let units = agree && !left_out.units && gpu.units_agree()?;
+        let clusters = gpu.kernels.clusters_of_four;
+        let waves = agree && !left_out.waves && clusters.is_some() && gpu.waves_agree()?;
+        let clusters = clusters.filter(|_| waves);
+        gpu.room = Room { warpgroups: agree, units, clusters, ..gpu.room };
         Ok(gpu)
     }
 
@@ -96,18 +91,16 @@ impl Cuda {
         let tiles = if stream.has_warpgroups() { stream.multiprocessors() } else { 0 };
         let sums_bytes = (blocks * kernels::SUMS_BYTES).max(tiles * units::SUMS_BYTES);
         let tickets_bytes = (blocks * 4).max(tiles * units::TICKETS_BYTES);
-        let room = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
+        let sums = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
+        let multiprocessors = stream.multiprocessors();
         Ok(Cuda {
             kernels,
-            sums: room(sums_bytes)?,
-            tickets: room(tickets_bytes)?,
+            sums: sums(sums_bytes)?,
+            tickets: sums(tickets_bytes)?,
             pool: pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))?,
             ferry: Arc::default(),
             back: Arc::default(),
-            warpgroups: false,
-            units: false,
-            waves: false,
-            fast: false,
+            room: Room { multiprocessors, warpgroups: false, units: false, clusters: None },
             in_f32: false,
             stream,
         })
@@ -120,32 +113,16 @@ impl Cuda {
         Ok(region)
     }
 
-    /// Gives up the promise that a row's bits depend on its own inputs alone.
-    pub fn set_fast_math(&mut self) {
-        self.fast = true;
-    }
-
-    /// What the bits of results depend on: the compute capability, and whether arithmetic is fast.
+    /// What the bits of results depend on: the compute capability.
     pub fn kind(&self) -> String {
-        let kind = self.stream.kind();
-        if self.fast { kind + FAST } else { kind }
-    }
-
-    fn room(&self) -> Room {
-        Room {
-            multiprocessors: self.stream.multiprocessors(),
-            warpgroups: self.warpgroups,
-            units: self.units,
-            clusters: self.kernels.clusters_of_four.filter(|_| self.waves),
-        }
+        self.stream.kind()
     }
 
     /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
     /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
-        let &Cuda { warpgroups, units, waves, fast, in_f32, .. } = self;
         let own = Cuda::on(self.stream.sibling()?, self.kernels.clone())?;
-        Ok(Cuda { warpgroups, units, waves, fast, in_f32, ..own })
+        Ok(Cuda { room: self.room, in_f32: self.in_f32, ..own })
     }
 
     /// A line for each GPU that this process sees.
@@ -153,7 +130,7 @@ impl Cuda {
         let describe = |ordinal| match Cuda::open(ordinal) {
             Ok(gpu) => {
                 let left_out = warpgroups::left_out().is_ok_and(|left_out| left_out.wgmma);
-                let products = match gpu.warpgroups {
+                let products = match gpu.room.warpgroups {
                     true => "products by wgmma",
                     false if gpu.stream.has_warpgroups() && !left_out => {
                         "products by mma.sync, for wgmma gave other bits"

@@ -31,49 +31,35 @@ pub struct Stage {
     pub(super) scorer: Scorer,
 }
 
-/// A step's words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, segments and lengths
-/// of texts, tables. Where they lie follows from the form of a decoding step, so that its graph finds them.
+/// A step's words from the start of the region: first the tokens, then what is named here. Where they lie follows from the form of a
+/// decoding step, so that its graph finds them.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
-    rows: usize,
-    logit_rows: usize,
-    blocks: usize,
-    texts: usize,
+    positions: usize,
+    sequences: usize,
+    /// Of logit rows.
+    indices: usize,
+    block_list: usize,
+    /// Of texts, each row's.
+    segments: usize,
+    lengths: usize,
+    tables: usize,
+    /// Words of a table.
     stride: usize,
 }
 
 impl Layout {
-    fn positions(self) -> usize {
-        self.rows
-    }
-
-    fn sequences(self) -> usize {
-        2 * self.rows
-    }
-
-    fn indices(self) -> usize {
-        3 * self.rows
-    }
-
-    fn block_list(self) -> usize {
+    fn of([rows, logit_rows, blocks, texts]: [usize; 4], stride: usize) -> Layout {
         // Pairs of words are read at once.
-        (3 * self.rows + self.logit_rows).next_multiple_of(2)
-    }
-
-    fn segments(self) -> usize {
-        self.block_list() + 2 * self.blocks
-    }
-
-    fn lengths(self) -> usize {
-        self.segments() + self.texts
-    }
-
-    fn tables(self) -> usize {
-        self.lengths() + self.texts
+        let block_list = (3 * rows + logit_rows).next_multiple_of(2);
+        let segments = block_list + 2 * blocks;
+        let (lengths, tables) = (segments + texts, segments + 2 * texts);
+        let (positions, sequences, indices) = (rows, 2 * rows, 3 * rows);
+        Layout { positions, sequences, indices, block_list, segments, lengths, tables, stride }
     }
 
     fn words(self, tables: usize) -> usize {
-        self.tables() + tables * self.stride
+        self.tables + tables * self.stride
     }
 }
 
@@ -143,13 +129,8 @@ impl Stage {
     ) -> Result<Stage, OpsError> {
         let StepLimits { rows, logit_rows, positions } = limits;
         let stream: &Stream = &gpu.stream;
-        let largest = Layout {
-            rows: bucket(rows),
-            logit_rows: bucket(logit_rows),
-            blocks: rows,
-            texts: rows,
-            stride: chunk_slots(positions) * CHUNK / PAGE,
-        };
+        let stride = chunk_slots(positions) * CHUNK / PAGE;
+        let largest = Layout::of([bucket(rows), bucket(logit_rows), rows, rows], stride);
         let bytes = 4 * largest.words(logit_rows.max(1));
         let [sums, stats, tickets] = partial_bytes(shape, heads, limits);
         Ok(Stage {
@@ -201,13 +182,9 @@ impl Stage {
             false => blocks(rows.sequences, self.block_rows),
         };
         let slots = chunk_slots(last + 1);
-        let layout = Layout {
-            rows: padded,
-            logit_rows: padded_logits,
-            blocks: blocks.len(),
-            texts: rows.segments.len(),
-            stride: if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 },
-        };
+        let stride = if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 };
+        let counts = [padded, padded_logits, blocks.len(), rows.segments.len()];
+        let layout = Layout::of(counts, stride);
         self.pinned.await_upload();
         let mut words = Words(self.pinned.bytes_mut());
         let pad = |numbers: &[u32], filler: u32| -> Vec<u32> {
@@ -215,22 +192,22 @@ impl Stage {
             numbers.iter().copied().chain(fillers).collect()
         };
         words.put(0, &pad(rows.tokens, 0));
-        words.put(layout.positions(), &pad(rows.positions, NOTHING));
-        words.put(layout.sequences(), &pad(rows.sequences, 0));
+        words.put(layout.positions, &pad(rows.positions, NOTHING));
+        words.put(layout.sequences, &pad(rows.sequences, 0));
         let mut indices: Vec<u32> = logit_rows.iter().map(|row| *row as u32).collect();
         indices.resize(padded_logits, NOTHING);
-        words.put(layout.indices(), &indices);
-        words.put(layout.block_list(), blocks.as_flattened());
-        if layout.texts > 0 {
-            words.put(layout.segments(), rows.segments);
+        words.put(layout.indices, &indices);
+        words.put(layout.block_list, blocks.as_flattened());
+        if !rows.segments.is_empty() {
+            words.put(layout.segments, rows.segments);
             let lengths = rows.lengths();
             let of_rows = rows.sequences.iter().map(|text| lengths[*text as usize] as u32);
-            words.put(layout.lengths(), &of_rows.collect::<Vec<_>>());
+            words.put(layout.lengths, &of_rows.collect::<Vec<_>>());
         }
         for (index, table) in rows.tables.iter().enumerate() {
             // Pages beyond the step's last position may be held already, and are not read.
-            let read = &table[..table.len().min(layout.stride)];
-            words.put(layout.tables() + index * layout.stride, read);
+            let read = &table[..table.len().min(stride)];
+            words.put(layout.tables + index * stride, read);
         }
         stream.upload(&self.pinned, &self.region, 4 * layout.words(rows.tables.len()));
         let at = |word: usize| self.region.address() + 4 * word as u64;
@@ -239,15 +216,15 @@ impl Stage {
             logit_rows: padded_logits,
             chunk_slots: if is_decode { slots } else { 0 },
             blocks: blocks.len(),
-            table_stride: layout.stride,
+            table_stride: stride,
             tokens: at(0),
-            positions: at(layout.positions()),
-            sequences: at(layout.sequences()),
-            indices: at(layout.indices()),
-            block_list: at(layout.block_list()),
-            segments: at(layout.segments()),
-            lengths: at(layout.lengths()),
-            tables: at(layout.tables()),
+            positions: at(layout.positions),
+            sequences: at(layout.sequences),
+            indices: at(layout.indices),
+            block_list: at(layout.block_list),
+            segments: at(layout.segments),
+            lengths: at(layout.lengths),
+            tables: at(layout.tables),
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),
             tickets: self.tickets.address(),

@@ -30,8 +30,22 @@ impl Cuda {
             .int(out.stride);
         self.stream.launch(self.kernels.matmul_f32(size), arguments);
     }
+}
 
-    fn norm_rows(
+impl EncoderBackend for Cuda {
+    fn embed_text(&self, tables: &TextTables<Cuda>, step: Step, out: &mut Buffer) {
+        self.embed(&tables.words, step, 1.0, out);
+        let arguments = Arguments::default()
+            .address(step.positions)
+            .address(step.segments)
+            .region(&tables.positions.0)
+            .region(&tables.segments.0)
+            .int(out.width)
+            .region(&out.region);
+        self.stream.launch(row_by_row(self.kernels.add_places, step.rows), arguments);
+    }
+
+    fn layer_norm(
         &self,
         x: &mut Buffer,
         branch: Option<Biased<'_, Cuda>>,
@@ -50,34 +64,6 @@ impl Cuda {
             .region(&normed.region)
             .int(normed.stride);
         self.stream.launch(row_by_row(self.kernels.layer_norm.to(normed), x.rows), arguments);
-    }
-}
-
-impl EncoderBackend for Cuda {
-    fn embed_text(&self, tables: &TextTables<Cuda>, step: Step, out: &mut Buffer) {
-        self.embed(&tables.words, step, 1.0, out);
-        let arguments = Arguments::default()
-            .address(step.positions)
-            .address(step.segments)
-            .region(&tables.positions.0)
-            .region(&tables.segments.0)
-            .int(out.width)
-            .region(&out.region);
-        self.stream.launch(row_by_row(self.kernels.add_places, step.rows), arguments);
-    }
-
-    fn layer_norm(&self, x: &mut Buffer, norm: &LayerNorm<Vector>, normed: &mut Buffer) {
-        self.norm_rows(x, None, norm, normed);
-    }
-
-    fn add_layer_norm(
-        &self,
-        residual: &mut Buffer,
-        branch: Biased<'_, Cuda>,
-        norm: &LayerNorm<Vector>,
-        normed: &mut Buffer,
-    ) {
-        self.norm_rows(residual, Some(branch), norm, normed);
     }
 
     fn add_bias(&self, x: &mut Buffer, bias: &Vector) {

@@ -23,18 +23,11 @@ pub struct LayerNorm<V> {
 pub trait EncoderBackend: Backend {
     /// `out = word + segment + position`, row by row.
     fn embed_text(&self, tables: &TextTables<Self>, step: Self::Step<'_>, out: &mut Self::Buffer);
-    /// `x = norm(x)`, and `normed` the same as products take it.
+    /// `x = norm(x + branch + bias)`, or of `x` alone, and `normed` the same as products take it.
     fn layer_norm(
         &self,
         x: &mut Self::Buffer,
-        norm: &LayerNorm<Self::Vector>,
-        normed: &mut Self::Buffer,
-    );
-    /// `residual = norm(residual + branch + bias)`, and `normed` the same as products take it.
-    fn add_layer_norm(
-        &self,
-        residual: &mut Self::Buffer,
-        branch: Biased<'_, Self>,
+        branch: Option<Biased<'_, Self>>,
         norm: &LayerNorm<Self::Vector>,
         normed: &mut Self::Buffer,
     );

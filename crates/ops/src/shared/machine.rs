@@ -1,13 +1,9 @@
 //! The kinds of machines, and what a model takes of their memory: planned in every build, with the backend or without.
 
-use serde::Serialize;
-
 use super::lanes::LANES;
-use super::{CHUNK, Numbers, PAGE, PageShape, Precision, Quantisation, StepLimits, StoredType};
+use super::{CHUNK, Numbers, PAGE, PageShape, StepLimits, StoredType};
 
-/// The suffix of a device's kind under `--fast`: a row's bits may then depend on the rows beside it.
-pub const FAST: &str = " fast";
-/// The beginning of a kind of candle's devices, whose bits may always.
+/// The beginning of a kind of candle's devices, where a row's bits may depend on the rows beside it.
 pub const CANDLE: &str = "candle ";
 
 /// The kinds of machines that a model can run on.
@@ -119,32 +115,4 @@ pub fn chunk_slots(positions: usize) -> usize {
 /// Tensor cores take whole multiples of 32.
 fn padded(numbers: usize) -> usize {
     numbers.next_multiple_of(32)
-}
-
-/// Rates that no kernel can exceed. Each is the best of several goes, for a limit is what could be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Limits {
-    /// Bytes read a second, in order, from a buffer beyond the caches.
-    pub bytes_per_second: f64,
-    /// f32 multiply-adds a second, on registers alone.
-    pub f32_multiply_adds_per_second: f64,
-    /// Multiply-adds a second of bf16 pairs, added in f32; `None` where no kernel multiplies them.
-    pub bf16_multiply_adds_per_second: Option<f64>,
-    /// Multiply-adds a second of 8-bit integers, added in 32 bits; `None` where no kernel multiplies them.
-    pub i8_multiply_adds_per_second: Option<f64>,
-}
-
-impl Limits {
-    /// Multiply-adds a second of the arithmetic that weights of `precision` are multiplied in.
-    pub fn matrix_rate(&self, precision: Precision) -> f64 {
-        let narrow = match (precision.quantisation, precision.stored) {
-            // Where bytes have no products of their own, blocks are widened to meet bf16.
-            (Quantisation::Q8_0 | Quantisation::Int8 | Quantisation::Q4K, _) => {
-                self.i8_multiply_adds_per_second.or(self.bf16_multiply_adds_per_second)
-            }
-            (Quantisation::None, StoredType::Bf16) => self.bf16_multiply_adds_per_second,
-            (Quantisation::None, StoredType::F32) => None,
-        };
-        narrow.unwrap_or(self.f32_multiply_adds_per_second)
-    }
 }

@@ -23,7 +23,7 @@ pub use delta::{DeltaShape, DeltaWeights, LayerStates, StateRows, StateShape};
 pub use disjoint::Disjoint;
 pub use encoder::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use isa::Isa;
-pub use machine::{CANDLE, CANDLE_ROWS, FAST, Limits, Machine};
+pub use machine::{CANDLE, CANDLE_ROWS, Machine};
 pub use precision::{Precision, Quantisation, StoredType};
 pub use rotation::{Angles, QueryGrowth, Rotation};
 

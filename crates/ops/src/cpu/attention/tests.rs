@@ -52,8 +52,8 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
         };
         let mut qkv = Buffer::default();
         qkv.reshape(positions.len(), width);
-        for (row, &position) in positions.iter().enumerate() {
-            for (k, x) in qkv.row_mut(row).iter_mut().enumerate() {
+        for (row, &position) in qkv.rows_mut().zip(&positions) {
+            for (k, x) in row.iter_mut().enumerate() {
                 *x = value(position as usize * width + k);
             }
         }
@@ -154,7 +154,7 @@ fn head_norms_come_before_the_turn() {
     };
     let mut qkv = Buffer::default();
     qkv.reshape(1, 12);
-    qkv.row_mut(0).copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
+    qkv.data.copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
     let table = [0u32];
     let rows = Rows {
         tokens: &[0],

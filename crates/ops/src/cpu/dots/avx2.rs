@@ -16,7 +16,7 @@ apart!(Avx2Dots, "avx2,fma,f16c");
 /// 32,767, which two products of a magnitude and an activation of at most 127 each do not reach.
 #[derive(Clone, Copy)]
 pub struct Signed {
-    weights: (__m256i, __m256i),
+    pub(super) weights: (__m256i, __m256i),
     magnitudes: (__m256i, __m256i),
 }
 

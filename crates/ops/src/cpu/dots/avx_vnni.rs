@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Dots;
+use super::{Avx2Dots, Dots};
 use crate::shared::lanes::{Avx2, apart};
 
 /// Two registers. Only code behind [`super::dotted!`] makes values of it, after [`crate::shared::Isa`] found the
@@ -28,15 +28,8 @@ impl Dots for AvxVnniDots {
     #[inline(always)]
     unsafe fn load_nibbles(from: *const u8) -> [Self::Weights; 2] {
         unsafe {
-            let (first, second) = Self::load_bytes(from);
-            let mask = _mm256_set1_epi8(15);
-            [
-                (_mm256_and_si256(first, mask), _mm256_and_si256(second, mask)),
-                (
-                    _mm256_and_si256(_mm256_srli_epi16::<4>(first), mask),
-                    _mm256_and_si256(_mm256_srli_epi16::<4>(second), mask),
-                ),
-            ]
+            let [lower, upper] = Avx2Dots::load_nibbles(from);
+            [lower.weights, upper.weights]
         }
     }
     #[inline(always)]

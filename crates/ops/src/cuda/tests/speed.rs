@@ -67,7 +67,7 @@ fn bytes_of(gpu: &Cuda, buffer: &Buffer, rows: usize) -> Vec<u8> {
 #[ignore = "a measurement"]
 fn products_of_many_rows() {
     let gpu = gpu();
-    let mut old_room = gpu.room();
+    let mut old_room = gpu.room;
     old_room.units = false;
     let multiprocessors = if IS_EMULATED { 3 } else { old_room.multiprocessors };
     let most = ROWS[ROWS.len() - 1];

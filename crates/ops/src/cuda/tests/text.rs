@@ -32,10 +32,11 @@ pub fn all<B: Host + EncoderBackend>(ops: &B, width: usize) -> [Vec<f32>; 6] {
     let mut stage = ops.stage(SMALL_PAGES, 1, limits(ROWS, 1, 64)).unwrap();
     ops.compute(step, &[], &mut stage, |step| ops.embed_text(&tables, step, &mut x));
     let embedded = ops.numbers(&x, ROWS, Numbers::Wide);
-    ops.layer_norm(&mut x, &norm, &mut normed);
+    ops.layer_norm(&mut x, None, &norm, &mut normed);
     let first = ops.numbers(&normed, ROWS, Numbers::Narrow);
     let branch = ops.hold(&noise(ROWS * width, 7), width, Numbers::Wide);
-    ops.add_layer_norm(&mut x, Biased { products: &branch, bias: &bias }, &norm, &mut normed);
+    let biased = Biased { products: &branch, bias: &bias };
+    ops.layer_norm(&mut x, Some(biased), &norm, &mut normed);
     let second = ops.numbers(&x, ROWS, Numbers::Wide);
     let second_narrow = ops.numbers(&normed, ROWS, Numbers::Narrow);
     ops.add_bias(&mut x, &bias);
