@@ -95,7 +95,8 @@ const CAPS: &[(&str, usize)] = &[
     // CTAs that stay stand beside the clusters that they are to replace until a GPU has judged.
     // 55 more: what a position does to queries and keys is a type, with queries that grow.
     // 480 more: the delta rule (`delta_rule.rs`) and its states.
-    ("ops", 12290),
+    // 175 more: Gemma 4: queries without keys, gates by columns, capped logits, steps of the rows that give logits.
+    ("ops", 12472),
     // 100 more: one type that prints ±, and the cells of a recipe that was stopped. What `report` says of them went below.
     // 30 more: the digest of equal runs; which prompts are the paper's only in part.
     // 15 more: a warning of each kind, what only one of two systems has, and no paper where there is none.
@@ -125,7 +126,8 @@ const CAPS: &[(&str, usize)] = &[
     ("report", 2315),
     ("bundle", 280),
     // 10 more: a file of a dataset that is not there is told with what brings it.
-    ("hub", 2520),
+    // 12 more: what is not read of GGUF files is refused.
+    ("hub", 2535),
     // 140 more: words of a grammar in the tokenizer's own spelling (`spelling.rs`), which no rule had seen to.
     // 100 more: callers take turns (`rotation.rs`), for completions, encoders and cases alike.
     // 185 more: slots of states and their copies (`snapshots.rs`), where prompts part and end.
@@ -139,7 +141,8 @@ const CAPS: &[(&str, usize)] = &[
     // 80 more: logits without an engine, 40 of which stood in `cli`.
     // 355 more: SmolLM3 and Ministral 3, a file each; YaRN, layers without a rope.
     // 545 more: Qwen 3.5: layers of two kinds, a file each, their sizes as published, what both leave for later rows.
-    ("model", 2966),
+    // 700 more: Gemma 4: heads of two widths, shared keys, inputs of layers (`inputs.rs`, `layer.rs`, `published/parts.rs`).
+    ("model", 3627),
     ("encoder", 1330),
     ("selftest", 350),
     // 105 more: how quoted passages are logged, which stood in the engine's chat.
@@ -149,7 +152,8 @@ const CAPS: &[(&str, usize)] = &[
     ("bench", 480),
     // 30 more: candle is a device by name, on CPUs and GPUs of NVIDIA too.
     // 71 more: the delta rule on the host, heads turned in part.
-    ("candle", 705),
+    // 105 more: what Gemma 4 takes, which `model` names.
+    ("candle", 806),
     // 20 more: it keeps its own options and models; what did in `experiment`, 30 lines, went.
     ("retrieval", 565),
     // 10 more: what cells of a recipe share, which stood in `experiment` and `panel`.

@@ -99,7 +99,7 @@ fn a_demo_without_flags_finds_its_own_places_and_uses_its_models_again() {
 #[test]
 fn a_model_is_made_listed_and_verified() {
     let scratch = Scratch::new();
-    for family in ["gemma3", "llama", "ministral3", "qwen3", "smollm3"] {
+    for family in ["gemma3", "gemma4", "llama", "ministral3", "qwen3", "smollm3"] {
         let made = scratch.wardround(format!("models synth {family} {family} --seed 5"));
         assert_eq!(made.succeeded().stdout, format!("{family}\n"));
         let verified = scratch.wardround(format!("models verify ./{family}"));
@@ -108,7 +108,7 @@ fn a_model_is_made_listed_and_verified() {
     scratch
         .wardround("models synth gemma3 gemma3")
         .refused(2, &["gemma3 exists and is not an empty directory"]);
-    let known = "gemma3, llama, ministral3, qwen3, smollm3";
+    let known = "gemma3, gemma4, llama, ministral3, qwen3, qwen35, smollm3";
     scratch.wardround("models synth mamba m").refused(2, &["'mamba'", known]);
     let listed = scratch.wardround("models ls");
     let cards: Vec<&str> = listed
@@ -126,11 +126,14 @@ fn a_model_is_made_listed_and_verified() {
         "gemma3-1b",
         "gemma3-270m",
         "gemma3-4b",
+        "gemma4-e2b",
+        "gemma4-e4b",
         "llama3.2-3b",
         "medcpt-article-encoder",
         "medcpt-cross-encoder",
         "medcpt-query-encoder",
         "medgemma1.5-4b",
+        "ministral3-3b",
         "pubmedbert-matryoshka",
         "qwen3-0.6b",
         "qwen3-4b",
@@ -142,6 +145,7 @@ fn a_model_is_made_listed_and_verified() {
         "s-pubmedbert-ms-marco",
         "smollm2-135m",
         "smollm2-360m",
+        "smollm3-3b",
     ];
     assert_eq!(cards, expected);
     assert_eq!(listed.stdout.matches("not here").count(), expected.len(), "{listed:#?}");

@@ -9,7 +9,7 @@ use wardround::ops::{Cpu, Machine, PAGE};
 
 use crate::common::{self, GREEDY, OPTIONS, complete, tokens};
 
-pub const FAMILIES: [Family; 6] = Family::ALL;
+pub const FAMILIES: [Family; 7] = Family::ALL;
 
 /// What a completion says: floats as bits, and nothing of how the engine came by it.
 #[derive(Debug, PartialEq)]

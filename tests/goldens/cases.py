@@ -87,12 +87,15 @@ def subtract_one_from_norms(model: nn.Module) -> None:
 def skip_head_norms(model: nn.Module) -> None:
     for module in model.modules():
         if hasattr(module, "q_norm"):
-            module.q_norm = module.k_norm = nn.Identity()
+            module.q_norm = nn.Identity()
+        if hasattr(module, "k_norm"):
+            module.k_norm = nn.Identity()
 
 
 def scale_embeddings_exactly(model: nn.Module) -> None:
-    embedding = model.get_input_embeddings()
-    embedding.embed_scale.fill_(embedding.embedding_dim**0.5)
+    for embedding in model.modules():
+        if hasattr(embedding, "embed_scale"):
+            embedding.embed_scale.fill_(embedding.scalar_embed_scale)
 
 
 def scale_output_table(model: nn.Module) -> None:
@@ -147,6 +150,62 @@ def round_frequencies_to_bf16(model: nn.Module) -> None:
             buffer.copy_(buffer.bfloat16())
 
 
+def gemma4_text(own: dict) -> dict:
+    return {
+        "attention_k_eq_v": False,
+        "enable_moe_block": False,
+        "final_logit_softcapping": 30.0,
+        "global_head_dim": 32,
+        "head_dim": 16,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "intermediate_size": 32,
+        "max_position_embeddings": 4096,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 1,
+        "rms_norm_eps": 1e-06,
+        "rope_parameters": {
+            "full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"},
+            "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+        },
+        "sliding_window": 8,
+        "vocab_size": 128,
+        "vocab_size_per_layer_input": 128,
+        **own,
+    }
+
+
+def gemma4_nested(own: dict, dtype: str) -> dict:
+    return {
+        "architectures": ["Gemma4ForConditionalGeneration"],
+        "audio_config": None,
+        "dtype": dtype,
+        "eos_token_id": [1, 106],
+        "model_type": "gemma4",
+        "text_config": {"model_type": "gemma4_text", **gemma4_text(own)},
+        "tie_word_embeddings": True,
+        "vision_config": None,
+    }
+
+
+def skip_value_norms(model: nn.Module) -> None:
+    for module in model.modules():
+        if hasattr(module, "v_norm"):
+            module.v_norm = nn.Identity()
+
+
+def skip_layer_scales(model: nn.Module) -> None:
+    for name, buffer in model.named_buffers():
+        if name.endswith("layer_scalar"):
+            buffer.fill_(1.0)
+
+
+def skip_layer_inputs(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if name.endswith("per_layer_projection.weight"):
+            parameter.zero_()
+
+
+LOCAL_2 = ["sliding_attention"] * 2 + ["full_attention"]
 LOCAL_6 = ["sliding_attention"] * 5 + ["full_attention"]
 SCALED_BOTH = {
     "full_attention": {"factor": 8.0, "rope_theta": 1000000.0, "rope_type": "linear"},
@@ -890,6 +949,58 @@ CASES = [
             Mistake(21, "default theta", {"rope_parameters.rope_theta": 10000}),
             Mistake(21, "a quarter turned as published", {"rope_parameters.partial_rotary_factor": 0.25}),
             Mistake(21, "lm_head.weight ignored, table tied", edit=tie_table),
+        ],
+    ),
+    Case(
+        name="gemma4",
+        family="gemma4",
+        description="as Gemma 4 E2B: text_config in a Gemma4ForConditionalGeneration, heads of two widths, the last layers share keys and "
+        "have wide feed-forward layers, embeddings for each layer, a cap of logits",
+        config=gemma4_nested(
+            {
+                "hidden_size": 36,
+                "hidden_size_per_layer_input": 12,
+                "layer_types": LOCAL_2 * 2,
+                "num_hidden_layers": 6,
+                "num_kv_shared_layers": 3,
+                "use_double_wide_mlp": True,
+            },
+            "bfloat16",
+        ),
+        generation_config=GEMMA_GENERATION,
+        stored=torch.bfloat16,
+        mistakes=[
+            Mistake(1, "window reaches back W tokens, not W-1", {"text_config.sliding_window": 9}),
+            Mistake(2, "all pairs of global layers turned", {"text_config.rope_parameters.full_attention.partial_rotary_factor": 1.0}),
+            Mistake(4, "embedding scales in f32", edit=scale_embeddings_exactly),
+            Mistake(5, "q_norm and k_norm skipped", edit=skip_head_norms),
+            Mistake(19, "logits not capped", {"text_config.final_logit_softcapping": None}),
+            Mistake(19, "values not normed", edit=skip_value_norms),
+            Mistake(19, "layers not scaled", edit=skip_layer_scales),
+            Mistake(19, "inputs of layers left out", edit=skip_layer_inputs),
+        ],
+    ),
+    Case(
+        name="gemma4-text",
+        family="gemma4",
+        description="text only, flat: Gemma4ForCausalLM, layer_types left out, the last layer full all the same, no sharing, two kv heads, "
+        "no inputs of layers, untied lm_head, f32",
+        config={
+            "architectures": ["Gemma4ForCausalLM"],
+            "model_type": "gemma4_text",
+            "tie_word_embeddings": False,
+            **gemma4_text({
+                "hidden_size": 40,
+                "hidden_size_per_layer_input": 0,
+                "num_hidden_layers": 7,
+                "num_key_value_heads": 2,
+            }),
+        },
+        generation_config=GEMMA_GENERATION,
+        mistakes=[
+            Mistake(1, "window off", {"sliding_window": 4096}),
+            Mistake(2, "global theta on local layers", {"rope_parameters.sliding_attention.rope_theta": 1e6}),
+            Mistake(19, "layers not scaled", edit=skip_layer_scales),
         ],
     ),
 ]

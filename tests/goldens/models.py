@@ -124,11 +124,14 @@ def random_values(family: str, name: str, shape: tuple[int, ...], generator: num
         is_less_one = family in ("gemma3", "qwen35") and not any(part in name for part in ("vision", "visual", "linear_attn"))
         centre = 0.0 if is_less_one else 1.0
         if "q_norm" in name or "k_norm" in name:
-            centre += 0.8
-        elif family == "gemma3" and "post_" in name:
+            # Gemma 4 divides no scores by the width of heads.
+            centre += -0.5 if family == "gemma4" else 0.8
+        elif family in ("gemma3", "gemma4") and "post_" in name:
             centre += 3.0
     if name.endswith("A_log"):
         centre, deviation = -2.0, 1.0  # from what is forgotten at once to what stays
+    if name.endswith("layer_scalar"):
+        centre, deviation = 0.8, 0.1
     values = centre + deviation * generator.standard_normal(shape)
     return values.astype(numpy.float32)
 
@@ -185,10 +188,10 @@ def load(
     if any(info.values()):
         raise SystemExit(f"{case.name}: {info}")
     model.eval().requires_grad_(False)
-    if case.family == "gemma3":
-        # A bf16 run multiplies by the scale in bf16; loading the same file in f32 would lose that, so it is put back.
-        scale = model.get_input_embeddings().embed_scale
-        scale.copy_(scale.to(case.stored))
+    # A bf16 run multiplies by the scale in bf16; loading the same file in f32 would lose that, so it is put back.
+    for module in model.modules():
+        if hasattr(module, "embed_scale"):
+            module.embed_scale.copy_(module.embed_scale.to(case.stored))
     if mistake and mistake.edit:
         mistake.edit(model)
     return model

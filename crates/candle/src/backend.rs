@@ -2,7 +2,6 @@
 
 use candle_core::{DType, Error, Tensor};
 use candle_nn::ops::{rms_norm, sigmoid};
-use candle_nn::rotary_emb::rope_thd;
 use half::bf16;
 use rayon::prelude::*;
 
@@ -16,6 +15,7 @@ use wardround_ops::{
 };
 
 use super::attention::attend_all;
+use super::functions::{capped, gated, gated_by, grown, rotated};
 use super::{Buffer, Candle, Matrix, Pages, Rope, Vector};
 
 impl Candle {
@@ -79,35 +79,50 @@ impl Candle {
         let positions = self.ids(rows.positions)?;
         let cosines = rope.cosines.index_select(&positions, 0)?;
         let sines = rope.sines.index_select(&positions, 0)?;
-        let turn = |start: usize, width: usize, norm: Option<&Vector>, epsilon: f32| {
+        let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
+        let part = |start: usize, width: usize, norm: Option<&Vector>| {
             let heads = (1, rows.len(), width / head_dim, head_dim);
             let heads = qkv.narrow(1, start, width)?.contiguous()?.reshape(heads)?;
-            let heads = match norm {
-                Some(norm) => rms_norm(&heads, &norm.0, epsilon)?,
-                None => heads,
-            };
-            let turned = 2 * cosines.dim(1)?;
-            let rotated = match turned < head_dim {
-                true => {
-                    let first = heads.narrow(3, 0, turned)?.contiguous()?;
-                    let rest = heads.narrow(3, turned, head_dim - turned)?;
-                    Tensor::cat(&[&rope_thd(&first, &cosines, &sines)?, &rest], 3)?
-                }
-                false => rope_thd(&heads, &cosines, &sines)?,
-            };
-            rotated.reshape((rows.len(), width))
+            match norm {
+                Some(norm) => rms_norm(&heads, &norm.0, epsilon),
+                None => Ok(heads),
+            }
         };
-        let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
-        let queries = turn(0, query_width, norms.map(|norms| &norms.query), epsilon)?;
-        let queries = match &rope.growth {
-            Some(growth) => queries.broadcast_mul(&growth.index_select(&positions, 0)?)?,
-            None => queries,
-        };
-        let keys = turn(query_width, key_width, norms.map(|norms| &norms.key), epsilon)?;
-        let values = qkv.narrow(1, query_width + key_width, key_width)?;
+        let turn =
+            |heads: Tensor, width| rotated(&heads, &cosines, &sines)?.reshape((rows.len(), width));
+        let queries = part(0, query_width, norms.map(|norms| &norms.query))?;
+        let queries = grown(turn(queries, query_width)?, rope, &positions)?;
+        let keys = part(query_width, key_width, norms.map(|norms| &norms.key))?;
+        let keys = turn(keys, key_width)?;
+        let weight = norms.and_then(|norms| norms.value.as_ref());
+        let values = part(query_width + key_width, key_width, weight)?;
+        let values = values.reshape((rows.len(), key_width))?;
         let slots = self.ids(&slots(rows))?;
-        pages.store(layer, &slots, [&keys, &values.contiguous()?])?;
+        pages.store(layer, &slots, [&keys, &values])?;
         Ok(queries)
+    }
+
+    /// Queries alone.
+    fn turned(
+        &self,
+        qkv: &Buffer,
+        norm: Option<(&Vector, f32)>,
+        rope: &Rope,
+        positions: &[u32],
+        head_dim: usize,
+    ) -> Result<Tensor, Error> {
+        let qkv = qkv.tensor()?;
+        let (rows, width) = qkv.dims2()?;
+        let positions = self.ids(positions)?;
+        let cosines = rope.cosines.index_select(&positions, 0)?;
+        let sines = rope.sines.index_select(&positions, 0)?;
+        let heads = qkv.reshape((1, rows, width / head_dim, head_dim))?;
+        let heads = match norm {
+            Some((norm, epsilon)) => rms_norm(&heads, &norm.0, epsilon)?,
+            None => heads,
+        };
+        let queries = rotated(&heads, &cosines, &sines)?.reshape((rows, width))?;
+        grown(queries, rope, &positions)
     }
 }
 
@@ -117,17 +132,6 @@ fn normed(x: &Buffer, weight: &Vector, epsilon: f32) -> Result<Tensor, Error> {
 
 fn sum(x: &Buffer, y: Result<Tensor, Error>) -> Result<Tensor, Error> {
     x.tensor()? + y?
-}
-
-fn gated(products: &Buffer, activation: Activation) -> Result<Tensor, Error> {
-    let products = products.tensor()?;
-    let width = products.dim(1)? / 2;
-    let gate = products.narrow(1, 0, width)?.contiguous()?;
-    let gate = match activation {
-        Activation::Silu => gate.silu()?,
-        Activation::GeluTanh => gate.gelu()?,
-    };
-    gate * products.narrow(1, width, width)?.contiguous()?
 }
 
 /// Where in the pool each row's key and value lie, in positions.
@@ -244,12 +248,15 @@ impl Backend for Candle {
         norms: BranchNorms<'_, Vector>,
         out: &mut Buffer,
     ) {
-        let BranchNorms { post, next, epsilon } = norms;
+        let BranchNorms { post, scale, next, epsilon } = norms;
         let branch = match post {
             Some(post) => normed(branch, post, epsilon),
             None => branch.tensor().cloned(),
         };
         residual.set(sum(residual, branch));
+        if scale != 1.0 {
+            residual.set(residual.tensor().and_then(|sum| sum * f64::from(scale)));
+        }
         if let Some(next) = next {
             out.set(normed(residual, next, epsilon));
         }
@@ -295,6 +302,37 @@ impl Backend for Candle {
         pages: LayerPages<&mut Pages>,
     ) {
         queries.set(self.rotated(qkv, norms, rope, step.rows, pages));
+    }
+
+    fn rotate(
+        &self,
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
+        norm: Option<(&Vector, f32)>,
+        rope: &Rope,
+        step: HostStep<'_>,
+        head_dim: usize,
+    ) {
+        queries.set(self.turned(qkv, norm, rope, step.rows.positions, head_dim));
+    }
+
+    fn regroup(&self, buffer: &mut Buffer, width: usize) {
+        buffer.set(buffer.tensor().and_then(|numbers| numbers.reshape(((), width))));
+    }
+
+    fn gate_by(
+        &self,
+        gate: &Buffer,
+        activation: Activation,
+        by: &Buffer,
+        first: usize,
+        out: &mut Buffer,
+    ) {
+        out.set(gated_by(gate, activation, by, first));
+    }
+
+    fn cap(&self, x: &mut Buffer, cap: f32) {
+        x.set(capped(x, cap));
     }
 
     fn attention(

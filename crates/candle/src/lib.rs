@@ -9,6 +9,7 @@ mod attention;
 mod backend;
 mod bandwidth;
 mod delta_rule;
+mod functions;
 mod pages;
 #[cfg(test)]
 mod tests;

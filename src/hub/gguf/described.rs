@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::Gguf;
 use crate::diagnosis::Failure;
-use crate::model::Config;
 use crate::model::config::{RopeConfig, RopeScaling};
+use crate::model::{Config, Family};
 
 /// What the converter writes below the architecture's name, and what config.json calls it; the last three are Gemma's alone. Any other key may
 /// change what is computed, and is refused.
@@ -32,6 +32,9 @@ const KEYS: [(&str, &str); 19] = [
     ("attention.sliding_window_pattern", "sliding_window_pattern"),
     ("rope.freq_base_swa", "rope_local_base_freq"),
 ];
+
+/// Whose tensors the converter changes as `as_trained` undoes it.
+const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
 /// Control tokens with which the families' models end a turn or a text, whatever the metadata name: llama.cpp stops at most of them too.
 const ENDS: &str =
@@ -88,6 +91,10 @@ pub fn config(gguf: &Gguf) -> Result<(Value, Config), Failure> {
     // llama.cpp takes a factor alone for a linear one.
     let usual = if factor.is_some() { "linear" } else { "none" };
     let kind = kind.unwrap_or_else(|| json!(usual));
+    // The format says too little of others to compute what transformers does.
+    if !["none", "linear"].iter().any(|known| kind == *known) {
+        return Err(gguf.refused(format!("`rope.scaling.type` is {kind}; known: none, linear")));
+    }
     if kind != "none" {
         config["rope_scaling"] = json!({"rope_type": kind, "factor": factor});
     } else if tensors.contains_key(FREQUENCIES) {
@@ -95,6 +102,10 @@ pub fn config(gguf: &Gguf) -> Result<(Value, Config), Failure> {
         config["rope_scaling"] = llama3(gguf, &plain)?;
     }
     let described = Config::from_json(config.clone(), &gguf.path)?;
+    if !FAMILIES.contains(&described.family) {
+        let problem = format!("the architecture `{arch}` is not imported; take its safetensors");
+        return Err(gguf.refused(problem));
+    }
     Ok((config, described))
 }
 

@@ -23,8 +23,7 @@ use wardround::tokenizer::Tokenizer;
 use crate::common::golden::{self, Golden};
 use crate::common::{self, GREEDY, OPTIONS, complete, tokens};
 
-const FAMILIES: [Family; 5] =
-    [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
+const FAMILIES: [Family; 7] = Family::ALL;
 
 /// Our logits are those of transformers wherever a mistake of this trap would show, and `mistakes` are among those.
 fn goldens_expose(number: u64, mistakes: &[&str]) {

@@ -60,7 +60,7 @@ impl<B: Backend> Runner<B> {
         let EngineOptions { pages, slots, .. } = options;
         let mut cache = Cache::new(&ops, config, decoder.precision, pages, slots)?;
         if options.pages_at_start {
-            ops.touch(&mut cache.pages);
+            cache.pages.iter_mut().for_each(|pool| ops.touch(pool));
         }
         Ok(Runner {
             cache,

@@ -1,12 +1,13 @@
 //! What later rows see of the rows before them: keys and values in pages, and states in slots.
 
 use super::config::Config;
-use crate::ops::{Backend, Machine, OpsError, PageShape, Precision, StateShape};
+use crate::ops::{Backend, Machine, OpsError, Precision, StateShape};
 
 /// Of one decoder, of all its sequences.
 #[derive(Debug)]
 pub struct Cache<B: Backend> {
-    pub pages: B::Pages,
+    /// A pool for each width of heads.
+    pub pages: Vec<B::Pages>,
     /// `None`: all layers attend.
     pub states: Option<B::States>,
 }
@@ -21,17 +22,13 @@ impl<B: Backend> Cache<B> {
         slots: usize,
     ) -> Result<Cache<B>, OpsError> {
         let states = config.state_shape().map(|shape| ops.states(shape, slots)).transpose()?;
-        Ok(Cache { pages: ops.pages(config.page_shape(), precision.kv, pages)?, states })
+        let shapes = config.page_shapes().into_iter();
+        let pages = shapes.map(|shape| ops.pages(shape, precision.kv, pages));
+        Ok(Cache { pages: pages.collect::<Result<_, _>>()?, states })
     }
 }
 
 impl Config {
-    /// What a page of its keys and values holds.
-    pub fn page_shape(&self) -> PageShape {
-        let layers = self.attending().count();
-        PageShape { layers, kv_heads: self.kv_heads, head_dim: self.head_dim }
-    }
-
     /// What a slot holds; `None`: all layers attend.
     pub fn state_shape(&self) -> Option<StateShape> {
         let delta = self.delta.as_ref()?;
@@ -52,6 +49,8 @@ impl Config {
         pages: usize,
         slots: usize,
     ) -> usize {
-        pages * machine.page_bytes(self.page_shape(), precision.kv) + slots * self.state_bytes()
+        let shapes = self.page_shapes().into_iter();
+        let page: usize = shapes.map(|shape| machine.page_bytes(shape, precision.kv)).sum();
+        pages * page + slots * self.state_bytes()
     }
 }

@@ -23,6 +23,8 @@ pub struct Config {
     /// Heads of keys and values; each serves `heads / kv_heads` of queries.
     pub kv_heads: usize,
     pub head_dim: usize,
+    /// The same, of layers that see all positions.
+    pub full_head_dim: usize,
     /// Rows of the embedding table; a tokenizer may know fewer.
     pub vocab_size: usize,
     /// Positions that the model was trained for.
@@ -45,6 +47,14 @@ pub struct Config {
     /// Layers that no rope turns.
     pub unturned: Vec<usize>,
     pub query_growth: Option<QueryGrowth>,
+    /// Layers at the end that see the keys and values of the last layer before them of their kind.
+    pub sharing_layers: usize,
+    /// How many times as wide the feed-forward layers of those are.
+    pub sharing_width: usize,
+    /// Numbers of a token's embedding for each layer; 0: it has none.
+    pub layer_input: usize,
+    /// Logits are pressed between this and its negative.
+    pub logit_cap: Option<f32>,
     /// From `config.json`; a checkpoint's generation_config.json goes before it.
     pub eos_ids: Vec<u32>,
 }
@@ -81,6 +91,11 @@ pub enum RopeScaling {
         /// Waves shorter than `original_positions / high_frequency` are short.
         high_frequency: f64,
         original_positions: f64,
+    },
+    /// Only so great a part of the pairs is turned, the first ones, and each frequency is divided by the factor.
+    Proportional {
+        part: f64,
+        factor: f64,
     },
     /// Pairs that turn less than `slow` times over `original_positions` are divided by the factor, those that turn more than `fast` times
     /// stay, those between are mixed (Peng et al., YaRN, section 3.2).
@@ -131,6 +146,12 @@ impl Ids {
     }
 }
 
+/// Names of tensors: of what a token gives each layer, and of what a layer's sum is multiplied by.
+pub(super) const LAYER_TABLE: &str = "embed_tokens_per_layer";
+pub(super) const LAYER_PROJECTION: &str = "per_layer_model_projection";
+pub(super) const LAYER_NORM: &str = "per_layer_projection_norm";
+pub(super) const LAYER_SCALE: &str = "layer_scalar";
+
 impl Config {
     /// Reads and checks `config.json`.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
@@ -167,12 +188,20 @@ impl Config {
     /// The decoder's tensors: their published names, without what stands before and behind all of them, and their shapes. A head of its
     /// own is not among them.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
-        let (hidden, head_dim, inner) = (self.hidden_size, self.head_dim, self.intermediate_size);
-        let (queries, keys) = (self.heads * head_dim, self.kv_heads * head_dim);
+        let (hidden, small) = (self.hidden_size, self.layer_input);
         let traits = self.family.traits();
         let norms = &traits.layer_norms;
         let mut tensors = vec![("embed_tokens".to_owned(), vec![self.vocab_size, hidden])];
+        if small > 0 {
+            let all = self.layer_count() * small;
+            tensors.push((LAYER_TABLE.to_owned(), vec![self.vocab_size, all]));
+            tensors.push((LAYER_PROJECTION.to_owned(), vec![all, hidden]));
+            tensors.push((LAYER_NORM.to_owned(), vec![small]));
+        }
         for layer in 0..self.layer_count() {
+            let (head_dim, inner) = (self.head_dim_of(layer), self.inner_of(layer));
+            let (queries, keys) = (self.heads * head_dim, self.kv_heads * head_dim);
+            let is_sharing = self.is_sharing(layer);
             let mut add = |name: &str, shape: &[usize]| {
                 tensors.push((format!("layers.{layer}.{name}"), shape.to_vec()));
             };
@@ -193,8 +222,10 @@ impl Config {
                 None => {
                     let gates = if traits.gates_heads { queries } else { 0 };
                     add("self_attn.q_proj", &[queries + gates, hidden]);
-                    add("self_attn.k_proj", &[keys, hidden]);
-                    add("self_attn.v_proj", &[keys, hidden]);
+                    if !is_sharing {
+                        add("self_attn.k_proj", &[keys, hidden]);
+                        add("self_attn.v_proj", &[keys, hidden]);
+                    }
                     add("self_attn.o_proj", &[hidden, queries]);
                 }
             }
@@ -206,7 +237,17 @@ impl Config {
             around.into_iter().flatten().for_each(|name| add(name, &[hidden]));
             if traits.norms_heads && self.delta_shape(layer).is_none() {
                 add("self_attn.q_norm", &[head_dim]);
-                add("self_attn.k_norm", &[head_dim]);
+                if !is_sharing {
+                    add("self_attn.k_norm", &[head_dim]);
+                }
+            }
+            if traits.parts.scales_layers {
+                add(LAYER_SCALE, &[1]);
+            }
+            if small > 0 {
+                add("per_layer_input_gate", &[small, hidden]);
+                add("per_layer_projection", &[hidden, small]);
+                add("post_per_layer_input_norm", &[hidden]);
             }
         }
         tensors.push(("norm".to_owned(), vec![hidden]));
@@ -214,8 +255,8 @@ impl Config {
     }
 }
 
-/// A tensor's name in its file, of one of [`Config::tensors`]: all but two vectors are weights of something.
+/// A tensor's name in its file, of one of [`Config::tensors`]: all but a few vectors are weights of something.
 pub fn stored_name(name: &str) -> String {
-    let is_bare = name.ends_with("A_log") || name.ends_with("dt_bias");
+    let is_bare = ["A_log", "dt_bias", LAYER_SCALE].iter().any(|end| name.ends_with(end));
     format!("{name}{}", if is_bare { "" } else { ".weight" })
 }

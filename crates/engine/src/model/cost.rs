@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::config::Config;
-use crate::ops::{Machine, Precision};
+use crate::ops::{Machine, PAGE, PageShape, Precision};
 
 /// Weights are read once a step, keys and values once a sequence and step. Activations stay in caches.
 #[derive(Clone, Debug)]
@@ -11,10 +11,8 @@ pub struct CostModel {
     /// Bytes of the layers and of the head.
     layers: u64,
     head: u64,
-    /// Of the layers that attend.
-    windows: Vec<Option<usize>>,
-    /// Bytes of a position's keys and values in one layer.
-    kv_bytes: u64,
+    /// Of each layer that attends, with the bytes of a position's keys and values there.
+    windows: Vec<(Option<usize>, u64)>,
     /// Bytes of a sequence's states.
     state_bytes: u64,
 }
@@ -23,31 +21,34 @@ impl CostModel {
     /// Of a decoder whose numbers are kept so, on this machine.
     pub fn new(config: &Config, precision: Precision, machine: Machine) -> CostModel {
         let head = config.vocab_size * config.hidden_size;
-        let windows: Vec<_> = config.attending().map(|layer| config.windows[layer]).collect();
+        let kv_bytes = |layer| {
+            let head_dim = config.head_dim_of(layer);
+            let shape = PageShape { layers: 1, kv_heads: config.kv_heads, head_dim };
+            (machine.page_bytes(shape, precision.kv) / PAGE) as u64
+        };
+        let windows = config.attending().map(|layer| (config.windows[layer], kv_bytes(layer)));
         CostModel {
             layers: config.layer_bytes(precision) as u64,
             head: precision.of_tables().size_bytes(head) as u64,
-            kv_bytes: (config.kv_bytes_per_token(machine, precision.kv) / windows.len().max(1))
-                as u64,
             state_bytes: config.state_bytes() as u64,
-            windows,
+            windows: windows.collect(),
         }
     }
 
     /// Bytes that a step reads over these positions of its sequences, `logit_rows` of which give logits.
     pub fn step(&self, spans: impl Iterator<Item = Range<usize>>, logit_rows: usize) -> u64 {
         let of_sequences: u64 =
-            spans.map(|span| self.kv_bytes * self.positions_seen(&span) + self.state_bytes).sum();
+            spans.map(|span| self.kv_bytes_seen(&span) + self.state_bytes).sum();
         self.layers + of_sequences + if logit_rows > 0 { self.head } else { 0 }
     }
 
-    /// Positions that the rows `span` of one sequence see together, over all layers.
-    fn positions_seen(&self, span: &Range<usize>) -> u64 {
-        let seen = |window: &Option<usize>| match window {
-            Some(window) => span.end - (span.start + 1).saturating_sub(*window),
-            None => span.end,
+    /// Of the positions that the rows `span` of one sequence see together, over all layers.
+    fn kv_bytes_seen(&self, span: &Range<usize>) -> u64 {
+        let seen = |(window, kv_bytes): &(Option<usize>, u64)| {
+            let first = window.map_or(0, |window| (span.start + 1).saturating_sub(window));
+            (span.end - first) as u64 * kv_bytes
         };
-        self.windows.iter().map(seen).sum::<usize>() as u64
+        self.windows.iter().map(seen).sum()
     }
 }
 

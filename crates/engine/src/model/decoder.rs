@@ -4,6 +4,7 @@ use super::attention::Attention;
 use super::cache::Cache;
 use super::config::Config;
 use super::delta_rule::{DeltaActivations, DeltaRule};
+use super::inputs::{InputBuffers, Inputs, LayerInput};
 use crate::ops::{Backend, BranchNorms, Numbers, OpsError, Precision, Rows, StepLimits};
 
 /// A decoder's weights. `None` marks what a family does not have.
@@ -14,6 +15,7 @@ pub struct Decoder<B: Backend> {
     /// `[vocabulary, hidden]`; also the head where that is tied.
     pub(super) embedding: B::Matrix,
     pub(super) embedding_scale: f32,
+    pub(super) inputs: Option<Inputs<B>>,
     pub(super) layers: Vec<LayerWeights<B>>,
     pub(super) final_norm: B::Vector,
     pub(super) head: Option<B::Matrix>,
@@ -38,6 +40,9 @@ pub(super) struct LayerWeights<B: Backend> {
     /// `[hidden, intermediate]`.
     pub down: B::Matrix,
     pub feed_forward_norm: Option<B::Vector>,
+    pub input: Option<LayerInput<B>>,
+    /// What the residual is multiplied by at the end.
+    pub scale: f32,
 }
 
 /// What looks at other rows.
@@ -74,11 +79,14 @@ pub(super) struct Activations<B: Backend> {
     /// `[rows, heads · head_dim]`, where heads are gated.
     pub gates: Option<B::Buffer>,
     pub delta: Option<DeltaActivations<B>>,
+    pub inputs: Option<InputBuffers<B>>,
 }
 
 /// Of each activation but the last two, in that order, the numbers a row and how they are kept.
 pub(super) fn widths(config: &Config) -> [(usize, Numbers); 8] {
-    let Config { hidden_size: hidden, intermediate_size: inner, heads, head_dim, .. } = *config;
+    let Config { hidden_size: hidden, heads, .. } = *config;
+    let head_dim = config.widest_page_shape().head_dim;
+    let inner = config.intermediate_size * config.sharing_width;
     [
         (hidden, Numbers::Wide),
         (hidden, Numbers::Narrow),
@@ -94,7 +102,7 @@ pub(super) fn widths(config: &Config) -> [(usize, Numbers); 8] {
 
 impl<B: Backend> Scratch<B> {
     pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
-        let stage = ops.stage(config.page_shape(), config.heads, limits)?;
+        let stage = ops.stage(config.widest_page_shape(), config.heads, limits)?;
         let [residual, normed, branch, qkv, queries, attended, gate_up, gated] =
             widths(config).map(|(width, numbers)| ops.buffer(limits.rows, width, numbers));
         let gates = config
@@ -117,6 +125,7 @@ impl<B: Backend> Scratch<B> {
                 gated: gated?,
                 gates: gates.transpose()?,
                 delta: delta.transpose()?,
+                inputs: InputBuffers::new(ops, config, limits.rows)?,
             },
             logits: ops.buffer(limits.logit_rows, config.vocab_size, Numbers::Wide)?,
         })
@@ -142,18 +151,36 @@ impl<B: Backend> Decoder<B> {
         let Scratch { stage, activations, logits } = scratch;
         let epsilon = self.config.rms_norm_eps;
         ops.compute(rows, logit_rows, stage, |step| {
-            let Activations { residual, normed, .. } = &mut *activations;
+            let Activations { residual, normed, inputs, .. } = &mut *activations;
             ops.embed(&self.embedding, step, self.embedding_scale, residual);
+            if let (Some(own), Some(buffers)) = (&self.inputs, &mut *inputs) {
+                own.compute(ops, &self.config, step, residual, buffers);
+            }
             if let Some(first) = self.layers.first() {
                 ops.rms_norm(residual, &first.input_norm, epsilon, normed);
             }
-            for index in 0..self.layers.len() {
+            let (own, all) = (self.config.own_layers(), self.layers.len());
+            for index in 0..own {
                 self.layer(ops, index, step, cache, activations);
+            }
+            // From here on nothing is kept for later steps.
+            if own < all {
+                let Activations { residual, normed, inputs, .. } = &mut *activations;
+                ops.keep_logit_rows(step, [residual, normed]);
+                if let Some(inputs) = inputs {
+                    ops.keep_logit_rows(step, [&mut inputs.all]);
+                }
+                ops.of_logit_rows(step, |step| {
+                    (own..all).for_each(|index| self.layer(ops, index, step, cache, activations));
+                });
             }
             let Activations { residual, normed, .. } = &mut *activations;
             ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
             let head = self.head.as_ref().unwrap_or(&self.embedding);
             ops.matmul(normed, head, logits);
+            if let Some(cap) = self.config.logit_cap {
+                ops.cap(logits, cap);
+            }
         });
     }
 
@@ -177,8 +204,9 @@ impl<B: Backend> Decoder<B> {
             };
             attention.compute(ops, rope, step, &mut cache.pages, activations);
         }
-        let Activations { residual, normed, branch, attended, gate_up, gated, delta, .. } =
-            activations;
+        let Activations {
+            residual, normed, branch, attended, gate_up, gated, delta, inputs, ..
+        } = activations;
         let mixed = match (&layer.mixer, delta, &mut cache.states) {
             (Mixer::DeltaRule(rule), Some(delta), Some(states)) => {
                 rule.compute(ops, normed, step, states, delta)
@@ -187,16 +215,26 @@ impl<B: Backend> Decoder<B> {
         };
         if next.is_none() {
             ops.keep_logit_rows(step, [residual, mixed]);
+            if let Some(inputs) = inputs {
+                ops.keep_logit_rows(step, [&mut inputs.all]);
+            }
         }
         ops.matmul(mixed, &layer.output, branch);
         let (post, input_norm) = (&layer.attention_norm, &layer.feed_forward_input_norm);
-        let norms = BranchNorms { post: post.as_ref(), next: Some(input_norm), epsilon };
+        let post = post.as_ref();
+        let norms = BranchNorms { post, scale: 1.0, next: Some(input_norm), epsilon };
         ops.add_norm(residual, branch, norms, normed);
 
         ops.matmul_gated(normed, &layer.gate_up, activation, gate_up, gated);
         ops.matmul(gated, &layer.down, branch);
-        let (post, input_norm) = (&layer.feed_forward_norm, next.map(|next| &next.input_norm));
-        let norms = BranchNorms { post: post.as_ref(), next: input_norm, epsilon };
+        let (mut post, scale) = (layer.feed_forward_norm.as_ref(), layer.scale);
+        if let (Some(input), Some(buffers)) = (&layer.input, inputs) {
+            let norms = BranchNorms { post, scale: 1.0, next: None, epsilon };
+            ops.add_norm(residual, branch, norms, normed);
+            input.branch(ops, &self.config, index, residual, buffers, branch);
+            post = Some(&input.norm);
+        }
+        let norms = BranchNorms { post, scale, next: next.map(|next| &next.input_norm), epsilon };
         ops.add_norm(residual, branch, norms, normed);
     }
 }

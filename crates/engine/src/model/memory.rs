@@ -2,6 +2,7 @@
 
 use super::bert::BertConfig;
 use super::config::Config;
+use super::inputs::input_widths;
 use super::{decoder, delta_rule};
 use crate::ops::{Machine, Numbers, PAGE, Precision, StepLimits, StoredType};
 use crate::outside;
@@ -32,13 +33,14 @@ impl Footprint {
         let gates =
             if config.family.traits().gates_heads { config.heads * config.head_dim } else { 0 };
         let delta = config.delta.iter().flat_map(|delta| delta_rule::widths(delta.shape));
-        let more = delta.chain([(gates, Numbers::Wide)]);
+        let more = delta.chain([(gates, Numbers::Wide)]).chain(input_widths(config));
         let activations: usize = decoder::widths(config).into_iter().chain(more).map(bytes).sum();
         let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
-        let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
+        let stage = machine.stage_bytes(config.widest_page_shape(), config.heads, limits);
         // Cosines and sines of each.
-        let ropes = if config.unturned.is_empty() { 2 } else { 3 };
-        let ropes = ropes * 2 * size_of::<f32>() * positions * config.turned_dim / 2;
+        let still = if config.unturned.is_empty() { 0 } else { config.turned_dim };
+        let ropes = config.turned_dim + config.full_turned_dim() + still;
+        let ropes = ropes * size_of::<f32>() * positions;
         Footprint {
             weights: config.weight_bytes(precision),
             kv: config.cache_bytes(machine, precision, pages, slots),
@@ -92,29 +94,41 @@ impl BertConfig {
 impl Config {
     /// Numbers in the matrices; norms are too few to count.
     pub fn parameters(&self) -> usize {
-        let layer = |layer| self.layer_matrices(layer).into_iter();
-        let all = (0..self.layer_count()).flat_map(layer);
-        all.map(|(inputs, outputs)| inputs * outputs).sum::<usize>() + self.table_parameters()
+        let layers = (0..self.layer_count()).map(|layer| self.layer_parameters(layer));
+        layers.sum::<usize>() + self.table_parameters()
+    }
+
+    /// Those of a layer.
+    pub(super) fn layer_parameters(&self, layer: usize) -> usize {
+        self.layer_matrices(layer).map(|(inputs, outputs)| inputs * outputs).iter().sum()
     }
 
     /// Inputs and outputs of a layer's matrices: queries, with their gates, keys and values, or what a delta rule projects; output; gate and
-    /// up; down.
-    pub(super) fn layer_matrices(&self, layer: usize) -> [(usize, usize); 4] {
-        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
-        let queries = self.heads * self.head_dim;
+    /// up; of the layer's own input gate, projection and its part of the common projection; down.
+    pub(super) fn layer_matrices(&self, layer: usize) -> [(usize, usize); 6] {
+        let (hidden, inner, own) = (self.hidden_size, self.inner_of(layer), self.layer_input);
+        let head_dim = self.head_dim_of(layer);
+        let queries = self.heads * head_dim;
         let gates = if self.family.traits().gates_heads { queries } else { 0 };
-        let keys = self.kv_heads * self.head_dim;
+        let keys = if self.is_sharing(layer) { 0 } else { self.kv_heads * head_dim };
         let (projected, mixed) = match self.delta_shape(layer) {
             Some(shape) => (shape.projected(), shape.values()),
             None => (queries + gates + 2 * keys, queries),
         };
-        [(hidden, projected), (mixed, hidden), (hidden, 2 * inner), (inner, hidden)]
+        [
+            (hidden, projected),
+            (mixed, hidden),
+            (hidden, 2 * inner),
+            (hidden, 2 * own),
+            (own, hidden),
+            (inner, hidden),
+        ]
     }
 
-    /// Those of the token table and of a head of its own.
+    /// Those of the token tables and of a head of its own.
     pub(super) fn table_parameters(&self) -> usize {
-        let tables = if self.tied_embeddings { 1 } else { 2 };
-        tables * self.vocab_size * self.hidden_size
+        let heads = if self.tied_embeddings { 1 } else { 2 };
+        self.vocab_size * (heads * self.hidden_size + self.layer_count() * self.layer_input)
     }
 
     pub fn weight_bytes(&self, precision: Precision) -> usize {
@@ -135,7 +149,8 @@ impl Config {
 
     /// Bytes of keys and values a token takes.
     pub fn kv_bytes_per_token(&self, machine: Machine, kept: StoredType) -> usize {
-        machine.page_bytes(self.page_shape(), kept) / PAGE
+        let shapes = self.page_shapes().into_iter();
+        shapes.map(|shape| machine.page_bytes(shape, kept)).sum::<usize>() / PAGE
     }
 }
 
@@ -182,6 +197,19 @@ mod tests {
             assert_eq!(bytes(Quantisation::Q8_0), (layers + tables) / 16 * 17);
             assert_eq!(bytes(Quantisation::None), (layers + tables) * 2);
         }
+    }
+
+    /// Gemma 4 E2B is published as 2.3 thousand million numbers, and the tables for its layers beside them.
+    #[test]
+    fn layers_that_share_and_differ_are_counted_one_by_one() {
+        let made = &super::super::Family::Gemma4.traits().synthetic;
+        let config = (made.config)(super::super::Shape::Full, made.vocab_size, &[1]).unwrap();
+        let config = Config::from_json(config, std::path::Path::new("config.json")).unwrap();
+        let tables = 262_144 * 35 * 256;
+        assert_eq!((config.parameters() - tables) / 10_000_000, 227);
+        // Twelve layers of 256 and three of 512 numbers, for keys and for values.
+        let kept = config.kv_bytes_per_token(Machine::Cpu, StoredType::Bf16);
+        assert_eq!(kept, 2 * 2 * (12 * 256 + 3 * 512));
     }
 
     #[test]

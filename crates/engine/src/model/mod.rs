@@ -10,6 +10,8 @@ mod cost;
 mod decoder;
 mod delta_rule;
 pub(crate) mod families;
+mod inputs;
+mod layer;
 mod logits;
 mod memory;
 mod published;

@@ -4,6 +4,7 @@
 
 mod delta;
 mod layers;
+mod parts;
 mod ropes;
 
 use std::path::Path;
@@ -62,7 +63,15 @@ struct Raw {
     mlp_bias: Option<bool>,
     attn_logit_softcapping: Option<f64>,
     final_logit_softcapping: Option<f64>,
-    use_bidirectional_attention: Option<bool>,
+    use_bidirectional_attention: Option<Value>,
+    global_head_dim: Option<usize>,
+    num_kv_shared_layers: Option<usize>,
+    use_double_wide_mlp: Option<bool>,
+    hidden_size_per_layer_input: Option<usize>,
+    vocab_size_per_layer_input: Option<usize>,
+    attention_k_eq_v: Option<bool>,
+    enable_moe_block: Option<bool>,
+    per_layer_config: Option<Value>,
     quantization_config: Option<Value>,
     eos_token_id: Option<Ids>,
 }
@@ -163,8 +172,12 @@ impl Reader<'_> {
         let scalar =
             traits.attention_scalar.map(|left_out| raw.query_pre_attn_scalar.unwrap_or(left_out));
         let scalar = scalar.unwrap_or(head_dim as f64);
+        let parts = self.parts(traits, raw, head_dim)?;
         let (full_rope, sliding_rope) = self.ropes(traits, raw)?;
         let unturned = self.unturned(traits, raw, layer_count)?;
+        let windows = self.windows(traits, raw, &unturned, layer_count)?;
+        let vocab_size = need(raw.vocab_size.or(defaults.vocab_size), "vocab_size")?;
+        self.check_parts(&parts, raw, &windows, vocab_size)?;
         Ok(Config {
             family,
             hidden_size,
@@ -172,7 +185,8 @@ impl Reader<'_> {
             heads,
             kv_heads,
             head_dim,
-            vocab_size: need(raw.vocab_size.or(defaults.vocab_size), "vocab_size")?,
+            full_head_dim: parts.full_head_dim,
+            vocab_size,
             max_position_embeddings: raw
                 .max_position_embeddings
                 .unwrap_or(defaults.max_position_embeddings),
@@ -180,13 +194,17 @@ impl Reader<'_> {
             activation: self.activation(raw, defaults)?,
             attention_scale: libm::pow(scalar, -0.5) as f32,
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
-            windows: self.windows(traits, raw, &unturned, layer_count)?,
+            windows,
             delta: self.delta_layers(traits, raw, layer_count)?,
             turned_dim: self.turned_dim(traits, raw, head_dim)?,
             full_rope,
             sliding_rope,
             unturned,
             query_growth: self.query_growth(traits, raw)?,
+            sharing_layers: parts.sharing_layers,
+            sharing_width: parts.sharing_width,
+            layer_input: parts.layer_input,
+            logit_cap: parts.logit_cap,
             eos_ids: raw.eos_token_id.as_ref().map(Ids::to_vec).unwrap_or_default(),
         })
     }
@@ -208,6 +226,8 @@ impl Reader<'_> {
             ("num_attention_heads", raw.num_attention_heads, MOST_SIZE),
             ("num_key_value_heads", raw.num_key_value_heads, MOST_SIZE),
             ("head_dim", raw.head_dim, MOST_SIZE),
+            ("global_head_dim", raw.global_head_dim, MOST_SIZE),
+            ("hidden_size_per_layer_input", raw.hidden_size_per_layer_input, MOST_SIZE),
             ("vocab_size", raw.vocab_size, MOST_SIZE),
             ("max_position_embeddings", raw.max_position_embeddings, MOST_POSITIONS),
             ("sliding_window", raw.sliding_window, MOST_POSITIONS),
@@ -235,12 +255,20 @@ impl Reader<'_> {
         let gate = raw.attn_output_gate.filter(|is_gated| *is_gated != traits.gates_heads);
         let state = raw.mamba_ssm_dtype.clone().filter(|kept| kept != "float32");
         let (no_cap, writes) = ("only null is", "a model that writes text has false");
+        // Of images alone, which no prompt has.
+        let sees_ahead = raw
+            .use_bidirectional_attention
+            .as_ref()
+            .filter(|said| !said.is_null() && **said != Value::Bool(false) && *said != "vision");
+        let cap = raw.final_logit_softcapping.filter(|_| !traits.parts.caps_logits);
         let parts = [
             ("attention_bias", is_on(raw.attention_bias), "only false is"),
             ("mlp_bias", is_on(raw.mlp_bias), "only false is"),
-            ("use_bidirectional_attention", is_on(raw.use_bidirectional_attention), writes),
+            ("use_bidirectional_attention", sees_ahead.map(Value::to_string), writes),
             ("attn_logit_softcapping", number(raw.attn_logit_softcapping), no_cap),
-            ("final_logit_softcapping", number(raw.final_logit_softcapping), no_cap),
+            ("final_logit_softcapping", number(cap), no_cap),
+            ("enable_moe_block", is_on(raw.enable_moe_block), "only false is: no experts"),
+            ("attention_k_eq_v", is_on(raw.attention_k_eq_v), "only false is"),
             (
                 "attn_output_gate",
                 gate.map(|gate| gate.to_string()),

@@ -10,6 +10,11 @@ impl RopeConfig {
         (0..head_dim / 2)
             .map(|index| {
                 let exponent = (2 * index) as f32 / head_dim as f32;
+                if let RopeScaling::Proportional { part, .. } = self.scaling
+                    && index >= (part * head_dim as f64 / 2.0) as usize
+                {
+                    return 0.0;
+                }
                 let wave = libm::pow(self.theta, f64::from(exponent)) as f32;
                 match self.scaling {
                     RopeScaling::Yarn { factor, .. } => {
@@ -57,7 +62,9 @@ impl RopeScaling {
     fn stretch(&self, frequency: f32) -> f32 {
         match *self {
             RopeScaling::None | RopeScaling::Yarn { .. } => frequency,
-            RopeScaling::Linear { factor } => frequency / factor as f32,
+            RopeScaling::Linear { factor } | RopeScaling::Proportional { factor, .. } => {
+                frequency / factor as f32
+            }
             RopeScaling::Llama3 { factor, low_frequency, high_frequency, original_positions } => {
                 let wavelength = std::f32::consts::TAU / frequency;
                 let (original, factor) = (original_positions as f32, factor as f32);

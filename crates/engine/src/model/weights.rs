@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::attention::Attention;
-use super::config::{Config, stored_name};
+use super::config::{Config, LAYER_SCALE, stored_name};
 use super::decoder::{Decoder, LayerWeights, Mixer};
 use super::delta_rule::DeltaRule;
 use super::{ModelError, WantedPrecision, WantedType};
@@ -34,6 +34,12 @@ impl<B: Backend> Decoder<B> {
         precision: Precision,
         positions: usize,
     ) -> Result<Decoder<B>, ModelError> {
+        if let (Machine::Cuda, Some(part)) = (B::MACHINE, config.beyond_cuda()) {
+            let family = config.family.name();
+            let problem =
+                format!("{family} has {part}, which no kernel for {} computes", B::MACHINE);
+            return Err(OpsError::refused(problem, "take --device cpu or candle-cuda").into());
+        }
         let checkpoint = Checkpoint::open(files)?;
         let loader = Loader {
             ops,
@@ -50,6 +56,7 @@ impl<B: Backend> Decoder<B> {
         let has_head = own_head || !config.tied_embeddings;
         let head = has_head.then(|| loader.head()).transpose()?;
         let final_norm = loader.norm("norm", config.hidden_size)?;
+        let inputs = (config.layer_input > 0).then(|| loader.inputs()).transpose()?;
         let embedding_scale = match config.family.traits().scales_embeddings {
             // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
             true => precision.stored.round((config.hidden_size as f32).sqrt()),
@@ -57,8 +64,8 @@ impl<B: Backend> Decoder<B> {
         };
         let own_head = own_head.then(|| OWN_HEAD.to_owned());
         let warnings = own_head.into_iter().chain(loader.left_out()).collect();
-        let rope = |rope: &super::config::RopeConfig| {
-            let inverse_frequencies = rope.inverse_frequencies(config.turned_dim);
+        let rope = |rope: &super::config::RopeConfig, turned_dim| {
+            let inverse_frequencies = rope.inverse_frequencies(turned_dim);
             let (magnitude, growth) = (rope.magnitude(), config.query_growth);
             ops.rope(&Rotation { inverse_frequencies, magnitude, growth }, positions)
         };
@@ -73,12 +80,13 @@ impl<B: Backend> Decoder<B> {
             precision,
             embedding,
             embedding_scale,
+            inputs,
             layers,
             final_norm,
             head,
             warnings,
-            full_rope: rope(&config.full_rope)?,
-            sliding_rope: rope(&config.sliding_rope)?,
+            full_rope: rope(&config.full_rope, config.full_turned_dim())?,
+            sliding_rope: rope(&config.sliding_rope, config.turned_dim)?,
             still_rope: (!config.unturned.is_empty()).then(still).transpose()?,
             config,
         })
@@ -190,9 +198,11 @@ impl<'a, B: Backend> Loader<'a, B> {
     fn layer(&self, index: usize) -> Result<LayerWeights<B>, ModelError> {
         let config = self.config;
         let hidden = config.hidden_size;
+        let inner = config.inner_of(index);
         let name = |part: &str| format!("layers.{index}.{part}");
         let norm = |part: &str| self.norm(&name(part), hidden);
-        let norms = &config.family.traits().layer_norms;
+        let traits = config.family.traits();
+        let norms = &traits.layer_norms;
         let (mixer, output, width) = match config.delta_shape(index) {
             Some(shape) => {
                 let rule = DeltaRule::load(self, index, shape)?;
@@ -200,7 +210,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             }
             None => {
                 let attention = Mixer::Attention(Attention::load(self, index)?);
-                (attention, "self_attn.o_proj", config.heads * config.head_dim)
+                (attention, "self_attn.o_proj", config.heads * config.head_dim_of(index))
             }
         };
         let gate_up = ["gate_proj", "up_proj"].map(|part| name(&format!("mlp.{part}")));
@@ -215,15 +225,26 @@ impl<'a, B: Backend> Loader<'a, B> {
             )?,
             attention_norm: norms.attention.map(norm).transpose()?,
             feed_forward_input_norm: norm(norms.feed_forward_input)?,
-            gate_up: self.gated(&gate_up, config.intermediate_size)?,
+            gate_up: self.gated(&gate_up, inner)?,
             down: self.matrix(
                 &[&name("mlp.down_proj")],
                 &[hidden],
-                config.intermediate_size,
-                self.precision.of_down(config.intermediate_size, index, config.layer_count()),
+                inner,
+                self.precision.of_down(inner, index, config.layer_count()),
             )?,
             feed_forward_norm: norms.feed_forward.map(norm).transpose()?,
+            input: (config.layer_input > 0).then(|| self.layer_input(index)).transpose()?,
+            scale: match traits.parts.scales_layers {
+                true => self.numbers(&name(LAYER_SCALE), &[1])?[0],
+                false => 1.0,
+            },
         })
+    }
+
+    /// Takes a tensor that nothing reads for known.
+    pub fn pass_over(&self, name: &str) {
+        let name = stored_name(&format!("{}{name}", self.prefix));
+        self.used.borrow_mut().insert(name);
     }
 
     /// Whether the files of a model with a tied head have a head of other weights than the embedding's all the same.

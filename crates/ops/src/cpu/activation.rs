@@ -17,6 +17,50 @@ impl Cpu {
     }
 }
 
+impl Cpu {
+    /// `activation(gate) · by`, of the columns of `by` from `first` on.
+    pub(super) fn gate_by(
+        &self,
+        gate: &Buffer,
+        activation: Activation,
+        by: &Buffer,
+        first: usize,
+        out: &mut Buffer,
+    ) {
+        let (rows, width) = (gate.rows(), gate.width);
+        out.reshape(rows, width);
+        self.each_row(out, rows * width * 16, |row, out| {
+            gate_row(self.isa, activation, gate.row(row), &by.row(row)[first..][..width], out);
+        });
+    }
+}
+
+vectorised! {
+    /// `cap · tanh(x / cap)` of each number of a row.
+    pub(super) fn cap_row(cap: f32, row: &mut [f32]) = cap_row_kernel
+}
+
+#[inline(always)]
+fn cap_row_kernel<L: Lanes>(cap: f32, row: &mut [f32]) {
+    let (groups, rest) = row.as_chunks_mut::<LANES>();
+    for group in groups {
+        *group = cap_lanes(cap, L::from_array(group)).to_array();
+    }
+    if !rest.is_empty() {
+        let mut last = [0.0; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        cap_lanes(cap, L::from_array(&last)).store_first(rest);
+    }
+}
+
+/// tanh(u) = 1 − 2 / (e²ᵘ + 1).
+#[inline(always)]
+fn cap_lanes<L: Lanes>(cap: f32, x: L) -> L {
+    let one = L::splat(1.0);
+    let power = exp(x.mul(L::splat(2.0 / cap)));
+    one.sub(L::splat(2.0).div(power.add(one))).mul(L::splat(cap))
+}
+
 vectorised! {
     pub(super) fn gate_row(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_row_kernel
 }
@@ -56,6 +100,22 @@ pub(super) fn gate_lanes<L: Lanes>(activation: Activation, x: L, up: L) -> L {
 mod tests {
     use super::super::Isa;
     use super::*;
+
+    #[test]
+    fn a_cap_is_a_hyperbolic_tangent() {
+        let x: Vec<f32> = (0..83).map(|i| (i as f32 - 41.0).powi(3) * 0.01).collect();
+        let mut first = x.clone();
+        cap_row(Isa::Portable, 30.0, &mut first);
+        for isa in [Isa::Portable, Isa::detect()] {
+            let mut capped = x.clone();
+            cap_row(isa, 30.0, &mut capped);
+            assert_eq!(capped, first);
+            for (x, y) in x.iter().zip(capped) {
+                let exact = 30.0 * (f64::from(*x) / 30.0).tanh();
+                assert!((f64::from(y) - exact).abs() <= 1e-5, "{x}: {y}, not {exact}");
+            }
+        }
+    }
 
     #[test]
     fn equal_the_formulas() {

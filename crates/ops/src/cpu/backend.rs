@@ -1,5 +1,6 @@
 //! The CPU as a backend: every operation is done when its call returns.
 
+use super::activation::cap_row;
 use super::matrix::Tiles;
 use super::norm::normalise;
 use super::pages::of_either;
@@ -115,7 +116,7 @@ impl Backend for Cpu {
         norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
-        let BranchNorms { post, next, epsilon } = norms;
+        let BranchNorms { post, scale, next, epsilon } = norms;
         normed.reshape(residual.rows(), residual.width);
         let work = 8 * residual.data.len();
         let to = Disjoint::new(&mut normed.data);
@@ -129,24 +130,39 @@ impl Backend for Cpu {
                 }
                 None => add_row(residual, branch.row(row)),
             }
+            if scale != 1.0 {
+                residual.iter_mut().for_each(|number| *number *= scale);
+            }
             if let Some(next) = next {
                 normalise(self.isa, residual, &next.0, epsilon, normed);
             }
         });
     }
 
-    fn keep_logit_rows(&self, step: HostStep<'_>, buffers: [&mut Buffer; 2]) {
-        let chosen = step.logit_rows;
-        if chosen.len() == step.rows.len() || !chosen.is_sorted_by(|a, b| a < b) {
+    fn keep_logit_rows<const N: usize>(&self, step: HostStep<'_>, buffers: [&mut Buffer; N]) {
+        if !gives_few(step) {
             return;
         }
         for buffer in buffers {
             let width = buffer.width;
-            for (to, &from) in chosen.iter().enumerate() {
+            for (to, &from) in step.logit_rows.iter().enumerate() {
                 buffer.data.copy_within(from * width..(from + 1) * width, to * width);
             }
-            buffer.reshape(chosen.len(), width);
+            buffer.reshape(step.logit_rows.len(), width);
         }
+    }
+
+    fn of_logit_rows(&self, step: HostStep<'_>, body: impl FnOnce(HostStep<'_>)) {
+        if !gives_few(step) {
+            return body(step);
+        }
+        let of_them = |all: &[u32]| step.logit_rows.iter().map(|row| all[*row]).collect::<Vec<_>>();
+        let (tokens, positions) = (of_them(step.rows.tokens), of_them(step.rows.positions));
+        let sequences = of_them(step.rows.sequences);
+        let logit_rows: Vec<usize> = (0..step.logit_rows.len()).collect();
+        let rows =
+            Rows { tokens: &tokens, positions: &positions, sequences: &sequences, ..step.rows };
+        body(HostStep { rows, logit_rows: &logit_rows });
     }
 
     fn gather_norm(
@@ -219,6 +235,39 @@ impl Backend for Cpu {
         std::mem::swap(qkv, queries);
     }
 
+    fn rotate(
+        &self,
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
+        norm: Option<(&Vector, f32)>,
+        rope: &Rope,
+        step: HostStep<'_>,
+        head_dim: usize,
+    ) {
+        self.turn_all(qkv, norm, rope, step.rows, head_dim);
+        std::mem::swap(qkv, queries);
+    }
+
+    fn regroup(&self, buffer: &mut Buffer, width: usize) {
+        buffer.reshape(buffer.data.len() / width, width);
+    }
+
+    fn gate_by(
+        &self,
+        gate: &Buffer,
+        activation: Activation,
+        by: &Buffer,
+        first: usize,
+        out: &mut Buffer,
+    ) {
+        Cpu::gate_by(self, gate, activation, by, first, out);
+    }
+
+    fn cap(&self, x: &mut Buffer, cap: f32) {
+        let work = 16 * x.data.len();
+        self.each_row(x, work, |_, row| cap_row(self.isa, cap, row));
+    }
+
     fn attention(
         &self,
         queries: &Buffer,
@@ -259,6 +308,11 @@ impl Backend for Cpu {
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
         Ok(buffer.data[..rows * buffer.width].to_vec())
     }
+}
+
+/// Whether rows that give logits are fewer than all, each once and in order.
+fn gives_few(step: HostStep<'_>) -> bool {
+    step.logit_rows.len() != step.rows.len() && step.logit_rows.is_sorted_by(|a, b| a < b)
 }
 
 pub(super) fn add_row(sums: &mut [f32], addends: &[f32]) {

@@ -26,6 +26,13 @@ impl Rope {
         let place = position * self.half..(position + 1) * self.half;
         (&self.angles.cosines[place.clone()], &self.angles.sines[place])
     }
+
+    /// Multiplies turned queries at `position` by what they grow by, if they do.
+    fn grow(&self, queries: &mut [f32], position: usize) {
+        if let Some(growth) = self.angles.growth.get(position) {
+            queries.iter_mut().for_each(|number| *number *= growth);
+        }
+    }
 }
 
 vectorised! {
@@ -44,6 +51,31 @@ fn turn_kernel<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
 }
 
 impl Cpu {
+    /// Norms and turns heads of `head_dim` in place, all of them queries.
+    pub(super) fn turn_all(
+        &self,
+        heads: &mut Buffer,
+        norm: Option<(&Vector, f32)>,
+        rope: &Rope,
+        rows: Rows<'_>,
+        head_dim: usize,
+    ) {
+        let work = 8 * heads.data.len();
+        self.each_row(heads, work, |row, heads| {
+            let position = rows.positions[row] as usize;
+            let (cosines, sines) = rope.at(position);
+            let mut normed = vec![0.0; head_dim];
+            for head in heads.chunks_exact_mut(head_dim) {
+                if let Some((weight, epsilon)) = norm {
+                    normalise(self.isa, head, &weight.0, epsilon, &mut normed);
+                    head.copy_from_slice(&normed);
+                }
+                turn(self.isa, head, cosines, sines);
+            }
+            rope.grow(heads, position);
+        });
+    }
+
     /// Norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]` in place, and
     /// writes keys and values to their pages. Shapes follow from `pages`.
     pub(super) fn store<T: Kept>(
@@ -79,8 +111,13 @@ impl Cpu {
                     }
                     turn(self.isa, head, cosines, sines);
                 }
-                if let Some(growth) = rope.angles.growth.get(position) {
-                    turned[..key_start].iter_mut().for_each(|number| *number *= growth);
+                rope.grow(&mut turned[..key_start], position);
+                if let Some(weight) = norms.and_then(|norms| norms.value.as_ref()) {
+                    let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
+                    for head in values.chunks_exact_mut(head_dim) {
+                        normalise(self.isa, head, &weight.0, epsilon, &mut normed);
+                        head.copy_from_slice(&normed);
+                    }
                 }
                 let keys = turned[key_start..].chunks_exact(head_dim);
                 for (head, (key, value)) in keys.zip(values.chunks_exact(head_dim)).enumerate() {

@@ -205,7 +205,8 @@ impl Backend for Cuda {
         norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
-        let BranchNorms { post, next, epsilon } = norms;
+        let BranchNorms { post, scale, next, epsilon } = norms;
+        debug_assert!(scale == 1.0, "a model whose layers are scaled is refused when it is loaded");
         normed.set_rows(residual.rows);
         let arguments = Arguments::default()
             .address(residual.address())

@@ -19,6 +19,8 @@ pub struct HostStep<'a> {
     pub logit_rows: &'a [usize],
 }
 
+const LACKING: &str = "a model that needs it is refused when it is loaded";
+
 /// A kind of machine. Clones share it.
 ///
 /// Operations do not return errors: an asynchronous machine reports earlier failures at [`Backend::draw`] and
@@ -118,8 +120,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         epsilon: f32,
         out: &mut Self::Buffer,
     );
-    /// `residual += post(branch)`, or `branch` itself without a norm `post`; then `normed = next(residual)` where there
-    /// is a norm `next`.
+    /// `residual = scale · (residual + post(branch))`, or `branch` itself without a norm `post`; then `normed = next(residual)` where
+    /// there is a norm `next`.
     fn add_norm(
         &self,
         residual: &mut Self::Buffer,
@@ -127,9 +129,18 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         norms: BranchNorms<'_, Self::Vector>,
         normed: &mut Self::Buffer,
     );
-    /// Of a step's last layer, whose keys and values are kept: leaves in each of `buffers` only the rows that give logits, one
-    /// after another, where that saves the machine work.
-    fn keep_logit_rows(&self, _step: Self::Step<'_>, _buffers: [&mut Self::Buffer; 2]) {}
+    /// Where no later layer keeps keys and values: leaves in each of `buffers` only the rows that give logits, one after another,
+    /// where that saves the machine work.
+    fn keep_logit_rows<const N: usize>(
+        &self,
+        _step: Self::Step<'_>,
+        _buffers: [&mut Self::Buffer; N],
+    ) {
+    }
+    /// Calls `body` with the step of the rows that [`Backend::keep_logit_rows`] leaves.
+    fn of_logit_rows(&self, step: Self::Step<'_>, body: impl FnOnce(Self::Step<'_>)) {
+        body(step);
+    }
     /// The norm of the rows of `x` that give logits, one after another; of all where no others were kept.
     fn gather_norm(
         &self,
@@ -161,6 +172,37 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         step: Self::Step<'_>,
         pages: LayerPages<&mut Self::Pages>,
     );
+    /// Norms and rotates queries alone, of `head_dim` numbers a head: their keys and values are in their pages already.
+    fn rotate(
+        &self,
+        _qkv: &mut Self::Buffer,
+        _queries: &mut Self::Buffer,
+        _norm: Option<(&Self::Vector, f32)>,
+        _rope: &Self::Rope,
+        _step: Self::Step<'_>,
+        _head_dim: usize,
+    ) {
+        unreachable!("{LACKING}")
+    }
+    /// Takes the numbers of `buffer` for rows of `width`.
+    fn regroup(&self, _buffer: &mut Self::Buffer, _width: usize) {
+        unreachable!("{LACKING}")
+    }
+    /// `out = activation(gate) · by`, of those columns of `by` that begin at `first`.
+    fn gate_by(
+        &self,
+        _gate: &Self::Buffer,
+        _activation: Activation,
+        _by: &Self::Buffer,
+        _first: usize,
+        _out: &mut Self::Buffer,
+    ) {
+        unreachable!("{LACKING}")
+    }
+    /// `x = cap · tanh(x / cap)`.
+    fn cap(&self, _x: &mut Self::Buffer, _cap: f32) {
+        unreachable!("{LACKING}")
+    }
     /// Attention of each row over the pages of its sequence; `out` is `[rows, heads · head_dim]`.
     fn attention(
         &self,

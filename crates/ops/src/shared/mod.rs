@@ -48,16 +48,19 @@ pub struct LayerPages<P> {
 pub struct BranchNorms<'a, V> {
     /// Of the branch before it is added, where the family has one.
     pub post: Option<&'a V>,
+    /// What the sum is multiplied by.
+    pub scale: f32,
     /// Of the sum, for whatever comes next.
     pub next: Option<&'a V>,
     pub epsilon: f32,
 }
 
-/// Norms over each head of queries and keys, `[head_dim]` each.
+/// Norms over each head of queries and keys, and of values where a family has one, `[head_dim]` each.
 #[derive(Debug)]
 pub struct HeadNorms<V> {
     pub query: V,
     pub key: V,
+    pub value: Option<V>,
     pub epsilon: f32,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Defaults, LayerNorms, Shape, Synthetic, Traits, Windows};
+use super::{Defaults, LayerNorms, Parts, Shape, Synthetic, Traits, Windows};
 
 pub(super) const TRAITS: Traits = Traits {
     name: "gemma3",
@@ -24,6 +24,7 @@ pub(super) const TRAITS: Traits = Traits {
     attends_each: None,
     gates_heads: false,
     turned_share: 1.0,
+    says_ropes: false,
     local_theta: Some(1e4),
     unturned_interval: None,
     queries_grow: false,
@@ -37,6 +38,7 @@ pub(super) const TRAITS: Traits = Traits {
         feed_forward_input: "pre_feedforward_layernorm",
         feed_forward: Some("post_feedforward_layernorm"),
     },
+    parts: Parts::PLAIN,
     synthetic: Synthetic {
         prefix: "language_model.model.",
         vocab_size: 262_208,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Defaults, LayerNorms, Shape, Synthetic, Traits, Windows};
+use super::{Defaults, LayerNorms, Parts, Shape, Synthetic, Traits, Windows};
 
 pub(super) const TRAITS: Traits = Traits {
     name: "llama",
@@ -24,6 +24,7 @@ pub(super) const TRAITS: Traits = Traits {
     attends_each: None,
     gates_heads: false,
     turned_share: 1.0,
+    says_ropes: false,
     local_theta: None,
     unturned_interval: None,
     queries_grow: false,
@@ -35,6 +36,7 @@ pub(super) const TRAITS: Traits = Traits {
         feed_forward_input: "post_attention_layernorm",
         feed_forward: None,
     },
+    parts: Parts::PLAIN,
     synthetic: Synthetic {
         prefix: "model.",
         vocab_size: 128_256,

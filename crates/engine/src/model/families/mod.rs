@@ -2,6 +2,7 @@
 //! synthetic one is made of. Whatever differs between families is a field of [`Traits`]; nothing but `src/hub/gguf` asks which one it is.
 
 mod gemma3;
+mod gemma4;
 mod llama;
 mod ministral3;
 mod qwen3;
@@ -14,6 +15,7 @@ use serde_json::Value;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Family {
     Gemma3,
+    Gemma4,
     Llama,
     Ministral3,
     Qwen3,
@@ -23,8 +25,9 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 6] = [
+    pub const ALL: [Family; 7] = [
         Family::Gemma3,
+        Family::Gemma4,
         Family::Llama,
         Family::Ministral3,
         Family::Qwen3,
@@ -36,6 +39,7 @@ impl Family {
     pub(crate) fn traits(self) -> &'static Traits {
         match self {
             Family::Gemma3 => &gemma3::TRAITS,
+            Family::Gemma4 => &gemma4::TRAITS,
             Family::Llama => &llama::TRAITS,
             Family::Ministral3 => &ministral3::TRAITS,
             Family::Qwen3 => &qwen3::TRAITS,
@@ -67,6 +71,8 @@ pub(crate) struct Traits {
     pub gates_heads: bool,
     /// The share of a head that its rope turns, where `partial_rotary_factor` is left out and where it counts; 1 where all is turned.
     pub turned_share: f64,
+    /// Whether `rope_parameters` must be there: what stands for them where they are left out is no plain rope.
+    pub says_ropes: bool,
     /// The base of the sliding layers' rope where `rope_local_base_freq` is left out; `None` where they have the other layers'.
     pub local_theta: Option<f64>,
     /// Each of so many layers has no rope where `no_rope_layers` and `no_rope_layer_interval` are left out; `None` where all have one.
@@ -80,7 +86,36 @@ pub(crate) struct Traits {
     /// Whether the heads of queries and keys are normed.
     pub norms_heads: bool,
     pub layer_norms: LayerNorms,
+    pub parts: Parts,
     pub synthetic: Synthetic,
+}
+
+/// What few families have.
+pub(crate) struct Parts {
+    /// The width of heads of layers that see all positions, where `global_head_dim` is left out; `None` where it is the others'.
+    pub full_head_dim: Option<usize>,
+    /// Whether the last `num_kv_shared_layers` see keys and values of earlier ones.
+    pub shares_keys: bool,
+    /// Numbers of a token's embedding for each layer, where `hidden_size_per_layer_input` is left out; `None` where there is none.
+    pub layer_input: Option<usize>,
+    /// Whether the heads of values are normed, by their size alone.
+    pub norms_values: bool,
+    /// Whether each layer has a number that the residual is multiplied by.
+    pub scales_layers: bool,
+    /// Whether `final_logit_softcapping` caps logits.
+    pub caps_logits: bool,
+}
+
+impl Parts {
+    /// None of them.
+    const PLAIN: Parts = Parts {
+        full_head_dim: None,
+        shares_keys: false,
+        layer_input: None,
+        norms_values: false,
+        scales_layers: false,
+        caps_logits: false,
+    };
 }
 
 /// What a family's published files leave out; `None` where they never do, or where it follows from other fields.
@@ -108,6 +143,8 @@ pub(crate) enum Windows {
     From(usize),
     /// All but each of so many, where `sliding_window_pattern` is left out.
     Pattern(usize),
+    /// All but each of so many and the last.
+    PatternToFull(usize),
 }
 
 /// The norms of a layer besides `input_layernorm`, by their names.

@@ -54,7 +54,7 @@ impl Reader<'_> {
             Windows::Never => false,
             Windows::From(_) | Windows::Unturned => raw.use_sliding_window == Some(true),
             Windows::Every => raw.sliding_window.is_some(),
-            Windows::Pattern(_) => true,
+            Windows::Pattern(_) | Windows::PatternToFull(_) => true,
         };
         if traits.attends_each.is_some() {
             return Ok(vec![None; count]);
@@ -77,7 +77,7 @@ impl Reader<'_> {
                     self.inconsistent(format!("{} layer_types for {count} layers", types.len()))
                 );
             }
-            return types
+            let windows: Result<_, ConfigError> = types
                 .iter()
                 .map(|name| match name.as_str() {
                     "full_attention" => Ok(None),
@@ -89,6 +89,7 @@ impl Reader<'_> {
                     )),
                 })
                 .collect();
+            return windows.map(|windows| ends_full(traits, windows));
         }
         match traits.windows {
             Windows::Never => Ok(vec![None; count]),
@@ -103,6 +104,13 @@ impl Reader<'_> {
                 let sliding = sliding("use_sliding_window")?;
                 let layer = |layer| if layer < first { None } else { sliding };
                 Ok((0..count).map(layer).collect())
+            }
+            Windows::PatternToFull(pattern) => {
+                let sliding = sliding("layer_types")?;
+                let layer = |layer: usize| {
+                    if layer.is_multiple_of(pattern) { None } else { sliding }
+                };
+                Ok(ends_full(traits, (1..=count).map(layer).collect()))
             }
             Windows::Pattern(pattern) => {
                 let pattern = raw
@@ -124,6 +132,14 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// The last layer of some families sees everything, whatever their files say.
+fn ends_full(traits: &Traits, mut windows: Vec<Option<usize>>) -> Vec<Option<usize>> {
+    if let (Windows::PatternToFull(_), Some(last)) = (&traits.windows, windows.last_mut()) {
+        *last = None;
+    }
+    windows
 }
 
 #[cfg(test)]

@@ -31,6 +31,9 @@ impl Reader<'_> {
             let part = |field, name| self.said(field, parameters.fields.get(name));
             Ok((part(FULL, "full_attention")?, part(SLIDING, "sliding_attention")?))
         };
+        if traits.says_ropes && parameters.is_none() {
+            return Err(self.missing("rope_parameters"));
+        }
         let (full, sliding) = match &parameters {
             Some(parameters) => parts(parameters)?,
             None => (None, None),
@@ -138,13 +141,15 @@ impl Reader<'_> {
             }
             _ => number("original_max_position_embeddings"),
         };
+        let kind = fields.get("rope_type").or_else(|| fields.get("type"));
+        let name = kind.map_or(Some("default"), Value::as_str).unwrap_or_default();
         let part = left_out("partial_rotary_factor", 1.0)?;
-        if traits.turned_share == 1.0 && part != 1.0 {
+        // Where the share counts for all ropes, it is read as `turned_dim`.
+        if part != 1.0 && name != "proportional" && traits.turned_share == 1.0 {
             let field = format!("{field}.partial_rotary_factor");
             return Err(self.unsupported(&field, part, "only whole heads are turned"));
         }
-        let kind = fields.get("rope_type").or_else(|| fields.get("type"));
-        let scaling = match kind.map_or(Some("default"), Value::as_str).unwrap_or_default() {
+        let scaling = match name {
             "default" => RopeScaling::None,
             "linear" => RopeScaling::Linear { factor: number("factor")? },
             "llama3" => RopeScaling::Llama3 {
@@ -153,6 +158,7 @@ impl Reader<'_> {
                 high_frequency: number("high_freq_factor")?,
                 original_positions: original()?,
             },
+            "proportional" => RopeScaling::Proportional { part, factor: left_out("factor", 1.0)? },
             "yarn" => {
                 let factor = number("factor")?;
                 let scale =
@@ -176,7 +182,7 @@ impl Reader<'_> {
                 return Err(self.unsupported(
                     &format!("{field}.rope_type"),
                     kind.map_or_else(String::new, |kind| kind.to_string()),
-                    "known: default, linear, llama3, yarn",
+                    "known: default, linear, llama3, proportional, yarn",
                 ));
             }
         };

@@ -150,6 +150,7 @@ fn head_norms_come_before_the_turn() {
     let norms = HeadNorms {
         query: Vector(vec![1.0, 2.0, 1.0, 1.0]),
         key: Vector(vec![1.0; 4]),
+        value: None,
         epsilon: 0.0,
     };
     let mut qkv = Buffer::default();

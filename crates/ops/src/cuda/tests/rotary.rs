@@ -26,8 +26,12 @@ impl Case {
     fn run<B: Host>(&self, ops: &B, sequences: &Sequences) -> (Vec<f32>, B::Pages) {
         let numbers = noise(sequences.rows() * self.width(), 1);
         let vector = |seed| ops.vector(noise(self.head_dim, seed)).unwrap();
-        let norms =
-            self.has_norms.then(|| HeadNorms { query: vector(2), key: vector(3), epsilon: 1e-6 });
+        let norms = self.has_norms.then(|| HeadNorms {
+            query: vector(2),
+            key: vector(3),
+            value: None,
+            epsilon: 1e-6,
+        });
         let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
         let positions = sequences.limits().positions;
         let growth = self.grows.then_some(QueryGrowth { beta: 0.5, every: 3.0 });

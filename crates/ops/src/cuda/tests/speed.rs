@@ -191,7 +191,7 @@ fn rotation_and_pages_of_many_rows() {
         let mut qkv = gpu.hold(&noise(rows * width, 1), width, Numbers::Wide);
         let mut queries = gpu.buffer(rows, heads * head_dim, Numbers::Narrow).unwrap();
         let vector = |seed| gpu.vector(noise(head_dim, seed)).unwrap();
-        let norms = HeadNorms { query: vector(2), key: vector(3), epsilon: 1e-6 };
+        let norms = HeadNorms { query: vector(2), key: vector(3), value: None, epsilon: 1e-6 };
         let rope =
             gpu.rope(&Rotation::by(vec![0.5; head_dim / 2]), sequences.limits().positions).unwrap();
         let mut pages = gpu.pages(shape, StoredType::Bf16, sequences.pages()).unwrap();
