@@ -5,8 +5,6 @@ mod passages;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use itertools::Itertools;
-
 pub use self::passages::{NONE_FOUND, label, passages};
 use crate::fault::faults;
 use crate::outside;
@@ -21,9 +19,9 @@ faults! {
         #[error(transparent)]
         Read(error: #[from] std::io::Error) => error.blame(), "--prompts takes a directory of text files";
         #[error("{} is not a prompt that wardround knows", path.display())]
-        Unknown { path: PathBuf } => Usage, beside(&path.to_string_lossy());
+        Unknown { path: PathBuf } => Usage, PLACE;
         #[error("no prompt is named {name}")]
-        Missing { name: String } => Usage, beside(name);
+        Missing { name: String } => Usage, PLACE;
         #[error("prompt {name} does not contain {{{placeholder}}}")]
         NoPlaceholder { name: String, placeholder: String }
             => Usage, format!("write {{{placeholder}}} where its text belongs in the file");
@@ -33,19 +31,8 @@ faults! {
     }
 }
 
-/// The prompts in the folder of one that is not known; the folders, where that is none.
-fn beside(path: &str) -> String {
-    let folder = path.rsplit(['/', '\\']).nth(1).unwrap_or_default();
-    let known = PROMPTS.iter().filter_map(|(name, _)| name.split_once('/'));
-    let own = known.clone().filter(|(one, _)| *one == folder).map(|(_, name)| name).join(", ");
-    match own.is_empty() {
-        false => format!("the folder {folder} may hold {own}"),
-        true => {
-            let folders = known.map(|(folder, _)| folder).dedup().join(", ");
-            format!("prompts lie in folders by their systems: {folders}")
-        }
-    }
-}
+const PLACE: &str =
+    "prompts have the names that they have below prompts/ of the source, as medmad/role-sym.txt";
 
 /// The texts of every prompt, by name (`medmad/role-sym.txt`), without a file's last newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,8 +144,18 @@ pub fn fill<S: AsRef<str>>(template: &str, values: &[(&str, S)]) -> String {
     filled
 }
 
+/// The lines of `template`, filled in, without those that have a placeholder with an empty value.
+pub fn filled_lines<S: AsRef<str>>(template: &str, values: &[(&str, S)]) -> Vec<String> {
+    let has_gap = |line: &str| {
+        let mut empty = values.iter().filter(|(_, value)| value.as_ref().is_empty());
+        empty.any(|(name, _)| has_placeholder(line, name))
+    };
+    let lines = template.lines().filter(|line| !has_gap(line));
+    lines.map(|line| fill(line, values)).collect()
+}
+
 /// Whether [`fill`] would replace `{name}` in this text.
-pub fn has_placeholder(text: &str, name: &str) -> bool {
+fn has_placeholder(text: &str, name: &str) -> bool {
     text.contains(&format!("{{{name}}}"))
 }
 
@@ -243,12 +240,7 @@ mod tests {
         fs_err::write(system.join("role-symm.txt"), "x").unwrap();
         let error = PromptSet::open(Some(directory.path())).unwrap_err();
         assert!(error.to_string().contains("role-symm.txt"), "{error}");
-        let hint = error.hint().unwrap();
-        assert!(hint.starts_with("the folder medmad may hold ") && hint.contains("role-sym.txt"));
-        assert!(!hint.contains("recruit"), "{hint}");
-        let error = PromptSet::embedded().get("medmud/role-sym", &[]).unwrap_err();
-        let hint = error.hint().unwrap();
-        assert!(hint.contains(", medmad, ") && hint.len() < 300, "{hint}");
+        assert!(error.hint().unwrap().contains("medmad/role-sym.txt"), "{error}");
 
         fs_err::remove_file(system.join("role-symm.txt")).unwrap();
         fs_err::write(directory.path().join("notes.txt"), "x").unwrap();

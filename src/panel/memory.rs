@@ -101,7 +101,7 @@ fn plan_device(
 ) -> Result<Vec<MemoryPlan>, Failure> {
     let machine = device.machine();
     let sequences = limits.sequences.unwrap_or(DEFAULT_BATCH);
-    let available = free_memory(device);
+    let available = device.own_memory().unwrap_or_else(available_memory);
     let allot = |description: &Description, pages: usize, slots: usize| {
         let options = EngineOptions {
             pages,
@@ -147,11 +147,6 @@ fn plan_device(
     let others = beside.iter().map(|(name, footprint)| (&**name, *footprint));
     expect_room(&engines.chain(others).collect::<Vec<_>>(), available, !beside.is_empty())?;
     Ok(plans)
-}
-
-/// Bytes that models may still allocate on a device.
-fn free_memory(device: &Device) -> usize {
-    device.own_memory().unwrap_or_else(available_memory)
 }
 
 fn expect_room(

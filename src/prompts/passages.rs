@@ -1,6 +1,6 @@
 //! The passages of a search as a prompt quotes them: one rule for prompts, pages and whoever computes them again.
 
-use super::fill;
+use super::filled_lines;
 use crate::record::{Passage, SearchLine};
 
 /// What stands where a search found nothing.
@@ -40,12 +40,7 @@ fn one(template: &str, passage: &Passage, label: &str) -> String {
         ("paragraph", if passage.paragraph == 0 { "" } else { &paragraph }),
         ("text", &plain(passage.text.as_deref().unwrap_or(NOT_KEPT))),
     ];
-    let is_empty = |line: &&str| {
-        let mut empty = values.iter().filter(|(_, value)| value.is_empty());
-        empty.any(|(name, _)| super::has_placeholder(line, name))
-    };
-    let lines: Vec<&str> = template.lines().filter(|line| !is_empty(line)).collect();
-    fill(&lines.join("\n"), &values)
+    filled_lines(template, &values).join("\n")
 }
 
 /// A text in which nothing passes for the end of its passage and the beginning of another: no empty line, and no line that begins as one

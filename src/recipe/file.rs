@@ -15,7 +15,7 @@ use crate::diagnosis::Failure;
 use crate::outside;
 use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::Which;
-use crate::systems::file::fault::Fault;
+use crate::systems::file::unparsed;
 
 /// The page of docs/ on it.
 pub(super) const PAGE: &str = "recipes.md";
@@ -140,15 +140,15 @@ pub struct MethodEntry {
 }
 
 /// The keys of a file, each with its place there, over those of the recipe that it is `like`.
-fn keys(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {
-    let mut own = outside::toml_keys(text).map_err(|error| Fault::of_toml(&error, PAGE))?;
+fn keys(text: &str) -> Result<Spanned<DeTable<'_>>, Failure> {
+    let mut own = outside::toml_keys(text).map_err(|error| unparsed(&error, text, PAGE))?;
     let Some(like) = own.get_mut().remove("like") else {
         return Ok(own);
     };
     let name = like.get_ref().as_str().unwrap_or_default();
     let unknown = || {
         let problem = format!("like = {name:?}: no such recipe");
-        Fault::new("like", problem, "`wardround recipe ls` lists the recipes")
+        Failure::usage(problem, "`wardround recipe ls` lists the recipes")
     };
     let other = keys(built_in::text(name).ok_or_else(unknown)?)?;
     for (key, value) in other.into_inner() {
@@ -189,12 +189,12 @@ impl Recipe {
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, Failure> {
-        Recipe::read(text).map_err(|fault| fault.told(path, text))
+        Recipe::read(text).map_err(|error| error.about(path))
     }
 
-    fn read(text: &str) -> Result<Recipe, Fault> {
+    fn read(text: &str) -> Result<Recipe, Failure> {
         let read = Recipe::deserialize(Deserializer::from(keys(text)?));
-        let mut recipe = read.map_err(|error| Fault::of_toml(&error, PAGE))?;
+        let mut recipe = read.map_err(|error| unparsed(&error, text, PAGE))?;
         for (key, value) in std::mem::take(&mut recipe.settings) {
             for method in &mut recipe.method {
                 method.settings.entry(key.clone()).or_insert_with(|| value.clone());
@@ -203,7 +203,8 @@ impl Recipe {
         for reading in &mut recipe.readings {
             if let Some(name) = reading.strip_prefix('@') {
                 let hint = "write the sentence itself, or the name of a file in recipes/readings";
-                let missing = || Fault::new("readings", format!("no reading @{name}"), hint);
+                let problem = format!("readings: no reading @{name}");
+                let missing = || Failure::usage(problem, hint);
                 let text = built_in::reading(name).ok_or_else(missing)?;
                 *reading = text.trim_end().to_owned();
             }

@@ -105,7 +105,7 @@ impl<T: Serialize> Record for One<T> {
 }
 
 /// A system's answer to a question.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Verdict {
     /// One letter; empty where no agent gave one.
     pub answer: String,

@@ -75,7 +75,12 @@ pub fn replace<T: DeserializeOwned>(
     entries: impl IntoIterator<Item = (String, toml::Value)>,
 ) -> Result<toml::Table, SettingsError> {
     for (key, value) in entries {
-        let value = switched(value);
+        // `true` and `false` as the words `on` and `off`.
+        let value = match spelling(value.clone()).as_str() {
+            "true" => "on".into(),
+            "false" => "off".into(),
+            _ => value,
+        };
         if !table.contains_key(&key) {
             let known = table.keys().cloned().collect();
             return Err(SettingsError::UnknownKey { key, known });
@@ -97,15 +102,6 @@ fn expected(message: &str) -> String {
     let expected = message.rsplit("expected ").next().unwrap_or(message);
     let choices = expected.strip_prefix("one of ").unwrap_or(expected);
     choices.replace("`, `", "` or `").replace('`', "")
-}
-
-/// `true` and `false` as the words `on` and `off`.
-pub fn switched(value: toml::Value) -> toml::Value {
-    match spelling(value.clone()).as_str() {
-        "true" => "on".into(),
-        "false" => "off".into(),
-        _ => value,
-    }
 }
 
 /// A value as it is written after `key=`.

@@ -7,19 +7,9 @@ use crate::record::{RoundLine, Stage};
 /// Of a weight of 1: weights are whole thousandths, so that sums and ties are exact.
 pub const WHOLE: u32 = 1000;
 
-/// The result of a vote.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Vote {
-    /// One letter; empty where no agent gave one.
-    pub answer: String,
-    /// Whether another answer had the same weight and the first agent in panel order decided.
-    pub tie: bool,
-    /// The mean weight of the agents that gave the answer, 0 to 1 (App. B.4, B.8); without one it says nothing.
-    pub team_confidence: f64,
-}
-
-/// The answer with the greatest sum of weights (App. B.4). Empty answers have no vote; of equal sums the first in panel order wins.
-pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
+/// The answer with the greatest sum of weights (App. B.4), without reasons. Empty answers have no vote; of equal sums the first in panel
+/// order wins. Its confidence is the mean weight of the agents that gave the answer, 0 to 1 (App. B.4, B.8); without one it says nothing.
+pub fn vote(answers: &[&str], weights: &[u32]) -> Verdict {
     let weight_of = |answer: &str| -> u32 {
         let pairs = answers.iter().zip(weights);
         pairs.filter(|(given, _)| **given == answer).map(|(_, weight)| weight).sum()
@@ -35,7 +25,7 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     }
     let count = answers.iter().filter(|given| **given == winner).count();
     let team_confidence = f64::from(weight_of(winner)) / (WHOLE as usize * count) as f64;
-    Vote { answer: winner.to_owned(), tie, team_confidence }
+    Verdict { answer: winner.to_owned(), tie, team_confidence, rationale: String::new() }
 }
 
 /// The most common value, the first of several; how often it is there, and whether another one is as often.
@@ -105,10 +95,11 @@ mod tests {
 
     #[test]
     fn the_heaviest_answer_wins() {
-        let expected = |answer: &str, tie, team_confidence| Vote {
+        let expected = |answer: &str, tie, team_confidence| Verdict {
             answer: answer.into(),
             tie,
             team_confidence,
+            rationale: String::new(),
         };
         assert_eq!(vote(&["A", "B", "B"], &[900, 500, 300]), expected("A", false, 0.9));
         assert_eq!(vote(&["A", "B", "B"], &[700, 500, 300]), expected("B", false, 0.4));

@@ -115,7 +115,7 @@ fn what_is_shown_of_a_built_in_system_runs_under_another_name() {
 }
 
 #[test]
-fn a_file_that_is_wrong_is_refused_with_its_line() {
+fn a_file_that_is_wrong_is_refused_with_its_stage_and_key() {
     let scratch = Scratch::new();
     scratch.questions(1);
     let text = "takes = \"questions\"\n[[stage]]\nname = \"answer\"\nuser = \"{question} {option}\"\nreply = \"letter\"\n";
@@ -124,8 +124,7 @@ fn a_file_that_is_wrong_is_refused_with_its_line() {
         scratch.wardround(format!("run {name} {more}"))
     };
     scratch.write("wrong.toml", text);
-    run("wrong.toml")
-        .refused(2, &["wrong.toml, line 4: stage answer, user: ", "{option}", "hint: "]);
+    run("wrong.toml").refused(2, &["wrong.toml: stage answer: user: ", "{option}", "hint: "]);
     run("medmud").refused(2, &["medmud", "or give a TOML file of your own"]);
     run("missing.toml").refused(2, &["missing.toml", "hint: "]);
     scratch.write("cot.toml", text.replace("{option}", "{options}"));

@@ -49,26 +49,25 @@ fn what_is_wrong_is_told_with_its_line_and_a_hint() {
         ("[\"paired-first\"]", "[\"paired\"]", "unknown variant `paired`"),
         ("\"debate\"", "\"De bate\"", "names are lower-case letters, digits and -"),
         ("\"debate\"", "\"votes\"", "two of [[method]] are named votes"),
-        ("\"q.jsonl\"", "\"../q.jsonl\"", "dataset mine, file: ../q.jsonl is not below"),
-        ("format =", "ids = \"mcq-1\"\nformat =", "dataset mine, ids: no list of ids mcq-1"),
+        ("\"q.jsonl\"", "\"../q.jsonl\"", "dataset mine: file: ../q.jsonl is not below"),
+        ("format =", "ids = \"mcq-1\"\nformat =", "dataset mine: ids: no list of ids mcq-1"),
         ("[[dataset]]\n", "readings = [\"@none\"]\n[[dataset]]\n", "readings: no reading @none"),
     ] {
         let at = good.find(from).unwrap_or_else(|| panic!("{from}"));
         let text = good.replacen(from, to, 1);
-        let line = match to {
-            // Of two with one name the first is told.
-            "\"votes\"" => 1 + good[..good.find(to).unwrap()].matches('\n').count(),
-            _ => 1 + good[..at].matches('\n').count(),
-        };
+        // What is read as another kind is told with its line.
+        let line = 1 + good[..at].matches('\n').count();
+        let is_of_toml = expected.starts_with("unknown") || expected.starts_with("invalid");
+        let line = if is_of_toml { format!("line {line}: ") } else { String::new() };
         let error = Recipe::parse(&text, "mine.toml").unwrap_err();
-        let (told, place) = (error.to_string(), format!("mine.toml, line {line}: "));
+        let (told, place) = (error.to_string(), format!("mine.toml: {line}"));
         assert!(told.starts_with(&place) && told.contains(expected), "{place}{told}");
         assert!(error.hint().is_some_and(|hint| !hint.is_empty()), "{told}");
     }
     // What a recipe is like is not in its file: a mistake of its own is told at its own line.
     let like = "like = \"table4\"\nruns = 1\npanel_sampling = [{ seed = 1 }]\n";
     let told = Recipe::parse(like, "mine.toml").unwrap_err().to_string();
-    assert!(told.starts_with("mine.toml, line 3: "), "{told}");
+    assert!(told.starts_with("mine.toml: line 3: "), "{told}");
 }
 
 #[test]

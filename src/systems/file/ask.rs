@@ -40,7 +40,7 @@ impl Staged {
             let name = source.strip_suffix(PROMPT).unwrap_or(source);
             *source = prompts.get(&format!("{}/{name}", file.prompts), &[])?;
         }
-        own.check().map_err(|fault| fault.told(&file.source.name, &file.source.text))?;
+        own.check().map_err(|error| error.about(&file.source.name))?;
         Ok(Staged {
             settings: settings.clone(),
             slots,

@@ -1,9 +1,9 @@
 //! What a system's file must hold, told before anything is asked: else something other than it says would be asked, or nothing.
 
 use super::PAGE;
-use super::fault::Fault;
 use super::schema::{Is, Stage, SystemFile, When};
 use crate::data::ItemKind;
+use crate::diagnosis::{Diagnosis, Failure};
 use crate::prompts::placeholders;
 
 /// What prompts may quote of their item and of what was said of it.
@@ -13,24 +13,32 @@ const OF_QUESTION: [&str; 4] = ["question", "options", "agent", "said"];
 const NOT_SHOWN: [&str; 3] = ["id", "options", "agent"];
 const OF_EXAMPLE: [&str; 7] = ["number", "note", "reason", "verdict", "answer", "wrong", "right"];
 
-type Checked = Result<(), Fault>;
+type Checked = Result<(), Failure>;
+
+fn says() -> String {
+    format!("docs/{PAGE} says what it may be")
+}
 
 fn refuse(is_wrong: bool, key: &str, problem: &str) -> Checked {
-    let hint = || format!("docs/{PAGE} says what it may be");
-    if is_wrong { Err(Fault::new(key, problem, hint())) } else { Ok(()) }
+    match is_wrong {
+        true => Err(Failure::usage(format!("{key}: {problem}"), &says())),
+        false => Ok(()),
+    }
 }
 
 /// Refuses names in braces that stand for nothing here.
 fn refuse_unknown(key: &str, text: &str, known: &[&str]) -> Checked {
     let Some(other) = placeholders(text).find(|name| !known.contains(name)) else { return Ok(()) };
     let hint = format!("what can be quoted: {}", known.join(", "));
-    Err(Fault::new(key, format!("nothing is named {{{other}}} here"), hint))
+    Err(Failure::usage(format!("{key}: nothing is named {{{other}}} here"), &hint))
 }
 
 impl SystemFile {
     /// Names and what they refer to, and the prompts, whose texts are in place.
     pub(super) fn check(&self) -> Checked {
-        self.defaults().map_err(|error| Fault::under("settings", &error.into(), PAGE))?;
+        self.defaults().map_err(|error| {
+            Failure::usage(format!("settings: {error}"), &error.hint().unwrap_or_else(says))
+        })?;
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
         let taken = "prompts quote something else by this name";
         // What a text of a question quotes may be empty yet, and a note's quotes nothing.
@@ -56,7 +64,7 @@ impl SystemFile {
             refuse(is_taken, "name", taken)
                 .and_then(|()| self.check_stage(stage))
                 .and_then(|()| self.check_prompts(stage, before))
-                .map_err(|fault| fault.within("stage", &stage.name))?;
+                .map_err(|error| error.about(&format!("stage {}", stage.name)))?;
         }
         Ok(())
     }

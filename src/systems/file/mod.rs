@@ -5,7 +5,6 @@
 
 mod ask;
 mod check;
-pub mod fault;
 pub mod form;
 mod prompt;
 mod reply;
@@ -18,7 +17,6 @@ mod transcript;
 use std::io;
 use std::path::Path;
 
-use self::fault::Fault;
 pub use self::schema::{Stage, SystemFile, SystemText};
 use super::table::{SystemEntry, Wording};
 use crate::diagnosis::Failure;
@@ -43,17 +41,17 @@ impl SystemFile {
 
     /// The system of a text, for as long as the program runs.
     pub fn of_source(source: &SystemText) -> Result<&'static SystemFile, Failure> {
-        let file = SystemFile::settled(source);
-        Ok(Box::leak(Box::new(file.map_err(|fault| fault.told(&source.name, &source.text))?)))
+        let file = SystemFile::settled(source).map_err(|error| error.about(&source.name))?;
+        Ok(Box::leak(Box::new(file)))
     }
 
-    fn settled(source: &SystemText) -> Result<SystemFile, Fault> {
+    fn settled(source: &SystemText) -> Result<SystemFile, Failure> {
         let mut file = SystemFile::parse(source)?;
         file.source.clone_from(source);
         // Built-in prompts may be others at run time, and are checked then.
         if file.prompts.is_empty() {
             for name in file.named() {
-                let lost = || Fault::new("", format!("{name} is not beside it"), "");
+                let lost = || Failure::refused(format!("{name} is not beside it"));
                 *name = source.beside.get(&*name).cloned().ok_or_else(lost)?;
             }
             file.check()?;
@@ -61,8 +59,8 @@ impl SystemFile {
         Ok(file)
     }
 
-    fn parse(source: &SystemText) -> Result<SystemFile, Fault> {
-        outside::toml(&source.text).map_err(|error| Fault::of_toml(&error, PAGE))
+    fn parse(source: &SystemText) -> Result<SystemFile, Failure> {
+        outside::toml(&source.text).map_err(|error| unparsed(&error, &source.text, PAGE))
     }
 
     pub fn is_outside(&self) -> bool {
@@ -109,8 +107,7 @@ impl SystemText {
         let own = text(path, outside::bytes(path, LONGEST))?;
         let mut source = SystemText { name, text: own, ..SystemText::default() };
         let place = path.display().to_string();
-        let mut file =
-            SystemFile::parse(&source).map_err(|fault| fault.told(&place, &source.text))?;
+        let mut file = SystemFile::parse(&source).map_err(|error| error.about(&place))?;
         let (folder, has_own) = (path.parent().unwrap_or(Path::new("")), file.prompts.is_empty());
         for name in file.named().filter(|_| has_own) {
             // A file from somebody else quotes nothing from elsewhere on this machine.
@@ -118,7 +115,15 @@ impl SystemText {
             let text = text(&beside, outside::bytes_beside(&beside, LONGEST))?;
             source.beside.insert(name.clone(), without_last_newline(&text));
         }
-        SystemFile::settled(&source).map_err(|fault| fault.told(&place, &source.text))?;
+        SystemFile::settled(&source).map_err(|error| error.about(&place))?;
         Ok(source)
     }
+}
+
+/// What a text of TOML, a system's or a recipe's, has that is no key or value of its kind, with its line; a page of docs/ lists the keys.
+pub fn unparsed(error: &toml::de::Error, text: &str, page: &str) -> Failure {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = 1 + before.matches('\n').count();
+    let message = format!("line {line}: {}", error.message().trim_end());
+    Failure::usage(message, &format!("docs/{page} lists the keys"))
 }

@@ -51,10 +51,6 @@ fn agent_name(agent: usize) -> String {
     format!("agent-{}", agent + 1)
 }
 
-fn expert_name(expert: usize) -> String {
-    format!("expert-{}", expert + 1)
-}
-
 impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
         // The agents have one of the panel's models each; the moderator, who also decides, and the recruiter have the first.
@@ -129,7 +125,7 @@ impl MdAgents {
         let calls = experts.iter().enumerate().map(|(at, expert)| {
             let values = [("role", expert.role.as_str()), ("expertise", &expert.expertise)];
             let messages = self.messages.opinion.fill_question(case.item, &values);
-            case.call(&step, at % AGENTS, expert_name(at), messages)
+            case.call(&step, at % AGENTS, format!("expert-{}", at + 1), messages)
         });
         let opinions = case.ask_all(calls, Explained::reader(case.item))?;
         let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {

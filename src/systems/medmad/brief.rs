@@ -1,6 +1,6 @@
 //! The debate brief (App. C.5): a summary of all three agents' records under anonymous labels, shown to every agent.
 
-use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
+use crate::prompts::{PromptError, PromptSet, fill, filled_lines};
 use crate::systems::messages::truncate;
 
 use super::record::{Elimination, Record};
@@ -98,16 +98,6 @@ impl BriefTemplate {
         });
         shown.collect::<Vec<_>>().join(", ")
     }
-}
-
-/// The template's lines, filled in, without those that have a placeholder with an empty value.
-fn filled_lines(template: &str, values: &[(&str, String)]) -> Vec<String> {
-    let has_gap = |line: &str| {
-        let mut empty = values.iter().filter(|(_, value)| value.is_empty());
-        empty.any(|(name, _)| has_placeholder(line, name))
-    };
-    let lines = template.lines().filter(|line| !has_gap(line));
-    lines.map(|line| fill(line, values)).collect()
 }
 
 fn spell(elimination: &Elimination) -> String {

@@ -11,7 +11,7 @@ use crate::prompts::{PromptError, PromptSet};
 use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
 use crate::systems::permutation::permutation;
-use crate::systems::vote::{Vote, consensus, of_whole, round_line, vote};
+use crate::systems::vote::{consensus, of_whole, round_line, vote};
 use crate::systems::{System, Task};
 
 pub struct MedMad {
@@ -114,10 +114,9 @@ impl MedMad {
     }
 
     fn vote(&self, records: &[Record]) -> Verdict {
-        let Vote { answer, tie, team_confidence } =
-            vote(&answers(records), &weights(records, self.settings.confidence));
-        let rationale = rationale(records, &answer, self.settings.truncate_chars);
-        Verdict { answer, team_confidence, rationale, tie }
+        let vote = vote(&answers(records), &weights(records, self.settings.confidence));
+        let rationale = rationale(records, &vote.answer, self.settings.truncate_chars);
+        Verdict { rationale, ..vote }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use itertools::Itertools;
+
 use crate::record::SearchLine;
 
 /// A passage that shares as many consecutive words with the note counts as a leak.
@@ -18,15 +20,10 @@ pub fn words(text: &str) -> Vec<String> {
 /// The words of a correction that its sentence lacks, each once, of four characters or more or with a digit.
 pub fn new_words(sentence: &str, correction: &str) -> Vec<String> {
     let old: HashSet<String> = words(sentence).into_iter().collect();
-    let mut new: Vec<String> = Vec::new();
-    for word in words(correction) {
-        let says_something =
-            word.chars().count() >= SHORTEST || word.chars().any(|c| c.is_ascii_digit());
-        if says_something && !old.contains(&word) && !new.contains(&word) {
-            new.push(word);
-        }
-    }
-    new
+    let says_something =
+        |word: &str| word.chars().count() >= SHORTEST || word.chars().any(|c| c.is_ascii_digit());
+    let is_new = |word: &String| says_something(word) && !old.contains(word);
+    words(correction).into_iter().filter(is_new).unique().collect()
 }
 
 /// The words of `wanted` that no passage of `searches` contains, in its title or its text.

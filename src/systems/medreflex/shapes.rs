@@ -1,5 +1,6 @@
 //! The grammars of the agents' replies: a step whose sentence is one of the note's, a review, the parser's answer.
 
+use itertools::Itertools;
 use serde_json::{Value, json};
 
 use super::review::CRITERIA;
@@ -12,11 +13,12 @@ const QUERY_CHARS: usize = 200;
 
 pub fn step(decoding: &Decoding, note: &Note) -> Grammar {
     let name = |name: &str| json!({"const": name});
+    let sentences: Vec<&str> = note.sentences.iter().map(String::as_str).unique().collect();
     let actions = [
         form::object(vec![("name", name("search")), ("query", form::string(QUERY_CHARS))]),
         form::object(vec![
             ("name", name("final_mistake")),
-            ("sentence", form::choice(&distinct(&note.sentences))),
+            ("sentence", form::choice(&sentences)),
             ("correction", form::string(decoding.sentence_chars(note))),
         ]),
         form::object(vec![
@@ -66,14 +68,4 @@ pub fn answer(decoding: &Decoding, note: &Note) -> Grammar {
     // Its place in the schema is part of the request.
     let schema = form::spaced(json!({ "x-guidance": null, "anyOf": all }));
     Grammar::JsonSchema(schema.to_string())
-}
-
-fn distinct(sentences: &[String]) -> Vec<&str> {
-    let mut all: Vec<&str> = Vec::new();
-    for sentence in sentences {
-        if !all.contains(&sentence.as_str()) {
-            all.push(sentence);
-        }
-    }
-    all
 }

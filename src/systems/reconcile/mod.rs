@@ -3,6 +3,7 @@
 //! As MedAgentBoard has it: one discussion round always runs, even after unanimous initial answers, and there are no convincing samples, for the
 //! authors' are people's explanations of training questions, of which there are none for medical ones. An unread answer has no vote.
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::case::{Case, Record, Step, Verdict};
@@ -13,7 +14,7 @@ use super::messages::{prompt_files, truncate};
 use super::reading::number;
 use super::reading::reply::Fields;
 use super::settings::{settings, whole};
-use super::vote::{Vote, consensus, of_whole, round_line, vote};
+use super::vote::{consensus, of_whole, round_line, vote};
 use super::{System, Task};
 use crate::data::Choice;
 use crate::panel::PanelError;
@@ -99,12 +100,7 @@ impl System for Reconcile {
             .map(|opinion| truncate(&opinion.reasoning, EXPLANATION_CHARS))
             .filter(|reason| !reason.is_empty())
             .collect();
-        let verdict = Verdict {
-            answer: vote.answer.clone(),
-            team_confidence: vote.team_confidence,
-            rationale: reasons.join("\n"),
-            tie: vote.tie,
-        };
+        let verdict = Verdict { rationale: reasons.join("\n"), ..vote };
         Ok(case.close(rounds, verdict).into())
     }
 }
@@ -136,14 +132,7 @@ impl Reconcile {
 
     /// The opinions of a round grouped by answer, in the order in which answers were first given, without names.
     fn groups(&self, opinions: &[Opinion]) -> String {
-        let mut letters: Vec<&str> = Vec::new();
-        for Opinion { answer, .. } in opinions {
-            if !letters.contains(&answer.as_str()) {
-                letters.push(answer);
-            }
-        }
-        let groups = letters.iter().map(|letter| self.group(letter, opinions));
-        groups.collect::<Vec<_>>().join("\n\n")
+        letters(opinions).unique().map(|letter| self.group(letter, opinions)).join("\n\n")
     }
 
     fn group(&self, letter: &str, opinions: &[Opinion]) -> String {
@@ -189,7 +178,7 @@ fn weight(confidence: f64) -> u32 {
 }
 
 /// The agents' weights, and the result of the weighted vote.
-fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
+fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Verdict) {
     let weights: Vec<u32> = opinions.iter().map(|one| weight(one.confidence)).collect();
     let vote = vote(&letters(opinions).collect::<Vec<_>>(), &weights);
     (weights, vote)

@@ -77,12 +77,8 @@ pub fn verdict(readings: &[Reading]) -> Verdict {
     let supporters = || readings.iter().filter(|one| one.answer == vote.answer);
     let thoughts = supporters().filter_map(|one| one.thought.as_deref());
     let rationale: Vec<&str> = thoughts.filter(|thought| !thought.is_empty()).collect();
-    Verdict {
-        team_confidence: supporters().count() as f64 / readings.len() as f64,
-        rationale: rationale.join("\n"),
-        tie: vote.tie,
-        answer: vote.answer,
-    }
+    let team_confidence = supporters().count() as f64 / readings.len() as f64;
+    Verdict { team_confidence, rationale: rationale.join("\n"), ..vote }
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ fields = [{ key = "error", is = "flag", words = ["no", "yes"] }, { key = "senten
 }
 
 #[test]
-fn faults_are_told_with_their_line_and_key() {
+fn faults_are_told_with_their_line_or_their_stage_and_key() {
     for (old, new, told) in [
         ("takes", "take", "line 1: unknown field `take`"),
         ("\"opinion\"", "\"opinion\"\nname = 3", "line 6: duplicate key"),
@@ -133,26 +133,26 @@ fn faults_are_told_with_their_line_and_key() {
         (
             "{question}\\n{options}\\nReply",
             "{qestion}\\n{options}\\nReply",
-            "line 7: stage opinion, user: nothing is named {qestion}",
+            "stage opinion: user: nothing is named {qestion}",
         ),
         (
             "{question}\\n{options}\\nReply",
             "{options}\\nReply",
-            "line 7: stage opinion, user: it shows nothing of the item",
+            "stage opinion: user: it shows nothing of the item",
         ),
         (
             "agents = [\"judge\"]",
             "agents = [\"judges\"]",
-            "line 21: stage judge, agents: there is no such agent",
+            "stage judge: agents: there is no such agent",
         ),
         ("rounds = 2", "rounds = 0", "line 13: expected a whole number from 1 to 100"),
         (
             "name = \"judge\"",
             "name = \"debate\"",
-            "line 11: stage debate, name: prompts quote something else by this name",
+            "stage debate: name: prompts quote something else by this name",
         ),
-        ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "line 2: agents: first is named twice"),
-        ("[\"first\", \"second\", \"judge\"]", "[]", "line 2: agents: there is none"),
+        ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "agents: first is named twice"),
+        ("[\"first\", \"second\", \"judge\"]", "[]", "agents: there is none"),
         ("judge.txt", "../judge.txt", "../judge.txt leads out of"),
         ("judge.txt", "/etc/judge.txt", "/etc/judge.txt leads out of"),
         ("judge.txt", "judges.txt", "judges.txt`: "),
@@ -160,16 +160,12 @@ fn faults_are_told_with_their_line_and_key() {
         (
             "{ key = \"reason\", is = \"reason\" }",
             "{ key = \"error\", is = \"flag\" }",
-            "line 8: stage opinion, fields: a flag has two words",
+            "stage opinion: fields: a flag has two words",
         ),
-        ("So far", "{passages}", "line 15: stage debate, user: nothing is named {passages} here"),
+        ("So far", "{passages}", "stage debate: user: nothing is named {passages} here"),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
         ("rounds = 2", "tries = 0", "line 13: expected a whole number from 1 to 100"),
-        (
-            "rounds = 2",
-            "temperature = -1.0",
-            "line 13: stage debate, temperature: it is from 0 to 2",
-        ),
+        ("rounds = 2", "temperature = -1.0", "stage debate: temperature: it is from 0 to 2"),
     ] {
         let text = DEBATE.replacen(old, new, 1);
         assert_ne!(text, DEBATE, "{old}");
