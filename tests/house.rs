@@ -90,7 +90,7 @@ const CAPS: &[(&str, usize)] = &[
     // 15 more: where an option's text may stand, in a short reply and behind an announcement; what a prompt's own words in a field are not.
     // Of `serve` 580 lines went.
     // 10 more: a prompt of one's own that shows its item to no model is refused.
-    ("systems", 9835),
+    ("systems", 9695),
     // 120 more: each number of rows is a function of its own, which takes half of the time to compile.
     // CTAs that stay stand beside the clusters that they are to replace until a GPU has judged.
     // 55 more: what a position does to queries and keys is a type, with queries that grow.
@@ -133,7 +133,7 @@ const CAPS: &[(&str, usize)] = &[
     // 185 more: slots of states and their copies (`snapshots.rs`), where prompts part and end.
     ("engine", 3287),
     // 10 more: states that are kept are planned beside keys and values.
-    ("panel", 2270),
+    ("panel", 2255),
     // 405 less: a malformed row is one error, which shows no value; what is odd and read all the same is told by `data verify`.
     ("data", 2190),
     ("corpus", 2165),
@@ -167,7 +167,7 @@ const CAPS: &[(&str, usize)] = &[
     ("tokenizer", 675),
     ("synth", 370),
     ("ceiling", 270),
-    ("prompts", 255),
+    ("prompts", 246),
     ("checkpoint", 165),
     ("generation", 190),
     ("outside", 215),

@@ -90,11 +90,8 @@ impl SystemFile {
 impl SystemText {
     /// A file outside, with the texts of the files beside it that it names.
     pub fn read(path: &Path) -> Result<SystemText, Failure> {
-        let unread = |problem: String| {
-            let hint =
-                "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
-            Failure::usage(problem, hint)
-        };
+        let hint = "a system is a TOML file; a prompt in it that ends in .txt is a file beside it";
+        let unread = |problem: String| Failure::usage(problem, hint);
         let text = |path: &Path, bytes: io::Result<Vec<u8>>| {
             let bytes = bytes.map_err(|error| unread(error.to_string()))?;
             String::from_utf8(bytes).map_err(|error| unread(format!("{}: {error}", path.display())))

@@ -32,7 +32,10 @@ impl System for MedMad {
                 break;
             }
             let brief = self.brief(&case, round, &records);
-            records = self.debate(&case, round, &brief)?;
+            records = self.ask(&case, round, |agent| {
+                let (role, shown) = (self.settings.roles[agent], &brief.to_each[agent]);
+                self.messages.debate(role, case.item, round, shown)
+            })?;
             rounds.push(self.line(&case, round, &records, brief));
         }
         Ok(case.close(rounds, self.vote(&records)).into())
@@ -59,18 +62,6 @@ impl MedMad {
     fn brief(&self, case: &Case<'_>, round: u32, records: &[Record]) -> Brief {
         let order = permutation(case.seed("labels", round), records.len());
         Brief { to_each: self.shown.to_each(records, &order), order }
-    }
-
-    fn debate(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        brief: &Brief,
-    ) -> Result<Vec<Record>, PanelError> {
-        self.ask(case, round, |agent| {
-            let role = self.settings.roles[agent];
-            self.messages.debate(role, case.item, round, &brief.to_each[agent])
-        })
     }
 
     /// Asks all agents at once; in round 0, as often as `samples` says, a whole panel at a time.
