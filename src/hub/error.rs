@@ -70,7 +70,8 @@ faults! {
                 _ => AGAIN,
             };
         #[error("{url} cannot be reached: {reason}")]
-        Unreachable { url: String, reason: String } => Artefact, AGAIN;
+        Unreachable { url: String, reason: String } => Artefact,
+            format!("{AGAIN}; where connections go through a proxy, WARDROUND_PROXY has to name it");
         #[error("{url} sent an unexpected answer: {reason}")]
         BadAnswer { url: String, reason: String } => Artefact;
         #[error("{file} {problem}; nothing of it is kept")]
