@@ -20,7 +20,6 @@ mod bench;
 mod bundle;
 mod check;
 mod compare;
-mod completions;
 mod corpus;
 mod data;
 mod demo;
@@ -146,8 +145,6 @@ enum Verb {
     Doctor(doctor::Doctor),
     /// Check each model's files, and that its answers are equal in every batch
     Selftest(Box<selftest::Selftest>),
-    /// Print shell completions
-    Completions(completions::Completions),
 }
 
 run_each! { Verb:
@@ -155,7 +152,7 @@ run_each! { Verb:
     #[cfg(feature = "serve")] Serve,
     #[cfg(feature = "serve")] Keys,
     #[cfg(feature = "airgap")] Bundle,
-    Audit, Generate, Bench, Doctor, Selftest, Completions,
+    Audit, Generate, Bench, Doctor, Selftest,
 }
 
 /// The verbs by what they are for, as help lists them.
@@ -164,7 +161,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Data and models", &["data", "corpus", "models", "systems", "rate"]),
     ("Serve", &["serve", "keys", "bench", "doctor"]),
     ("Prove", &["verify", "replay", "selftest", "bundle", "audit"]),
-    ("More", &["generate", "completions"]),
+    ("More", &["generate"]),
 ];
 
 /// Verbs with more flags than a screen has lines: `--help` gives each a line or two, `wardround help VERB` all that is to say.
@@ -237,7 +234,7 @@ fn after_help() -> String {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { given, sandbox, verb } = arguments;
     let mode = given.as_ref().map_or(SandboxMode::Off, |_| sandbox);
-    let are_here = matches!(verb, Verb::Selftest(_) | Verb::Models(Models::Verify(_)));
+    let are_here = matches!(verb, Verb::Selftest(_) | Verb::Models(Models::Verify { .. }));
     let given = given.unwrap_or_default().named(are_here);
     let done = given.and_then(|given| verb.run(Paths { mode, ..given }));
     sandboxed::remove_empty();

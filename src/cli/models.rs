@@ -23,7 +23,10 @@ pub enum Models {
     /// Download a model into the cache or a directory
     Fetch(Fetch),
     /// Check a model's files against their recorded SHA-256 checksums, then read its configuration, tokenizer and chat template
-    Verify(Verify),
+    Verify {
+        /// Model: a card's name, a hub id or a directory
+        model: String,
+    },
     /// Make a model's directory of a GGUF file: Llama, Gemma 3 or Qwen 3
     Import(Import),
     /// Write a synthetic model: the true architecture with random weights
@@ -41,12 +44,6 @@ pub struct Fetch {
     progress: QuietFlag,
     #[command(flatten)]
     hub: HubFlags,
-}
-
-#[derive(Debug, Args)]
-pub struct Verify {
-    /// Model: a card's name, a hub id or a directory
-    model: String,
 }
 
 #[derive(Debug, Args)]
@@ -85,25 +82,26 @@ impl Models {
                 list(&flags.options(true)?.local())
             }
             Models::Fetch(fetch) => fetch.run(given),
-            Models::Verify(verify) => verify.run(given),
+            Models::Verify { model } => {
+                given.enter()?;
+                let hub = HubFlags::default().options(true)?.local();
+                let checkpoint = hub::resolve(&model, &hub)?;
+                tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)?;
+                try_out(&checkpoint)
+            }
             Models::Import(import) => import.run(given),
             Models::Synth(synth) => synth.run(given),
         }
     }
 }
 
-/// The directory of a card's files, or what is missing.
-fn state(card: &Card, options: &HubOptions) -> String {
-    match hub::resolve(&card.name, options) {
-        Ok(checkpoint) => checkpoint.directory.display().to_string(),
-        Err(HubError::NotCached { missing, .. }) => format!("not here: {missing}"),
-        Err(error) => error.to_string(),
-    }
-}
-
 fn list(options: &HubOptions) -> Result<(), Failure> {
     for card in Card::all() {
-        let state = state(card, options);
+        let state = match hub::resolve(&card.name, options) {
+            Ok(checkpoint) => checkpoint.directory.display().to_string(),
+            Err(HubError::NotCached { missing, .. }) => format!("not here: {missing}"),
+            Err(error) => error.to_string(),
+        };
         let gate = if card.gated { "gated" } else { "open" };
         let kind = match card.kind {
             Kind::Decoder => "decoder",
@@ -132,15 +130,6 @@ impl Fetch {
             line.iter().for_each(|line| self.progress.note(line));
         }
         Ok(console::say(checkpoint.directory.display().to_string())?)
-    }
-}
-
-impl Verify {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        given.enter()?;
-        let checkpoint = hub::resolve(&self.model, &HubFlags::default().options(true)?.local())?;
-        tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)?;
-        try_out(&checkpoint)
     }
 }
 

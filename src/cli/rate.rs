@@ -33,13 +33,7 @@ pub struct Export {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Number of notes or questions to rate, for every run
-    #[arg(
-        long,
-        visible_alias = "items",
-        value_name = "N",
-        default_value = "20",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..))]
     notes: u32,
     /// Random seed of the sample and its order
     #[arg(long, default_value = "42")]

@@ -177,7 +177,6 @@ fn mistakes() {
         "wardround models verify no-such-model",
         "wardround models synth llama src",
         "wardround bench",
-        "wardround completions tcsh",
         "wardround serve no-such-model",
         "wardround serve src",
         "wardround serve a=src b=openai:m@http://127.0.0.1",

@@ -84,7 +84,7 @@ fn a_sheet_of_notes_names_no_run_no_system_and_no_model() {
 #[test]
 fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
     let scratch = question_runs();
-    scratch.wardround("rate export calm keen --items 4 --out sheet").succeeded();
+    scratch.wardround("rate export calm keen --notes 4 --out sheet").succeeded();
     let key = read(&scratch.path("sheet/rate-key.json"));
     let is_keen = |place: usize| key["entries"][place]["run"] == 1;
     // A gives every entry of keen 3 and of calm 1; B the same, but 0 to the first entry and nothing to the last.
