@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::sandboxed::Paths;
 use super::summary::count;
@@ -15,45 +15,40 @@ use crate::console;
 #[derive(Debug, Subcommand)]
 pub enum BundleVerb {
     /// Write the checksums of a folder's files into it, and print the command that signs them
-    Create(Create),
+    Create {
+        /// The folder, with all that it is to hold
+        directory: PathBuf,
+    },
     /// Check a bundle's signature and the checksums of all its files
-    Verify(Verify),
+    Verify {
+        /// The bundle
+        directory: PathBuf,
+        /// The public key of minisign that must have signed it: a file that came by another way
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
 }
 
-run_each!(BundleVerb: Create, Verify);
-
-#[derive(Debug, Args)]
-pub struct Create {
-    /// The folder, with all that it is to hold
-    directory: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub struct Verify {
-    /// The bundle
-    directory: PathBuf,
-    /// The public key of minisign that must have signed it: a file that came by another way
-    #[arg(long, value_name = "FILE")]
-    key: PathBuf,
-}
-
-impl Create {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        given.write_in(&self.directory).enter()?;
-        let size = create(&self.directory)?;
-        console::note(described(&self.directory, size));
-        console::note("It is not signed yet. Sign it where the key is:");
-        Ok(console::say(format!("minisign -S -s KEY -m {}", self.directory.join(SUMS).display()))?)
-    }
-}
-
-impl Verify {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        // It has no flag to be quiet: a sandbox that holds in part is said.
-        Paths { is_quiet: false, ..given }.enter()?;
-        let (size, comment) = verify(&self.directory, &self.key)?;
-        console::say(format!("signed  {}", console::plain(&comment)))?;
-        Ok(console::say(format!("intact  {}", described(&self.directory, size)))?)
+impl BundleVerb {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        match self {
+            BundleVerb::Create { directory } => {
+                given.write_in(&directory).enter()?;
+                let size = create(&directory)?;
+                console::note(described(&directory, size));
+                console::note("It is not signed yet. Sign it where the key is:");
+                let sums = directory.join(SUMS);
+                console::say(format!("minisign -S -s KEY -m {}", sums.display()))?;
+            }
+            BundleVerb::Verify { directory, key } => {
+                // It has no flag to be quiet: a sandbox that holds in part is said.
+                Paths { is_quiet: false, ..given }.enter()?;
+                let (size, comment) = verify(&directory, &key)?;
+                console::say(format!("signed  {}", console::plain(&comment)))?;
+                console::say(format!("intact  {}", described(&directory, size)))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -102,9 +102,8 @@ impl Check {
 
     fn spec(&self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
-        let spec = self.spec.clone();
         let system = Which::read(&self.system)?.entry()?;
-        let mut spec = spec.of(system, path, Format::Notes)?;
+        let mut spec = self.spec.clone().of(system, path, Format::Notes)?;
         spec.refuse_other_items()?;
         spec.hub = self.hub.options(true)?;
         Ok(spec)

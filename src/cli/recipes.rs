@@ -26,50 +26,36 @@ pub struct Recipes {
 #[derive(Debug, Subcommand)]
 enum About {
     /// List the built-in recipes: their paper, cells, title
-    Ls(List),
+    Ls,
     /// Print a built-in recipe, or what your own can begin with: new-questions, new-notes
-    Show(Show),
-}
-
-run_each!(About: Ls, Show);
-
-#[derive(Debug, Args)]
-struct List {}
-
-#[derive(Debug, Args)]
-struct Show {
-    /// The recipe
-    name: String,
+    Show {
+        /// The recipe
+        name: String,
+    },
 }
 
 impl Recipes {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        match self.verb {
-            Some(verb) => verb.run(given),
-            None => self.run.run(given),
+        let Some(verb) = self.verb else { return self.run.run(given) };
+        given.enter()?;
+        match verb {
+            About::Ls => list(),
+            About::Show { name } => {
+                Ok(console::write(text(&name).ok_or_else(|| Recipe::unknown(&name))?)?)
+            }
         }
     }
 }
 
-impl List {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        given.enter()?;
-        for name in names() {
-            let recipe = Recipe::find(name)?;
-            let paper = papers().find(|paper| {
-                of_paper(paper).is_some_and(|mut recipes| recipes.any(|recipe| recipe == name))
-            });
-            let cells = count(recipe.dataset.len() * recipe.method.len(), "cell");
-            let (paper, title) = (paper.unwrap_or("-"), &recipe.title);
-            console::say(format!("{name:22} {paper:15} {cells:>8}  {title}"))?;
-        }
-        Ok(())
+fn list() -> Result<(), Failure> {
+    for name in names() {
+        let recipe = Recipe::find(name)?;
+        let paper = papers().find(|paper| {
+            of_paper(paper).is_some_and(|mut recipes| recipes.any(|recipe| recipe == name))
+        });
+        let cells = count(recipe.dataset.len() * recipe.method.len(), "cell");
+        let (paper, title) = (paper.unwrap_or("-"), &recipe.title);
+        console::say(format!("{name:22} {paper:15} {cells:>8}  {title}"))?;
     }
-}
-
-impl Show {
-    fn run(self, given: Paths) -> Result<(), Failure> {
-        given.enter()?;
-        Ok(console::write(text(&self.name).ok_or_else(|| Recipe::unknown(&self.name))?)?)
-    }
+    Ok(())
 }

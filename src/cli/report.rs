@@ -63,7 +63,7 @@ impl Report {
             None => {
                 let contents = Contents::read(&self.directory)?;
                 let scorer = self.scorers.correction_scorer([&contents])?;
-                write_scored(&contents, &self.directory, &scorer)?;
+                write(&contents, &scorer)?;
             }
         }
         Ok(console::say(self.directory.join(FILE).display().to_string())?)
@@ -140,17 +140,9 @@ fn say_unfinished(contents: &Contents) -> Option<String> {
     })
 }
 
-/// Writes the page of a run, finished or not, into its directory.
-pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
-    write_scored(contents, directory, &CorrectionScorer::default())
-}
-
-/// As [`write()`], with the scorer of a run on notes.
-fn write_scored(
-    contents: &Contents,
-    directory: &Path,
-    scorer: &CorrectionScorer,
-) -> Result<(), Failure> {
+/// Writes the page of a run, finished or not, into its directory; the scorer is of notes.
+pub fn write(contents: &Contents, scorer: &CorrectionScorer) -> Result<(), Failure> {
+    let directory = &contents.path;
     let pages = crate::report::render(contents, scorer)?;
     // report.html is the first of them and written last: where it is, all are.
     for (file, page) in pages.iter().rev() {

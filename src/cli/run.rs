@@ -17,7 +17,7 @@ use crate::data::subset::Subset;
 use crate::experiment::clock;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
-use crate::experiment::driver::Driver;
+use crate::experiment::driver::{Driver, refuse_failed};
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
@@ -162,7 +162,9 @@ pub fn go_on(
     let begun = Directory::begin(out, &run.plan, &run.items)?;
     if begun.is_complete {
         console::note(format!("{} is finished: there is nothing left to do", out.display()));
-        return summary::conclude(&Contents::read(out)?);
+        let contents = Contents::read(out)?;
+        summary::write_missing_page(&contents)?;
+        return refuse_failed(&contents);
     }
     let (loaded, observer) = (models.start()?, execution.observer());
     let driver = Driver { loaded, observer, stop: interrupt::watch(), folder: out.to_owned() };

@@ -16,7 +16,7 @@ pub struct Selftest {
     #[arg(long, value_name = "MODEL", num_args = 1..)]
     model: Vec<String>,
     /// Compare logits and greedy tokens with candle's, on the CPU in f32, in place of batches
-    #[arg(long, value_name = "candle", value_parser = ["candle"], conflicts_with_all = ["quant", "fast"])]
+    #[arg(long, value_name = "candle", value_parser = ["candle"], conflicts_with = "quant")]
     against: Option<String>,
     #[command(flatten)]
     compute: Compute,

@@ -9,6 +9,7 @@ use super::progress::duration;
 use super::report;
 use crate::analysis::figures::{self, DIGEST, Figures};
 use crate::analysis::health::SYNTHETIC;
+use crate::analysis::notes::CorrectionScorer;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -25,7 +26,7 @@ use crate::panel::memory::{describe, gibibytes};
 pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
     let contents = &executed.contents;
     let written = figures::write(contents, executed.elapsed_ms)?;
-    report::write(contents, &contents.path)?;
+    report::write(contents, &CorrectionScorer::default())?;
     Ok(written)
 }
 
@@ -37,17 +38,11 @@ pub fn finish(executed: &Executed) -> Result<(), Failure> {
     refuse_failed(contents)
 }
 
-/// Ends a run that was complete as the run itself would have: with its page, which a full disk or a kill may have kept from it, and its verdict.
-pub fn conclude(contents: &Contents) -> Result<(), Failure> {
-    write_missing_page(contents)?;
-    refuse_failed(contents)
-}
-
-/// Writes the page of a run that has none.
+/// Writes the page of a finished run that has none: a full disk or a kill may have kept it from one.
 pub fn write_missing_page(contents: &Contents) -> Result<(), Failure> {
     match fs_err::exists(contents.path.join(report::FILE))? {
         true => Ok(()),
-        false => report::write(contents, &contents.path),
+        false => report::write(contents, &CorrectionScorer::default()),
     }
 }
 

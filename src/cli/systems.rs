@@ -1,6 +1,6 @@
 //! `systems`: lists the systems, and prints what describes one.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
@@ -12,13 +12,10 @@ pub enum Systems {
     /// List the systems: what each works on, what describes it, whose its prompts are
     Ls,
     /// Print a system: its file, from which `run FILE.toml` makes others, or the settings of one that is a program
-    Show(Show),
-}
-
-#[derive(Debug, Args)]
-pub struct Show {
-    /// The system
-    name: String,
+    Show {
+        /// The system
+        name: String,
+    },
 }
 
 impl Systems {
@@ -33,21 +30,17 @@ impl Systems {
                 }
                 Ok(())
             }
-            Systems::Show(show) => show.run(),
+            Systems::Show { name } => show(&name),
         }
     }
 }
 
-impl Show {
-    fn run(self) -> Result<(), Failure> {
-        let entry = Which::read(&self.name)?.entry()?;
-        if let Some(file) = entry.file {
-            return Ok(console::write(&file.source.text)?);
-        }
-        let (name, system) = (entry.name, SystemConfig::with(entry, &toml::Table::new())?);
-        console::say(format!(
-            "# {name} is a program of its own. Its settings, with their defaults:"
-        ))?;
-        Ok(console::write(&system.table.to_string())?)
+fn show(name: &str) -> Result<(), Failure> {
+    let entry = Which::read(name)?.entry()?;
+    if let Some(file) = entry.file {
+        return Ok(console::write(&file.source.text)?);
     }
+    let (name, system) = (entry.name, SystemConfig::with(entry, &toml::Table::new())?);
+    console::say(format!("# {name} is a program of its own. Its settings, with their defaults:"))?;
+    Ok(console::write(&system.table.to_string())?)
 }

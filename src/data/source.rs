@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::error::has_extension;
 use super::row::Row;
 use super::row_reader::RowReader;
 use super::{DataError, Place, Position, json};
-use crate::digest::hex;
+use crate::digest::Sum;
 use crate::outside;
 
 pub(super) struct Source {
@@ -114,11 +113,9 @@ impl Source {
 
 /// The SHA-256 of the concatenated files, in hexadecimal.
 pub(super) fn sha256(sources: &[&Source]) -> String {
-    let mut hasher = Sha256::new();
-    for source in sources {
-        hasher.update(source.content.as_bytes());
-    }
-    hex(&hasher.finalize())
+    let mut sum = Sum::default();
+    sources.iter().for_each(|source| sum.update(source.content.as_bytes()));
+    sum.finish()
 }
 
 #[cfg(test)]

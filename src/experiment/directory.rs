@@ -97,14 +97,6 @@ impl Directory {
             is_complete,
         })
     }
-
-    /// Chains a search as the next line, to be written by a commit.
-    pub(super) fn push_search(&mut self, record: SearchLine) -> Result<(), RunError> {
-        match &mut self.searches {
-            Some(searches) => searches.push(record),
-            None => Err(RunError::Unlogged(format!("{}: the plan names no corpus", record.key()))),
-        }
-    }
 }
 
 /// The files of the logs, which no other process writes.

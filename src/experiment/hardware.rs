@@ -1,4 +1,4 @@
-//! What a run computes on, as flags say it. Of it only the number formats, `fast` and the context change an answer.
+//! What a run computes on, as flags say it. Of it only the number formats and the context change an answer.
 
 use std::path::PathBuf;
 

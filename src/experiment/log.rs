@@ -48,7 +48,10 @@ impl Log {
 
     /// Appends a search as `call` does a call; only the run of a plan with corpora has where to.
     pub fn search(&self, record: SearchLine) -> Result<(), RunError> {
-        self.line(|directory| directory.push_search(record))
+        self.line(|directory| match &mut directory.searches {
+            Some(searches) => searches.push(record),
+            None => Err(RunError::Unlogged(format!("{}: the plan names no corpus", record.key()))),
+        })
     }
 
     /// Appends an item as `call` does a call. Only an item whose earlier line has an error may be logged again: its

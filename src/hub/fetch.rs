@@ -17,8 +17,7 @@ use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::Checkpoint;
 use super::source::open_snapshot;
 use super::{
-    Authority, HubError, HubOptions, Kind, PROVENANCE, Provenance, Repository, sha256_file,
-    write_toml,
+    Authority, HubError, HubOptions, Kind, Provenance, Repository, provenance, sha256_file,
 };
 use crate::checkpoint;
 use crate::console;
@@ -178,8 +177,8 @@ impl Fetch<'_> {
             Some(_) => {}
             None => {
                 let (repository, revision) = (repository.id.clone(), commit.clone());
-                let provenance = Provenance { repository, revision, sha256: self.sums };
-                write_toml(&directory.join(PROVENANCE), &provenance)?;
+                let listed = Provenance { repository, revision, sha256: self.sums };
+                provenance::write(&directory, &listed)?;
             }
         }
         open_snapshot(repository, &directory)

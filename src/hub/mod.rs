@@ -20,14 +20,6 @@ mod repository;
 mod source;
 mod verify;
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use crate::outside;
-
 pub use cache::CachedRepository;
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::Checkpoint;
@@ -42,18 +34,3 @@ pub use verify::{Authority, FileCheck, Status, verify, verify_datasets};
 
 pub use crate::checkpoint::{CheckpointFiles, FilesError};
 pub use crate::digest::{FileDigest, digest_files, sha256_file, weights_digest};
-
-/// What a TOML file says; `None` where there is no file.
-fn read_toml<T: DeserializeOwned>(path: PathBuf) -> Result<Option<T>, HubError> {
-    let Some(text) = outside::if_there(outside::text(&path))? else { return Ok(None) };
-    outside::toml(&text).map(Some).map_err(|error| {
-        let reason = error.message().to_owned();
-        HubError::Malformed { path, reason }
-    })
-}
-
-/// Puts a TOML file in its place whole.
-fn write_toml(path: &Path, value: &impl Serialize) -> Result<(), HubError> {
-    let text = toml::to_string_pretty(value).map_err(io::Error::other)?;
-    Ok(outside::replace(path, text, false)?)
-}

@@ -1,12 +1,15 @@
 //! `provenance.toml`: written beside fetched files, so that they can be verified where no hub is.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::HubError;
 use super::cache::origin_of;
-use super::{HubError, read_toml};
+use crate::outside;
 
 /// The file's name.
 pub const PROVENANCE: &str = "provenance.toml";
@@ -22,22 +25,12 @@ pub struct Provenance {
     pub sha256: BTreeMap<String, String>,
 }
 
-impl Provenance {
-    /// What `directory` says of itself; `None` where it says nothing.
-    ///
-    /// # Errors
-    /// The file is there and cannot be read or is not a provenance.
-    pub fn read(directory: &Path) -> Result<Option<Self>, HubError> {
-        read_toml(directory.join(PROVENANCE))
-    }
-}
-
 /// The hub id and the commit of a model in a directory: by its place in the hub's cache, or its provenance.
 pub fn origin(directory: &Path) -> Result<Option<(String, String)>, HubError> {
     if let Some(origin) = origin_of(directory) {
         return Ok(Some(origin));
     }
-    Ok(Provenance::read(directory)?.map(|listed| (listed.repository, listed.revision)))
+    Ok(read::<Provenance>(directory)?.map(|listed| (listed.repository, listed.revision)))
 }
 
 /// What was fetched into a directory of datasets, by the files' paths in it.
@@ -57,12 +50,21 @@ pub struct FetchedFile {
     pub sha256: String,
 }
 
-impl Record {
-    /// What the directory says; nothing where it says nothing.
-    ///
-    /// # Errors
-    /// The file is there and cannot be read as one.
-    pub fn read(directory: &Path) -> Result<Self, HubError> {
-        Ok(read_toml(directory.join(PROVENANCE))?.unwrap_or_default())
-    }
+/// What the file in `directory` says; `None` where there is none.
+///
+/// # Errors
+/// The file is there and cannot be read as one.
+pub fn read<T: DeserializeOwned>(directory: &Path) -> Result<Option<T>, HubError> {
+    let path = directory.join(PROVENANCE);
+    let Some(text) = outside::if_there(outside::text(&path))? else { return Ok(None) };
+    outside::toml(&text).map(Some).map_err(|error| {
+        let reason = error.message().to_owned();
+        HubError::Malformed { path, reason }
+    })
+}
+
+/// Puts the file in its place whole.
+pub fn write(directory: &Path, provenance: &impl Serialize) -> Result<(), HubError> {
+    let text = toml::to_string_pretty(provenance).map_err(io::Error::other)?;
+    Ok(outside::replace(&directory.join(PROVENANCE), text, false)?)
 }

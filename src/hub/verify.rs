@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::provenance::Record;
+use super::provenance::{self, Record};
 use super::{Checkpoint, DatasetCard, FileDigest, HubError, Provenance, digest_files};
 use crate::digest::is_sha256;
 use crate::outside::LONGEST_FILE;
@@ -74,8 +74,8 @@ pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
         }
     }
     let directory = &checkpoint.directory;
-    let listed = Provenance::read(directory)?.map(|listed| listed.sha256);
-    let mut known = of_provenance(listed.unwrap_or_default());
+    let listed: Option<Provenance> = provenance::read(directory)?;
+    let mut known = of_provenance(listed.map(|listed| listed.sha256).unwrap_or_default());
     let is_here = |name: &str| directory.join(name).is_file();
     let card = checkpoint.card.filter(|card| checkpoint.revision.as_ref() == Some(&card.revision));
     for file in card.into_iter().flat_map(|card| &card.files) {
@@ -93,7 +93,7 @@ pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
 /// # Errors
 /// A file that cannot be read; a directory without a dataset. A mismatch is not an error here: it is in the list.
 pub fn verify_datasets(directory: &Path) -> Result<Vec<FileCheck>, HubError> {
-    let Record { files } = Record::read(directory)?;
+    let Record { files } = provenance::read(directory)?.unwrap_or_default();
     let is_fetched = |card: &&DatasetCard| {
         let mut own = card.files.iter().map(|file| &file.path);
         own.any(|path| directory.join(path).is_file() || files.contains_key(path))

@@ -20,7 +20,7 @@ use crate::experiment::hardware::Compute;
 
 // An encoder keeps no keys and values.
 #[derive(Debug, Args)]
-#[command(mut_args(hidden(["kv_dtype", "fast"])))]
+#[command(mut_args(hidden(["kv_dtype"])))]
 pub struct Build {
     /// Description: medquad, clinicalcorp-open or another name, or a file
     #[arg(value_name = "NAME")]

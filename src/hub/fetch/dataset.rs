@@ -9,10 +9,9 @@ use super::{bring, check, incomplete};
 use crate::console;
 use crate::digest::sha256;
 use crate::hub::options::HUB;
-use crate::hub::provenance::{FetchedFile, Record};
+use crate::hub::provenance::{self, FetchedFile, Record};
 use crate::hub::{
-    Authority, Conversion, DatasetCard, DatasetFile, HubError, HubOptions, PROVENANCE, sha256_file,
-    write_toml,
+    Authority, Conversion, DatasetCard, DatasetFile, HubError, HubOptions, sha256_file,
 };
 use crate::outside;
 
@@ -30,7 +29,7 @@ pub fn fetch_dataset(
     options.allow_fetch("data", &card.name)?;
     let to = std::path::absolute(to)?;
     fs_err::create_dir_all(&to)?;
-    let mut record = Record::read(&to)?;
+    let mut record: Record = provenance::read(&to)?.unwrap_or_default();
     let mut paths = Vec::new();
     for file in &card.files {
         let path = outside::below(&to, &file.path)?;
@@ -38,7 +37,7 @@ pub fn fetch_dataset(
             let sha256 = download(file, &path, options)?;
             let fetched = FetchedFile { source: file.url.clone(), sha256 };
             record.files.insert(file.path.clone(), fetched);
-            write_toml(&to.join(PROVENANCE), &record)?;
+            provenance::write(&to, &record)?;
         }
         paths.push(path);
     }

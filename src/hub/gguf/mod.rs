@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
 use self::described::{FREQUENCIES, Tokens};
-use super::{PROVENANCE, Provenance, sha256_file, write_toml};
+use super::{Provenance, provenance, sha256_file};
 use crate::chat::{ChatError, ChatTemplate};
 use crate::checkpoint::{
     CONFIG, GENERATION_CONFIG, SINGLE, TOKENIZER, TOKENIZER_CONFIG, is_occupied, write_whole,
@@ -68,13 +68,13 @@ pub fn import(file: &Path, directory: &Path) -> Result<(), Failure> {
             Ok((entry.file_name().to_string_lossy().into_owned(), sha256_file(&entry.path())?))
         });
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let provenance = Provenance {
+        let listed = Provenance {
             // No card and no hub id has a colon.
             repository: format!("gguf:{name}"),
             revision: sha256_file(file)?,
             sha256: sums.collect::<std::io::Result<_>>()?,
         };
-        Ok(write_toml(&building.join(PROVENANCE), &provenance)?)
+        Ok(provenance::write(building, &listed)?)
     })
 }
 
