@@ -196,7 +196,7 @@ impl Results {
 
 /// Reads the results.json of a directory; `None` for a run that has not finished.
 pub fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
-    Ok(outside::if_there(outside::file(&directory.join(FILE)))?)
+    Ok(outside::if_there(outside::file(directory.join(FILE)))?)
 }
 
 /// # Errors

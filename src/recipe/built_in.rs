@@ -83,7 +83,13 @@ mod tests {
         let apart = names().filter(|name| !of_papers.contains(name) && !name.ends_with("-api"));
         assert_eq!(
             apart.collect::<Vec<_>>(),
-            ["mediqa-corr", "medmad-controls", "medreact-encoders", "small-2026", "small-2026-notes"]
+            [
+                "mediqa-corr",
+                "medmad-controls",
+                "medreact-encoders",
+                "small-2026",
+                "small-2026-notes"
+            ]
         );
     }
 }

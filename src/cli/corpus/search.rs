@@ -65,7 +65,6 @@ impl Search {
                 sources: self.sources,
                 reranker: self.reranker.as_deref().map(model_folder).transpose()?,
                 reranker_tokens: self.reranker_tokens,
-                ..CorpusSpec::default()
             },
             rerank,
             encoder: self.encoder,
