@@ -44,7 +44,7 @@ impl Shared {
     /// Opens what these runs search, each once, and gives the memory that its models will take; the panel computes on `devices`.
     ///
     /// # Errors
-    /// As [`Spec::library`]; a model that cannot be read.
+    /// As `Spec::library`; a model that cannot be read.
     pub fn open(
         &mut self,
         specs: &[Spec],

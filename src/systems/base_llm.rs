@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_model_is_asked_again_where_it_cannot_be_read() {
-        let config = SystemConfig::parse("base-llm", &["prompt=2"]).unwrap();
+        let config = SystemConfig::parse("base-llm", &[""; 0]).unwrap();
         let ask = |replies: [&'static str; 2]| {
             let script = Script::new(move |key, _| replies[key.sample as usize].to_owned());
             check(&config, &note(), script)

@@ -65,7 +65,9 @@ impl Model {
         let planted = plants.iter().any(|plant| messages[0].content.contains(plant));
         assert!(!planted || forged > self.controls(&prompt).len(), "{place}");
         let pieces = prompt.tokens.iter().map(|id| &self.tokenizer.pieces()[*id as usize]);
-        assert_eq!(pieces.map(name).collect::<String>(), prompt.text, "{place}");
+        // A character may be spelled by several tokens, a byte each.
+        let spelled: Vec<&[u8]> = pieces.map(bytes).collect();
+        assert_eq!(String::from_utf8_lossy(&spelled.concat()), prompt.text, "{place}");
     }
 
     /// Every call of every system, each slot of whose item and each of whose replies holds `plants`.
@@ -90,10 +92,14 @@ impl Model {
 }
 
 fn name(piece: &Piece) -> String {
+    String::from_utf8_lossy(bytes(piece)).into_owned()
+}
+
+fn bytes(piece: &Piece) -> &[u8] {
     match piece {
-        Piece::Control(name) => name.clone(),
-        Piece::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Piece::Absent => String::new(),
+        Piece::Control(name) => name.as_bytes(),
+        Piece::Text(bytes) => bytes,
+        Piece::Absent => &[],
     }
 }
 

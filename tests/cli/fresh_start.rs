@@ -133,7 +133,6 @@ fn a_model_is_made_listed_and_verified() {
         "medcpt-cross-encoder",
         "medcpt-query-encoder",
         "medgemma1.5-4b",
-        "ministral3-3b",
         "pubmedbert-matryoshka",
         "qwen3-0.6b",
         "qwen3-4b",

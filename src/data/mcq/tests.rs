@@ -130,7 +130,7 @@ fn csv_problem(text: &str) -> String {
 fn reads_the_documented_table() {
     let page = include_str!("../../../docs/running.md");
     let header = page.split('`').find(|code| code.starts_with("id,question,")).unwrap();
-    let rows = "ward-7,Which vitamin is retinol?,Vitamin A,Vitamin D,,,A,\n,Which of these is a bone of the leg?,Ulna,Tibia,Clavicle,,,\n";
+    let rows = "ward-7,Which vitamin is retinol?,Vitamin A,Vitamin D,,,A\n,Which of these is a bone of the leg?,Ulna,Tibia,Clavicle,,\n";
     let dataset = parse_csv(&format!("{header}\n{rows}")).unwrap();
     let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
     assert_eq!((first.id.as_str(), first.gold, first.options.len()), ("ward-7", Some('A'), 2));

@@ -218,7 +218,7 @@ fn what_cannot_be_imported_is_refused_by_name() {
             set(number("llama.attention.sliding_window", 512)),
             "`llama.attention.sliding_window` is not known here",
         ),
-        (set(word("llama.rope.scaling.type", "yarn")), "`rope_scaling.rope_type` is \"yarn\""),
+        (set(word("llama.rope.scaling.type", "yarn")), "`rope.scaling.type` is \"yarn\""),
         (set(number("llama.attention.head_count_kv", 3)), "2 attention heads cannot share 3"),
         (without("llama.block_count"), "num_hidden_layers"),
         (set(number("llama.block_count", 2)), "tensor `blk.1.attn_q.weight` is missing"),
