@@ -173,7 +173,6 @@ fn mistakes() {
         "wardround verify src/cli",
         "wardround report no-such-run",
         "wardround rate score no-such-key ratings",
-        "wardround score mediqa-corr no-such-file --gold no-such-gold",
         "wardround models verify no-such-model",
         "wardround models synth llama src",
         "wardround bench",

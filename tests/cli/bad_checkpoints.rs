@@ -117,7 +117,7 @@ fn an_architecture_or_a_field_that_the_decoder_does_not_run() {
     for (field, value, shown) in [
         ("attention_bias", json!(true), "`attention_bias` is true"),
         ("hidden_act", json!("gelu_new"), "`hidden_act` is "),
-        ("rope_scaling", json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
+        ("rope_scaling", json!({"rope_type": "longrope", "factor": 4.0}), "longrope"),
     ] {
         refused(|model| set(model, field, value.clone()), &["llama/config.json: ", shown, cannot]);
     }

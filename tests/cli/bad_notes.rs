@@ -8,10 +8,10 @@ use crate::binary::Scratch;
 #[track_caller]
 fn refused(name: &str, content: impl AsRef<[u8]>, format: &str, parts: &[&str]) {
     let scratch = Scratch::new();
-    scratch.write("run.txt", "");
     scratch.write(name, content);
-    let outcome = scratch
-        .wardround(format!("score mediqa-corr run.txt --gold {name} --gold-format {format}"));
+    // Notes are read before models are looked for.
+    let run = format!("run base-llm --data {name} --format {format} --panel no-model --out out");
+    let outcome = scratch.wardround(run);
     outcome.refused(2, parts);
     assert!(outcome.stdout.is_empty());
 }
@@ -124,15 +124,14 @@ fn lines_that_are_no_notes() {
 #[test]
 fn a_folder_without_notes_or_with_an_empty_one() {
     let scratch = Scratch::new();
-    scratch.write("run.txt", "");
     let folder = scratch.path("ward");
     std::fs::create_dir(&folder).unwrap();
-    let score = "score mediqa-corr run.txt --gold-format notes --gold ward";
-    scratch.wardround(score).refused(2, &["ward: no notes"]);
+    let run = "run base-llm --format notes --data ward --panel no-model --out out";
+    scratch.wardround(run).refused(2, &["ward: no notes"]);
     scratch.write("ward/a.txt", "Well.");
     scratch.write("ward/b.txt", " \n");
     let problem = "ward/b.txt:1: field `text` is empty";
-    scratch.wardround(score).refused(2, &[problem]);
-    let medec = score.replace("notes", "medec");
+    scratch.wardround(run).refused(2, &[problem]);
+    let medec = run.replace("notes", "medec");
     scratch.wardround(medec).refused(2, &["ward", "Is a directory"]);
 }

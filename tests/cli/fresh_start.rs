@@ -190,7 +190,7 @@ fn an_unknown_or_absent_model_is_named() {
         2,
         &[
             "no model is called `gemma4-4b`",
-            "hint: cards of language models: gemma3-1b, gemma3-270m, gemma3-4b, llama3.2-3b, medgemma1.5-4b, ",
+            "hint: cards of language models: gemma3-1b, gemma3-270m, gemma3-4b, gemma4-e2b, ",
         ],
     );
     run("./nowhere").refused(2, &["no model is called `./nowhere`: it is not a directory here"]);

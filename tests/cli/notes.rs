@@ -137,7 +137,7 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
     let run = "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --runs 2 --out out";
     let told = scratch.wardround(run);
     let told = &told.succeeded().stdout;
-    for line in ["\naccuracy   ", "\ndetection  ", "\nsentences  ", "\nROUGE-1    "] {
+    for line in ["\naccuracy   ", "\ndetection  "] {
         assert!(told.contains(line), "{told}");
     }
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();

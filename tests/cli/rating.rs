@@ -195,7 +195,7 @@ fn runs_that_cannot_be_rated_together_are_refused() {
     // The runs keep their items: the file may change.
     scratch.questions(5);
     scratch.run_one("third", "").succeeded();
-    export("calm third").refused(2, &["dataset.sha256"]);
+    export("calm third").refused(2, &["calm and third ran over different files"]);
     assert!(!scratch.path("sheet").exists());
     let few = export("calm keen");
     few.succeeded();

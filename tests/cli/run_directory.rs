@@ -53,7 +53,7 @@ fn the_same_command_goes_on_where_it_stopped() {
     scratch.run_one("out", "").succeeded();
     let again = scratch.run_one("out", "");
     assert!(
-        again.succeeded().stderr.contains("out is finished: there is nothing to run"),
+        again.succeeded().stderr.contains("out is finished: there is nothing left to do"),
         "{again:#?}"
     );
     // As a kill leaves it.
