@@ -172,7 +172,7 @@ fn a_recipe_that_contradicts_itself_is_refused_by_name() {
     ];
     for (from, to, expected) in cases {
         let problem = problem(from, to);
-        assert!(problem.starts_with("mine.toml, line "), "{problem}");
+        assert!(problem.starts_with("mine.toml: "), "{problem}");
         assert!(problem.contains(expected), "{problem}");
     }
     let error = Recipe::find("table9").unwrap_err();
