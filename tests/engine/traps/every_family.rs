@@ -191,8 +191,10 @@ fn trap_20_a_decoded_prefix_has_the_bits_of_a_computed_one() {
         };
         let resumed = complete(&engine, next.clone());
         let fresh = complete(&common::synthetic_engine(family, OPTIONS), next);
-        assert_eq!(resumed.usage.cached_tokens, (whole.len() - 1) / PAGE * PAGE);
-        assert!(resumed.usage.cached_tokens > 45 && fresh.usage.cached_tokens == 0);
+        // States are kept where a prompt's last page ends, keys and values of every page.
+        let found = if decoder.config.state_bytes() > 0 { 45 } else { whole.len() - 1 };
+        assert_eq!(resumed.usage.cached_tokens, found / PAGE * PAGE, "{}", family.name());
+        assert_eq!(fresh.usage.cached_tokens, 0);
         assert_eq!(resumed.tokens, fresh.tokens);
         let bits = |completion: &wardround::engine::Completion| -> Vec<u32> {
             let sampled = completion.logprobs.iter().flatten();
