@@ -47,6 +47,17 @@ struct Message {
     is_last: bool,
 }
 
+impl AuditOptions {
+    /// Makes the directory, closed to others, before the process is sealed; one that is empty is closed. What holds a trail is left as it is.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make_directory(&self) -> std::io::Result<()> {
+        let held = fs_err::read_dir(&self.directory).is_ok_and(|mut all| all.next().is_some());
+        if held { Ok(()) } else { whole_file::create_private_directory(&self.directory) }
+    }
+}
+
 impl Trail {
     /// Opens the trail of a directory, makes it where there is none, and says in it that `verb` starts, under which sandbox.
     ///

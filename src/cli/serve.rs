@@ -75,7 +75,13 @@ impl Serve {
         let paths = given.read(&self.options.listen.keys).read(&self.systems.prompts);
         let paths = sources.within(paths, &hub)?.store(self.hardware.calls.as_ref())?;
         let audit = self.audit.options();
-        let paths = audit.iter().try_fold(paths, |paths, audit| paths.write(&audit.directory))?;
+        let paths = match &audit {
+            Some(audit) => {
+                audit.make_directory()?;
+                paths.write(&audit.directory)?
+            }
+            None => paths,
+        };
         let options = ServeOptions { audit, ..self.options };
         let enter = || {
             paths.enter()?.iter().for_each(console::note);

@@ -5,10 +5,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use wardround::model::Family;
 
 use crate::client::{Ask, Server, wardround};
-use crate::common;
 use crate::systems::QUICK;
 
 const QUESTION: &str = "Is the canary yellow?";
@@ -356,65 +354,6 @@ fn nothing_is_served_while_the_trail_cannot_be_written_and_again_once_it_can() {
     assert_eq!(of(&lines(&server), "error").len(), 1);
     let (code, said) = run(server.folder.path(), "audit verify audit");
     assert_eq!(code, Some(0), "{said}");
-}
-
-#[test]
-fn a_check_is_logged_as_a_servers_case_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    std::os::unix::fs::symlink(common::synthetic(Family::Gemma3), path.join("gemma3")).unwrap();
-    std::fs::write(path.join("note.txt"), "Fever for two days. Malaria is treated with aspirin.")
-        .unwrap();
-    let flags = "--panel gemma3 --set agents=1 --set max_tokens=8 --offline --threads 2 --kv-tokens 8192 --audit audit --audit-content full";
-    let (code, said) = run(path, &format!("check note.txt {flags}"));
-    assert_eq!(code, Some(0), "{said}");
-    let log = lines_in(path);
-    let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["start", "begun", "case", "stop"]);
-    assert!(log[0]["sandbox"].as_str().unwrap().starts_with("sandbox: "), "{}", log[0]);
-    let case = &log[2];
-    assert_eq!(
-        (&case["system"], &case["status"], &case["seed"], &case["run"]),
-        (&json!("medguards"), &json!("done"), &json!(42), &json!(1))
-    );
-    assert!(case["usage"]["completion_tokens"].as_u64().unwrap() > 0);
-    assert!(case["elapsed_ms"].is_u64() && case["item"].is_string());
-    assert_eq!((&case["models"], &case["plan"]), (&json!(["gemma3"]), &log[1]["plan"]));
-    assert_eq!(case["plan"].as_str().map(str::len), Some(64));
-    // One that fails has its line too.
-    let (code, said) = run(path, &format!("check missing.txt {flags}"));
-    assert_ne!(code, Some(0), "{said}");
-    let log = lines_in(path);
-    let statuses: Vec<&Value> = of(&log, "case").iter().map(|line| &line["status"]).collect();
-    assert_eq!(statuses, [&json!("done"), &json!("failed")]);
-    assert_eq!(log.last().unwrap()["event"], "stop");
-    let (code, said) = run(path, "audit show audit");
-    assert!(code == Some(0) && said.starts_with("{\"seq\":1,"), "{said}");
-}
-
-#[test]
-fn exemplars_are_shown_beside_one_note_by_check() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    std::os::unix::fs::symlink(common::synthetic(Family::Gemma3), path.join("gemma3")).unwrap();
-    let note = "Fever for two days. Malaria is treated with aspirin.";
-    std::fs::write(path.join("note.txt"), note).unwrap();
-    let gold =
-        json!({"flag": 1, "sentence_id": 1, "correction": "Asthma is treated with salbutamol."});
-    let exemplar =
-        json!({"id": "x", "text": "0 Wheezing.\n1 Asthma is treated with insulin.", "gold": gold});
-    std::fs::write(path.join("shown.jsonl"), exemplar.to_string() + "\n").unwrap();
-    let shown = "--exemplars shown.jsonl --exemplars-format notes";
-    let given = format!(
-        "--system medprompt {shown} --offline --threads 2 --audit audit --audit-content full"
-    );
-    let check = format!(
-        "check note.txt --panel gemma3 --set max_tokens=8 --kv-tokens 16384 --seed 5 {given}"
-    );
-    let (code, said) = run(path, &check);
-    assert_eq!(code, Some(0), "{said}");
-    let case = lines_in(path)[2].clone();
-    assert_eq!((&case["system"], &case["status"]), (&json!("medprompt"), &json!("done")));
 }
 
 /// A system of one's own is served under its file's name, which is read once.

@@ -1,8 +1,8 @@
 //! A layer that attends to the keys and values of its sequence's rows, which lie in pages.
 
 use super::ModelError;
-use super::decoder::Activations;
 use super::layer::KeyPlace;
+use super::scratch::Activations;
 use super::weights::Loader;
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::{AttentionShape, Backend, HeadNorms, LayerPages};

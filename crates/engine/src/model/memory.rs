@@ -3,7 +3,7 @@
 use super::bert::BertConfig;
 use super::config::Config;
 use super::inputs::input_widths;
-use super::{decoder, delta_rule};
+use super::{delta_rule, scratch};
 use crate::ops::{Machine, Numbers, PAGE, Precision, StepLimits, StoredType};
 use crate::outside;
 
@@ -34,7 +34,7 @@ impl Footprint {
             if config.family.traits().gates_heads { config.heads * config.head_dim } else { 0 };
         let delta = config.delta.iter().flat_map(|delta| delta_rule::widths(delta.shape));
         let more = delta.chain([(gates, Numbers::Wide)]).chain(input_widths(config));
-        let activations: usize = decoder::widths(config).into_iter().chain(more).map(bytes).sum();
+        let activations: usize = scratch::widths(config).into_iter().chain(more).map(bytes).sum();
         let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
         let stage = machine.stage_bytes(config.widest_page_shape(), config.heads, limits);
         // Cosines and sines of each.

@@ -16,6 +16,7 @@ mod logits;
 mod memory;
 mod published;
 mod rope;
+mod scratch;
 mod weights;
 
 use std::path::PathBuf;
@@ -28,10 +29,11 @@ pub use bert::{Bert, BertConfig, BertScratch};
 pub use cache::Cache;
 pub use config::{Config, ConfigError};
 pub use cost::CostModel;
-pub use decoder::{Decoder, Scratch};
+pub use decoder::Decoder;
 pub use families::{Family, Shape};
 pub use logits::{Probe, best, compute_logits};
 pub use memory::{Footprint, peak_memory};
+pub use scratch::Scratch;
 pub use weights::precision_of;
 
 use crate::fault::faults;
