@@ -347,7 +347,8 @@ fn a_list_made_twice_is_the_same_and_takes_the_signature_of_the_first() {
 #[test]
 fn what_no_bundle_holds_is_refused_by_name() {
     let scratch = Scratch::new();
-    let cases: [(fn(&Path), &str); 5] = [
+    type Change = fn(&Path);
+    let cases: [(Change, &str); 5] = [
         (|folder| symlink("../x", folder.join("bin/x")).unwrap(), "linked   bin/x"),
         (|folder| pipe(&folder.join("pipe")), "pipe: it is no file"),
         (|folder| fs::create_dir(folder.join("empty")).unwrap(), "empty/: it is an empty folder"),
