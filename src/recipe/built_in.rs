@@ -87,8 +87,8 @@ mod tests {
                 "mediqa-corr",
                 "medmad-controls",
                 "medreact-encoders",
-                "small-2026",
-                "small-2026-notes"
+                "small-2026-notes",
+                "small-2026"
             ]
         );
     }
