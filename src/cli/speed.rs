@@ -9,7 +9,8 @@ use crate::panel::backbone::Backbone;
 
 /// A line on stderr for the run, and one for each engine, from its start on.
 pub fn tell(backbones: &[impl AsRef<Backbone>], items: usize, took: Duration) {
-    let seconds = took.as_secs_f64();
+    // All of it may come from a store of calls, in no time.
+    let seconds = took.as_secs_f64().max(0.001);
     console::note(format!("speed: {:.1} items a minute", items as f64 * 60.0 / seconds));
     for backbone in backbones.iter().map(AsRef::as_ref) {
         if let Some(stats) = stats(backbone) {
