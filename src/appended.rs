@@ -33,9 +33,8 @@ fn is_beginning(bytes: &[u8]) -> bool {
 
 /// What is said of bytes that were cut off.
 pub fn notice(path: &Path, bytes: u64) -> String {
-    let noun = if bytes == 1 { "byte was" } else { "bytes were" };
     format!(
-        "{}: {bytes} {noun} cut off behind the last whole line, where a killed process or a power cut left an unfinished one",
+        "{}: an unfinished last line of {bytes} B cut off, which a killed process left",
         path.display()
     )
 }
@@ -71,7 +70,7 @@ mod tests {
     fn what_was_cut_is_said_with_its_file() {
         let said = notice(Path::new("run/calls.jsonl"), 4096);
         assert!(
-            said.starts_with("run/calls.jsonl: 4096 bytes were cut off behind the last whole line"),
+            said.starts_with("run/calls.jsonl: an unfinished last line of 4096 B cut off"),
             "{said}"
         );
     }

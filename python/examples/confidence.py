@@ -1,6 +1,6 @@
 """How sure a panel is when it is right, and when it is wrong.
 
-    python examples/confidence.py RUN confidence.png
+    python python/examples/confidence.py RUN confidence.png
 """
 
 import sys

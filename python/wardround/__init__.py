@@ -8,7 +8,7 @@
     run.rounds                        # a row for each agent's answer in each round
     run.results                       # a row for each figure
 
-    run = wardround.run("medmad", data="questions.jsonl", format="mcq", panel=["gemma3-4b", "llama3.2-3b", "qwen3-4b"])
+    run = wardround.run("medmad", data="mine.jsonl", format="mcq", panel=["qwen3-4b"], out="mine")
     wardround.to_every_eval_ever(run, "OUT")
 """
 

@@ -107,7 +107,7 @@ class Recipe:
     def _of_cells(self, frame: str) -> pd.DataFrame:
         frames: list[pd.DataFrame] = [getattr(run, frame).assign(cell=name) for name, run in self.cells.items()]
         if not frames:
-            raise RunError(f"{self.directory} has no finished cell: `wardround resume` goes on with it")
+            raise RunError(f"{self.directory} has no finished cell: `wardround resume {self.directory}` goes on with it")
         return pd.concat(frames, ignore_index=True)
 
     @property

@@ -77,7 +77,7 @@ impl ParseHealth {
 /// What figures are warned of where it is more than this share of their replies: the shares, in words, and what helps.
 const WARNINGS: [(f64, &[&str], &str, &str); 3] = [
     (UNREAD_LIMIT, &["refused", "unread"], "could not be read or declined to answer", LARGER),
-    (VOID_LIMIT, &["cut"], "were cut off", "raise --set max_tokens"),
+    (VOID_LIMIT, &["cut"], "were cut off", "allow more by --set max_tokens=N"),
     (
         VOID_LIMIT,
         &["void"],
@@ -240,7 +240,7 @@ mod tests {
         let cut = calls.map(|call| CallLine { finish_reason: FinishReason::Length, ..call });
         let cut = ParseHealth::of(&cut).unwrap();
         let warning = cut.warnings().concat();
-        let told = "were cut off (cut 100.0 %): raise --set max_tokens.";
+        let told = "were cut off (cut 100.0 %): allow more by --set max_tokens=N.";
         assert!(warning.contains(told), "{warning}");
         let both = warnings([("a".to_owned(), void), ("b".to_owned(), cut)], "cells");
         assert!(both[0].starts_with("Warning: in 1 of 2 cells more than 10 % of the replies were"));

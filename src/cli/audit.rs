@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::sandboxed::Paths;
-use super::summary::count;
 use crate::audit::forget::forget;
 use crate::audit::survey::{Survey, verify};
 use crate::audit::{AuditOptions, Trail};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::record::count;
 
 #[derive(Debug, Subcommand)]
 pub enum AuditVerb {
@@ -62,26 +62,27 @@ impl Verify {
         console::say(format!("lines  {}", chain.lines))?;
         console::say(format!("texts  {} kept, {} deleted", found.kept, found.deleted))?;
         let open = found.survey.open.len();
-        for (many, what) in [
-            (open, "calls were begun and have no end: they run, or their process was killed"),
+        for (many, noun, what) in [
+            (open, "call", "begun and not ended: still running, or killed with the process"),
             (
                 found.strays,
-                "texts belong to no line, of a process that was killed: the next start deletes them",
+                "text",
+                "of no line, left by a killed process: deleted at the next start",
             ),
-            (
-                chain.torn_bytes as usize,
-                "bytes are of a line that was cut short: the next start cuts them off",
-            ),
+            (chain.torn_bytes as usize, "byte", "of an unfinished line: cut off at the next start"),
         ] {
             if many > 0 {
-                console::say(format!("note   {many} {what}"))?;
+                console::say(format!("note   {} {what}", count(many, noun)))?;
             }
         }
         console::say(format!("head   {} {}", chain.lines, chain.head))?;
         match found.missing {
             0 => Ok(console::say("intact")?),
             missing => Err(Failure::outcome(
-                format!("{missing} texts are not there, and no line says that they were deleted"),
+                format!(
+                    "{} missing, and no line says that they were deleted",
+                    count(missing, "text")
+                ),
                 None,
             )),
         }

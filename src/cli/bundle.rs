@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 
 use super::sandboxed::Paths;
-use super::summary::count;
 use crate::bundle::create::create;
 use crate::bundle::verify::verify;
 use crate::bundle::{SUMS, Size};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::record::count;
 
 #[derive(Debug, Subcommand)]
 pub enum BundleVerb {

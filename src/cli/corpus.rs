@@ -3,16 +3,17 @@
 mod build;
 mod search;
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::analysis::table::{Cell, Table};
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
+use crate::cli::terminal;
 use crate::console;
 use crate::corpus::description::Source;
-use crate::corpus::store::manifest::Manifest;
+use crate::corpus::store::manifest::{BuiltSource, Manifest};
 use crate::corpus::{Corpus, verify};
 
 #[derive(Debug, Subcommand)]
@@ -51,24 +52,25 @@ impl Verify {
 /// Prints documents, chunks and licence of each source, the encoder and the id.
 fn show(corpus: &Corpus) -> Result<(), Failure> {
     let Manifest { sources, documents, chunks, files, encoder, vectors, .. } = corpus.manifest();
-    let line = |name: &str, documents: &dyn Display, chunks: &dyn Display, mb: &str, more: &str| {
-        console::say(format!("{name:24} {documents:>10} {chunks:>10} {mb:>9}  {more}"))
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let licence = |source: &BuiltSource| {
+        let Source { licence, redistribute, .. } = &source.description;
+        format!("{licence}{}", if *redistribute { "" } else { " (not to be handed on)" })
     };
-    line("source", &"documents", &"chunks", "MB", "licence")?;
-    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-    for source in sources {
-        let Source { label, licence, redistribute, .. } = &source.description;
-        let shared = if *redistribute { "" } else { " (not to be handed on)" };
-        let empty = match source.empty {
-            0 => String::new(),
-            empty => format!("; {empty} documents without text were left out"),
-        };
-        let more = format!("{licence}{shared}{empty}");
-        line(label, &source.documents, &source.chunks, &megabytes(source.text_bytes), &more)?;
-    }
     let bytes = files.iter().map(|file| file.size_bytes).sum();
-    line("all", documents, chunks, &megabytes(bytes), "with vectors")?;
     let name = encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
-    console::say(format!("encoder {name}, {} dimensions", vectors.dims))?;
-    Ok(console::say(format!("id {}", corpus.file.id))?)
+    let table = Table::of("sources", "Sources", sources)
+        .text("source", |source| &source.description.label)
+        .number("documents", |source| source.documents as usize)
+        .number("left out, empty", |source| source.empty as usize)
+        .number("chunks", |source| source.chunks as usize)
+        .number("MB", |source| Cell::Number(megabytes(source.text_bytes), 1))
+        .text("licence", licence)
+        .note(format!(
+            "In all {documents} documents, {chunks} chunks, {:.1} MB with vectors; encoder {name}, {} dimensions.",
+            megabytes(bytes),
+            vectors.dims
+        ))
+        .note(format!("id {}", corpus.file.id));
+    terminal::show(&[table.build()])
 }

@@ -9,6 +9,8 @@ use super::models::tell_checks;
 use super::options::{HubFlags, QuietFlag};
 use super::reasons::Reasons;
 use super::sandboxed::{Paths, folder_of};
+use super::terminal;
+use crate::analysis::table::{Cell, Table};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Dataset, Format, Question};
@@ -97,17 +99,13 @@ impl Fetch {
 impl List {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
-        for card in DatasetCard::all() {
-            let size = card.size_bytes();
-            let size =
-                size.map_or("unknown".into(), |bytes| format!("{:5.1} MB", bytes as f64 / 1e6));
-            let line = format!(
-                "{:20} {size:>8}  {}: {}; licence: {}",
-                card.name, card.title, card.records, card.licence.name
-            );
-            console::say(line)?;
-        }
-        Ok(())
+        let megabytes = |card: &DatasetCard| Some(Cell::Number(card.size_bytes()? as f64 / 1e6, 1));
+        let table = Table::of("datasets", "Datasets of cards", DatasetCard::all())
+            .text("dataset", |card| &card.name)
+            .number("MB", megabytes)
+            .text("holds", |card| format!("{}: {}", card.title, card.records))
+            .text("licence", |card| &card.licence.name);
+        terminal::show(&[table.build()])
     }
 }
 
@@ -126,7 +124,7 @@ impl Verify {
         }
         if self.directory.is_file() {
             return Err(Failure::usage(
-                format!("{} is a file, and its format is not said", self.directory.display()),
+                format!("{} is a file, and its format is not given", self.directory.display()),
                 "give --format, or the directory that datasets were fetched into",
             ));
         }

@@ -47,9 +47,9 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
         true => {
             "allow this user more threads (`ulimit -u`), or take fewer with --threads and --max-batch"
         }
-        false => "this is a mistake in wardround: report it with the lines above",
+        false => "this is a bug in wardround: report it with the lines above",
     };
-    Failure::machine(format!("the program broke off: {text}"), hint)
+    Failure::machine(format!("wardround crashed: {text}"), hint)
 }
 
 /// Every line but the first set in: what a stranger's file has put into a message never looks like a line of the program's.

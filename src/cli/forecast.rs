@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::options::ScorerFlags;
-use super::summary::{self, count};
+use super::summary;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::DEMO_PATH;
@@ -17,6 +17,7 @@ use crate::hub::{Card, DatasetCard, HubError, resolve};
 use crate::panel::remote::Address;
 use crate::recipe::Recipe;
 use crate::recipe::run::RecipeRun;
+use crate::record::count;
 
 /// Every cell of a recipe: what it is called, and its run.
 pub fn planned(recipe: &RecipeRun) -> Result<Vec<(String, Spec)>, Failure> {
@@ -83,8 +84,7 @@ impl Outlook {
                 Some(items) => count(items, "item"),
                 None => "an unknown number of items, here as one".to_owned(),
             };
-            let runs = count(spec.runs as usize, "run");
-            let most = count(calls as usize, "call");
+            let (runs, most) = (count(spec.runs, "run"), count(calls, "call"));
             lines.push(format!("cell       {label}: {items}, {runs}, at most {most}"));
             all_calls += calls;
         }

@@ -123,7 +123,7 @@ enum Verb {
     /// List the systems, or print the file that describes one
     #[command(subcommand)]
     Systems(systems::Systems),
-    /// Serve models over HTTP, as OpenAI's interface
+    /// Serve models over an OpenAI-compatible HTTP API
     #[cfg(feature = "serve")]
     Serve(Box<serve::Serve>),
     /// Make or revoke the API keys of a server

@@ -6,13 +6,15 @@ use clap::{Args, Subcommand};
 
 use super::options::{HubFlags, QuietFlag};
 use super::sandboxed::Paths;
+use super::terminal;
+use crate::analysis::table::{Cell, Table};
 use crate::chat::{ChatError, ChatTemplate, Message};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
 use crate::model::config::ConfigError;
 use crate::model::{Config, Family};
-use crate::panel::memory::gibibytes;
+use crate::record::count;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::tokenizer::Tokenizer;
 
@@ -96,27 +98,24 @@ impl Models {
 }
 
 fn list(options: &HubOptions) -> Result<(), Failure> {
-    for card in Card::all() {
-        let state = match hub::resolve(&card.name, options) {
-            Ok(checkpoint) => checkpoint.directory.display().to_string(),
-            Err(HubError::NotCached { missing, .. }) => format!("not here: {missing}"),
-            Err(error) => error.to_string(),
-        };
-        let gate = if card.gated { "gated" } else { "open" };
-        let kind = match card.kind {
-            Kind::Decoder => "decoder",
-            Kind::Encoder => "encoder",
-        };
-        let size = card.size_bytes().map_or_else(
-            || "unknown".to_owned(),
-            |size| gibibytes(usize::try_from(size).unwrap_or(usize::MAX)),
-        );
-        console::say(format!(
-            "{:28} {kind} {:42} {size:>9} {gate:5} {}; {state}",
-            card.name, card.repository, card.licence.name
-        ))?;
-    }
-    Ok(())
+    let kind = |card: &Card| match card.kind {
+        Kind::Decoder => "language model",
+        Kind::Encoder => "encoder",
+    };
+    let gigabytes = |card: &Card| Some(Cell::Number(card.size_bytes()? as f64 / 1e9, 1));
+    let is_here = |card: &Card| match hub::resolve(&card.name, options) {
+        Ok(_) => "yes".to_owned(),
+        Err(HubError::NotCached { missing, .. }) => format!("no: {missing}"),
+        Err(error) => error.to_string(),
+    };
+    let table = Table::of("models", "Models of cards", Card::all())
+        .text("model", |card| &card.name)
+        .text("kind", kind)
+        .number("GB", gigabytes)
+        .text("licence", |card| card.licence.name.clone() + if card.gated { ", gated" } else { "" })
+        .text("here", is_here)
+        .text("repository", |card| &card.repository);
+    terminal::show(&[table.build()])
 }
 
 impl Fetch {
@@ -174,9 +173,9 @@ pub fn tell_checks(checks: &[FileCheck], directory: &Path) -> Result<(), Failure
         checks.iter().filter(|check| !matches!(check.status, Status::Ok(_) | Status::Unknown));
     match wrong.count() {
         0 => Ok(()),
-        count => Err(Failure::mismatch(format!(
-            "{count} of {} files in {} are not what they should be",
-            checks.len(),
+        wrong => Err(Failure::mismatch(format!(
+            "{wrong} of {} in {} not as published",
+            count(checks.len(), "file"),
             directory.display()
         ))),
     }

@@ -38,14 +38,10 @@ pub fn model_folder(named: &Path) -> Result<PathBuf, Failure> {
 
 /// Refuses to write over a file, or into a folder with something in it: what is there took a model's time.
 pub fn refuse_existing(out: &Path) -> Result<(), Failure> {
-    let hint = "choose another --out";
-    if out.is_dir() && fs_err::read_dir(out)?.next().is_some() {
-        return Err(Failure::usage(format!("{} exists and is not empty", out.display()), hint));
-    }
-    if out.exists() && !out.is_dir() {
-        return Err(Failure::usage(format!("{} exists already", out.display()), hint));
-    }
-    Ok(())
+    let is_free = !out.exists() || out.is_dir() && fs_err::read_dir(out)?.next().is_none();
+    let taken =
+        || Failure::usage(format!("{} exists already", out.display()), "choose another --out");
+    is_free.then_some(()).ok_or_else(taken)
 }
 
 /// The flag of the commands that show progress.

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::summary::count;
 use crate::console;
 use crate::experiment::driver::Observer;
-use crate::record::CallLine;
+use crate::record::{CallLine, count};
 
 /// The pause between plain lines.
 pub const PAUSE: Duration = Duration::from_secs(60);
@@ -90,7 +89,7 @@ impl Counted {
     fn line(&self, tokens_a_second: f64) -> String {
         let left = self.since.and_then(|since| self.seconds_left(since.elapsed()));
         let left = left.map_or(String::new(), |left| format!("about {} left · ", duration(left)));
-        let (done, items, calls) = (self.done, self.items, count(self.calls as usize, "call"));
+        let (done, items, calls) = (self.done, self.items, count(self.calls, "call"));
         format!("{left}{done}/{items} items · {calls} · {tokens_a_second:.0} tokens/s")
     }
 

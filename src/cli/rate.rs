@@ -71,7 +71,7 @@ impl Export {
         if n_items < wanted {
             let kind = sheet.kind;
             console::note(format!(
-                "note: {n_items} {kind}, not {wanted}: every run finished no more"
+                "note: {n_items} of {wanted} {kind}: no more are finished in every run"
             ));
         }
         console::note(format!(

@@ -21,7 +21,7 @@ use crate::experiment::whole_file;
 use crate::panel::recorder::Telling;
 use crate::panel::{CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::{PromptSet, fill};
-use crate::record::{Parse, Stage};
+use crate::record::{Parse, Stage, count};
 use crate::systems::case::{Case, Step, Task};
 use crate::systems::decoding::{Decoding, MAX_TOKENS};
 use crate::systems::in_flight::run_all;
@@ -118,7 +118,8 @@ impl Reasons {
         let text = serde_json::to_string_pretty(&file).map_err(std::io::Error::from)?;
         whole_file::write_private(&self.out, format!("{text}\n").as_bytes())?;
         console::note(format!(
-            "{total} notes; {without} without a reason, or with one that mentions the gold annotation"
+            "{}; {without} without a reason, or with one that mentions the gold annotation",
+            count(total, "note")
         ));
         Ok(console::say(self.out.display().to_string())?)
     }

@@ -10,9 +10,8 @@ use super::forecast::{announce, file};
 use super::options::ScorerFlags;
 use super::progress::Terminal;
 use super::sandboxed::Paths;
-use super::summary::{self, count};
-use super::terminal::Screen;
-use super::{interrupt, report};
+use super::summary;
+use super::{interrupt, report, terminal};
 use crate::analysis::notes::GivenKeywords;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -33,13 +32,13 @@ use crate::recipe::manifest::RecipeManifest;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::run::RecipeRun;
 use crate::recipe::tables;
-use crate::record::Schema;
+use crate::record::{Schema, count};
 use crate::retrieval::CorpusSpec;
 
 #[derive(Clone, Debug, Args)]
 pub struct RecipeVerb {
     /// The table or figure: table1, figure5, …, or a file; or all of a paper: medmad-paper, medguards-paper, medreact-paper
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = known)]
     name: Option<String>,
     /// Directory of the recipe's datasets, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(long, value_name = "DIR", required = true)]
@@ -66,6 +65,13 @@ pub struct RecipeVerb {
     /// calls that they share
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+}
+
+/// A name that no recipe has is told before what else is missing.
+fn known(name: &str) -> Result<String, String> {
+    let is_own = of_paper(name).is_some() || built_in::text(name).is_some();
+    let unknown = || Recipe::unknown(name).hint().unwrap_or_default();
+    (is_own || Path::new(name).is_file()).then(|| name.to_owned()).ok_or_else(unknown)
 }
 
 impl RecipeVerb {
@@ -266,7 +272,7 @@ impl RecipeOutput {
         let results = RecipeResults::of(name, recipe, finished, encoder, &scorer)?;
         results.write(out)?;
         report::write_recipe(recipe, &results, finished, out)?;
-        console::draw(&Screen::of_stdout().draw(&[tables::main(recipe, &results)]))?;
+        terminal::show(&[tables::main(recipe, &results)])?;
         let page = out.join(report::FILE);
         console::say(format!(
             "\nThe other tables and all cases are on the page {}.",

@@ -4,7 +4,8 @@ use clap::{Args, Subcommand};
 
 use super::recipe::RecipeVerb;
 use super::sandboxed::Paths;
-use super::summary::count;
+use super::terminal;
+use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::recipe::Recipe;
@@ -48,14 +49,13 @@ impl Recipes {
 }
 
 fn list() -> Result<(), Failure> {
-    for name in names() {
-        let recipe = Recipe::find(name)?;
-        let paper = papers().find(|paper| {
-            of_paper(paper).is_some_and(|mut recipes| recipes.any(|recipe| recipe == name))
-        });
-        let cells = count(recipe.dataset.len() * recipe.method.len(), "cell");
-        let (paper, title) = (paper.unwrap_or("-"), &recipe.title);
-        console::say(format!("{name:22} {paper:15} {cells:>8}  {title}"))?;
-    }
-    Ok(())
+    let recipes = names().map(|name| Ok((name, Recipe::find(name)?)));
+    let recipes = recipes.collect::<Result<Vec<_>, Failure>>()?;
+    let is_of = |paper: &&str, name| of_paper(paper).into_iter().flatten().any(|it| it == name);
+    let table = Table::of("recipes", "Recipes that are built in", &recipes)
+        .text("recipe", |(name, _)| *name)
+        .text("paper", |(name, _)| papers().find(|paper| is_of(paper, *name)))
+        .number("cells", |(_, recipe)| recipe.dataset.len() * recipe.method.len())
+        .text("title", |(_, recipe)| &recipe.title);
+    terminal::show(&[table.build()])
 }

@@ -7,7 +7,6 @@ use clap::Args;
 use super::flags::{ExecutionFlags, MovedFlags, hidden};
 use super::interrupt;
 use super::sandboxed::Paths;
-use super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -15,6 +14,7 @@ use crate::experiment::hardware::MOST_DRAFT;
 use crate::experiment::plan::Plan;
 use crate::experiment::replay::replay;
 use crate::experiment::spec::Spec;
+use crate::record::count;
 
 // A replay asks no endpoint and computes every call.
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ pub struct Report {
     /// Print tables in this format instead of writing the page
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
-    /// Print only this table; where there is none of the name, those that there are are listed
+    /// Print only this table; another name lists those that there are
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     #[command(flatten)]

@@ -53,7 +53,7 @@ pub struct Run {
     /// Show what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// The run directory; one of this run goes on [default: a new one]
+    /// The run directory; an unfinished one of the same run goes on [default: a new one]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run this plan again; its files must be what they were

@@ -8,6 +8,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Compute;
 use crate::hub::{self, Card, HubError, HubOptions};
+use crate::record::count;
 use crate::selftest::{Row, against, table, test};
 
 #[derive(Debug, Args)]
@@ -66,7 +67,7 @@ impl Selftest {
         match far {
             0 => Ok(()),
             _ => {
-                let message = format!("{far} prompts have other logits than candle gives them");
+                let message = format!("other logits than candle's on {}", count(far, "prompt"));
                 Err(Failure::outcome(message, None))
             }
         }

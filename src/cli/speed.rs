@@ -36,8 +36,8 @@ fn of_engine(name: &str, stats: &EngineStats, seconds: f64) -> String {
     let rows = |work: &Work| work.rows as f64 / work.steps.max(1) as f64;
     let both = |of: fn(&Work) -> Duration| (of(decode) + of(prefill)).as_secs_f64();
     format!(
-        "{name}: {} steps of {:.1} rows and {} with prompts of {:.1}, at work {:.0} % of the time and idle {:.0} % between steps; \
-         {:.0} % of prompt tokens found again",
+        "{name}: {} decode steps of {:.1} rows and {} prefill steps of {:.1}, busy {:.0} % of the time and idle {:.0} % between steps; \
+         {:.0} % of prompt tokens cached",
         decode.steps,
         rows(decode),
         prefill.steps,
@@ -70,9 +70,11 @@ mod tests {
         };
         assert_eq!(
             of_engine("qwen3-4b", &stats, 2.0),
-            "qwen3-4b: 10 steps of 3.5 rows and 2 with prompts of 300.0, at work 60 % of the time and idle 5 % between steps; \
-             42 % of prompt tokens found again"
+            "qwen3-4b: 10 decode steps of 3.5 rows and 2 prefill steps of 300.0, busy 60 % of the time and idle 5 % between steps; \
+             42 % of prompt tokens cached"
         );
-        assert!(of_engine("none", &EngineStats::default(), 2.0).contains("0 steps of 0.0 rows"));
+        assert!(
+            of_engine("none", &EngineStats::default(), 2.0).contains("0 decode steps of 0.0 rows")
+        );
     }
 }

@@ -21,6 +21,7 @@ use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
+use crate::record::count;
 
 /// Writes the results and the page of a finished run.
 pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
@@ -101,12 +102,6 @@ fn warnings(figures: &Figures) -> impl Iterator<Item = String> {
     figures.parse_health.into_iter().flat_map(|health| health.warnings())
 }
 
-/// `1 item`, `2 items`.
-pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
 /// Prints what is known of a run that could begin.
 pub fn announce(run: &Run, models: &Models) -> std::io::Result<()> {
     for notice in &run.notices {
@@ -127,7 +122,7 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
     for (description, memory) in models.descriptions.iter().zip(&models.memory) {
         total += memory.footprint.total();
         console::say(format!(
-            "memory     {}: {}; context {} tokens, pool {} tokens",
+            "memory     {}: {}; context {} tokens, KV cache {} tokens",
             description.checkpoint.name,
             describe(&memory.footprint),
             description.context,

@@ -2,8 +2,10 @@
 
 use clap::Subcommand;
 
+use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
+use crate::cli::terminal;
 use crate::console;
 use crate::systems::{SYSTEMS, SystemConfig, Which};
 
@@ -23,12 +25,12 @@ impl Systems {
         given.enter()?;
         match self {
             Systems::Ls => {
-                for entry in SYSTEMS.iter() {
-                    let kind = if entry.file.is_some() { "file" } else { "program" };
-                    let (name, takes) = (entry.name, entry.takes.to_string());
-                    console::say(format!("{name:17} {takes:10} {kind:8} {}", entry.wording))?;
-                }
-                Ok(())
+                let table = Table::of("systems", "Systems", SYSTEMS.iter())
+                    .text("system", |entry| entry.name)
+                    .text("takes", |entry| entry.takes.to_string())
+                    .text("is a", |entry| if entry.file.is_some() { "file" } else { "program" })
+                    .text("prompts", |entry| entry.wording.to_string());
+                terminal::show(&[table.build()])
             }
             Systems::Show { name } => show(&name),
         }

@@ -49,7 +49,7 @@ struct Grid {
 }
 
 impl Screen {
-    pub fn of_stdout() -> Screen {
+    fn of_stdout() -> Screen {
         let is_terminal = std::io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_dumb = set("TERM").is_none_or(|kind| kind == "dumb");
@@ -61,7 +61,7 @@ impl Screen {
     }
 
     /// The tables, one below the other.
-    pub fn draw(self, tables: &[Table]) -> String {
+    fn draw(self, tables: &[Table]) -> String {
         let drawn = tables.iter().map(|table| self.table(table)).join("\n");
         let drawn = drawn.replace(BOLD, "\u{1b}[1m").replace(PLAIN, "\u{1b}[0m");
         drawn.replace(KEPT, " ")
@@ -223,6 +223,11 @@ fn kept_together(text: &str) -> String {
     text.replace(" ± ", "\u{a0}±\u{a0}").chars().map(kept).collect()
 }
 
+/// Draws tables on stdout.
+pub fn show(tables: &[Table]) -> Result<(), Failure> {
+    Ok(console::draw(&Screen::of_stdout().draw(tables))?)
+}
+
 /// Prints tables to stdout; as JSON, the `report` that they are of.
 pub fn print(
     tables: &[Table],
@@ -230,9 +235,7 @@ pub fn print(
     report: &impl Serialize,
 ) -> Result<(), Failure> {
     let text = match (format, tables) {
-        (OutputFormat::Text, _) => {
-            return Ok(console::draw(&Screen::of_stdout().draw(tables))?);
-        }
+        (OutputFormat::Text, _) => return show(tables),
         (OutputFormat::Md, _) => tables.iter().map(Table::markdown).join("\n"),
         (OutputFormat::Csv, [table]) => table.csv()?,
         (OutputFormat::Csv, _) => {

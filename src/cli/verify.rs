@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::summary::count;
 use crate::analysis::figures;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
@@ -13,6 +12,7 @@ use crate::experiment::compare;
 use crate::recipe::cells::FOLDER;
 use crate::recipe::manifest::RecipeManifest;
 use crate::recipe::results::RecipeResults;
+use crate::record::count;
 
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -33,10 +33,8 @@ impl Verify {
         let (verified, note) = figures::verify(directory, self.head.as_deref())?;
         let heads = verified.contents.heads();
         console::say(format!("plan   {}", heads.plan))?;
-        let (calls, items) =
-            (count(heads.call_lines as usize, "line"), count(heads.item_lines as usize, "line"));
-        console::say(format!("calls  {} ({calls})", heads.calls))?;
-        console::say(format!("items  {} ({items})", heads.items))?;
+        console::say(format!("calls  {} ({})", heads.calls, count(heads.call_lines, "line")))?;
+        console::say(format!("items  {} ({})", heads.items, count(heads.item_lines, "line")))?;
         console::say(format!("digest {}", compare::digest(&verified.contents)?))?;
         let versions = &verified.contents.versions;
         if versions.len() > 1 {
@@ -45,8 +43,9 @@ impl Verify {
         }
         for (path, bytes) in verified.contents.torn() {
             console::say(format!(
-                "note   the last line of {} is cut short; `wardround resume` cuts its {bytes} bytes off",
-                path.display()
+                "note   the last line of {} is unfinished; `wardround resume` cuts off its {}",
+                path.display(),
+                count(bytes, "byte")
             ))?;
         }
         let Some(results) = &verified.results else {

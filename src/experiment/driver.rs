@@ -15,7 +15,7 @@ use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
 use crate::panel::recorder::Recorder;
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine, count};
 use crate::systems::in_flight::run_all;
 
 /// Told of a run's progress; every method may be called from many threads.
@@ -87,8 +87,8 @@ impl Driver {
         self.observer.ended();
         let taken = self.loaded.calls.taken() - taken_before;
         if taken > 0 && executed.is_ok() {
-            let calls = if taken == 1 { "call" } else { "calls" };
-            self.observer.say(&format!("note: {taken} {calls} came from the store of calls"));
+            let calls = count(taken, "call");
+            self.observer.say(&format!("note: {calls} came from the store of calls"));
         }
         executed
     }
@@ -131,7 +131,8 @@ impl Driver {
             Ok(()) if !is_stopped => {}
             Err(error) if error.blame() != Blame::Interrupted => return Err(error),
             _ => {
-                let message = format!("interrupted after {} of {total} items", done.into_inner());
+                let message =
+                    format!("interrupted after {} of {}", done.into_inner(), count(total, "item"));
                 return Err(Failure::interrupted(message, resume(&self.folder)));
             }
         }
@@ -157,9 +158,9 @@ pub fn refuse_failed(contents: &Contents) -> Result<(), Failure> {
     };
     Err(Failure::outcome(
         format!(
-            "{} of {} items errored, the first of them {}: {error}",
+            "{} of {} errored, the first of them {}: {error}",
             errors.len(),
-            outcomes.len(),
+            count(outcomes.len(), "item"),
             first.item
         ),
         Some(format!(
@@ -179,7 +180,7 @@ pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Resu
         return Ok(());
     }
     Err(Failure::outcome(
-        format!("none of {} items has a result: what the models said could not be read", says.len()),
+        format!("none of {} has a result: what the models said could not be read", count(says.len(), "item")),
         Some("their replies are in calls.jsonl and on the report's page; a larger model, a higher max_tokens or, where it is off, --decoding grammar may help".to_owned()),
     ))
 }

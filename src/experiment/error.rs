@@ -72,9 +72,7 @@ pub enum Defect {
     Prev { found: String, expected: String },
     #[error("found `{found}` where the logs give `{expected}`")]
     Figure { found: String, expected: String },
-    #[error(
-        "the figures are said to be of version {found}, of which version {THIS} cannot know: it is later, or none"
-    )]
+    #[error("the figures are of version {found}, which version {THIS} does not know")]
     Version { found: String },
     #[error("{0}")]
     Other(String),

@@ -169,7 +169,7 @@ impl ExemplarSpec {
             (self.notes, self.format) = default.unzip();
         }
         if self.notes.is_none() && self != ExemplarSpec::default() {
-            let message = "files for exemplars were given without exemplars";
+            let message = "--exemplar-reasons goes with exemplars, and none were given";
             return Err(Failure::usage(message, "give --exemplars FILE"));
         }
         for path in [&mut self.notes, &mut self.reasons].into_iter().flatten() {

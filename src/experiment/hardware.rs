@@ -47,7 +47,7 @@ pub struct Compute {
     /// Weight quantisation on load: none, q8_0, int8 (CPU) or q4_k
     #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
-    /// Data type of keys and values: auto, f32 or bf16
+    /// Data type of the KV cache: auto, f32 or bf16
     #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
     #[serde(skip_serializing_if = "is_open")]
     pub kv_dtype: WantedType,

@@ -181,7 +181,7 @@ impl Plan {
         let (kind, what) = (&self.device_kind, "none of it can be generated again byte for byte");
         // So earlier versions marked runs whose bits depended on the batch.
         if kind.ends_with(" fast") {
-            return Some(format!("--fast: {what}"));
+            return Some(format!("it is of an earlier version's fast mode: {what}"));
         }
         if kind.starts_with(CANDLE) {
             return Some(format!("{kind}: its bits depend on the batch, {what}"));

@@ -43,7 +43,7 @@ pub fn replay(
     if let Some(reason) = contents.plan.unrepeatable() {
         return Err(Failure::usage(
             reason,
-            "`wardround verify` checks the log, tests/recompute.py what was made of it",
+            "`wardround verify` checks the logs and what was made of them",
         ));
     }
     let wanted = wanted(contents, items)?;

@@ -172,7 +172,7 @@ fn expect_room(
 pub fn describe(footprint: &Footprint) -> String {
     let Footprint { weights, kv, scratch } = *footprint;
     format!(
-        "{} of weights, {} of keys and values, {} of scratch",
+        "{} of weights, {} of KV cache, {} of scratch",
         gibibytes(weights),
         gibibytes(kv),
         gibibytes(scratch)

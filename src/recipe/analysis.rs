@@ -19,7 +19,7 @@ use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
-use crate::record::ItemLine;
+use crate::record::{ItemLine, count};
 use crate::systems::SYSTEMS;
 use crate::systems::table::SystemEntry;
 
@@ -292,10 +292,9 @@ fn case(cells: &[&CellOutcomes<'_>], lines: &[&ItemLine]) -> CaseRow {
 
 /// A row for each method of each case; `None` where the recipe looks for no cases.
 pub fn case_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let count = match results.cases.len() {
+    let told = match results.cases.len() {
         0 => "No question is such a case.".to_owned(),
-        1 => "1 case.".to_owned(),
-        count => format!("{count} cases."),
+        several => format!("{}.", count(several, "case")),
     };
     let cases = results.cases.iter();
     let rows = cases.flat_map(|case| case.methods.iter().map(move |method| (case, method)));
@@ -308,7 +307,7 @@ pub fn case_table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("letters, round by round", |(_, one)| letters(&one.rounds))
         .text("answer", |(_, one)| &one.answer)
         .note(format!(
-            "Questions on which every other method gives one and the same wrong answer and the last one the right one. {count}"
+            "Questions on which every other method gives one and the same wrong answer and the last one the right one. {told}"
         ));
     recipe.analyses.contains(&Analysis::Cases).then(|| table.build())
 }

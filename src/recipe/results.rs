@@ -19,7 +19,7 @@ use crate::analysis::figures::RunFigures;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::{self, Spread};
+use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
 use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
@@ -28,7 +28,7 @@ use crate::experiment::error::RunError;
 use crate::experiment::results::{self, Results};
 use crate::experiment::whole_file;
 use crate::outside;
-use crate::record::Schema;
+use crate::record::{Schema, count};
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "results.json";
@@ -243,7 +243,7 @@ fn conditions(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
     let items = items.collect::<Vec<_>>().join(", ");
     let runs = cells.first().map(|cell| {
         let plan = cell.plan();
-        let (runs, seed, version) = (over_runs::runs(plan.runs as usize), plan.seed, &plan.version);
+        let (runs, seed, version) = (count(plan.runs, "run"), plan.seed, &plan.version);
         let kind = &plan.device_kind;
         format!("{runs} over the same items ({items}), seed {seed}, wardround {version} on {kind}.")
     });

@@ -25,8 +25,6 @@ impl CallLine {
 pub struct Flag(Option<bool>);
 
 impl Flag {
-    pub const UNREAD: Flag = Flag(None);
-
     /// Unread without a basis, and where what was read does not say.
     pub fn on(basis: Option<Basis>, has_error: Option<bool>) -> Flag {
         Flag(basis.and(has_error))
@@ -53,6 +51,12 @@ impl Flag {
     pub fn is_clear(self) -> bool {
         self.0 == Some(false)
     }
+}
+
+/// `1 item`, `2 items`.
+pub fn count(number: impl std::fmt::Display, noun: &str) -> String {
+    let number = number.to_string();
+    format!("{number} {noun}{}", if number == "1" { "" } else { "s" })
 }
 
 /// A sentence of a note as people count, from 1; in files and logs the first is 0.
@@ -94,8 +98,7 @@ mod tests {
                 assert_eq!(Flag::on(call.basis(), said).said(), expected, "{parse:?}");
             }
         }
-        assert_eq!(Flag::default(), Flag::UNREAD);
-        assert_eq!(Flag::UNREAD.basis(), None);
+        assert_eq!(Flag::default().basis(), None);
     }
 
     #[test]

@@ -123,7 +123,6 @@ fn flag_in_words(has_error: bool) -> &'static str {
 
 impl fmt::Display for ItemKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dataset, run, item } = self;
-        write!(f, "item {item} of {dataset}, run {run}")
+        write!(f, "item {} of {}, run {}", self.item, self.dataset, self.run)
     }
 }

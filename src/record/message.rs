@@ -4,9 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat;
 
-/// One message of a call.
-///
-/// In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
+/// One message of a call. In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(from = "Logged", into = "Logged")]

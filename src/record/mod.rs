@@ -14,7 +14,7 @@ mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
 pub use call::{AnsweredBy, CallKey, CallLine, Parse, SamplingLine, Stage};
-pub use flag::{Basis, Flag, found_in_words, sentence_in_words};
+pub use flag::{Basis, Flag, count, found_in_words, sentence_in_words};
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;
 pub use message::{Message, Part, SearchPlace};

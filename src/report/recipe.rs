@@ -10,7 +10,6 @@ use super::ReportError;
 use super::beside::{self, Column, difference};
 use super::table::Table;
 use crate::analysis::conditions::in_words;
-use crate::analysis::metrics::over_runs::runs;
 use crate::experiment::contents::Contents;
 use crate::recipe::Recipe;
 use crate::recipe::cells::Cell;
@@ -18,6 +17,7 @@ use crate::recipe::file::{DatasetEntry, MethodEntry};
 use crate::recipe::paired::{Against, PairedRow};
 use crate::recipe::results::RecipeResults;
 use crate::recipe::{notes, tables};
+use crate::record::count;
 
 /// The page of a recipe from its results and the runs of its cells, in the order of the results.
 ///
@@ -29,7 +29,7 @@ pub fn render(
     cells: &[(Cell<'_>, Contents)],
 ) -> Result<String, ReportError> {
     let plan = cells.first().map(|(_, contents)| &contents.plan);
-    let runs = runs(plan.map_or(recipe.runs, |plan| plan.runs) as usize);
+    let runs = count(plan.map_or(recipe.runs, |plan| plan.runs), "run");
     let seed = plan.map_or(0, |plan| plan.seed);
     let method = format!(
         "Each method answered the same items of each dataset, in {runs} with random draws of its own. A call's seed derives from the run's random seed {seed} and the call's dataset, run, item, agent, round, purpose and sample; equal requests of two cells are one call."

@@ -29,6 +29,7 @@ use super::router::router;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
+use crate::record::count;
 
 /// The number of threads for connections; engines have their own.
 const WORKERS: usize = 2;
@@ -131,7 +132,7 @@ async fn run(
     match cut {
         0 => outcome,
         cut => outcome.and_then(|()| {
-            let message = format!("{cut} connections were cut off after --drain");
+            let message = format!("{} cut off after --drain", count(cut, "connection"));
             Err(Failure::outcome(message, None))
         }),
     }
@@ -146,7 +147,7 @@ async fn drain(
 ) -> Result<usize, Failure> {
     let connections = || app.connections.load(Relaxed);
     let _ = phase.send(Phase::Draining);
-    console::note(format!("draining: {} connections", connections()));
+    console::note(format!("draining: {}", count(connections(), "connection")));
     let mut all = pin!(open.shutdown());
     tokio::select! {
         done = timeout(app.options.limits.drain_timeout, &mut all) => if done.is_ok() {

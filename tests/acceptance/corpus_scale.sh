@@ -50,7 +50,7 @@ P
     start=$(date +%s%N)
     "$wardround" corpus verify "$out/corpus" > "$out/info.txt"
     took=$((($(date +%s%N) - start) / 1000000))
-    grep -Eq "^all +$count +$count " "$out/info.txt"
+    grep -Eq "^In all $count documents, $count chunks," "$out/info.txt"
     printf '%10s %10s %10s %12s %10s\n' "$count" "$seconds" $((kibibytes >> 10)) $((mapped >> 10)) "$took"
     first=${first:-$kibibytes}
 done

@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
 use wardround::cli::Arguments;
-use wardround::systems::SYSTEMS;
+use wardround::systems::{SYSTEMS, SystemConfig};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -196,6 +196,74 @@ fn the_table_has_every_system_and_the_readme_links_every_page() {
         let is_there = rows.iter().any(|row| row[..row.find(" | ").unwrap()].contains(&name));
         assert!(is_there, "the table of docs/systems.md lacks {name}");
     }
+}
+
+/// Texts between quotation marks of what is compiled into the program, without comments and tests, and the files beside it.
+fn texts(folder: &Path, texts: &mut Vec<(PathBuf, String)>) {
+    let literal = Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
+    let comment = Regex::new(r"(?m)^\s*//.*$").unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let of_tests = ["test", "fixtures", "snapshots", "build.rs", "benches", "examples"];
+        if of_tests.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        if path.is_dir() {
+            self::texts(&path, texts);
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        if !name.ends_with(".rs") {
+            texts.push((path, text));
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let code = comment.replace_all(code, "");
+        let found = literal.find_iter(&code).map(|text| (path.clone(), text.as_str().to_owned()));
+        texts.extend(found);
+    }
+}
+
+/// The remedies that messages name are there.
+#[test]
+fn flags_verbs_and_settings_in_messages_exist() {
+    fn collect(command: &clap::Command, flags: &mut BTreeSet<String>) {
+        flags.extend(command.get_arguments().filter_map(|flag| flag.get_long()).map(str::to_owned));
+        command.get_subcommands().for_each(|below| collect(below, flags));
+    }
+    let mut flags: BTreeSet<String> = ["features", "version", "test"].map(str::to_owned).into();
+    collect(&Arguments::command(), &mut flags);
+    let settings = SYSTEMS.iter().flat_map(|system| {
+        SystemConfig::named(system.name).unwrap().table.keys().cloned().collect::<Vec<_>>()
+    });
+    let settings: BTreeSet<String> = settings.collect();
+    let flag = Regex::new(r"(?:^|[^\w;-])--([a-z][a-z-]+)").unwrap();
+    let setting = Regex::new(r"--set ([a-z_]+)").unwrap();
+    let verb = Regex::new(r"`(wardround [^`]+)`").unwrap();
+    let mut wrong = Vec::new();
+    let mut all = Vec::new();
+    for folder in ["src", "crates", "recipes", "systems", "models", "datasets", "corpora"] {
+        texts(&root().join(folder), &mut all);
+    }
+    assert!(all.len() > 1000, "{} texts", all.len());
+    for (path, text) in all {
+        let name = path.display();
+        let unknown = flag.captures_iter(&text).filter(|found| !flags.contains(&found[1]));
+        wrong.extend(unknown.map(|found| format!("{name}: {}: {text}", &found[0])));
+        let unknown = setting.captures_iter(&text);
+        let unknown = unknown.filter(|found| !["slot", "max_tokens"].contains(&&found[1]));
+        let unknown = unknown.filter(|found| !settings.contains(&found[1]));
+        wrong.extend(unknown.map(|found| format!("{name}: {}: {text}", &found[0])));
+        for found in verb.captures_iter(&text) {
+            let error = Arguments::command().try_get_matches_from(words(&found[1])).err();
+            let is_wrong = |error: &clap::Error| {
+                matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument)
+            };
+            wrong.extend(error.filter(is_wrong).map(|error| format!("{name}: {text}\n{error}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// What somebody reads in an afternoon: what a page's own subject does not need goes.

@@ -115,6 +115,7 @@ fn a_model_is_made_listed_and_verified() {
         .succeeded()
         .stdout
         .lines()
+        .skip(3)
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     let expected = [
@@ -271,7 +272,7 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
         "constrained text, on questions.jsonl: 3 items, 2 runs, at most 72 calls\n",
         "calls      at most 72",
         "sym        llama (llama, bf16)\n",
-        "of keys and values",
+        "of KV cache",
         "free\n",
     ] {
         assert!(told.succeeded().stdout.contains(part), "no {part:?} in {told:#?}");

@@ -67,7 +67,7 @@ fn a_request_beyond_the_pool_of_pages_is_an_error_that_more_memory_mends() {
         1,
         &[
             "1 of 1 items errored, the first of them q1: a prompt of ",
-            "pages of keys and values; the pool has ",
+            "pages of the KV cache, which has ",
         ],
     );
     assert_eq!(results(&scratch, "out")["n_errors"], 1);
@@ -88,7 +88,7 @@ fn a_panel_beyond_the_memory_is_refused_with_the_figures_before_anything_is_writ
             " GiB of memory, and ",
             " is free (llama: ",
             "MiB of weights, ",
-            "GiB of keys and values, ",
+            "GiB of KV cache, ",
             "of scratch)",
             "hint: lower --max-batch, --context or --kv-tokens",
         ],

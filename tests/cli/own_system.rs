@@ -92,8 +92,11 @@ fn what_is_shown_of_a_built_in_system_runs_under_another_name() {
     scratch.model(Family::Qwen3);
     scratch.questions(2);
     let listed = scratch.wardround("systems ls").succeeded().stdout.clone();
-    assert!(listed.contains("medmad            questions  program"), "{listed}");
-    assert!(listed.contains("medprompt         notes      file"), "{listed}");
+    let words = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+    let listed: Vec<String> = listed.lines().map(words).collect();
+    for line in ["medmad questions program", "medprompt notes file"] {
+        assert!(listed.iter().any(|listed| listed == line), "{listed:?}");
+    }
     let shown = scratch.wardround("systems show cot-sc").succeeded().stdout.clone();
     scratch.write("mine.toml", shown);
     let more = "--data questions.jsonl --format mcq --panel qwen3 --set record_chars=4 --out";

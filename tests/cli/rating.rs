@@ -78,7 +78,7 @@ fn a_sheet_of_notes_names_no_run_no_system_and_no_model() {
         let mode = std::fs::metadata(scratch.path(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
-    scratch.wardround(export).refused(2, &["sheet exists and is not empty", "--out"]);
+    scratch.wardround(export).refused(2, &["sheet exists already", "--out"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
         scratch.write("bad.json", file.to_string());
         scratch.wardround("rate score sheet/rate-key.json bad.json").refused(2, parts);
     };
-    let beside = ["bad.json: not each an entry of the sheet, with a score of 0 to 3 or none"];
+    let beside = ["bad.json: its entries are not the sheet's, each with a score of 0 to 3 or none"];
     refused(&|file| file["entries"][1]["score"] = json!(4), &beside);
     refused(
         &|file| file["entries"][1]["score"] = json!(-1),

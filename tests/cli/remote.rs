@@ -188,5 +188,5 @@ fn an_endpoint_that_fails_costs_the_item_and_one_that_is_dead_or_forbidden_the_r
     assert!(!scratch.path("offline").exists());
     scratch
         .wardround(format!("{QUICK} --panel openai:tiny --out nowhere"))
-        .refused(2, &["is no address of a remote member"]);
+        .refused(2, &["is no address of an endpoint"]);
 }

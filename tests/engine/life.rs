@@ -25,7 +25,7 @@ fn what_can_never_run_is_refused_at_once() {
     assert_eq!(too_long.to_string(), text);
     assert!(too_long.hint().unwrap().contains("--context"));
     let too_many = refuse(vec![1; 100], 29);
-    let text = "a prompt of 100 tokens and a completion of up to 29 need 5 pages of keys and values; the pool has 4";
+    let text = "a prompt of 100 tokens and a completion of up to 29 need 5 pages of the KV cache, which has 4";
     assert_eq!(too_many.to_string(), text);
     assert!(too_many.hint().unwrap().contains("--kv-tokens"));
     let unknown = refuse(vec![1, 2, 70_000], 1).to_string();

@@ -51,7 +51,7 @@ impl Diagnosis for OpsError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             OpsError::Memory { .. } => {
-                "keep weights smaller with --quant q8_0 or q4_k, or fewer keys and values with --kv-tokens"
+                "keep weights smaller with --quant q8_0 or q4_k, or make the KV cache smaller with --kv-tokens"
             }
             OpsError::Device { .. } => return None,
             OpsError::NoDevice { .. } => {

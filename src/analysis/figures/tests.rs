@@ -165,7 +165,7 @@ fn figures_of_a_version_that_is_yet_to_come_are_damage() {
     for version in ["99.0.0", "ours"] {
         results.version = version.to_owned();
         let error = check(&contents, &results).unwrap_err();
-        let told = format!("results.json, line 3: the figures are said to be of version {version}");
+        let told = format!("results.json, line 3: the figures are of version {version}");
         assert!(error.to_string().contains(&told), "{error}");
     }
 }

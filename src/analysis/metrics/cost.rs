@@ -61,7 +61,7 @@ pub fn table(rows: &[Labelled<'_, Cost>]) -> Table {
         .number("cached", |row| Cell::Number(row.of.per_item.cached_tokens, 0))
         .number("completion tokens", |row| Cell::Number(row.of.per_item.completion_tokens, 0))
         .number("call seconds", |row| Cell::Number(row.of.per_item.call_seconds, 2))
-        .note("Cached tokens are those of the prompt that the prefix index held. Seconds add up the calls, which overlap in time; a call that another cell made before is counted as that one took.")
+        .note("Cached tokens are those of the prompt that the prefix cache held. Seconds add up the calls, which overlap in time; a call that another cell made before is counted as that one took.")
         .build()
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::record::count;
 use serde::{Deserialize, Serialize};
 
 /// One figure, such as accuracy, of one system on one dataset.
@@ -63,16 +64,11 @@ impl fmt::Display for Spread {
             write!(f, " ± {std:.4}")?;
         }
         match self.n {
-            Some(n) if self.std != deviation => write!(f, " (the same in all {})", runs(n)),
-            Some(n) => write!(f, " ({})", runs(n)),
+            Some(n) if self.std != deviation => write!(f, " (the same in all {})", count(n, "run")),
+            Some(n) => write!(f, " ({})", count(n, "run")),
             None => Ok(()),
         }
     }
-}
-
-/// Their number, as a sentence has it.
-pub fn runs(n: usize) -> String {
-    if n == 1 { "1 run".to_owned() } else { format!("{n} runs") }
 }
 
 /// `None` of nothing.
@@ -155,9 +151,9 @@ impl Estimate {
 
     /// How many units the items are, where they are not as many.
     pub fn drawn_together(&self) -> Option<String> {
-        let Estimate { n_questions, n_units, .. } = self;
-        (n_units < n_questions).then(|| {
-            format!("{n_questions} items are {n_units} units: questions that ask the same, and notes that share three fifths of their words, are drawn together and count once in a test.")
+        (self.n_units < self.n_questions).then(|| {
+            let [items, units] = [(self.n_questions, "item"), (self.n_units, "unit")].map(|(n, noun)| count(n, noun));
+            format!("{items} are {units}: questions that ask the same, and notes that share three fifths of their words, are drawn together and count once in a test.")
         })
     }
 }

@@ -37,7 +37,7 @@ pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, Shee
     if drawn.is_empty() {
         return Err(Failure::usage(
             "there is nothing to rate: no item ended without an error in every run",
-            "`wardround resume DIR` tries items again that errored",
+            "`wardround resume DIR` tries the items that errored again",
         ));
     }
 

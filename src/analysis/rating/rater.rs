@@ -80,7 +80,9 @@ fn read(key: &SheetKey, path: &Path) -> Result<(String, Vec<Option<u8>>), Failur
         // The page exports none without the rater's initials.
         true => Ok((file.rater.trim().to_owned(), scores)),
         false => Err(Failure::usage(
-            format!("{path}: not each an entry of the sheet, with a score of 0 to {BEST} or none"),
+            format!(
+                "{path}: its entries are not the sheet's, each with a score of 0 to {BEST} or none"
+            ),
             "export the file again from the page",
         )),
     }

@@ -110,7 +110,7 @@ fn walk(kind: ItemKind) {
 }
 
 fn says_nothing_of_a_note(note: &NoteLine, calls: &[CallLine], told: &str) {
-    assert_eq!(note.flag, Flag::UNREAD, "{told}");
+    assert_eq!(note.flag, Flag::default(), "{told}");
     assert_eq!((note.sentence_id, &note.correction), (None, &None), "{told}");
     let detection = note.detection.iter().flat_map(|one| &one.flags);
     assert!(detection.flatten().next().is_none(), "{told}");

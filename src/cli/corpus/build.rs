@@ -9,7 +9,6 @@ use super::super::flags::hidden;
 use super::super::options::{QuietFlag, model_folder};
 use super::super::progress::PAUSE;
 use super::super::sandboxed::{Paths, folder_of};
-use super::super::summary::count;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::{self as builder, BATCH, BuildOptions};
@@ -17,6 +16,7 @@ use crate::corpus::embed::encoder_options;
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::experiment::hardware::Compute;
+use crate::record::count;
 
 // An encoder keeps no keys and values.
 #[derive(Debug, Args)]
@@ -88,8 +88,8 @@ impl Build {
         })?;
         let corpus = Corpus::open(&options.out)?;
         let manifest = corpus.manifest();
-        let documents = count(manifest.documents as usize, "document");
-        self.progress.note(format!("{documents}, {}", count(manifest.chunks as usize, "chunk")));
+        let documents = count(manifest.documents, "document");
+        self.progress.note(format!("{documents}, {}", count(manifest.chunks, "chunk")));
         Ok(console::say(&corpus.file.id)?)
     }
 

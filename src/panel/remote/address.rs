@@ -33,7 +33,7 @@ impl Address {
             let hint = format!(
                 "write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}"
             );
-            Failure::usage(format!("`{member}` is no address of a remote member: {reason}"), &hint)
+            Failure::usage(format!("`{member}` is no address of an endpoint: {reason}"), &hint)
         };
         let named = member.strip_prefix(SCHEME).and_then(|rest| rest.rsplit_once('@'));
         let (model, url) = named.unwrap_or_default();

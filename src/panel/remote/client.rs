@@ -20,6 +20,7 @@ use crate::hub::OfflineReason;
 use crate::panel::PanelError;
 use crate::panel::responder::Waiting;
 use crate::random::mix;
+use crate::record::count;
 use crate::text::ellipsis;
 
 mod body;
@@ -178,10 +179,9 @@ impl RemoteModel {
             attempts += 1;
             let pause = asked.unwrap_or_default();
             if attempts >= self.options.attempts || pause > LONGEST_PAUSE {
-                let many = if attempts == 1 { "attempt" } else { "attempts" };
                 let address = &self.address;
                 return Err(PanelError::OfItem(Failure::machine(
-                    format!("{address} gave no answer ({attempts} {many}): {reason}"),
+                    format!("{address} gave no answer ({}): {reason}", count(attempts, "attempt")),
                     "once the endpoint answers again, `wardround resume DIR` tries the item again",
                 )));
             }

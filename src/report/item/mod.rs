@@ -206,11 +206,3 @@ fn spell(name: &str) -> String {
     };
     name.bytes().map(spell).collect()
 }
-
-/// `1 call`, `2 calls`.
-fn plural(count: u32, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    }
-}

@@ -3,11 +3,12 @@
 
 use super::card::Head;
 use super::correction::correction;
-use super::{Correctness, Mark, Own, Turn, plural};
+use super::{Correctness, Mark, Own, Turn};
 use crate::analysis::notes::{ScoresByPair, verdict};
 use crate::analysis::say::reply_in_words;
 use crate::record::{
-    CallLine, Language, NO_SENTENCE, NoteLine, Says, SettledBy, found_in_words, sentence_in_words,
+    CallLine, Language, NO_SENTENCE, NoteLine, Says, SettledBy, count, found_in_words,
+    sentence_in_words,
 };
 
 /// Coloured only where the sentence is right too.
@@ -42,7 +43,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
     let counts = [
         kind.map(|kind| format!("Error type: {kind}.")),
         confidence.as_ref().map(|one| format!("Confidence {one}.")),
-        Some(format!("{}.", plural(note.calls, "call"))),
+        Some(format!("{}.", count(note.calls, "call"))),
     ];
     let leg = |purpose: &&str| {
         let said = stage(note, purpose)?.0.in_words().to_owned();

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::card::{Head, card};
 use super::prompts::Prompts;
 use super::step::{Group, before, places};
-use super::{Correctness, Leg, Mark, Own, Turn, plural};
+use super::{Correctness, Leg, Mark, Own, Turn};
 use crate::data::Item;
-use crate::record::{AnswerLine, CallLine, Parse, RoundLine, Stage};
+use crate::record::{AnswerLine, CallLine, Parse, RoundLine, Stage, count};
 use crate::systems::medmad::record::Note;
 use crate::systems::vote::WHOLE;
 
@@ -33,8 +33,8 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
         counts: format!(
             "{}{} after the first, {}.",
             sure.unwrap_or_default(),
-            plural(item.rounds_run, "round"),
-            plural(item.calls, "call")
+            count(item.rounds_run, "round"),
+            count(item.calls, "call")
         ),
         confidence: confidence.unwrap_or("–".to_owned()),
         tie: item.tie,

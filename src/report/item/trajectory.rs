@@ -3,11 +3,10 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use super::plural;
 use crate::analysis::notes::{
     Evidence, calls_of, evidence, facts, may_be_followed, score_in_words,
 };
-use crate::record::{CallLine, NoteLine, SearchLine, TurnLine};
+use crate::record::{CallLine, NoteLine, SearchLine, TurnLine, count};
 use crate::systems::medreflex::review::{CRITERIA, Review};
 use crate::systems::medreflex::step::{Action, StepRecord};
 
@@ -30,7 +29,7 @@ pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Op
         }
     });
     let [leaks, unknown] =
-        [plural(trajectory.leaks, "passage"), plural(trajectory.unknown_labels, "label")];
+        [count(trajectory.leaks, "passage"), count(trajectory.unknown_labels, "label")];
     let facts = [
         (trajectory.exhausted, "No answer was accepted: every turn was used up.".to_owned()),
         (
@@ -89,7 +88,7 @@ fn title(turn: &TurnLine) -> String {
         (true, ..) if turn.unread_reviews > 0 => "rejected: no review could be read".to_owned(),
         (true, ..) => "an answer".to_owned(),
     };
-    format!("Turn {}: {}{lost}, {verdict}", turn.round + 1, plural(turn.steps, "step"))
+    format!("Turn {}: {}{lost}, {verdict}", turn.round + 1, count(turn.steps, "step"))
 }
 
 fn step(call: &CallLine, found: Option<&SearchLine>) -> Value {

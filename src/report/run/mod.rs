@@ -18,11 +18,12 @@ use crate::analysis::Outcomes;
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
 use crate::analysis::health::ParseHealth;
-use crate::analysis::metrics::over_runs::{Spread, plain, runs, share};
+use crate::analysis::metrics::over_runs::{Spread, plain, share};
 use crate::analysis::notes::CorrectionScorer;
 use crate::analysis::risk::Risk;
 use crate::data::{Item, ItemKind};
 use crate::experiment::contents::Contents;
+use crate::record::count;
 
 const PAGE: kit::Page =
     kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
@@ -117,7 +118,7 @@ fn verdict(contents: &Contents) -> Option<String> {
     let figures = RunFigures::of(&Outcomes::of(contents));
     let over_runs = figures.accuracy.as_ref().map(Spread::from);
     let over = over_runs.and_then(|one| one.n).filter(|n| *n > 1);
-    let over = over.map_or(String::new(), |n| format!(" over {}", runs(n)));
+    let over = over.map_or(String::new(), |n| format!(" over {}", count(n, "run")));
     let spread = over_runs.and_then(|one| one.deviation());
     let spread = spread.map_or(String::new(), |std| format!(" ± {}", percent(std)));
     let ends = figures.interval.and_then(|one| one.low.zip(one.high));

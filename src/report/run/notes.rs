@@ -67,14 +67,14 @@ fn beside(plan: &Plan) -> Option<String> {
         "medec" if is_test => {
             let part = match n {
                 MS_NOTES => String::new(),
-                _ => format!("; this run takes {n} of them"),
+                _ => format!(", of which this run takes {n}"),
             };
             format!(
-                "The notes are MEDEC's: MS, {MS_NOTES} of the paper's {PAPER_NOTES} notes: not comparable{part}. MedGuards' published figures are over MS and UW together, by larger models."
+                "The notes are MEDEC-MS, {MS_NOTES} of the paper's {PAPER_NOTES}{part}. MedGuards' published figures are not comparable: they are over MS and UW, by larger models."
             )
         }
         "medec" => {
-            "The notes are MEDEC's: MS, and not the paper's test notes: not comparable.".to_owned()
+            "The notes are MEDEC-MS, but not the paper's test notes: its figures are not comparable.".to_owned()
         }
         "mederrbench" => format!(
             "The notes are MedErrBench's, {n} of them, on which MedGuards reports English, Arabic and Chinese by larger models (Table 3)."
@@ -93,16 +93,19 @@ mod tests {
         let mut plan = plan();
         let told = method(&plan, &[]).join(" ");
         assert!(
-            told.contains("MS, 597 of the paper's 925 notes: not comparable; this run takes"),
+            told.contains("MEDEC-MS, 597 of the paper's 925, of which this run takes"),
             "{told}"
         );
         plan.dataset.items = (0..597).map(|id| format!("ms-test-{id}")).collect();
         let beside = |plan: &Plan| beside(plan).unwrap_or_default();
         assert!(
-            beside(&plan).contains("MS, 597 of the paper's 925 notes: not comparable. MedGuards")
+            beside(&plan)
+                .contains("MS, 597 of the paper's 925. MedGuards' published figures are not")
         );
         plan.dataset.items = vec!["ms-val-1".into()];
-        assert!(beside(&plan).contains("not the paper's test notes: not comparable"));
+        assert!(
+            beside(&plan).contains("not the paper's test notes: its figures are not comparable")
+        );
         plan.dataset.format = "notes".into();
         assert_eq!(beside(&plan), "");
     }

@@ -42,7 +42,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
 fn asks_for_nothing_and_says_what_it_is() {
     let page = page();
     assert_asks_for_nothing(&page);
-    assert!(page.contains("MS, 597 of the paper&#39;s 925 notes: not comparable"));
+    assert!(page.contains("MEDEC-MS, 597 of the paper&#39;s 925, of which"));
     assert!(
         page.contains("The Arabic and Chinese notes were given to the English prompts, unchanged.")
     );

@@ -50,7 +50,7 @@ impl SystemFile {
             refuse(self.known().contains(&name.as_str()), name, taken)?;
             refuse_unknown(name, text, &quoted)?;
         }
-        refuse(self.agents.is_empty(), "agents", "there is none")?;
+        refuse(self.agents.is_empty(), "agents", "at least one is needed")?;
         for (place, agent) in self.agents.iter().enumerate() {
             // Calls are told apart by their agents' names.
             let is_twice = self.agents[..place].contains(agent);
@@ -78,9 +78,9 @@ impl SystemFile {
         let is_unknown = |agent: &String| !self.agents.contains(agent);
         refuse(stage.agents.iter().any(is_unknown), "agents", "there is no such agent")?;
         let is_far = !(0.0..=2.0).contains(&stage.temperature.unwrap_or(0.0));
-        refuse(is_far, "temperature", "it is from 0 to 2")?;
+        refuse(is_far, "temperature", "must be from 0 to 2")?;
         let is_other = stage.when != When::Always && is_note == (stage.when == When::Disagree);
-        refuse(is_other, "when", &format!("it is not of {}", self.takes))?;
+        refuse(is_other, "when", &format!("it is not for {}", self.takes))?;
         for field in &stage.fields {
             // Nothing said would be one of them.
             let words = if field.is == Is::Flag { 2 } else { 0 };

@@ -20,10 +20,10 @@ faults! {
         TooLong { prompt: usize, max_tokens: usize, context: usize } => Usage,
             "shorten the item, lower max_tokens, or raise --context";
         #[error(
-            "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of keys and values; the pool has {pages}"
+            "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of the KV cache, which has {pages}"
         )]
         PoolTooSmall { prompt: usize, max_tokens: usize, needed: usize, pages: usize } => Usage,
-            "lower max_tokens or --context, or give the pool more memory with --kv-tokens";
+            "lower max_tokens or --context, or give the cache more memory with --kv-tokens";
         #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
         UnknownToken { id: u32, vocabulary: usize } => Usage;
         #[error("max_tokens is 0, and no log-probabilities of the prompt are asked for")]

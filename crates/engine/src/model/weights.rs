@@ -191,7 +191,9 @@ impl<'a, B: Backend> Loader<'a, B> {
         let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         let count = names.len();
         (count > 0).then(|| {
-            format!("{count} tensors of the files have no place in config.json's model, and are left out: {first}{more}")
+            format!(
+                "tensors that config.json has no place for are left out ({count}): {first}{more}"
+            )
         })
     }
 
@@ -390,7 +392,7 @@ mod tests {
         let [warning] = &warnings(Config { windows, ..config })[..] else {
             panic!("one warning");
         };
-        let said = "9 tensors of the files have no place in config.json's model, and are left out: model.layers.2.input_layernorm.weight, ";
+        let said = "tensors that config.json has no place for are left out (9): model.layers.2.input_layernorm.weight, ";
         assert!(warning.starts_with(said) && warning.ends_with(", …"), "{warning}");
     }
 }

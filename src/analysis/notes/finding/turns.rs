@@ -1,7 +1,7 @@
 //! What the agents of a system that searches said, turn by turn.
 
 use super::{Statement, UNREAD};
-use crate::record::{CallLine, NoteLine, Trajectory, TurnLine, found_in_words};
+use crate::record::{CallLine, NoteLine, Trajectory, TurnLine, count, found_in_words};
 use crate::systems::medreflex::review::Review;
 use crate::systems::medreflex::step::StepRecord;
 use crate::systems::reading::is_nothing;
@@ -13,8 +13,8 @@ pub fn statements(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) 
         let steps = calls_of(turn, "step", calls);
         if let Some(last) = steps.last() {
             let says = match turn.is_final {
-                true => format!("{} after {} steps", answer_in_words(last), turn.steps),
-                false => format!("no answer in {} steps", turn.steps),
+                true => format!("{} after {}", answer_in_words(last), count(turn.steps, "step")),
+                false => format!("no answer in {}", count(turn.steps, "step")),
             };
             let agrees = turn.accepted || turn.scores.is_empty() && turn.is_final;
             statements.push(Statement { says, agrees, ..Statement::of_call(last) });
@@ -86,8 +86,8 @@ fn verdict_of(turn: &TurnLine) -> Option<(String, f64)> {
     let (mean, least) = (turn.mean_hundredths?, turn.min?);
     let verdict = if turn.accepted { "accepted" } else { "rejected" };
     let says = format!(
-        "{verdict} by {} reviews, mean {} of 5, least {}",
-        turn.scores.len(),
+        "{verdict} by {}, mean {} of 5, least {}",
+        count(turn.scores.len(), "review"),
         score_in_words(u64::from(mean)),
         score_in_words(u64::from(least))
     );

@@ -152,7 +152,7 @@ fn faults_are_told_with_their_line_or_their_stage_and_key() {
             "stage debate: name: prompts quote something else by this name",
         ),
         ("\"second\", \"judge\"]", "\"first\", \"judge\"]", "agents: first is named twice"),
-        ("[\"first\", \"second\", \"judge\"]", "[]", "agents: there is none"),
+        ("[\"first\", \"second\", \"judge\"]", "[]", "agents: at least one is needed"),
         ("judge.txt", "../judge.txt", "../judge.txt leads out of"),
         ("judge.txt", "/etc/judge.txt", "/etc/judge.txt leads out of"),
         ("judge.txt", "judges.txt", "judges.txt`: "),
@@ -165,7 +165,7 @@ fn faults_are_told_with_their_line_or_their_stage_and_key() {
         ("So far", "{passages}", "stage debate: user: nothing is named {passages} here"),
         ("takes = \"questions\"", "takes = \"questions\"\nsettings = { shots = 99 }", "settings: "),
         ("rounds = 2", "tries = 0", "line 13: expected a whole number from 1 to 100"),
-        ("rounds = 2", "temperature = -1.0", "stage debate: temperature: it is from 0 to 2"),
+        ("rounds = 2", "temperature = -1.0", "stage debate: temperature: must be from 0 to 2"),
     ] {
         let text = DEBATE.replacen(old, new, 1);
         assert_ne!(text, DEBATE, "{old}");
