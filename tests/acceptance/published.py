@@ -100,9 +100,9 @@ def by_transformers(checkpoint: Path) -> dict:
             text = path.read_text()
             tokenizer.chat_template = json.loads(text)["chat_template"] if path.suffix == ".json" else text
     model = load(argparse.Namespace(checkpoint=checkpoint, device="cpu")).float()
-    scale = getattr(model.get_input_embeddings(), "embed_scale", None)
-    if scale is not None:  # Gemma's, as it was trained with
-        scale.copy_(scale.to(torch.bfloat16))
+    embedding = model.get_input_embeddings()
+    if hasattr(embedding, "embed_scale"):  # Gemma's, which is rounded to the type of the weights: here f32, as ours by --dtype f32
+        embedding.embed_scale.fill_(embedding.scalar_embed_scale)
     prompts, greedy = [], []
     for prompt in PROMPTS:
         flags = {"add_generation_prompt": True, "enable_thinking": False, "tokenize": False}
