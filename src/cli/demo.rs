@@ -59,7 +59,7 @@ impl Demo {
                 self.debate(synthetic(&cache, self.progress)?)?
             }
         };
-        self.progress.loading(std::slice::from_ref(&spec));
+        self.progress.loading(std::slice::from_ref(&spec))?;
         let observer = Arc::new(Terminal::new(self.progress.quiet));
         let executed = execute(spec, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;

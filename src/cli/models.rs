@@ -11,7 +11,7 @@ use crate::analysis::table::{Cell, Table};
 use crate::chat::{ChatError, ChatTemplate, Message};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::{self, Card, Checkpoint, FileCheck, HubError, HubOptions, Kind, Status};
+use crate::hub::{self, Card, Checkpoint, FileCheck, HubOptions, Kind, Status};
 use crate::model::config::ConfigError;
 use crate::model::{Config, Family};
 use crate::record::count;
@@ -103,11 +103,8 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
         Kind::Encoder => "encoder",
     };
     let gigabytes = |card: &Card| Some(Cell::Number(card.size_bytes()? as f64 / 1e9, 1));
-    let is_here = |card: &Card| match hub::resolve(&card.name, options) {
-        Ok(_) => "yes".to_owned(),
-        Err(HubError::NotCached { missing, .. }) => format!("no: {missing}"),
-        Err(error) => error.to_string(),
-    };
+    let is_here =
+        |card: &Card| if hub::resolve(&card.name, options).is_ok() { "yes" } else { "no" };
     let table = Table::of("models", "Models of cards", Card::all())
         .text("model", |card| &card.name)
         .text("kind", kind)

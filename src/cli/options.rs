@@ -54,10 +54,11 @@ pub struct QuietFlag {
 
 impl QuietFlag {
     /// The first that is seen of runs: what is loaded, which takes its time.
-    pub fn loading(self, runs: &[Spec]) {
+    pub fn loading(self, runs: &[Spec]) -> Result<(), Failure> {
         let data = runs.iter().map(|spec| spec.data.display().to_string()).unique().join(", ");
-        let models = runs.iter().flat_map(|spec| spec.slot_models().unwrap_or_default());
-        self.note(format!("loading {data} and {}", models.unique().join(", ")));
+        let models = runs.iter().map(Spec::slot_models).collect::<Result<Vec<_>, _>>()?;
+        self.note(format!("loading {data} and {}", models.concat().iter().unique().join(", ")));
+        Ok(())
     }
 
     /// Prints a line of progress.

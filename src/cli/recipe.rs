@@ -193,7 +193,7 @@ impl RecipeOutput {
     pub fn run(&self, recipes: &[RecipeRun], execution: &ExecutionFlags) -> Result<(), Failure> {
         let observer = execution.observer();
         each(recipes, |recipe| {
-            execution.progress.loading(&recipe.specs()?);
+            execution.progress.loading(&recipe.specs()?)?;
             self.run_one(recipe, observer.clone())
         })
     }

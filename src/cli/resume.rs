@@ -50,7 +50,7 @@ impl Resume {
         }
         let spec = self.spec()?;
         given.run(&spec)?.write(&self.directory)?.enter()?;
-        self.execution.progress.loading(std::slice::from_ref(&spec));
+        self.execution.progress.loading(std::slice::from_ref(&spec))?;
         let (run, models) = spec.prepare()?;
         go_on(run, models, &self.directory, &self.execution)
     }

@@ -103,7 +103,7 @@ impl Run {
         } else {
             // Its directory is made before the process is sealed, which writes nowhere else.
             given.run(&spec)?.write(&out)?.enter()?;
-            execution.progress.loading(std::slice::from_ref(&spec));
+            execution.progress.loading(std::slice::from_ref(&spec))?;
         }
         let mut shared = Shared::default();
         let inputs = spec.read(&mut shared)?;

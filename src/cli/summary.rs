@@ -73,7 +73,8 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
     ];
     let read = read.iter().filter(|(number, _)| *number > 0);
     let read = read.map(|(number, what)| format!("{number} {what}")).join(", ");
-    rows.push(("calls", format!("{} ({read})", results.calls)));
+    let read = if read.is_empty() { read } else { format!(" ({read})") };
+    rows.push(("calls", format!("{}{read}", results.calls)));
     let tokens = &results.tokens;
     let prompt = format!("{} prompt ({} cached)", tokens.prompt, tokens.cached);
     let completion = format!("{} completion ({} forced)", tokens.completion, tokens.forced);

@@ -96,7 +96,7 @@ impl Screen {
         let cells = |row: &Row| {
             let cells = table.columns.iter().zip(&row.cells).filter(|(column, _)| is_of(column));
             let mut cells: Vec<String> =
-                cells.map(|(column, cell)| self.cell(cell, column.kind)).collect();
+                cells.map(|(column, cell)| self.cell(cell, column)).collect();
             if let (Some(first), true) = (cells.first_mut(), has_groups) {
                 *first = format!("{INDENT}{first}");
             }
@@ -114,9 +114,10 @@ impl Screen {
         }
     }
 
-    fn cell(self, cell: &Cell, kind: Kind) -> String {
+    fn cell(self, cell: &Cell, column: &Column) -> String {
         let text = ellipsis(&shown(&cell.shown()), LONGEST_CELL);
-        let text = if kind == Kind::Text { text } else { kept_together(&text) };
+        let is_prose = column.kind == Kind::Text && column.figures.is_empty();
+        let text = if is_prose { text } else { kept_together(&text) };
         if cell.is_best() { self.bold(&text) } else { text }
     }
 
@@ -206,7 +207,8 @@ impl Grid {
 
 /// A text on one line that no terminal obeys.
 fn shown(text: &str) -> String {
-    console::obeyed_by_none(text).replace(['\n', '\t', BOLD, PLAIN], " ")
+    let text = console::obeyed_by_none(text).replace(['\n', '\t', BOLD, PLAIN], " ");
+    text.replace(" %", "\u{a0}%")
 }
 
 /// A mean with its spread, and what stands in brackets, is folded as one word.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::error::MEND_JSON;
+use super::error::{MEND, MEND_CSV, MEND_JSON, shortened};
 use super::{Choice, DataError, Place};
 
 pub struct Row {
@@ -27,8 +27,10 @@ impl Row {
     pub fn refuse_others(&self, known: &[&str]) -> Result<(), DataError> {
         let unknown = self.fields.keys().find(|field| !known.contains(&field.as_str()));
         unknown.map_or(Ok(()), |field| {
-            let known = known.join(", ");
-            Err(self.wrong(field, format!("is unknown; the fields are {known}")))
+            let (name, known) = (shortened(field), known.join(", "));
+            let problem = format!("field `{name}` is unknown; the fields are {known}");
+            // A header that nothing has split.
+            Err(self.place.refused(problem, if field.contains(';') { MEND_CSV } else { MEND }))
         })
     }
 

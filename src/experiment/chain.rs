@@ -152,8 +152,7 @@ fn check<R: Link>(line: &[u8], chain: &Chain<R>, hasher: &Hasher) -> Result<(R, 
     let prev = record.place().prev.clone();
     let again = place(&mut record, chain.lines + 1, &prev, hasher).ok();
     let Some((_, hash)) = again.filter(|(again, _)| again.as_bytes() == line) else {
-        let told = "the line was changed: it is not as its record is written in this place";
-        return Err(Defect::Other(told.to_owned()));
+        return Err(Defect::Other("the line was changed after it was written".to_owned()));
     };
     if prev != chain.head {
         return Err(Defect::Prev { found: prev, expected: chain.head.clone() });

@@ -164,8 +164,8 @@ pub fn refuse_failed(contents: &Contents) -> Result<(), Failure> {
             first.item
         ),
         Some(format!(
-            "{} with them; items beyond a limit, such as --context, need a new run with a higher one",
-            resume(&contents.path)
+            "`wardround resume {}` tries them again; an item over a limit, such as --context, needs a new run with a higher one",
+            contents.path.display()
         )),
     ))
 }

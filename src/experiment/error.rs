@@ -18,7 +18,7 @@ faults! {
     pub enum RunError {
         #[error("{} exists and is not empty", path.display())]
         NotEmpty { path: PathBuf } => Usage,
-            "go on with `wardround resume DIR`, or choose another `--out`";
+            format!("{}, or choose another `--out`", resume(path));
         #[error("{} is not a run directory: it {}", path.display(), if path.exists() { "holds no plan.toml" } else { "does not exist" })]
         NoPlan { path: PathBuf } => Artefact,
             match path.join("cells").is_dir() {
@@ -54,8 +54,7 @@ faults! {
                 _ => RESTORE,
             };
         #[error("{} {lacks}", path.display())]
-        Unfinished { path: PathBuf, lacks: String } => Artefact,
-            "finish the run with `wardround resume DIR`";
+        Unfinished { path: PathBuf, lacks: String } => Artefact, resume(path);
         #[error("{0}")]
         Unlogged(what: String) => Machine;
         #[error("{0}")]

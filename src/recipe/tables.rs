@@ -35,11 +35,12 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     tables
 }
 
-/// The first of them, as it ends a run: with what of the remarks nobody may miss.
+/// The first of them, as it ends a run: with what of the remarks nobody may miss. Which cells they are of is on the page.
 pub fn main(recipe: &Recipe, results: &RecipeResults) -> Table {
     let mut table = all(recipe, results).swap_remove(0);
     table.notes.extend(results.synthetic.then(|| SYNTHETIC.to_owned()));
-    table.notes.extend(results.warnings.iter().cloned());
+    let warnings = results.warnings.iter().filter_map(|warning| warning.lines().next());
+    table.notes.extend(warnings.map(str::to_owned));
     table
 }
 

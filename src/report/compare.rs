@@ -18,7 +18,7 @@ pub fn render(
     columns: &[Column<'_>],
     ids: &[String],
 ) -> Result<String, ReportError> {
-    let Comparison { dataset, kind, n_items, n_graded, n_left_out, .. } = comparison;
+    let Comparison { dataset, kind, .. } = comparison;
     let verdict = comparison.pairs.iter().map(|pair| match &pair.difference {
         Some(found) => difference(&pair.other, &pair.first, found),
         None => format!("{} against {}: no item has gold.", pair.other, pair.first),
@@ -37,7 +37,7 @@ pub fn render(
         kicker => "wardround compare",
         title => format!("{} runs on {dataset}", columns.len()),
         text => columns.iter().map(|column| &column.label).join(", "),
-        about => format!("{n_items} {kind} that all runs have, {n_graded} with gold; {n_left_out} that not all have are left out."),
+        about => std::mem::replace(&mut tables[0].title, "Accuracy".to_owned()),
         version => columns.first().map_or("", |one| &*one.contents.plan.version),
         synthetic => comparison.synthetic,
         verdict => verdict.collect_vec(),

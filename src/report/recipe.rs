@@ -34,12 +34,12 @@ pub fn render(
     let method = format!(
         "Each method answered the same items of each dataset, in {runs} with random draws of its own. A call's seed derives from the run's random seed {seed} and the call's dataset, run, item, agent, round, purpose and sample; equal requests of two cells are one call."
     );
-    let (methods, datasets) = (recipe.method.len(), recipe.dataset.len());
+    let methods = count(recipe.method.len(), "method");
     let page = context! {
         kicker => format!("wardround recipe {}", results.recipe),
         title => &recipe.title,
         text => &recipe.text,
-        about => format!("Cells: {}, of methods: {methods}, on datasets: {datasets}; {runs} each.", cells.len()),
+        about => format!("{methods} on {}, {runs} each.", count(recipe.dataset.len(), "dataset")),
         version => plan.map_or("", |plan| &plan.version),
         synthetic => results.synthetic,
         verdict => verdict(recipe, results),

@@ -51,7 +51,7 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
         2,
         &[
             "first exists and is not empty",
-            "hint: go on with `wardround resume DIR`, or choose another `--out`",
+            "hint: `wardround resume first` goes on, or choose another `--out`",
         ],
     );
 }

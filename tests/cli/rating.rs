@@ -157,7 +157,7 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
         scratch.write("bad.json", file.to_string());
         scratch.wardround("rate score sheet/rate-key.json bad.json").refused(2, parts);
     };
-    let beside = ["bad.json: its entries are not the sheet's, each with a score of 0 to 3 or none"];
+    let beside = ["bad.json: entries other than the sheet's, or scores other than 0 to 3"];
     refused(&|file| file["entries"][1]["score"] = json!(4), &beside);
     refused(
         &|file| file["entries"][1]["score"] = json!(-1),

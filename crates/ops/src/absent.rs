@@ -18,7 +18,7 @@ impl Cuda {
     /// # Errors
     /// Always.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
-        let reason = "this build has no CUDA (feature `cuda`, or for --device candle-cuda `candle-cuda`: `cargo build --features candle-cuda`)".to_owned();
+        let reason = "this build has no CUDA; `cargo build --features cuda` has it, `--features candle-cuda` what --device candle-cuda needs".to_owned();
         Err(OpsError::NoDevice { device: format!("cuda:{ordinal}"), reason })
     }
 

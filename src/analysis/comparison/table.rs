@@ -88,14 +88,16 @@ impl Comparison {
 
 /// What a pair was run with differently.
 fn plans(pair: &RunPair) -> String {
-    // Settings and agents that only one of two systems has are no choice of the runs.
+    // What is of one system alone, or each has of its own, is no choice of the runs.
+    const OWN: [&str; 3] = ["system", "prompts_sha256", ".agent"];
     let of_other_systems = pair.plan.iter().any(|one| one.field == "system");
-    let is_shown =
-        |one: &&FieldDifference| !of_other_systems || (one.left != ABSENT && one.right != ABSENT);
+    let is_own = |one: &FieldDifference| OWN.iter().any(|own| one.field.ends_with(own));
+    let is_absent = |one: &FieldDifference| [&*one.left, &*one.right].contains(&ABSENT);
+    let is_shown = |one: &&FieldDifference| !of_other_systems || !(is_own(one) || is_absent(one));
     let fields = pair.plan.iter().filter(is_shown).join("; ");
     let RunPair { first, other, .. } = pair;
     match fields.as_str() {
-        "" => format!("The plans of {first} and {other} do not differ."),
+        "" => format!("Plans of {first} against {other}: no other choice differs."),
         fields => format!("Plans of {first} against {other}: {fields}."),
     }
 }

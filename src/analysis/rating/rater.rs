@@ -80,9 +80,7 @@ fn read(key: &SheetKey, path: &Path) -> Result<(String, Vec<Option<u8>>), Failur
         // The page exports none without the rater's initials.
         true => Ok((file.rater.trim().to_owned(), scores)),
         false => Err(Failure::usage(
-            format!(
-                "{path}: its entries are not the sheet's, each with a score of 0 to {BEST} or none"
-            ),
+            format!("{path}: entries other than the sheet's, or scores other than 0 to {BEST}"),
             "export the file again from the page",
         )),
     }
