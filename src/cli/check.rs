@@ -69,6 +69,8 @@ impl Check {
         let path = self.path();
         let spec = self.spec(path)?;
         given.run(&spec)?.enter()?;
+        // A note may take minutes: a terminal shows that the process is at work.
+        let spinner = ProgressBar::new_spinner().with_message("checking the note");
         let work = || -> Result<Worked, Failure> {
             let note = read(path)?;
             let mut shared = Shared::default();
@@ -76,14 +78,12 @@ impl Check {
             let models = spec.describe_models(&mut shared)?;
             let run = spec.resolve(inputs, &models, &mut shared)?;
             if run.plan.synthetic {
-                console::note(
-                    "note: synthetic weights answer noise: this says nothing about the note",
-                );
+                let noise =
+                    "note: synthetic weights answer noise: this says nothing about the note";
+                spinner.suspend(|| console::note(noise));
             }
             ask(run, models)
         };
-        // A note may take minutes: a terminal shows that the process is at work.
-        let spinner = ProgressBar::new_spinner().with_message("checking the note");
         spinner.enable_steady_tick(Duration::from_millis(250));
         let worked = work();
         spinner.finish_and_clear();

@@ -106,8 +106,7 @@ impl Description {
         let wrong = |problem: String| {
             Failure::refused(format!("{} does not describe a corpus: {problem}", path.display()))
         };
-        let description: Description =
-            outside::toml(text).map_err(|error| wrong(error.message().to_owned()))?;
+        let description: Description = outside::toml(text).map_err(wrong)?;
         if description.sources.is_empty() {
             return Err(wrong("it has no [[source]]".to_owned()));
         }

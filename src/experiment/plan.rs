@@ -252,11 +252,7 @@ impl Plan {
             RunError::Unreadable { path: path.to_owned(), reason }
         };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        let mut plan: Plan = outside::toml(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
-            unreadable(format!("line {line}: {}", error.message()))
-        })?;
+        let mut plan: Plan = outside::toml(text).map_err(unreadable)?;
         let older = std::mem::take(&mut plan.host.engine.device_kind);
         if plan.device_kind.is_empty() {
             plan.device_kind = older;

@@ -112,8 +112,7 @@ impl DatasetCard {
     /// What is no card, or leads out of the directory; `path` says where it stands.
     pub fn parse(text: &str, path: &Path) -> Result<Self, HubError> {
         let malformed = |reason: String| HubError::Malformed { path: path.to_owned(), reason };
-        let card: Self =
-            outside::toml(text).map_err(|error| malformed(error.message().to_owned()))?;
+        let card: Self = outside::toml(text).map_err(malformed)?;
         match card.files.iter().find(|file| !outside::is_below(&file.path)) {
             Some(file) => Err(malformed(format!("{} leads out of the directory", file.path))),
             None => Ok(card),

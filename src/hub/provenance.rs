@@ -57,10 +57,7 @@ pub struct FetchedFile {
 pub fn read<T: DeserializeOwned>(directory: &Path) -> Result<Option<T>, HubError> {
     let path = directory.join(PROVENANCE);
     let Some(text) = outside::if_there(outside::text(&path))? else { return Ok(None) };
-    outside::toml(&text).map(Some).map_err(|error| {
-        let reason = error.message().to_owned();
-        HubError::Malformed { path, reason }
-    })
+    outside::toml(&text).map(Some).map_err(|reason| HubError::Malformed { path, reason })
 }
 
 /// Puts the file in its place whole.

@@ -141,7 +141,7 @@ pub struct MethodEntry {
 
 /// The keys of a file, each with its place there, over those of the recipe that it is `like`.
 fn keys(text: &str) -> Result<Spanned<DeTable<'_>>, Failure> {
-    let mut own = outside::toml_keys(text).map_err(|error| unparsed(&error, text, PAGE))?;
+    let mut own = outside::toml_keys(text).map_err(|error| unparsed(error, PAGE))?;
     let Some(like) = own.get_mut().remove("like") else {
         return Ok(own);
     };
@@ -194,7 +194,7 @@ impl Recipe {
 
     fn read(text: &str) -> Result<Recipe, Failure> {
         let read = Recipe::deserialize(Deserializer::from(keys(text)?));
-        let mut recipe = read.map_err(|error| unparsed(&error, text, PAGE))?;
+        let mut recipe = read.map_err(|error| unparsed(outside::with_line(&error, text), PAGE))?;
         for (key, value) in std::mem::take(&mut recipe.settings) {
             for method in &mut recipe.method {
                 method.settings.entry(key.clone()).or_insert_with(|| value.clone());

@@ -77,8 +77,8 @@ impl RecipeManifest {
             return Ok(None);
         }
         let text = outside::text(&path)?;
-        let no_toml = |error: toml::de::Error| malformed(path.display(), error.message());
-        let mut begun: toml::Table = outside::toml(&text).map_err(no_toml)?;
+        let told = |problem: &str| malformed(path.display(), problem);
+        let mut begun: toml::Table = outside::toml(&text).map_err(|error| told(&error))?;
         // Earlier versions ran variants beside the recipe, each in a folder of its own, drew sweeps apart, set
         // samples against a debate's price, and left malformed rows out.
         begun.remove("variants");
@@ -90,7 +90,7 @@ impl RecipeManifest {
                 analyses.retain(|analysis| !gone.contains(&analysis.as_str()));
             }
         }
-        let begun: RecipeManifest = begun.try_into().map_err(no_toml)?;
+        let begun = RecipeManifest::deserialize(begun).map_err(|error| told(error.message()))?;
         // The rest may be as no file of a recipe is: flags have changed it.
         let names = begun.recipe.check_names();
         names.map_err(|problem| malformed(path.display(), problem))?;

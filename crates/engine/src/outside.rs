@@ -191,23 +191,26 @@ pub fn json<T: DeserializeOwned>(path: &Path) -> io::Result<serde_json::Result<T
 /// # Errors
 /// What is no such TOML, or is longer than any file of it that is read.
 #[expect(clippy::disallowed_methods, reason = "this is where it is bounded")]
-pub fn toml<T: DeserializeOwned>(text: &str) -> Result<T, ::toml::de::Error> {
+pub fn toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     refuse_long(text)?;
-    ::toml::from_str(text)
+    ::toml::from_str(text).map_err(|error| with_line(&error, text))
 }
 
 /// A text of TOML as its keys, each with its place in the text.
-pub fn toml_keys(text: &str) -> Result<Spanned<DeTable<'_>>, ::toml::de::Error> {
+pub fn toml_keys(text: &str) -> Result<Spanned<DeTable<'_>>, String> {
     refuse_long(text)?;
-    DeTable::parse(text)
+    DeTable::parse(text).map_err(|error| with_line(&error, text))
 }
 
-fn refuse_long(text: &str) -> Result<(), ::toml::de::Error> {
-    let refused = <::toml::de::Error as serde::de::Error>::custom::<String>;
-    match text.len() as u64 > LONGEST_JSON {
-        true => Err(refused(format!("it is longer than {LONGEST_JSON} bytes"))),
-        false => Ok(()),
-    }
+/// What is wrong, and in which line of the text.
+pub fn with_line(error: &::toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    format!("line {}: {}", 1 + before.matches('\n').count(), error.message().trim_end())
+}
+
+fn refuse_long(text: &str) -> Result<(), String> {
+    let long = || format!("it is longer than {LONGEST_JSON} bytes");
+    (text.len() as u64 <= LONGEST_JSON).then_some(()).ok_or_else(long)
 }
 
 #[cfg(test)]
@@ -231,10 +234,9 @@ mod tests {
 
     #[test]
     fn a_text_of_toml_is_bounded_in_length() {
-        let read = |text: &str| toml::<::toml::Table>(text).map_err(|error| error.to_string());
+        let read = |text: &str| toml::<::toml::Table>(text);
         assert_eq!(read("a = 1").unwrap()["a"].as_integer(), Some(1));
-        let error = toml::<::toml::Table>("a = 1\nb = ").unwrap_err();
-        assert!(error.span().is_some_and(|span| span.start > 6), "{error}");
+        assert!(read("a = 1\nb = ").unwrap_err().starts_with("line 2: "));
         assert!(read(&" ".repeat(9 << 20)).unwrap_err().contains("longer than 8388608 bytes"));
     }
 

@@ -145,8 +145,7 @@ impl ManifestFile {
         let text = outside::text(path)?;
         let (body, local) =
             text.rsplit_once(LOCAL).ok_or_else(|| damaged(path, "it has no table [local]"))?;
-        let unread = |error: toml::de::Error| damaged(path, error.message());
-        let manifest: Manifest = outside::toml(body).map_err(unread)?;
+        let manifest: Manifest = outside::toml(body).map_err(|error| damaged(path, error))?;
         if manifest.schema > SCHEMA {
             let (path, found) = (path.display(), manifest.schema);
             return Err(Failure::missing(
@@ -154,7 +153,7 @@ impl ManifestFile {
                 "take the version of wardround that built it, or a newer one",
             ));
         }
-        let local = outside::toml(local).map_err(unread)?;
+        let local = outside::toml(local).map_err(|_| damaged(path, "its table [local] is none"))?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }
 

@@ -94,7 +94,7 @@ fn what_a_methods_system_has_not_is_told_by_the_methods_label() {
 /// The fields of a type, as it tells them where another is given.
 fn fields<T: DeserializeOwned>() -> Vec<String> {
     let error = outside::toml::<T>("another = 1").err().unwrap();
-    error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect()
+    error.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl SystemFile {
     }
 
     fn parse(source: &SystemText) -> Result<SystemFile, Failure> {
-        outside::toml(&source.text).map_err(|error| unparsed(&error, &source.text, PAGE))
+        outside::toml(&source.text).map_err(|error| unparsed(error, PAGE))
     }
 
     pub fn is_outside(&self) -> bool {
@@ -118,9 +118,6 @@ impl SystemText {
 }
 
 /// What a text of TOML, a system's or a recipe's, has that is no key or value of its kind, with its line; a page of docs/ lists the keys.
-pub fn unparsed(error: &toml::de::Error, text: &str, page: &str) -> Failure {
-    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = 1 + before.matches('\n').count();
-    let message = format!("line {line}: {}", error.message().trim_end());
-    Failure::usage(message, &format!("docs/{page} lists the keys"))
+pub fn unparsed(problem: String, page: &str) -> Failure {
+    Failure::usage(problem, &format!("docs/{page} lists the keys"))
 }

@@ -98,7 +98,7 @@ impl EncoderCard {
         }
         let text = outside::text(folder.file(OWN)?)?;
         let card: EncoderCard = outside::toml(&text).map_err(|error| {
-            folder.wrong(OWN, format!("does not say how an encoder is used: {}", error.message()))
+            folder.wrong(OWN, format!("does not say how an encoder is used: {}", error))
         })?;
         match card.query_tokens.min(card.document_tokens) {
             0..3 => Err(folder.wrong(
