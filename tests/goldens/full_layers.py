@@ -27,20 +27,67 @@ QWEN35 = {
         "rope_type": "default",
     },
 }  # fmt: skip
-# In the order of `Config::tensors`.
 DELTA = "in_proj_qkv in_proj_z in_proj_b in_proj_a conv1d A_log dt_bias norm out_proj".split()
-REST = "mlp.gate_proj mlp.up_proj mlp.down_proj input_layernorm post_attention_layernorm".split()
-QWEN35_NAMES = [
-    "embed_tokens",
-    *(f"layers.0.linear_attn.{part}" for part in DELTA),
-    *(f"layers.0.{part}" for part in REST),
-    *(f"layers.1.self_attn.{part}_proj" for part in "qkvo"),
-    *(f"layers.1.{part}" for part in REST),
-    "layers.1.self_attn.q_norm",
-    "layers.1.self_attn.k_norm",
-    "norm",
-]
-CASES = {"qwen35-4b": (QWEN35, QWEN35_NAMES)}
+SMOLLM3 = {
+    "architectures": ["SmolLM3ForCausalLM"], "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 11008,
+    "max_position_embeddings": 65536, "model_type": "smollm3", "no_rope_layer_interval": 2, "num_attention_heads": 16,
+    "num_hidden_layers": 2, "num_key_value_heads": 4, "pad_token_id": 0, "rms_norm_eps": 1e-6, "rope_theta": 5000000.0,
+    "tie_word_embeddings": True, "use_sliding_window": False, "vocab_size": 64,
+}  # fmt: skip
+MINISTRAL3 = {
+    "architectures": ["Ministral3ForCausalLM"], "head_dim": 128, "hidden_act": "silu", "hidden_size": 3072,
+    "intermediate_size": 9216, "max_position_embeddings": 262144, "model_type": "ministral3", "num_attention_heads": 32,
+    "num_hidden_layers": 1, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "tie_word_embeddings": True, "vocab_size": 64,
+    "rope_parameters": {
+        "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.1, "mscale": 1.0, "mscale_all_dim": 1.0,
+        "original_max_position_embeddings": 16384, "rope_theta": 1000000.0, "rope_type": "yarn", "type": "yarn",
+    },
+}  # fmt: skip
+GEMMA4 = {
+    "architectures": ["Gemma4ForCausalLM"], "attention_k_eq_v": False, "enable_moe_block": False,
+    "final_logit_softcapping": 30.0, "global_head_dim": 512, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+    "hidden_size_per_layer_input": 256, "max_position_embeddings": 131072, "model_type": "gemma4_text",
+    "num_attention_heads": 8, "rms_norm_eps": 1e-6, "sliding_window": 512, "tie_word_embeddings": True, "vocab_size": 64,
+    "vocab_size_per_layer_input": 64,
+    "rope_parameters": {
+        "full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"},
+        "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+    },
+}  # fmt: skip
+# A layer of each kind, the last of which has another's keys and values.
+E2B = GEMMA4 | {
+    "hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 3, "num_key_value_heads": 1,
+    "layer_types": ["sliding_attention", "full_attention", "full_attention"], "num_kv_shared_layers": 1,
+    "use_double_wide_mlp": True,
+}  # fmt: skip
+E4B = GEMMA4 | {
+    "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 1, "num_key_value_heads": 2,
+    "layer_types": ["full_attention"], "num_kv_shared_layers": 0, "use_double_wide_mlp": False,
+}  # fmt: skip
+CASES = {"qwen35-4b": QWEN35, "smollm3-3b": SMOLLM3, "ministral3-3b": MINISTRAL3, "gemma4-e2b": E2B, "gemma4-e4b": E4B}
+
+
+def names(config: dict) -> list[str]:
+    """In the order of `Config::tensors`."""
+    family, found = config["model_type"], ["embed_tokens"]
+    if family == "gemma4_text":
+        found += ["embed_tokens_per_layer", "per_layer_model_projection", "per_layer_projection_norm"]
+    for layer in range(config["num_hidden_layers"]):
+        is_delta = family == "qwen3_5_text" and (layer + 1) % config["full_attention_interval"] != 0
+        is_sharing = layer >= config["num_hidden_layers"] - config.get("num_kv_shared_layers", 0)
+        if is_delta:
+            parts = [f"linear_attn.{part}" for part in DELTA]
+        else:
+            parts = [f"self_attn.{part}_proj" for part in ("qo" if is_sharing else "qkvo")]
+        parts += "mlp.gate_proj mlp.up_proj mlp.down_proj input_layernorm post_attention_layernorm".split()
+        if family == "gemma4_text":
+            parts += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+        if family in ("gemma4_text", "qwen3_5_text") and not is_delta:
+            parts += ["self_attn.q_norm"] if is_sharing else ["self_attn.q_norm", "self_attn.k_norm"]
+        if family == "gemma4_text":
+            parts += "layer_scalar per_layer_input_gate per_layer_projection post_per_layer_input_norm".split()
+        found += [f"layers.{layer}.{part}" for part in parts]
+    return found + ["norm"]
 
 
 def mix(number: numpy.ndarray) -> numpy.ndarray:
@@ -52,7 +99,7 @@ def mix(number: numpy.ndarray) -> numpy.ndarray:
     return number ^ (number >> numpy.uint64(31))
 
 
-def drawn(index: int, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+def drawn(index: int, name: str, shape: tuple[int, ...], family: str) -> torch.Tensor:
     """As `crates/engine/src/synth/weights.rs`: nearly normal numbers, rounded to bf16."""
     seed = mix(numpy.uint64(SEED) ^ mix(numpy.uint64(index)))
     with numpy.errstate(over="ignore"):
@@ -63,8 +110,10 @@ def drawn(index: int, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         deviation = numpy.float32(2.0 if name == "embed_tokens" else 1.0) / numpy.sqrt(numpy.float32(shape[-1]))
         values = deviation * normal
     else:
-        centres = {"A_log": -2.0, "linear_attn.norm": 1.0}
-        centre = next((centre for end, centre in centres.items() if name.endswith(end)), 0.0)
+        centres = {"A_log": -2.0, "dt_bias": 0.0, "linear_attn.norm": 1.0}
+        # Qwen 3.5 keeps its other norms less one.
+        other = 0.0 if family == "qwen3_5_text" else 1.0
+        centre = next((centre for end, centre in centres.items() if name.endswith(end)), other)
         values = numpy.float32(centre) + numpy.float32(0.1) * normal
     return torch.from_numpy(values.reshape(shape)).bfloat16().float()
 
@@ -72,14 +121,18 @@ def drawn(index: int, name: str, shape: tuple[int, ...]) -> torch.Tensor:
 @torch.no_grad()
 def make(folder: Path) -> None:
     records = []
-    for case, (config, names) in CASES.items():
+    for case, config in CASES.items():
         model = getattr(transformers, config["architectures"][0])
         model = model(transformers.AutoConfig.for_model(**json.loads(json.dumps(config)))).eval()
         state = model.state_dict()
-        for index, name in enumerate(names):
-            is_bare = name.endswith(("A_log", "dt_bias"))
+        for index, name in enumerate(names(config)):
+            is_bare = name.endswith(("A_log", "dt_bias", "layer_scalar"))
             tensor = state.pop(f"model.{name}" + ("" if is_bare else ".weight"))
-            tensor.copy_(drawn(index, name, tuple(tensor.shape)))
+            tensor.copy_(drawn(index, name, tuple(tensor.shape), config["model_type"]))
+        for module in model.modules():
+            # Of what is stored in bf16.
+            if hasattr(module, "embed_scale"):
+                module.embed_scale.copy_(module.embed_scale.bfloat16())
         if set(state) - {"lm_head.weight"}:
             raise SystemExit(f"{case}: not drawn: {sorted(state)}")
         tokens = [(7 * index * index + 3) % config["vocab_size"] for index in range(TOKENS)]
