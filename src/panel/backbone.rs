@@ -121,7 +121,7 @@ pub struct Backbone {
     pub engine: Engine,
     /// Weights, config, tokenizer, precision and kind of device: models with equal identities give equal answers to equal requests.
     pub identity: String,
-    /// The token `</think>`, where the vocabulary has it.
+    /// The token that ends its thinking, where the vocabulary has one.
     pub think_end: Option<u32>,
     /// Where its completions are kept, and looked up.
     pub calls: Arc<Store>,
@@ -152,7 +152,7 @@ impl Backbone {
         for warning in warnings {
             console::note(format!("warning: {name}: {warning}"));
         }
-        let think_end = description.tokenizer.id("</think>");
+        let think_end = description.tokenizer.think_end();
         let identity = description.identity(device);
         Ok(Backbone { identity, description, engine, think_end, calls })
     }

@@ -86,6 +86,15 @@ faults! {
     }
 }
 
+/// What a token around Gemma 4's thinking is as text: the tag of the other families, by which readers know it.
+fn thinking_tag(token: &str) -> Option<&'static str> {
+    match token {
+        "<|channel>" => Some("<think>"),
+        "<channel|>" => Some("</think>"),
+        _ => None,
+    }
+}
+
 impl Tokenizer {
     pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
         let named = path.to_owned();
@@ -111,8 +120,11 @@ impl Tokenizer {
             Some(id) => return Err(load(format!("it has a token {id}, beyond {MOST_TOKENS}"))),
         };
         let piece = |id: u32| match (added.get(&id), inner.id_to_token(id)) {
-            (Some(token), _) if token.special => Piece::Control(token.content.clone()),
-            (Some(token), _) => Piece::Text(style.bytes_of_added(&token.content)),
+            (Some(token), _) => match (thinking_tag(&token.content), token.special) {
+                (Some(tag), _) => Piece::Text(tag.into()),
+                (None, true) => Piece::Control(token.content.clone()),
+                (None, false) => Piece::Text(style.bytes_of_added(&token.content)),
+            },
             (_, Some(token)) => Piece::Text(style.bytes(&token)),
             (_, None) => Piece::Absent,
         };
@@ -252,6 +264,11 @@ impl Tokenizer {
             ids.fold(0, |bits, id| bits | 1 << (id % 32))
         };
         (0..rows.div_ceil(32)).map(word).collect()
+    }
+
+    /// The token that ends a model's thinking, where the vocabulary has one.
+    pub fn think_end(&self) -> Option<u32> {
+        ["</think>", "<channel|>"].into_iter().find_map(|token| self.id(token))
     }
 
     /// The id of a token by its written form, such as `</think>`.

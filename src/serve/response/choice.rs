@@ -4,8 +4,8 @@ use crate::engine::{Completion, TokenLogprobs};
 use crate::record::FinishReason;
 use crate::serve::error::{ApiError, Code};
 
-/// The tag that opens the reasoning in all supported models.
-const OPEN: &str = "<think>";
+/// What opens the reasoning; Gemma 4 names its channel behind the tag.
+const OPENINGS: [&str; 3] = ["<think>thought\n", "<think>\n", "<think>"];
 
 /// A token of the content, with its log-probabilities if they were requested.
 #[derive(Clone, Debug)]
@@ -96,11 +96,11 @@ impl ChoiceText {
     /// The reasoning without its opening tag; nothing while that may still come.
     fn shown(&self, has_ended: bool) -> &str {
         let begins = self.thought.trim_start();
-        match begins.strip_prefix(OPEN) {
-            Some(rest) => rest.strip_prefix('\n').unwrap_or(rest),
-            None if !has_ended && OPEN.starts_with(begins) => "",
-            None => &self.thought,
+        if !has_ended && OPENINGS.iter().any(|opening| opening.starts_with(begins)) {
+            return "";
         }
+        let rest = OPENINGS.iter().find_map(|opening| begins.strip_prefix(opening));
+        rest.unwrap_or(&self.thought)
     }
 }
 
@@ -156,6 +156,18 @@ mod tests {
             ]),
             expected
         );
+        assert_eq!(
+            split(&[
+                ("<think>", 1),
+                ("thou", 1),
+                ("ght\nwhy\n", 1),
+                ("</think>", END),
+                ("B", 2),
+                ("", 3)
+            ]),
+            expected
+        );
+        assert_eq!(split(&[("<think>thought", 1), ("</think>B", END)]).0, "thought");
         assert_eq!(split(&[("why\n</think>\n\nB", END)]).1, "B");
         assert_eq!(split(&[("<think>why", 1)]), ("why".to_owned(), String::new(), 0));
         // Written out in other tokens it is no end.

@@ -24,8 +24,12 @@ fn content_is_never_a_template() {
 
 /// A synthetic checkpoint's tokenizer, which knows Qwen's control tokens and where thinking begins and ends.
 fn tokenizer() -> Tokenizer {
+    tokenizer_of(crate::model::Family::Qwen3)
+}
+
+fn tokenizer_of(family: crate::model::Family) -> Tokenizer {
     let directory = tempfile::tempdir().unwrap();
-    let (family, shape) = (crate::model::Family::Qwen3, crate::synth::Shape::Tiny);
+    let shape = crate::synth::Shape::Tiny;
     let recipe = crate::synth::Recipe { family, shape, seed: 1, tokenizer: None };
     crate::synth::write_with_our_words(&recipe, directory.path()).unwrap();
     Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap()
@@ -72,6 +76,21 @@ fn an_assistants_thinking_is_the_templates_to_cut() {
             prompt.tokens.into_iter().filter(|id| tokenizer.is_control(*id)).collect();
         assert_eq!(controls, think[..kept]);
     }
+}
+
+/// Gemma 4's tokens are special, which have no text elsewhere: then what it thought would stand before its answer as if it were one.
+#[test]
+fn a_channel_of_thoughts_is_thinking() {
+    let tokenizer = tokenizer_of(crate::model::Family::Gemma4);
+    let written = "<|channel>thought\nA or C?<channel|>E";
+    let tokens = tokenizer.encode(written).unwrap();
+    assert_eq!(tokenizer.decode(&tokens), "<think>thought\nA or C?</think>E");
+    let end = tokenizer.think_end().unwrap();
+    assert!(tokens.contains(&end) && tokenizer.is_control(end));
+    // In a prompt the tags are text, for no token is called so.
+    assert!(
+        !tokenizer.encode("<think></think>").unwrap().iter().any(|id| tokenizer.is_control(*id))
+    );
 }
 
 #[test]
