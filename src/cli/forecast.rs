@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::options::ScorerFlags;
 use super::summary;
+use crate::analysis::metrics::significance::foreseen;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::DEMO_PATH;
@@ -61,6 +62,7 @@ impl Outlook {
     pub fn of(runs: &[(String, Spec)]) -> Result<Outlook, Failure> {
         let (mut lines, mut models, mut missing) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         let (mut shared, mut all_calls, mut fetches) = (Shared::default(), 0, false);
+        let mut told = BTreeSet::new();
         for (label, spec) in runs {
             fetches = spec.hub.fetch_refusal().is_none();
             let files = missing_files(spec);
@@ -68,7 +70,8 @@ impl Outlook {
             let inputs = inputs.map_err(|error| error.about(label))?;
             let share = |items| spec.shard.map_or(items, |shard| shard.share(items));
             let listed = || spec.subset.listed.as_ref().map(|(_, ids)| share(ids.len()));
-            let items = inputs.as_ref().map(Inputs::items).or_else(listed);
+            let dataset = inputs.as_ref().map(Inputs::dataset);
+            let items = dataset.map(|dataset| dataset.items.len()).or_else(listed);
             let most = spec.runs * spec.config.max_calls();
             let calls = items.unwrap_or(1) as u64 * u64::from(most);
             for name in spec.slot_models()?.into_iter().filter(|name| !Address::is_meant_by(name)) {
@@ -84,8 +87,12 @@ impl Outlook {
                 Some(items) => count(items, "item"),
                 None => "an unknown number of items, here as one".to_owned(),
             };
-            let (runs, most) = (count(spec.runs, "run"), count(calls, "call"));
-            lines.push(format!("cell       {label}: {items}, {runs}, at most {most}"));
+            let (times, most) = (count(spec.runs, "run"), count(calls, "call"));
+            lines.push(format!("cell       {label}: {items}, {times}, at most {most}"));
+            // One run is compared with none.
+            let is_compared = runs.len() > 1 && spec.shard.is_none() && told.insert(&spec.data);
+            let compared = dataset.filter(|_| is_compared);
+            lines.extend(compared.map(|one| foreseen(&one.name, &one.items)));
             all_calls += calls;
         }
         let less = if runs.len() > 1 { ", less what cells share" } else { "" };

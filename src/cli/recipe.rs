@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use itertools::Itertools;
 
 use super::flags::ExecutionFlags;
 use super::forecast::{announce, file};
@@ -12,16 +13,19 @@ use super::progress::Terminal;
 use super::sandboxed::Paths;
 use super::summary;
 use super::{interrupt, report, terminal};
+use crate::analysis::metrics::significance::foreseen;
 use crate::analysis::notes::GivenKeywords;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::open_encoder;
+use crate::data::Format;
 use crate::diagnosis::Blame;
 use crate::encoder::Encoder;
 use crate::experiment::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::driver::{Executed, Observer, refuse_failed};
 use crate::experiment::hardware::Hardware;
+use crate::experiment::run::absolute;
 use crate::experiment::spec::{MOST_RUNS, Set, Shard, Spec};
 use crate::panel::remote::Address;
 use crate::recipe::Recipe;
@@ -41,8 +45,14 @@ pub struct RecipeVerb {
     #[arg(required = true, value_parser = known)]
     name: Option<String>,
     /// Directory of the recipe's datasets, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
-    #[arg(long, value_name = "DIR", required = true)]
+    #[arg(long, value_name = "DIR", required_unless_present = "data")]
     data_dir: Option<PathBuf>,
+    /// Your own questions, or notes, in place of the recipe's datasets
+    #[arg(long, value_name = "FILE", requires = "format")]
+    data: Option<PathBuf>,
+    /// Format of that file
+    #[arg(long, value_enum, requires = "data")]
+    format: Option<Format>,
     /// Maximum number of items of each dataset: the first N
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -150,11 +160,13 @@ impl RecipeVerb {
             let hint = format!("where that is meant, name it: --panel {}", recipe.panel.join(","));
             return Err(Failure::usage(message, &hint));
         }
+        let data = self.data.as_deref().map(absolute).transpose()?;
+        if let (Some(file), Some(format)) = (&data, self.format) {
+            recipe.put(Path::new(file), format);
+        }
         let set = Set::of(&spec.set)?;
         let exemplars = recipe.exemplars.as_ref();
         let exemplars = exemplars.map(|one| (data_dir.join(&one.file), one.format));
-        let absolute =
-            |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
             schema: Schema,
             name: self.name().to_owned(),
@@ -162,6 +174,7 @@ impl RecipeVerb {
             limit: self.limit,
             shard: self.shard,
             data_dir: absolute(data_dir)?,
+            data,
             prompts: spec.prompts.as_deref().map(absolute).transpose()?,
             settings: set.settings,
             slots: set.models,
@@ -202,6 +215,10 @@ impl RecipeOutput {
         let keywords = self.keywords(&recipe.manifest)?;
         let resolved = recipe.resolve()?;
         let encoder = self.open_encoder(&recipe.manifest.recipe)?;
+        let cells = resolved.cells.iter().filter(|_| recipe.manifest.shard.is_none());
+        for (_, run) in cells.dedup_by(|(one, _), (next, _)| one.dataset == next.dataset) {
+            observer.say(&foreseen(&run.plan.dataset.name, &run.items));
+        }
         let ended = |cell: &Cell<'_>, run: &Executed| {
             let (results, figures) = summary::write(run)?;
             observer.say(&summary::of_cell(&cell.title(), &results, &figures, run));

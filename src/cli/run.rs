@@ -107,7 +107,7 @@ impl Run {
         }
         let mut shared = Shared::default();
         let inputs = spec.read(&mut shared)?;
-        if let (Some(shard), true) = (spec.shard, inputs.items() == 0) {
+        if let (Some(shard), true) = (spec.shard, inputs.dataset().items.is_empty()) {
             console::note(format!("shard {shard} has none of the items: there is nothing to run"));
             return Ok(());
         }

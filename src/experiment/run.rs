@@ -223,9 +223,9 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// How many items were chosen; none in a shard of more than there are.
-    pub fn items(&self) -> usize {
-        self.dataset.items.len()
+    /// What was chosen; no item in a shard of more than there are.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
     }
 }
 
@@ -291,7 +291,7 @@ impl Run {
 }
 
 /// A path as a plan keeps it: absolute, so that the run can be resumed from any directory, unless it names a built-in file.
-pub(super) fn absolute(path: &Path) -> std::io::Result<String> {
+pub fn absolute(path: &Path) -> std::io::Result<String> {
     let path = match path == Path::new(DEMO_PATH) {
         true => path.to_owned(),
         false => std::path::absolute(path)?,

@@ -1,6 +1,7 @@
 //! The file of a recipe: TOML, embedded in the binary or a user's own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use itertools::Itertools;
@@ -94,6 +95,9 @@ pub struct DatasetEntry {
     pub format: Format,
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
+    /// So many of its items at most, drawn at random by a fixed seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
     /// Under `--data-dir`: what corrections of these notes must name, a JSON object from note id to a list.
     pub keywords: Option<String>,
 }
@@ -177,6 +181,19 @@ impl Recipe {
             read.map_err(|error| error.about(&method.name))?;
         }
         Ok(recipe)
+    }
+
+    /// Puts a file of one's own in place of the recipe's datasets, with what the paper prints of those.
+    pub fn put(&mut self, file: &Path, format: Format) {
+        let last = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let label = last(file.file_stem());
+        self.readings.insert(0, format!(
+            "The items are those of {label}, in place of the recipe's: what is said here of its datasets and their ids does not hold."
+        ));
+        let (ids, sample, keywords) = (None, None, None);
+        let (name, file) = ("own".to_owned(), last(file.file_name()));
+        self.dataset = vec![DatasetEntry { name, label, file, format, ids, sample, keywords }];
+        self.printed.clear();
     }
 
     /// That there is no recipe of this name.

@@ -87,6 +87,7 @@ impl RecipeManifest {
             limit: None,
             shard: None,
             data_dir: String::new(),
+            data: None,
             prompts: None,
             settings: toml::Table::new(),
             slots: BTreeMap::new(),

@@ -35,6 +35,9 @@ pub struct RecipeManifest {
     pub shard: Option<Shard>,
     /// Absolute.
     pub data_dir: String,
+    /// The file that runs in place of the recipe's own, absolute or built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
     pub prompts: Option<String>,
     /// Settings that were changed wherever a system has them.
     #[serde(default)]

@@ -166,7 +166,7 @@ fn pair(
 }
 
 pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let table = Table::of("paired", "Differences, paired by question", &results.paired)
+    let table = Table::of("paired", "Differences, paired by item", &results.paired)
         .grouped_by(|row| {
             format!("{}: {}", dataset(recipe, &row.dataset), row.comparison.in_words())
         })
@@ -179,7 +179,7 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     table
         .text("p, Holm", |row| row.p_adjusted.map(|p| format!("{p:.3}")))
         .number("could be seen", |row| row.detectable)
-        .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such questions show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
+        .note("Each item's correctness, of a note whether its error is found, is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the items, not adjusted. p, Holm: two-sided, by the same resamples, adjusted for all rows of the table. No P-value is below the exact sign test's of as many units that differ. Could be seen: the smallest true difference that as many such items show (0.05 two-sided, before the adjustment) four times in five; a smaller one cannot be told from none here.")
         .unless_empty()
 }
 

@@ -23,7 +23,7 @@ use crate::experiment::models::{Loaded, Models};
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::results;
 use crate::experiment::run::Run;
-use crate::experiment::spec::Spec;
+use crate::experiment::spec::{DEFAULT_SEED, Spec};
 use crate::experiment::verify::read_finished;
 use crate::experiment::whole_file;
 use crate::hub::HubOptions;
@@ -82,7 +82,7 @@ impl RecipeRun {
         let mut resolved = Vec::new();
         for (cell, (spec, inputs)) in cells().zip(specs.into_iter().zip(inputs)) {
             // A shard may have none of a cell's items.
-            if self.manifest.shard.is_none() || inputs.items() > 0 {
+            if self.manifest.shard.is_none() || !inputs.dataset().items.is_empty() {
                 let run = spec.resolve(inputs, &models, &mut shared);
                 resolved.push((cell, run.map_err(|error| error.about(&cell.title()))?));
             }
@@ -92,9 +92,10 @@ impl RecipeRun {
 
     /// A method on a dataset, on this machine.
     fn spec(&self, dataset: &DatasetEntry, method: &Spec) -> Spec {
-        let RecipeManifest { data_dir, limit, recipe, .. } = &self.manifest;
+        let RecipeManifest { data_dir, data, limit, recipe, .. } = &self.manifest;
+        let below = || Path::new(data_dir).join(&dataset.file);
         Spec {
-            data: Path::new(data_dir).join(&dataset.file),
+            data: data.as_ref().map_or_else(below, PathBuf::from),
             format: dataset.format,
             subset: match dataset.ids.as_deref().and_then(|name| Some((name, ids(name)?))) {
                 Some((name, list)) => {
@@ -104,7 +105,11 @@ impl RecipeRun {
                     let listed = Some((path, listed.map(str::to_owned).collect()));
                     Subset { listed, ..Subset::default() }
                 }
-                None => Subset { limit: *limit, ..Subset::default() },
+                None => Subset {
+                    limit: limit.iter().chain(&dataset.sample).min().copied(),
+                    sample_seed: dataset.sample.map(|_| DEFAULT_SEED),
+                    ..Subset::default()
+                },
             },
             hardware: Hardware {
                 context: self.hardware.context.or(recipe.context),

@@ -191,6 +191,40 @@ fn a_new_recipe_runs_as_it_stands() {
     assert_eq!(digest(&verified.succeeded().stdout), digest(&ran.stderr));
 }
 
+/// A hospital's own file in place of a recipe's datasets: what it can show is told first, and its table and page come last.
+#[test]
+fn small_2026_runs_on_a_file_of_ones_own() {
+    let scratch = Scratch::new();
+    let panel = scratch.panel();
+    scratch.questions(40);
+    scratch.write(
+        "notes.csv",
+        "id,text,flag,sentence_id,correction\na,He has gout. Allopurinol was begun.,0,,\nb,He has gout. Insulin was begun.,1,1,Allopurinol was begun.\n",
+    );
+    let brief = "--runs 1 --set record_chars=2 --set max_tokens=16 --panel";
+    let run = format!("recipe small-2026 --data questions.jsonl --format mcq {brief} {panel}");
+    let dry = scratch.wardround(format!("{run} --dry-run"));
+    let shows = "shows      questions: 40 items with gold: a difference of about 22 points in accuracy can be told from chance (paired, two-sided 0.05, 80 % power, if on one item in four only one of two methods is right)";
+    let told = &dry.succeeded().stdout;
+    let cells = told.lines().filter(|line| line.contains(" on questions: 40 items, 1 run, "));
+    assert!(told.contains(shows) && cells.count() == 5, "{told}");
+    let ran = scratch.wardround(format!("{run} --limit 2 --out questions"));
+    let few = "shows      questions: 2 items with gold: too few to tell two methods from chance";
+    let table = &ran.finished().stdout;
+    assert!(ran.stderr.contains(few) && table.contains("CoT-SC, 12 samples"), "{ran:?}");
+    assert!(table.ends_with("are on the page questions/report.html.\n"), "{table}");
+    assert_eq!(results(&scratch.path("questions"))["paired"].as_array().unwrap().len(), 4);
+    scratch.wardround("verify questions").succeeded();
+    scratch.wardround("resume questions").finished();
+    let run = format!("recipe small-2026-notes --data notes.csv --format notes {brief} {panel}");
+    scratch.wardround(format!("{run} --out notes")).finished();
+    let found = results(&scratch.path("notes"));
+    assert_eq!(found["cells"].as_array().unwrap().len(), 7);
+    assert_eq!(found["paired"].as_array().unwrap().len(), 6);
+    let other = "recipe small-2026 --data notes.csv --format notes";
+    scratch.wardround(other).refused(2, &["medmad takes questions, and notes holds notes"]);
+}
+
 #[test]
 fn recipes_are_listed_and_shown() {
     use wardround::recipe::built_in::{names, text};

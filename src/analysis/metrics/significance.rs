@@ -8,7 +8,10 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Unit, Units, gather};
+use super::near_duplicates::units;
 use super::over_runs::mean_and_std;
+use crate::data::Item;
+use crate::record::count;
 
 /// The questions on which one run of either system disagrees, and how surprising their split is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,6 +135,28 @@ pub fn detectable(differences: &[f64], units: &Units) -> Option<f64> {
     // The standard error of their mean.
     let error = (squares * count / (count - 1.0)).sqrt() / n;
     (units.len() > 1 && error > 0.0).then_some(error * TEST_AND_POWER)
+}
+
+/// The share of items on which one of two methods is right and the other is not, as is assumed before either has answered.
+const APART: f64 = 0.25;
+
+/// What difference so many items can show, in words, before any method has answered. Near-duplicates count once.
+pub fn foreseen(name: &str, items: &[Item]) -> String {
+    let has_gold = |item: &&Item| match item {
+        Item::Question(question) => question.gold.is_some(),
+        Item::Note(note) => note.gold.is_some(),
+    };
+    let graded: Vec<_> = items.iter().filter(has_gold).map(Some).collect();
+    let units = Units::of(&units(&graded)).0.len();
+    let seen = TEST_AND_POWER * (APART / units as f64).sqrt();
+    let told = match seen < APART {
+        true => format!("a difference of about {:.0} points in accuracy can be told", 100.0 * seen),
+        false => "too few to tell two methods".to_owned(),
+    };
+    format!(
+        "shows      {name}: {} with gold: {told} from chance (paired, two-sided 0.05, 80 % power, if on one item in four only one of two methods is right)",
+        count(graded.len(), "item")
+    )
 }
 
 #[cfg(test)]
