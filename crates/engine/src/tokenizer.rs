@@ -268,7 +268,7 @@ impl Tokenizer {
 
     /// The token that ends a model's thinking, where the vocabulary has one.
     pub fn think_end(&self) -> Option<u32> {
-        ["</think>", "<channel|>"].into_iter().find_map(|token| self.id(token))
+        ["<channel|>", "</think>"].into_iter().find_map(|token| self.id(token))
     }
 
     /// The id of a token by its written form, such as `</think>`.
