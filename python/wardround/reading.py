@@ -65,7 +65,7 @@ class Run:
     def calls(self) -> pd.DataFrame:
         """A row for each model call; `record` holds what was read of `text`, `parse` how."""
         rows = [{**line, **line.pop("usage")} for line in map(dict, self.call_lines)]
-        return pd.DataFrame(rows).drop(columns=["schema", "seq", "prev", "hash"], errors="ignore")
+        return pd.DataFrame(rows).drop(columns=["schema", "seq", "prev", "hash", "usage"], errors="ignore")
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
