@@ -172,7 +172,7 @@ fn a_fallback_shows_its_text_and_its_emptiness() {
     fallback.text = "<think>well</think> B it is".into();
     fallback.record = Reply::of(json!({"answer": "B", "confidence": 0}));
     let page = page_of(item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"), &[fallback]);
-    assert!(page.contains("has not the form that was asked for; what it says was taken"));
+    assert!(page.contains("does not have the form that was asked for; what it says was read"));
     assert!(page.contains("&lt;think&gt;well&lt;/think&gt; B it is"));
 }
 
