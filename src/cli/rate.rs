@@ -70,14 +70,9 @@ impl Export {
         let n_items = key.entries.len() / key.runs.len();
         if n_items < wanted {
             let kind = sheet.kind;
-            console::note(format!(
-                "note: {n_items} of {wanted} {kind}: no more are finished in every run"
-            ));
+            console::note(format!("note: only {n_items} {kind} are finished in every run"));
         }
-        console::note(format!(
-            "note: keep {} from the raters: it tells which run is behind each entry",
-            key::FILE
-        ));
+        console::note(format!("note: keep {} from the raters: it names the runs", key::FILE));
         Ok(console::say(out.join(rating::FILE).display().to_string())?)
     }
 }

@@ -4,12 +4,14 @@ use clap::Args;
 
 use super::options::{HubFlags, QuietFlag};
 use super::sandboxed::Paths;
+use super::terminal;
+use crate::analysis::table::Table;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::hardware::Compute;
 use crate::hub::{self, Card, HubError, HubOptions};
 use crate::record::count;
-use crate::selftest::{Row, against, table, test};
+use crate::selftest::{HEAD, Row, against, test};
 
 #[derive(Debug, Args)]
 pub struct Selftest {
@@ -42,10 +44,13 @@ impl Selftest {
             }
             rows.push(row);
         }
-        console::write(&table(&rows))?;
+        let mut table = Table::of("selftest", "Files, and answers alone and in batches", &rows);
+        for (place, heading) in HEAD.into_iter().enumerate() {
+            table = table.text(heading, |row| &row.cells[place]);
+        }
+        terminal::show(&[table.build()])?;
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
-        let message =
-            format!("the selftest found something wrong with {wrong} of {} models", rows.len());
+        let message = format!("something is wrong with {wrong} of {}", count(rows.len(), "model"));
         let hint = "the lines above the table say what";
         match rows.iter().any(|row| row.is_broken) {
             true => Err(Failure::missing(message, hint)),

@@ -24,12 +24,12 @@ const KV_TOKENS: usize = 2 * CONTEXT;
 /// How many calls run at once, and whether each was asked before.
 const WAYS: [(usize, bool); 4] = [(1, false), (1, true), (BATCH, false), (BATCH, true)];
 /// What the columns are called.
-const HEAD: [&str; 8] =
+pub const HEAD: [&str; 8] =
     ["model", "files", "computed", "batch 1", "1, cached", "batch 8", "8, cached", "answers"];
 
 /// What came of a model: a line of the table.
 pub struct Row {
-    cells: [String; HEAD.len()],
+    pub cells: [String; HEAD.len()],
     /// What is wrong, in words.
     pub problems: Vec<String>,
     /// Whether its files are missing, corrupt, or no model.
@@ -174,25 +174,12 @@ fn answer(backbone: &Backbone, calls: &[Call], batch: usize) -> Result<Vec<Compl
     Ok(answers)
 }
 
-/// Rows as one table, in columns of equal width.
-pub fn table(rows: &[Row]) -> String {
-    let head = HEAD.map(str::to_owned);
-    let lines: Vec<_> = std::iter::once(&head).chain(rows.iter().map(|row| &row.cells)).collect();
-    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-    let padded = |(at, cell): (usize, &String)| format!("{cell:0$}", width(at));
-    let line = |cells: &&[String; HEAD.len()]| {
-        let cells: Vec<String> = cells.iter().enumerate().map(padded).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    lines.iter().map(line).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_first_difference_is_told_and_the_table_is_one() {
+    fn the_first_difference_is_told() {
         use crate::engine::{FinishReason, Timings, Usage};
         let answer = |tokens: &[u32], finish_reason| Completion {
             tokens: tokens.to_vec(),
@@ -214,11 +201,5 @@ mod tests {
         assert_eq!(told(long(&[5, 6, 7, 8])), "other than alone from token 4 on");
         let stopped = answer(&[5, 6, 7], FinishReason::Stop);
         assert_eq!(told(stopped), "it ended by Stop, alone by Length");
-        let row =
-            Row { cells: HEAD.map(|_| "x".to_owned()), problems: Vec::new(), is_broken: false };
-        let table = table(&[row]);
-        let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines.len(), 2);
-        assert_eq!(lines[0].find("answers"), lines[1].rfind('x'), "{table}");
     }
 }
