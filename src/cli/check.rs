@@ -87,12 +87,12 @@ impl Check {
         spinner.enable_steady_tick(Duration::from_millis(250));
         let worked = work();
         spinner.finish_and_clear();
-        let Worked { line, calls, searches, .. } = worked?;
+        let Worked { line, calls, .. } = worked?;
         if let Some(error) = line.error() {
             return Err(Failure::outcome(format!("{}: {error}", line.item()), None));
         }
         let other = || Failure::mismatch(format!("{} is a question, not a note", line.item()));
-        let finding = Finding::of(line.note().ok_or_else(other)?, &calls, &searches);
+        let finding = Finding::of(line.note().ok_or_else(other)?, &calls);
         match self.json {
             true => console::say(format!("{:#}", json!(finding)))?,
             false => console::write(&finding.text())?,
@@ -125,9 +125,9 @@ fn read(path: Option<&Path>) -> Result<Dataset, Failure> {
 
 /// Runs the system on the note.
 fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
-    let (recorder, calls, searches) = Telling::new();
+    let (recorder, calls, _) = Telling::new();
     let panel = run.panel(&models.start()?.models, Box::new(recorder), interrupt::watch())?;
     let (dataset, item) = (&run.plan.dataset.name, &run.items[0]);
     let line = run.system.answer(&Task { panel: &panel, dataset, item, run: 1 })?;
-    Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
+    Ok(Worked::of(line, calls.try_iter().collect()))
 }

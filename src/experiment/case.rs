@@ -17,7 +17,7 @@ use crate::panel::backbone::Backbone;
 use crate::panel::recorder::Telling;
 use crate::panel::{CallSettings, Member, Panel, PanelError};
 use crate::prompts::PromptSet;
-use crate::record::{CallLine, ItemLine, SearchLine, Usage};
+use crate::record::{CallLine, ItemLine, Usage};
 use crate::systems::{System, SystemConfig, Task};
 
 /// What the calls and lines of cases are filed under.
@@ -76,15 +76,14 @@ pub struct Worked {
     pub line: ItemLine,
     /// In the order in which they finished.
     pub calls: Vec<CallLine>,
-    pub searches: Vec<SearchLine>,
     /// Of all calls.
     pub usage: Usage,
 }
 
 impl Worked {
-    pub fn of(line: ItemLine, calls: Vec<CallLine>, searches: Vec<SearchLine>) -> Worked {
+    pub fn of(line: ItemLine, calls: Vec<CallLine>) -> Worked {
         let usage = calls.iter().fold(Usage::default(), |sum, call| sum.and(call.usage));
-        Worked { line, calls, searches, usage }
+        Worked { line, calls, usage }
     }
 }
 
@@ -127,7 +126,7 @@ impl Seated {
     /// # Errors
     /// When a call could not be made; an item of a kind that the system does not take; a stop.
     pub fn work(&self, item: &Item, options: CaseOptions) -> Result<Worked, PanelError> {
-        let (recorder, calls, searches) = Telling::new();
+        let (recorder, calls, _) = Telling::new();
         let panel = Panel {
             members: self.members.clone(),
             recorder: Box::new(recorder),
@@ -139,7 +138,7 @@ impl Seated {
         };
         let task = Task { panel: &panel, dataset: DATASET, item, run: options.run };
         let line = self.system.answer(&task)?;
-        Ok(Worked::of(line, calls.try_iter().collect(), searches.try_iter().collect()))
+        Ok(Worked::of(line, calls.try_iter().collect()))
     }
 }
 

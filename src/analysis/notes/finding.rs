@@ -8,11 +8,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::evidence::{Evidence, evidence, facts};
 use crate::analysis::metrics::over_runs::mean;
 use crate::record::{
-    CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine, Trajectory, found_in_words,
-    sentence_in_words,
+    CallLine, NO_SENTENCE, NoteLine, NoteStage, Trajectory, found_in_words, sentence_in_words,
 };
 use crate::text::ellipsis;
 
@@ -34,24 +32,21 @@ pub struct Finding {
     pub confidence: Option<f64>,
     /// In the order in which they were asked.
     pub agents: Vec<Statement>,
-    /// The passages behind the correction; of a system that searches.
+    /// What stands behind the correction; of a system that searches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
     pub notice: &'static str,
 }
 
-/// The passages behind a correction.
+/// Whether passages stand behind a correction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sources {
-    /// Whether the answer names them; else they are those that share most words with the correction.
-    pub named: bool,
     /// Whether every word that the correction brings in stands in a passage that was shown; `null` where it brings in none.
     pub grounded: Option<bool>,
     /// The words that it brings in and no shown passage has.
     pub ungrounded: Vec<String>,
     /// Whether every turn was used up without an accepted answer.
     pub exhausted: bool,
-    pub passages: Vec<Passage>,
 }
 
 /// What one agent said.
@@ -69,8 +64,8 @@ pub struct Statement {
 }
 
 impl Finding {
-    /// `calls` and `searches` are the note's, in any order.
-    pub fn of(record: &NoteLine, calls: &[CallLine], searches: &[SearchLine]) -> Finding {
+    /// `calls` are the note's, in any order.
+    pub fn of(record: &NoteLine, calls: &[CallLine]) -> Finding {
         let sentence = record.sentence_id.map(|_| record.sentence.clone());
         let stated = record.detection.iter().flat_map(|detection| {
             let said = detection.flags.iter().zip(&detection.confidences);
@@ -88,16 +83,10 @@ impl Finding {
                 Some(trajectory) => turns::statements(record, trajectory, calls),
                 None => statements(record, calls),
             },
-            sources: record.search.as_ref().map(|trajectory| {
-                let searches: Vec<&SearchLine> = searches.iter().collect();
-                let Evidence { named, passages } = evidence(record, &searches);
-                Sources {
-                    named,
-                    grounded: trajectory.grounded,
-                    ungrounded: trajectory.ungrounded.clone(),
-                    exhausted: trajectory.exhausted,
-                    passages: passages.into_iter().map(|(_, passage)| passage.clone()).collect(),
-                }
+            sources: record.search.as_ref().map(|trajectory| Sources {
+                grounded: trajectory.grounded,
+                ungrounded: trajectory.ungrounded.clone(),
+                exhausted: trajectory.exhausted,
             }),
             notice: NOTICE,
         }
@@ -187,22 +176,6 @@ impl Sources {
         if !self.ungrounded.is_empty() {
             let _ =
                 writeln!(text, "\n    No source contains: {}", plain(&self.ungrounded.join(", ")));
-        }
-        if self.passages.is_empty() {
-            return;
-        }
-        let head = match self.named {
-            true => "Sources, as the answer names them",
-            false => "The answer names no source; these share most words with the correction",
-        };
-        let _ = writeln!(text, "\n{head}");
-        for passage in &self.passages {
-            let title = if passage.title.is_empty() { &passage.chunk } else { &passage.title };
-            let facts: Vec<String> = facts(passage).chain(passage.url.clone()).collect();
-            let _ = writeln!(text, "    {} ({})", plain(title), plain(&facts.join(", ")));
-            if let Some(said) = &passage.text {
-                let _ = writeln!(text, "        {}", shown(said));
-            }
         }
     }
 }

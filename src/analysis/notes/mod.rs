@@ -15,7 +15,7 @@ mod verdict;
 pub use agents::{Confidence, Consensus, LowPair, Settled};
 pub use correction::{Correction, Corrections, Kpcs, Measured, Pairing, pairing, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
-pub use evidence::{Evidence, evidence, facts, may_be_followed};
+pub use evidence::{evidence, facts, may_be_followed};
 pub use figures::{NoteFigures, tables};
 pub use finding::{Finding, calls_of, capitalised, has_error, score_in_words};
 pub use neural::{Pairs, bertscore_model, pairs, score_pairs};

@@ -57,7 +57,7 @@ fn a_reply_that_names_an_error_passes_no_gate() {
                 let script = Script::new(move |_, _| text.to_owned());
                 let (line, calls) = work(&config, &note().into(), script);
                 let ItemLine::Note(line) = line else { panic!("a note") };
-                let finding = Finding::of(&line, &calls, &[]);
+                let finding = Finding::of(&line, &calls);
                 assert!(pass(&finding).is_err(), "{} {:?}: {text}", entry.name, config.table);
             }
         }
@@ -119,7 +119,7 @@ fn says_nothing_of_a_note(note: &NoteLine, calls: &[CallLine], told: &str) {
     let verdict = verdict(note);
     assert!(!(verdict.is_detected || verdict.is_located || verdict.is_located_exactly), "{told}");
     assert!(matches!(pairing(note), Pairing::Unpaired), "{told}");
-    let finding = Finding::of(note, calls, &[]);
+    let finding = Finding::of(note, calls);
     assert_eq!(finding.has_error, None, "{told}");
     assert!(pass(&finding).is_err(), "{told}");
 }

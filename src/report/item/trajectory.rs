@@ -3,9 +3,7 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::analysis::notes::{
-    Evidence, calls_of, evidence, facts, may_be_followed, score_in_words,
-};
+use crate::analysis::notes::{calls_of, evidence, facts, may_be_followed, score_in_words};
 use crate::record::{CallLine, NoteLine, SearchLine, TurnLine, count};
 use crate::systems::medreflex::review::{CRITERIA, Review};
 use crate::systems::medreflex::step::{Action, StepRecord};
@@ -14,8 +12,7 @@ use crate::systems::medreflex::step::{Action, StepRecord};
 pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Option<Value> {
     let trajectory = note.search.as_ref()?;
     let turns = trajectory.turns.iter().map(|one| turn(one, calls, searches));
-    let Evidence { named, passages } = evidence(note, searches);
-    let sources = passages.into_iter().map(|(label, passage)| {
+    let sources = evidence(note, searches).into_iter().map(|(label, passage)| {
         context! {
             label,
             title => if passage.title.is_empty() { &passage.chunk } else { &passage.title },
@@ -47,8 +44,6 @@ pub fn way(note: &NoteLine, calls: &[&CallLine], searches: &[&SearchLine]) -> Op
     Some(context! {
         turns => turns.collect::<Vec<_>>(),
         sources => sources.collect::<Vec<_>>(),
-        // Whether the answer names them; else they are those that share most words with the correction.
-        named,
         // What the correction brings in and no shown passage has.
         missing => trajectory.ungrounded.join(", "),
         grounded => trajectory.grounded,

@@ -12,7 +12,7 @@ const NOTICE: &str = "Decision support under evaluation, not for care. Language 
 /// The outcome as the answer of a chat.
 pub fn content(item: &Item, worked: &Worked) -> String {
     match &worked.line {
-        ItemLine::Note(line) => Finding::of(line, &worked.calls, &worked.searches).text(),
+        ItemLine::Note(line) => Finding::of(line, &worked.calls).text(),
         ItemLine::Answer(line) => answer_text(item, line),
     }
 }
@@ -42,7 +42,7 @@ fn option_of<'a>(item: &'a Item, line: &AnswerLine) -> Option<&'a str> {
 /// The outcome as JSON: of a note in the form of `check --json`, of a question the answer of a chat.
 pub fn outcome(item: &Item, worked: &Worked) -> Value {
     match &worked.line {
-        ItemLine::Note(line) => json!(Finding::of(line, &worked.calls, &worked.searches)),
+        ItemLine::Note(line) => json!(Finding::of(line, &worked.calls)),
         ItemLine::Answer(line) => answer_text(item, line).into(),
     }
 }
@@ -62,11 +62,9 @@ mod tests {
     use super::*;
     use crate::data::Choice;
     use crate::experiment::case::question;
-    use crate::record::Usage;
 
     fn worked(line: AnswerLine) -> Worked {
-        let (calls, searches, usage) = (Vec::new(), Vec::new(), Usage::default());
-        Worked { line: line.into(), calls, searches, usage }
+        Worked::of(line.into(), Vec::new())
     }
 
     #[test]

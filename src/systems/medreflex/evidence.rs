@@ -12,7 +12,7 @@ const LEAK_WORDS: usize = 8;
 const SHORTEST: usize = 4;
 
 /// The words of a text: runs of letters and digits, in lower case.
-pub fn words(text: &str) -> Vec<String> {
+fn words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }

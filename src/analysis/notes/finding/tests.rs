@@ -38,7 +38,7 @@ fn record() -> NoteLine {
 
 #[test]
 fn it_says_what_where_how_sure_and_who_was_overruled() {
-    let finding = Finding::of(&record(), &[], &[]);
+    let finding = Finding::of(&record(), &[]);
     assert_eq!(finding.confidence, Some(0.75));
     let text = finding.text();
     assert!(text.starts_with("bed-7: An error in sentence 2, 75 % sure\n"), "{text}");
@@ -58,42 +58,24 @@ fn what_could_not_be_read_is_no_clean_bill() {
         localisation: None,
         ..record()
     };
-    let finding = Finding::of(&unread, &[], &[]);
+    let finding = Finding::of(&unread, &[]);
     assert!(finding.text().contains("could not be read"));
     assert_eq!(serde_json::to_value(&finding).unwrap()["has_error"], serde_json::Value::Null);
 }
 
 #[test]
-fn a_correction_comes_with_its_sources_or_the_words_that_none_has() {
+fn a_correction_comes_with_the_words_that_no_source_has() {
     let mut searched = record();
     searched.search = Some(Trajectory {
         ungrounded: vec!["malaria".into()],
         grounded: Some(false),
         ..Trajectory::default()
     });
-    let passage = Passage {
-        chunk: "ward/fever#2".into(),
-        source: "ward".into(),
-        title: "Fever".into(),
-        paragraph: 2,
-        score: 0.9,
-        sha256: String::new(),
-        text: Some("Artesunate is given first.".into()),
-        url: None,
-        date: Some("2021".into()),
-        licence: Some("CC BY 4.0".into()),
-    };
-    let search = SearchLine { shown: vec![passage], ..SearchLine::default() };
-    let finding = Finding::of(&searched, &[], &[search]);
+    let finding = Finding::of(&searched, &[]);
     let text = finding.text();
     assert!(text.contains("No source contains: malaria"), "{text}");
-    assert!(
-        text.contains("Fever (ward, paragraph 2, 2021, CC BY 4.0)\n        Artesunate is given"),
-        "{text}"
-    );
     let json = serde_json::to_value(&finding).unwrap();
-    assert_eq!(json["sources"]["passages"][0]["chunk"], "ward/fever#2");
-    assert_eq!(json["sources"]["named"], false);
+    assert_eq!(json["sources"]["ungrounded"][0], "malaria");
 }
 
 #[test]
@@ -121,7 +103,7 @@ fn each_sample_of_an_agent_comes_with_its_own_reasons() {
         call("cor1", "correction", 1, "later"),
         call("cor1", "correction", 0, "sooner"),
     ];
-    let finding = Finding::of(&sampled, &calls, &[]);
+    let finding = Finding::of(&sampled, &calls);
     let reasons: Vec<&str> = finding.agents.iter().map(|word| word.reasons.as_str()).collect();
     assert_eq!(reasons, ["first", "second", "", "sooner", "later"]);
 }
@@ -129,7 +111,7 @@ fn each_sample_of_an_agent_comes_with_its_own_reasons() {
 #[test]
 fn a_notes_name_says_nothing_to_the_terminal() {
     let named = NoteLine { item: "bed\u{1b}[2J-7".into(), ..record() };
-    assert!(Finding::of(&named, &[], &[]).text().starts_with("bed[2J-7: "));
+    assert!(Finding::of(&named, &[]).text().starts_with("bed[2J-7: "));
 }
 
 #[test]
@@ -163,7 +145,7 @@ fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
             call
         };
         let calls: Vec<_> = answers.iter().enumerate().map(call).collect();
-        Finding::of(&note, &calls, &[])
+        Finding::of(&note, &calls)
     };
     for answers in [&[Some("NA"), Some("Give A.")][..], &[None, None]] {
         let finding = found(answers);
