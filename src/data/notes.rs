@@ -121,7 +121,8 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
         note.sentences = row.texts("sentences")?;
     }
     if let Some(name) = row.optional_text("language")? {
-        let unknown = || row.wrong("language", format!("is not one of {}", Language::names()));
+        let names = || Language::ALL.map(Language::name).join(", ");
+        let unknown = || row.wrong("language", format!("is not one of {}", names()));
         note.language = Language::named(name).ok_or_else(unknown)?;
     }
     if let Some(gold) = row.get("gold") {

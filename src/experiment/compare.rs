@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 use itertools::{EitherOrBoth, Itertools};
 use serde::Serialize;
@@ -16,18 +15,6 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::link::Link;
 use crate::digest::{Sum, sha256};
-
-/// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
-///
-/// Errors when one of them does not verify line by line. What an unfinished run lacks is a difference.
-pub fn compare(left: &Path, right: &Path) -> Result<Vec<String>, RunError> {
-    let (left, right) = (Contents::read(left)?, Contents::read(right)?);
-    let words = ["only in the first run", "only in the second run"];
-    let mut found = compare_all(&left.searches.by_key(), &right.searches.by_key(), words)?;
-    found.extend(compare_all(&left.calls.by_key(), &right.calls.by_key(), words)?);
-    found.extend(compare_all(&left.outcomes(), &right.outcomes(), words)?);
-    Ok(found)
-}
 
 /// The sum by which runs are equal, in lower-case hex: of the sum of dataset.jsonl, then of all searches, calls and items, each log in the
 /// order of its keys, a line each as compact JSON without the fields that are not compared.
@@ -177,8 +164,12 @@ fn shorten(left: &str, right: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::experiment::fixtures::{call, failed_item, item, plan, start, write_finished};
+    use crate::experiment::fixtures::{
+        all_differences, call, failed_item, item, plan, start, write_finished,
+    };
     use crate::record::{AnswerLine, CallLine};
 
     fn write(path: &Path, calls: &[CallLine], items: &[AnswerLine]) {
@@ -202,7 +193,7 @@ mod tests {
         let both = [call("q1", 0, "sym"), call("q1", 0, "ddx")];
         write(&left, &both, &[item("q1", 0), item("q2", 0)]);
         write(&right, calls, items);
-        let found = compare(&left, &right).unwrap();
+        let found = all_differences(&left, &right);
         assert_eq!(found.is_empty(), digest_of(&left) == digest_of(&right), "{found:?}");
         found
     }
@@ -211,7 +202,7 @@ mod tests {
     fn a_run_equals_itself() {
         let out = tempfile::tempdir().unwrap();
         write_finished(out.path());
-        assert_eq!(compare(out.path(), out.path()).unwrap(), [""; 0]);
+        assert_eq!(all_differences(out.path(), out.path()), [""; 0]);
     }
 
     #[test]

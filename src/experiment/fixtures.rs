@@ -1,11 +1,13 @@
 //! A small run for the tests of this module: three items, two runs, two calls each.
 
+use std::ops::DerefMut;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
 
+use super::compare::compare_all;
 use super::contents::Contents;
 use super::directory::Directory;
 use super::error::RunError;
@@ -285,6 +287,23 @@ pub fn write_finished(path: &Path) -> Results {
 /// Writes the results of a finished run, without figures.
 pub fn write_results(path: &Path, elapsed_ms: u64) -> Result<Results, RunError> {
     Results::write(&Contents::read(path)?, serde_json::Map::new(), elapsed_ms)
+}
+
+/// All that differs in the logs of two run directories.
+pub fn all_differences(left: &Path, right: &Path) -> Vec<String> {
+    let [left, right] = [left, right].map(|path| Contents::read(path).unwrap());
+    let words = ["only in the first run", "only in the second run"];
+    let searches = compare_all(&left.searches.by_key(), &right.searches.by_key(), words);
+    let calls = compare_all(&left.calls.by_key(), &right.calls.by_key(), words);
+    let items = compare_all(&left.outcomes(), &right.outcomes(), words);
+    [searches, calls, items].map(Result::unwrap).concat()
+}
+
+/// For tests, which change what was found.
+impl DerefMut for Plan {
+    fn deref_mut(&mut self) -> &mut Found {
+        &mut self.found
+    }
 }
 
 /// Runs a test of this program that writes below `folder`, named by a variable, and says «acknowledged NAME.» of each line, until it is

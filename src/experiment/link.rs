@@ -36,7 +36,15 @@ impl Link for CallLine {
     const FILE: &'static str = "calls.jsonl";
 
     fn key(&self) -> CallKey {
-        CallLine::key(self)
+        CallKey {
+            dataset: self.dataset.clone(),
+            run: self.run,
+            item: self.item.clone(),
+            agent: self.agent.clone(),
+            round: self.round,
+            purpose: self.purpose.clone(),
+            sample: self.sample,
+        }
     }
 
     fn place(&mut self) -> Place<'_> {
@@ -49,7 +57,13 @@ impl Link for SearchLine {
     const FILE: &'static str = "searches.jsonl";
 
     fn key(&self) -> SearchKey {
-        SearchLine::key(self)
+        SearchKey {
+            dataset: self.dataset.clone(),
+            run: self.run,
+            item: self.item.clone(),
+            round: self.round,
+            step: self.step,
+        }
     }
 
     fn place(&mut self) -> Place<'_> {

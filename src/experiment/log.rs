@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::directory::Directory;
 use super::error::RunError;
+use super::link::Link;
 use crate::record::{CallLine, ItemLine, SearchLine};
 
 type Reply = Sender<Result<(), RunError>>;
@@ -164,7 +165,7 @@ mod tests {
         let contents = Contents::read(out.path()).unwrap();
         let heads = contents.heads();
         assert_eq!((heads.call_lines, heads.item_lines), (400, 40));
-        let keys: HashSet<CallKey> = contents.calls.records.iter().map(CallLine::key).collect();
+        let keys: HashSet<CallKey> = contents.calls.records.iter().map(Link::key).collect();
         assert_eq!(keys.len(), 400);
     }
 

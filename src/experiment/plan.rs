@@ -1,6 +1,6 @@
 //! `plan.toml`: what was asked for, what was found before the first call, and the machine: enough to run it again.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -154,12 +154,6 @@ impl Deref for Plan {
     }
 }
 
-impl DerefMut for Plan {
-    fn deref_mut(&mut self) -> &mut Found {
-        &mut self.found
-    }
-}
-
 /// A spec as this version writes it; what another one wrote is left aside.
 fn known<'de, D: Deserializer<'de>>(asked: D) -> Result<Option<Box<Spec>>, D::Error> {
     Ok(toml::Value::deserialize(asked)?.try_into().ok().map(Box::new))
@@ -255,7 +249,7 @@ impl Plan {
         let mut plan: Plan = outside::toml(text).map_err(unreadable)?;
         let older = std::mem::take(&mut plan.host.engine.device_kind);
         if plan.device_kind.is_empty() {
-            plan.device_kind = older;
+            plan.found.device_kind = older;
         }
         Ok(plan)
     }

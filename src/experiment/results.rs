@@ -15,7 +15,7 @@ use super::error::RunError;
 use super::{versions, whole_file};
 use crate::digest::sha256;
 use crate::outside;
-use crate::record::{CallLine, Parse, Schema, Usage};
+use crate::record::{CallLine, Parse, Schema, Usage, is_default};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -91,12 +91,8 @@ pub struct ParseCounts {
     /// Of the unread, those that answered with a letter that is not an option of the item.
     pub not_an_option: usize,
     /// Of the unread, those that put the letter of one option beside the text of another.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub contradictions: usize,
-}
-
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 impl ParseCounts {

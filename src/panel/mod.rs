@@ -127,11 +127,6 @@ impl Panel {
         refused.into_iter().chain(pending.into_iter().map(Pending::wait))
     }
 
-    /// Makes one call and waits for its answer.
-    pub fn answer(&self, call: Call) -> Result<Answered, PanelError> {
-        self.begin(call)?.wait()
-    }
-
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
         if let Some(known) = self.recorder.find(&call.key) {
             return Ok(Pending { line: known.clone(), said: None });

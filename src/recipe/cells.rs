@@ -13,7 +13,6 @@ use crate::experiment::spec::Spec;
 use crate::panel::SamplingChoice;
 use crate::retrieval::{CorpusSpec, Rerank};
 use crate::systems::SystemConfig;
-use crate::systems::settings::SettingsError;
 
 /// The folder of all cells in a recipe's folder.
 pub const FOLDER: &str = "cells";
@@ -157,8 +156,8 @@ fn corpus(manifest: &RecipeManifest, method: &MethodEntry) -> Result<Option<Corp
 /// # Errors
 /// A value that a setting cannot have.
 fn overridden(method: &MethodEntry, overrides: &toml::Table) -> Result<SystemConfig, Failure> {
-    let about = |error: SettingsError| Failure::from(error).about(&method.label);
-    let entry = method.system.entry().map_err(|error| error.about(&method.label))?;
+    let about = |error: Failure| error.about(&method.label);
+    let entry = method.system.entry().map_err(about)?;
     let known = SystemConfig::with(entry, &method.settings).map_err(about)?.table;
     let own = overrides.iter().filter(|(key, _)| known.contains_key(*key));
     let mut settings = method.settings.clone();
@@ -271,7 +270,7 @@ mod tests {
             let manifest = RecipeManifest::plain(name);
             for (method, setup) in manifest.recipe.method.iter().zip(methods(&manifest).unwrap()) {
                 let again = SystemConfig::with(setup.config.entry, &setup.config.table);
-                assert_eq!(again, Ok(setup.config), "{name}: {}", method.label);
+                assert_eq!(again.unwrap(), setup.config, "{name}: {}", method.label);
             }
         }
     }

@@ -130,20 +130,6 @@ pub struct CallLine {
     pub hash: String,
 }
 
-impl CallLine {
-    pub fn key(&self) -> CallKey {
-        CallKey {
-            dataset: self.dataset.clone(),
-            run: self.run,
-            item: self.item.clone(),
-            agent: self.agent.clone(),
-            round: self.round,
-            purpose: self.purpose.clone(),
-            sample: self.sample,
-        }
-    }
-}
-
 impl fmt::Display for CallKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { dataset, run, item, agent, round, purpose, sample } = self;

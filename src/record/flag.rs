@@ -73,18 +73,17 @@ pub fn found_in_words(has_error: bool, sentence_id: Option<usize>) -> String {
     }
 }
 
-/// For tests, which make outcomes without calls.
-#[cfg(test)]
-impl From<Option<bool>> for Flag {
-    fn from(said: Option<bool>) -> Flag {
-        Flag(said)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::fixtures;
+
+    /// For tests, which make outcomes without calls.
+    impl From<Option<bool>> for Flag {
+        fn from(said: Option<bool>) -> Flag {
+            Flag(said)
+        }
+    }
 
     #[test]
     fn a_flag_without_a_reply_that_was_read_is_unread() {

@@ -19,11 +19,6 @@ pub enum Language {
 impl Language {
     pub const ALL: [Language; 3] = [Language::English, Language::Chinese, Language::Arabic];
 
-    /// Every name, as an error lists them.
-    pub fn names() -> String {
-        Language::ALL.map(Language::name).join(", ")
-    }
-
     pub fn name(self) -> &'static str {
         match self {
             Language::English => "english",
@@ -51,6 +46,5 @@ mod tests {
         }
         let old = serde_json::from_str::<Language>("\"japanese\"").unwrap();
         assert!(old == Language::Chinese && Language::named("japanese").is_none());
-        assert_eq!(Language::names(), "english, chinese, arabic");
     }
 }

@@ -26,5 +26,10 @@ pub use schema::{SCHEMA, Schema};
 pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes, SourceCounts};
 pub use trajectory::{EvidenceLine, Trajectory, TurnLine};
 
+/// For fields that are written only where they say something.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 // What a model gives back is the engine's.
 pub use crate::engine::{FinishReason, Grammar, Usage};

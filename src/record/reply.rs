@@ -1,6 +1,7 @@
 //! What was read of a call's text: an object whose fields are the system's. Whoever reads a log asks it here, by methods, so that a
 //! field's name stands in one place.
 
+use itertools::Itertools;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -122,10 +123,7 @@ impl Reply {
     /// trajectory is left out.
     pub fn trajectory(&self) -> Option<String> {
         let steps = match &self.0["cot"] {
-            Value::Array(steps) => {
-                let steps: Vec<&str> = steps.iter().filter_map(Value::as_str).collect();
-                steps.join(" ")
-            }
+            Value::Array(steps) => steps.iter().filter_map(Value::as_str).join(" "),
             Value::String(text) => text.clone(),
             _ => String::new(),
         };
@@ -133,10 +131,8 @@ impl Reply {
             "" => self.0["structured_reasoning"]["final_support"].as_str().unwrap_or_default(),
             reasons => reasons,
         };
-        let collapse = |text: &str| {
-            let words: Vec<&str> = text.split_whitespace().collect();
-            (!words.is_empty()).then(|| words.join(" "))
-        };
+        let collapse =
+            |text: &str| Some(text.split_whitespace().join(" ")).filter(|words| !words.is_empty());
         collapse(&steps).or_else(|| collapse(support))
     }
 
@@ -158,17 +154,14 @@ impl Reply {
 
 /// Texts of a list on one line, other entries a line each, an object's fields one after another.
 fn in_words(value: &Value) -> String {
-    let joined = |entries: &[Value], between: &str| {
-        entries.iter().map(in_words).collect::<Vec<_>>().join(between)
-    };
+    let joined = |entries: &[Value], between: &str| entries.iter().map(in_words).join(between);
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(entries) if entries.iter().all(Value::is_string) => joined(entries, ", "),
         Value::Array(entries) => joined(entries, "\n"),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", in_words(value)));
-            fields.collect::<Vec<_>>().join("; ")
+            fields.iter().map(|(name, value)| format!("{name}: {}", in_words(value))).join("; ")
         }
         other => other.to_string(),
     }

@@ -104,18 +104,6 @@ pub struct SearchLine {
     pub hash: String,
 }
 
-impl SearchLine {
-    pub fn key(&self) -> SearchKey {
-        SearchKey {
-            dataset: self.dataset.clone(),
-            run: self.run,
-            item: self.item.clone(),
-            round: self.round,
-            step: self.step,
-        }
-    }
-}
-
 impl fmt::Display for SearchKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { dataset, run, item, round, step } = self;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SearchPlace;
+use super::{SearchPlace, is_default};
 
 /// How a note's answer was found. Scores are in hundredths, so that means are whole numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Trajectory {
     /// The passages that the final answer cites for its correction.
     pub evidence: Vec<EvidenceLine>,
     /// The number of labels that the final answer cites and no passage has.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_labels: u32,
     /// Whether every word that the correction adds occurs in a passage that was shown; `null` if it adds none.
     pub grounded: Option<bool>,
@@ -27,7 +27,7 @@ pub struct Trajectory {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ungrounded: Vec<String>,
     /// The number of shown passages that share eight consecutive words with the note.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub leaks: u32,
     /// Whether the answer gave the id of one sentence and the text of another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -72,9 +72,4 @@ pub struct EvidenceLine {
     pub chunk: String,
     /// The id of the note's sentence that it is cited for.
     pub sentence: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_none(count: &u32) -> bool {
-    *count == 0
 }

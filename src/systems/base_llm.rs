@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::data::Note;
 use crate::record::{FinishReason, Grammar, Parse};
-use crate::systems::case::Record;
 use crate::systems::decoding::Decoding;
 use crate::systems::file::form::{CHANGED, most_similar};
 use crate::systems::messages::numbers;
@@ -26,11 +25,9 @@ pub struct Reading {
     pub contradiction: bool,
 }
 
-impl Record for Reading {}
-
 /// `CORRECT`, or a sentence's number and a sentence.
 pub fn grammar(note: &Note, decoding: &Decoding) -> Grammar {
-    let (ids, chars) = (numbers(note).join("|"), decoding.sentence_chars(note));
+    let (ids, chars) = (numbers(note), decoding.sentence_chars(note));
     // One line: a list of the note's sentences names none.
     Grammar::Regex(format!("CORRECT|({ids}) [^\\n]{{1,{chars}}}"))
 }

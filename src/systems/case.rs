@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 
 use serde::{Serialize, Serializer};
 
-use self::reading::Reading;
 use crate::data::{Item, Note, Question};
 use crate::diagnosis::Failure;
 use crate::panel::seed::call_seed;
@@ -262,7 +261,7 @@ impl<'a, T> Case<'a, T> {
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
         let line = &answered.line;
-        let Reading { value, record, parse } =
+        let (value, record, parse) =
             self.read(&line.messages, &line.text, line.finish_reason, read);
         let call = self.task.panel.record(answered, record, parse)?;
         if call.stage != Stage::Aside {
@@ -276,8 +275,7 @@ impl<'a, T> Case<'a, T> {
         call: Call,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
     ) -> Result<Asked<R>, PanelError> {
-        self.calls.set(self.calls.get() + 1);
-        self.read_and_log(self.task.panel.answer(call)?, read)
+        Ok(self.ask_all([call], read)?.swap_remove(0))
     }
 
     /// Searches the panel's corpora: retrieves so many chunks, and returns the best of them as passages.

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::decoding::{CallSeed, Decoding};
 use super::exemplars::Exemplars;
 use super::file::SystemText;
-use super::settings::{SettingsError, pairs, replace};
+use super::settings::{pairs, replace};
 use super::table::{SYSTEMS, SystemEntry};
 use super::{System, Which, medmad};
 use crate::diagnosis::Failure;
@@ -83,11 +83,11 @@ pub struct SystemConfig {
 }
 
 impl SystemConfig {
-    pub fn named(name: &str) -> Result<SystemConfig, SettingsError> {
+    pub fn named(name: &str) -> Result<SystemConfig, Failure> {
         SystemConfig::with(SystemEntry::named(name)?, &toml::Table::new())
     }
 
-    pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, SettingsError> {
+    pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, Failure> {
         SystemConfig::of(SystemEntry::named(name)?, given)
     }
 
@@ -95,24 +95,18 @@ impl SystemConfig {
     pub fn of<S: AsRef<str>>(
         entry: &'static SystemEntry,
         given: &[S],
-    ) -> Result<SystemConfig, SettingsError> {
+    ) -> Result<SystemConfig, Failure> {
         let given = pairs(given)?.into_iter().map(|(key, value)| (key, value.into()));
         SystemConfig::with(entry, &given.collect())
     }
 
     /// The system of a plan; a missing key has its default.
-    pub fn with(
-        entry: &'static SystemEntry,
-        table: &toml::Table,
-    ) -> Result<SystemConfig, SettingsError> {
+    pub fn with(entry: &'static SystemEntry, table: &toml::Table) -> Result<SystemConfig, Failure> {
         (entry.configure)(entry, table.clone())
     }
 
     /// The defaults of the settings' type, changed by those of the entry and by the settings that are given.
-    pub fn new<S>(
-        entry: &'static SystemEntry,
-        given: toml::Table,
-    ) -> Result<SystemConfig, SettingsError>
+    pub fn new<S>(entry: &'static SystemEntry, given: toml::Table) -> Result<SystemConfig, Failure>
     where
         S: Settings + Default + Serialize + DeserializeOwned + 'static,
     {
@@ -129,7 +123,7 @@ impl SystemConfig {
         defaults: toml::Table,
         given: toml::Table,
         finish: impl FnOnce(S) -> Arc<dyn Settings>,
-    ) -> Result<SystemConfig, SettingsError> {
+    ) -> Result<SystemConfig, Failure> {
         let table = replace::<S>(defaults, given)?;
         let settings = table.try_into::<S>().map_err(|error| unusable(entry, &error))?;
         // Values as serde writes them, however they were given.
@@ -222,16 +216,12 @@ impl TryFrom<Chosen> for SystemConfig {
     type Error = Failure;
 
     fn try_from(chosen: Chosen) -> Result<SystemConfig, Failure> {
-        Ok(SystemConfig::with(chosen.system.entry()?, &chosen.settings)?)
+        SystemConfig::with(chosen.system.entry()?, &chosen.settings)
     }
 }
 
-fn unusable(entry: &SystemEntry, error: &dyn std::fmt::Display) -> SettingsError {
-    SettingsError::BadValue {
-        key: entry.name.to_owned(),
-        value: String::new(),
-        expected: error.to_string(),
-    }
+fn unusable(entry: &SystemEntry, error: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(format!("{}: {error}", entry.name))
 }
 
 /// Agents, calls, searches, and the system itself are its settings'.

@@ -1,5 +1,7 @@
 //! Builds messages: templates filled with an item and with the replies of other agents.
 
+use itertools::Itertools;
+
 use crate::data::{Note, Question};
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
@@ -81,25 +83,24 @@ pub fn fill_question(template: &str, question: &Question, more: &[(&str, &str)])
 /// A question's options, a line each: `A: aspirin`.
 pub fn option_lines(question: &Question) -> String {
     let options = question.options.iter();
-    let lines = options.map(|option| format!("{}: {}", option.letter, option.text));
-    lines.collect::<Vec<_>>().join("\n")
+    options.map(|option| format!("{}: {}", option.letter, option.text)).join("\n")
 }
 
 /// The note's sentences, a line each, with their numbers.
 pub fn numbered(note: &Note) -> String {
     let lines = note.sentences.iter().enumerate();
-    lines.map(|(id, text)| format!("{id} {text}")).collect::<Vec<_>>().join("\n")
+    lines.map(|(id, text)| format!("{id} {text}")).join("\n")
 }
 
-pub fn numbers(note: &Note) -> Vec<String> {
-    (0..note.sentences.len()).map(|id| id.to_string()).collect()
+/// The sentences' numbers, for a regex of one of them.
+pub fn numbers(note: &Note) -> String {
+    (0..note.sentences.len()).join("|")
 }
 
 /// `text` on one line, cut after `chars` characters with `…` in place of the rest. On one line, so that no text can look like another line
 /// of a prompt.
 pub fn truncate(text: &str, chars: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    ellipsis(&words.join(" "), chars)
+    ellipsis(&text.split_whitespace().join(" "), chars)
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ pub mod in_flight;
 pub mod mdagents;
 pub mod medagents;
 pub mod medguards;
-pub mod mediqa_corr;
 pub mod medmad;
 pub mod medreflex;
 pub mod messages;
+pub mod opinion;
 pub mod permutation;
 #[cfg(test)]
 mod planted;

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::exemplars::Exemplars;
 use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, Question};
+use crate::experiment::link::Link;
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine};
@@ -124,7 +125,7 @@ pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Ve
         ItemLine::Note(record) => record.calls,
     };
     assert_eq!(counted as usize, calls.len());
-    let keys: HashSet<_> = calls.iter().map(CallLine::key).collect();
+    let keys: HashSet<_> = calls.iter().map(Link::key).collect();
     assert_eq!(keys.len(), calls.len(), "two calls with one key");
     (record, calls)
 }

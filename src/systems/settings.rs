@@ -1,42 +1,10 @@
-//! Parses settings from `key=value` pairs and from a plan's table, with the errors of those that are refused.
+//! Parses settings from `key=value` pairs and from a plan's table, and refuses those that there are not.
 
+use itertools::Itertools;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::diagnosis::{Blame, Diagnosis};
-
-/// Why a setting was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    #[error("\"{pair}\" is not key=value")]
-    NoEquals { pair: String },
-    #[error("there is no setting {key}")]
-    UnknownKey { key: String, known: Vec<String> },
-    #[error("setting {key}: \"{value}\" is not {expected}")]
-    BadValue { key: String, value: String, expected: String },
-    #[error("there is no system {name}")]
-    UnknownSystem { name: String, known: Vec<&'static str> },
-}
-
-impl Diagnosis for SettingsError {
-    fn blame(&self) -> Blame {
-        Blame::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            SettingsError::NoEquals { .. } => Some("write --set t_max=2".into()),
-            SettingsError::UnknownKey { known, .. } => {
-                Some(format!("the system's settings are {}", known.join(", ")))
-            }
-            SettingsError::BadValue { .. } => None,
-            SettingsError::UnknownSystem { known, .. } => {
-                let known = known.join(", ");
-                Some(format!("the systems are {known}; or give a TOML file of your own"))
-            }
-        }
-    }
-}
+use crate::diagnosis::Failure;
 
 /// A struct of settings, each with its default. What a table lacks has that; a key that no setting has is refused by [`replace`]. Behind
 /// `with` stand the parts whose settings it has, too.
@@ -61,10 +29,13 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
+pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, Failure> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(SettingsError::NoEquals { pair: pair.as_ref().into() }),
+        None => {
+            let message = format!("\"{}\" is not key=value", pair.as_ref());
+            Err(Failure::usage(message, "write --set t_max=2"))
+        }
     };
     pairs.iter().map(entry).collect()
 }
@@ -73,7 +44,7 @@ pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, Settin
 pub fn replace<T: DeserializeOwned>(
     mut table: toml::Table,
     entries: impl IntoIterator<Item = (String, toml::Value)>,
-) -> Result<toml::Table, SettingsError> {
+) -> Result<toml::Table, Failure> {
     for (key, value) in entries {
         // `true` and `false` as the words `on` and `off`.
         let value = match spelling(value.clone()).as_str() {
@@ -82,16 +53,13 @@ pub fn replace<T: DeserializeOwned>(
             _ => value,
         };
         if !table.contains_key(&key) {
-            let known = table.keys().cloned().collect();
-            return Err(SettingsError::UnknownKey { key, known });
+            let hint = format!("the system's settings are {}", table.keys().join(", "));
+            return Err(Failure::usage(format!("there is no setting {key}"), &hint));
         }
         table.insert(key.clone(), value.clone());
         if let Err(error) = table.clone().try_into::<T>() {
-            return Err(SettingsError::BadValue {
-                key,
-                value: spelling(value),
-                expected: expected(error.message()),
-            });
+            let (value, expected) = (spelling(value), expected(error.message()));
+            return Err(Failure::refused(format!("setting {key}: \"{value}\" is not {expected}")));
         }
     }
     Ok(table)

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use itertools::Itertools;
+
 use super::config::SystemConfig;
 use super::file::{SystemFile, SystemText};
-use super::settings::SettingsError;
 use super::{healthcareagent, mdagents, medagents, medguards, medmad, medreflex, reconcile};
 use crate::data::ItemKind;
+use crate::diagnosis::Failure;
 
 /// The origin of a system's prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,7 @@ pub struct SystemEntry {
 }
 
 /// Makes a system of the settings that a plan or `--set` gives; the others have their defaults.
-pub type Configure = fn(&'static SystemEntry, toml::Table) -> Result<SystemConfig, SettingsError>;
+pub type Configure = fn(&'static SystemEntry, toml::Table) -> Result<SystemConfig, Failure>;
 
 /// MED-MAD's prompts are printed in full.
 const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
@@ -136,12 +138,13 @@ impl SystemEntry {
     }
 
     /// The system with this name on the command line or in plans.
-    pub fn named(name: &str) -> Result<&'static SystemEntry, SettingsError> {
+    pub fn named(name: &str) -> Result<&'static SystemEntry, Failure> {
         let mut entries = SYSTEMS.iter();
         let found = entries.find(|entry| entry.name == name || entry.plan_name == name);
-        found.ok_or_else(|| SettingsError::UnknownSystem {
-            name: name.to_owned(),
-            known: SYSTEMS.iter().map(|entry| entry.name).collect(),
+        found.ok_or_else(|| {
+            let known = SYSTEMS.iter().map(|entry| entry.name).join(", ");
+            let hint = format!("the systems are {known}; or give a TOML file of your own");
+            Failure::usage(format!("there is no system {name}"), &hint)
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Votes on several answers: the weighted vote, the majority, and the log line of a round.
 
+use itertools::Itertools;
+
 use super::case::Verdict;
 use super::reading::reply::Explained;
 use crate::record::{RoundLine, Stage};
@@ -9,45 +11,41 @@ pub const WHOLE: u32 = 1000;
 
 /// The answer with the greatest sum of weights (App. B.4), without reasons. Empty answers have no vote; of equal sums the first in panel
 /// order wins. Its confidence is the mean weight of the agents that gave the answer, 0 to 1 (App. B.4, B.8); without one it says nothing.
-pub fn vote(answers: &[&str], weights: &[u32]) -> Verdict {
+pub fn vote(answers: &[impl AsRef<str>], weights: &[u32]) -> Verdict {
     let weight_of = |answer: &str| -> u32 {
         let pairs = answers.iter().zip(weights);
-        pairs.filter(|(given, _)| **given == answer).map(|(_, weight)| weight).sum()
+        pairs.filter(|(given, _)| given.as_ref() == answer).map(|(_, weight)| weight).sum()
     };
     let mut winner = "";
     let mut tie = false;
-    for &answer in answers.iter().filter(|answer| !answer.is_empty()) {
+    for answer in answers.iter().map(AsRef::as_ref).filter(|answer| !answer.is_empty()) {
         if winner.is_empty() || weight_of(answer) > weight_of(winner) {
             (winner, tie) = (answer, false);
         } else if answer != winner && weight_of(answer) == weight_of(winner) {
             tie = true;
         }
     }
-    let count = answers.iter().filter(|given| **given == winner).count();
+    let count = answers.iter().filter(|given| given.as_ref() == winner).count();
     let team_confidence = f64::from(weight_of(winner)) / (WHOLE as usize * count) as f64;
     Verdict { answer: winner.to_owned(), tie, team_confidence, rationale: String::new() }
 }
 
-/// The most common value, the first of several; how often it is there, and whether another one is as often.
-pub fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize, bool)> {
+/// The most common value, the first of several, and how often it is there.
+pub fn most<T: PartialEq + Copy>(values: &[T]) -> Option<(T, usize)> {
     let count = |value: &T| values.iter().filter(|one| *one == value).count();
     let counts = values.iter().map(|value| (*value, count(value)));
-    let (first, most) =
-        counts.clone().reduce(|best, one| if one.1 > best.1 { one } else { best })?;
-    let is_tied = counts.into_iter().any(|(value, count)| count == most && value != first);
-    Some((first, most, is_tied))
+    counts.reduce(|best, one| if one.1 > best.1 { one } else { best })
 }
 
 /// Whether all gave the same letter; empty answers do not agree.
-pub fn consensus(answers: &[&str]) -> bool {
-    let first = answers.first().filter(|first| !first.is_empty());
-    first.is_some_and(|first| answers.iter().all(|answer| answer == first))
+pub fn consensus(answers: &[impl AsRef<str>]) -> bool {
+    let mut answers = answers.iter().map(AsRef::as_ref);
+    answers.all_equal_value().is_ok_and(|letter| !letter.is_empty())
 }
 
 /// The most common letter, the first of several; empty answers have no vote.
 pub fn majority(answers: &[String]) -> String {
-    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
-    vote(&answers, &vec![WHOLE; answers.len()]).answer
+    vote(answers, &vec![WHOLE; answers.len()]).answer
 }
 
 /// The fraction of the answers that are this letter; 0 for an empty one.
@@ -148,6 +146,6 @@ mod tests {
         assert!(!consensus(&["B", "B", "C"]));
         assert!(!consensus(&["", "", ""]));
         assert!(!consensus(&["B", "B", ""]));
-        assert!(!consensus(&[]));
+        assert!(!consensus(&[""; 0]));
     }
 }

@@ -52,7 +52,7 @@ impl Which {
     pub fn entry(&self) -> Result<&'static SystemEntry, Failure> {
         static OWN: Mutex<Vec<&'static SystemEntry>> = Mutex::new(Vec::new());
         let text = match self {
-            Which::Named(name) => return Ok(SystemEntry::named(name)?),
+            Which::Named(name) => return SystemEntry::named(name),
             Which::File(text) => text,
         };
         let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use wardround::experiment::contents::Contents;
 use wardround::experiment::hardware::{Hardware, MOST_DRAFT};
+use wardround::experiment::link::Link;
 use wardround::experiment::replay::replay;
 use wardround::hub::HubOptions;
 use wardround::record::CallLine;
@@ -109,11 +110,11 @@ fn every_single_change_of_a_call_is_found_and_no_other_call_is_told_of() {
     type Change = fn(&mut Contents);
     let changes: [(&str, Change); 2] = [
         ("seed of the run", |one: &mut Contents| {
-            one.plan.seed += 1;
+            one.plan.found.seed += 1;
             one.plan.asked.as_mut().unwrap().seed += 1;
         }),
         ("temperature of the run", |one: &mut Contents| {
-            one.plan.panel.iter_mut().for_each(|member| member.temperature = Some(0.5));
+            one.plan.found.panel.iter_mut().for_each(|member| member.temperature = Some(0.5));
             one.plan.asked.as_mut().unwrap().sampling.temperature = Some(0.5);
         }),
     ];

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use wardround::experiment::link::Link;
 use wardround::model::Family;
 
 use super::exemplars;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use wardround::experiment::link::Link;
 
 use crate::binary::{Scratch, size};
 use crate::determinism::wait_until;

@@ -92,8 +92,13 @@ fn a_recipe_sets_sampling_by_method_and_flags_go_before_it() {
     };
     assert_eq!(told("asis/cells/as-recipe-ours"), (Some(0.7), Some(0.95), Some(64)));
     assert_eq!(told("asis/cells/preset-ours"), (Some(0.2), None, Some(64)));
-    let agent =
-        Contents::read(&scratch.path("asis/cells/preset-ours")).unwrap().plan.panel.remove(0).agent;
+    let agent = Contents::read(&scratch.path("asis/cells/preset-ours"))
+        .unwrap()
+        .plan
+        .found
+        .panel
+        .remove(0)
+        .agent;
     let calls = Contents::read(&scratch.path("asis/cells/preset-ours")).unwrap().calls.records;
     assert!(calls.iter().all(|call| call.sampling.max_tokens <= Some(512)));
     run(&format!(

@@ -204,7 +204,7 @@ pub fn seal_anew(contents: &Contents, out: &Path) {
 /// Makes the run in `out` one that version 0.0.9 wrote.
 pub fn age(out: &Path) {
     let mut contents = Contents::read(out).unwrap();
-    contents.plan.version = "0.0.9".to_owned();
+    contents.plan.found.version = "0.0.9".to_owned();
     contents.plan_sha256 = contents.plan.save(&out.join("plan.toml")).unwrap();
     seal_anew(&contents, out);
 }

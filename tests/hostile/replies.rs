@@ -121,7 +121,7 @@ fields = [
     for style in ["json", "lines"] {
         let stage: Stage = toml::from_str(&format!("{FIELDS}\nstyle = \"{style}\"")).unwrap();
         reads("MEDIQA-CORR's answers", |text, finish_reason| {
-            let answer = stage.form().read(text, finish_reason, &note).0;
+            let answer = stage.read_fields(text, finish_reason, &note).0;
             assert!(answer.sentence_id.is_none_or(|id| id < 2));
         });
     }

@@ -28,7 +28,7 @@ fn searching() -> (tempfile::TempDir, PathBuf) {
         passage: "{title}: {text}".to_owned(),
         ..CorpusPlan::default()
     };
-    plan.corpus = Some(corpus);
+    plan.found.corpus = Some(corpus);
     let (dataset, items) = (&plan.dataset.name, &plan.dataset.items);
     let texts: Vec<Item> = items.iter().map(|id| texts[id].clone()).collect();
     let scratch = tempfile::tempdir().unwrap();

@@ -42,5 +42,5 @@ pub fn keep(contents: &mut Contents, questions: &[String]) {
     let (calls, items) = (&mut contents.calls.records, &mut contents.items.records);
     calls.retain(|call| kept.contains(call.item.as_str()));
     items.retain(|item| kept.contains(item.item()));
-    contents.plan.dataset.items = questions.to_vec();
+    contents.plan.found.dataset.items = questions.to_vec();
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::data::Format;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::Driver;
+use crate::experiment::link::Link;
 use crate::experiment::models::{Loaded, Models};
 use crate::model::Family;
 use crate::panel::SharedResponder;
@@ -86,7 +87,7 @@ fn sorted(calls: Vec<CallLine>) -> Vec<CallLine> {
             call
         })
         .collect();
-    calls.sort_by_key(CallLine::key);
+    calls.sort_by_key(Link::key);
     calls
 }
 
@@ -146,7 +147,7 @@ fn a_stop_ends_a_case_and_calls_are_filed_under_its_item() {
     let error = seated.work(&item, options).unwrap_err();
     assert!(matches!(error, PanelError::Interrupted), "{error}");
     let whole = work(&seated, &item, 1);
-    let keys: Vec<CallKey> = whole.calls.iter().map(CallLine::key).collect();
+    let keys: Vec<CallKey> = whole.calls.iter().map(Link::key).collect();
     assert!(keys.iter().all(|key| key.dataset == DATASET && key.item == item.id()));
 }
 

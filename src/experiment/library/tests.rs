@@ -1,11 +1,10 @@
 use std::path::Path;
 
-use crate::experiment::compare::compare;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::error::RunError;
 use crate::experiment::fixtures::{
-    ITEMS, call, item, plan, search, searching_plan, start, texts, write_results,
+    ITEMS, all_differences, call, item, plan, search, searching_plan, start, texts, write_results,
 };
 use crate::experiment::log::Log;
 use crate::experiment::plan::Plan;
@@ -67,7 +66,7 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
     let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
     write(&left, 1.0);
     write(&right, 2.0);
-    assert_eq!(compare(&left, &right).unwrap(), Vec::<String>::new());
+    assert_eq!(all_differences(&left, &right), Vec::<String>::new());
     let contents = Contents::read(&left).unwrap();
     let call = &contents.calls.records[0];
     let key = |place: SearchPlace| SearchKey {

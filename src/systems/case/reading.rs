@@ -8,24 +8,17 @@ use crate::systems::reading::correction::is_cut_off;
 use crate::systems::reading::echo::is_echo;
 use crate::systems::reading::refuses;
 
-pub(super) struct Reading<T> {
-    pub value: T,
-    /// The value as the call's log line has it.
-    pub record: Reply,
-    pub parse: Parse,
-}
-
 impl<T> Case<'_, T> {
     /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps. A
     /// refusal to work on a note, and what is no record and repeats its prompt, are parsed as empty replies, so that their words judge nothing. A
-    /// correction that was cut off is none.
+    /// correction that was cut off is none. The value comes as the call's log line has it, too.
     pub(super) fn read<R: Record>(
         &self,
         messages: &[Message],
         text: &str,
         finish_reason: FinishReason,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
-    ) -> Reading<R> {
+    ) -> (R, Reply, Parse) {
         let is_cut = finish_reason == FinishReason::Length;
         let question = self.task.item.question();
         // A text without a letter or digit that is no option counts as unread, whatever a reader made of it.
@@ -78,6 +71,6 @@ impl<T> Case<'_, T> {
         {
             record.mark_contradiction();
         }
-        Reading { value, record, parse }
+        (value, record, parse)
     }
 }

@@ -3,6 +3,8 @@ use crate::record::{FinishReason, Message, Parse};
 use crate::systems::scripted::{answer, note, question};
 use crate::systems::{SystemConfig, Task, base_llm, medreflex};
 
+impl super::Record for base_llm::Reading {}
+
 fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
     let config = SystemConfig::parse("medmad", pairs).unwrap();
     let (line, calls) = answer(&config, &question(5), Script::new(move |_, _| text.to_owned()));
@@ -66,13 +68,13 @@ fn a_refusals_words_judge_no_note() {
     let read = |finish_reason| {
         case.read(&[], "Sorry. INCORRECT", finish_reason, |text, _| base_llm::read(text, case.item))
     };
-    assert_eq!(read(FinishReason::Stop).value.flag, Some(true));
+    assert_eq!(read(FinishReason::Stop).0.flag, Some(true));
     let refused = read(FinishReason::Refusal);
-    assert_eq!((refused.value.flag, refused.parse), (None, Parse::Refused));
+    assert_eq!((refused.0.flag, refused.2), (None, Parse::Refused));
     let declined = case.read(&[], "I cannot help with that.", FinishReason::Stop, |text, _| {
         base_llm::read(text, case.item)
     });
-    assert_eq!((declined.value.flag, declined.parse), (None, Parse::Refused));
+    assert_eq!((declined.0.flag, declined.2), (None, Parse::Refused));
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn a_correction_that_was_cut_off_is_none() {
         let fields = r#""is_error": true, "sentence_id": 1, "corrected_sentence""#;
         let text = format!("{{{fields}: \"Beta agonists {rest}");
         let read = |text: &str, reason| medreflex::answer::read(text, reason, case.item, None);
-        case.read(&[], &text, finish_reason, read).value.correction
+        case.read(&[], &text, finish_reason, read).0.correction
     };
     assert_eq!(correction("were given for the", FinishReason::Length), None);
     // At a grammar's bound, which the reply does not tell.
@@ -110,6 +112,6 @@ fn what_one_agent_echoes_the_next_ones_echo_too() {
             let flag = Some(text.is_empty()).filter(|is_none| !is_none);
             (base_llm::Reading { flag, ..Default::default() }, Parse::Fallback)
         });
-        assert_eq!((reading.value.flag, reading.parse), (None, Parse::Unread));
+        assert_eq!((reading.0.flag, reading.2), (None, Parse::Unread));
     }
 }

@@ -13,11 +13,11 @@ use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
 use crate::record::{self, FinishReason, ItemLine, Message};
 use crate::systems::case::{Case, Step};
-use crate::systems::config::{Given, Slot};
+use crate::systems::config::Given;
 use crate::systems::exemplars::{Exemplar, Exemplars, Selection};
-use crate::systems::mediqa_corr::note_line;
 use crate::systems::medreflex::settings::Temperatures;
 use crate::systems::messages::{messages, numbered, option_lines};
+use crate::systems::opinion::note_line;
 use crate::systems::{System, Task};
 
 /// A file with its prompts and settings, ready to work on items.
@@ -25,28 +25,25 @@ pub struct Staged {
     /// With its texts in place.
     file: SystemFile,
     settings: Settings,
-    slots: Vec<Slot>,
     reasons: Reasons,
     exemplars: Arc<Exemplars>,
 }
 
 impl Staged {
     pub fn new(
-        (file, settings, slots): (&'static SystemFile, &Settings, Vec<Slot>),
+        file: &SystemFile,
+        settings: &Settings,
         Given { prompts, exemplars }: &Given<'_>,
     ) -> Result<Staged, Failure> {
-        let mut own = file.clone();
-        for source in own.named() {
+        let whole = file.clone().with_texts(|source| {
             let name = source.strip_suffix(PROMPT).unwrap_or(source);
-            *source = prompts.get(&format!("{}/{name}", file.prompts), &[])?;
-        }
-        own.check().map_err(|error| error.about(&file.source.name))?;
+            Ok(prompts.get(&format!("{}/{name}", file.prompts), &[])?)
+        });
         Ok(Staged {
+            file: whole.map_err(|error| error.about(&file.source.name))?,
             settings: settings.clone(),
-            slots,
             reasons: Reasons::new(prompts)?,
             exemplars: Arc::clone(exemplars),
-            file: own,
         })
     }
 
@@ -109,8 +106,8 @@ impl Staged {
 
     /// The agents that a stage asks, each with its place in the panel.
     fn agents(&self, stage: &Stage) -> Vec<(usize, &str)> {
-        let slots = self.slots.iter().map(|slot| slot.agent.as_str()).enumerate();
-        slots.filter(|(_, agent)| stage.asks(agent)).collect()
+        let agents = self.file.agents.iter().map(String::as_str).enumerate();
+        agents.filter(|(_, agent)| stage.asks(agent)).collect()
     }
 
     fn messages(

@@ -3,7 +3,7 @@
 use super::PAGE;
 use super::schema::{Is, Stage, SystemFile, When};
 use crate::data::ItemKind;
-use crate::diagnosis::{Diagnosis, Failure};
+use crate::diagnosis::Failure;
 use crate::prompts::placeholders;
 
 /// What prompts may quote of their item and of what was said of it.

@@ -3,15 +3,15 @@
 pub mod answer;
 mod labels;
 
+use itertools::Itertools;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::labels::{labelled, other_names, plain};
-use super::schema::{FieldOf, Is, Style};
+use super::schema::{FieldOf, Is, ReplyKind, Stage, Style};
 use crate::data::{Item, Note};
 use crate::record::{FinishReason, Grammar, Parse};
 use crate::systems::base_llm;
-use crate::systems::case;
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Exemplar;
 use crate::systems::form;
@@ -19,13 +19,6 @@ use crate::systems::reading::correction::{change, quoted};
 use crate::systems::reading::verdict::names_error;
 use crate::systems::reading::{is_nothing, record, said, text};
 use crate::text::align;
-
-/// The fields of an answer, in order.
-#[derive(Clone, Copy, Debug)]
-pub struct Form<'a> {
-    pub style: Style,
-    pub fields: &'a [FieldOf],
-}
 
 /// A parsed answer on a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,8 +37,6 @@ pub struct Judgement {
     pub contradiction: bool,
 }
 
-impl case::Record for Judgement {}
-
 /// Minimum similarity of a quotation and the sentence that it is matched with.
 const LIKENESS: f64 = 0.6;
 /// Minimum similarity of a correction without a label and the sentence that it corrects. Of two sentences of a note in a hundred pairs one is
@@ -54,13 +45,9 @@ pub const CHANGED: f64 = 0.4;
 /// The value of a field without a sentence.
 const NONE: &str = "NA";
 
-impl<'a> Form<'a> {
-    pub fn field(&self, is: Is) -> Option<&'a FieldOf> {
+impl Stage {
+    pub fn field(&self, is: Is) -> Option<&FieldOf> {
         self.fields.iter().find(|field| field.is == is)
-    }
-
-    pub fn key(&self, is: Is) -> Option<&'a str> {
-        self.field(is).map(|field| field.key.as_str())
     }
 
     pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
@@ -81,20 +68,20 @@ impl<'a> Form<'a> {
         });
         match self.style {
             Style::Lines => {
-                let lines =
+                let mut lines =
                     values.map(|(field, value)| format!("{}: {}", field.key, one_line(&value)));
-                lines.collect::<Vec<_>>().join("\n")
+                lines.join("\n")
             }
             Style::Json => {
-                let pairs = values.map(|(field, value)| {
+                let mut pairs = values.map(|(field, value)| {
                     format!("{}: {}", json!(field.key), typed(field.is, &value))
                 });
-                format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+                format!("{{{}}}", pairs.join(", "))
             }
         }
     }
 
-    /// The grammar of an answer on this item; of a note's, of one without an error or one with an error.
+    /// The grammar of a reply on this item; of a note's fields, of those without an error or those with one.
     pub fn grammar(&self, item: &Item, decoding: &Decoding) -> Grammar {
         let fields = |is_wrong: bool| -> Vec<(&str, Value)> {
             let schema = |field: &FieldOf| match (field.is, item) {
@@ -113,39 +100,44 @@ impl<'a> Form<'a> {
         };
         let lines = |is_wrong| {
             let line = |(key, schema)| format!("{}: {}", regex::escape(key), on_a_line(&schema));
-            fields(is_wrong).into_iter().map(line).collect::<Vec<_>>().join("\n")
+            fields(is_wrong).into_iter().map(line).join("\n")
         };
-        match (item, self.style) {
-            (Item::Question(_), _) => form::record(fields(true)),
-            (Item::Note(_), Style::Json) => form::either([false, true].map(fields)),
-            (Item::Note(_), Style::Lines) => Grammar::Regex(one_of([false, true].map(lines))),
+        match (self.reply, item, self.style) {
+            (ReplyKind::Letter, Item::Question(question), _) => {
+                Grammar::Regex(form::letter(question))
+            }
+            (ReplyKind::Medec, Item::Note(note), _) => base_llm::grammar(note, decoding),
+            (_, Item::Question(_), _) => form::record(fields(true)),
+            (_, _, Style::Json) => form::either([false, true].map(fields)),
+            (_, _, Style::Lines) => Grammar::Regex(one_of([false, true].map(lines))),
         }
     }
 
-    /// Parses a reply on this note. Without a valid number the sentence is the one most similar to the quotation, or to the correction.
-    pub fn read(
+    /// Parses the fields of a reply on this note. Without a valid number the sentence is the one most similar to the quotation, or to the
+    /// correction.
+    pub fn read_fields(
         &self,
         reply: &str,
         finish_reason: FinishReason,
         note: &Note,
     ) -> (Judgement, Parse) {
-        // Where no field says whether there is an error, the reply has none of the form's fields.
+        // Where no field says whether there is an error, the reply has none of the fields that were asked for.
         let decides = |is: Is| !matches!(is, Is::Reason | Is::Sentence);
-        let of_fields = |fields: &Map<String, Value>| {
-            let values = self.values(fields);
-            let mut pairs = self.fields.iter().zip(&values);
-            pairs.any(|(field, value)| decides(field.is) && value.is_some()).then_some(values)
+        let decisive = |object: &Map<String, Value>| {
+            let mut fields = self.fields.iter().filter(|field| decides(field.is));
+            fields.any(|field| value(object, field).is_some()).then(|| object.clone())
         };
-        let found = match (record::read(reply, finish_reason, of_fields), self.style) {
-            (Some((values, parse)), Style::Json) => Some((values, parse)),
-            (Some((values, _)), Style::Lines) => Some((values, Parse::Repaired)),
-            (None, style) => of_fields(&labelled(said(reply), self)).map(|values| {
-                let is_whole = style == Style::Lines && values.iter().all(Option::is_some);
-                (values, if is_whole { Parse::Ok } else { Parse::Repaired })
+        let found = match (record::read(reply, finish_reason, decisive), self.style) {
+            (Some((object, parse)), Style::Json) => Some((object, parse)),
+            (Some((object, _)), Style::Lines) => Some((object, Parse::Repaired)),
+            (None, style) => decisive(&labelled(said(reply), &self.fields)).map(|object| {
+                let has_all = self.fields.iter().all(|field| value(&object, field).is_some());
+                let is_whole = style == Style::Lines && has_all;
+                (object, if is_whole { Parse::Ok } else { Parse::Repaired })
             }),
         };
-        let Some((values, parse)) = found else { return in_prose(reply, note) };
-        let (mut judgement, is_plain) = self.judge(&values, note);
+        let Some((object, parse)) = found else { return in_prose(reply, note) };
+        let (mut judgement, is_plain) = self.judge(&object, note);
         if judgement.flag == Some(false) && names_error(said(reply)) {
             (judgement.flag, judgement.contradiction) = (None, true);
         }
@@ -157,38 +149,26 @@ impl<'a> Form<'a> {
         (judgement, parse)
     }
 
-    /// The value of each field, found by its key or another name for it.
-    fn values(&self, object: &Map<String, Value>) -> Vec<Option<String>> {
-        let value = |field: &FieldOf| {
-            let key = plain(&field.key);
-            let names = std::iter::once(key.as_str()).chain(other_names(field).iter().copied());
-            names.into_iter().find_map(|name| object.get(name)).map(text)
-        };
-        self.fields.iter().map(value).collect()
-    }
-
-    /// The judgement of the fields' values, and whether each value was used as it is, without inference from others.
-    fn judge(&self, values: &[Option<String>], note: &Note) -> (Judgement, bool) {
-        let value = |wanted: Is| {
-            let mut pairs = self.fields.iter().zip(values);
-            pairs.find(|(field, _)| field.is == wanted).and_then(|(_, value)| value.as_deref())
-        };
+    /// The judgement of an object's values, and whether each was used as it is, without inference from others.
+    fn judge(&self, object: &Map<String, Value>, note: &Note) -> (Judgement, bool) {
+        let value = |wanted: Is| value(object, self.field(wanted)?);
         let words = self.field(Is::Flag);
         let has = |wanted: Is| self.field(wanted).is_some();
         let written_flag = value(Is::Flag);
-        let said_flag = words.zip(written_flag).and_then(|(words, said)| flag(said, words));
+        let said_flag = words.zip(written_flag.as_deref());
+        let said_flag = said_flag.and_then(|(words, said)| flag(said, words));
         let is_unclear =
             said_flag.is_none() && written_flag.is_some_and(|said| !said.trim().is_empty());
-        let number = value(Is::SentenceId).map(Number::read);
-        let quoted = value(Is::Sentence).and_then(sentence);
-        let correction = value(Is::Correction);
-        let is_answered = correction.is_some_and(|correction| !correction.trim().is_empty());
+        let number = value(Is::SentenceId).map(|said| Number::read(&said));
+        let quoted = value(Is::Sentence).and_then(|said| sentence(&said));
+        let correction = value(Is::Correction).unwrap_or_default();
+        let is_answered = !correction.trim().is_empty();
         let meant = |words: &Option<String>| most_similar(note, words.as_deref()?);
         let numbered = match number {
             Some(Number::Some(id)) if id < note.sentences.len() => Some(id),
             _ => None,
         };
-        let written = correction.and_then(sentence);
+        let written = sentence(&correction);
         let place = numbered.or_else(|| meant(&written));
         let correction = written.as_deref().and_then(|text| change(text, place, note));
         // A correction beside words where a number should stand is of the note's sentence that it is like.
@@ -220,6 +200,13 @@ impl<'a> Form<'a> {
         let correction = written.and_then(|text| change(&text, sentence_id.or(place), note));
         (Judgement { reason, flag, sentence_id, correction, mismatch, contradiction }, is_plain)
     }
+}
+
+/// The value of a field, found by its key or another name for it.
+fn value(object: &Map<String, Value>, field: &FieldOf) -> Option<String> {
+    let key = plain(&field.key);
+    let mut names = std::iter::once(key.as_str()).chain(other_names(field).iter().copied());
+    names.find_map(|name| object.get(name)).map(text)
 }
 
 /// Parses a reply without fields: a sentence's number with the sentence, or words that say whether there is an error.
@@ -273,12 +260,11 @@ fn on_a_line(schema: &Value) -> String {
 }
 
 fn one_of(alternatives: impl IntoIterator<Item = String>) -> String {
-    let alternatives: Vec<String> = alternatives.into_iter().collect();
-    format!("(?:{})", alternatives.join("|"))
+    format!("(?:{})", alternatives.into_iter().join("|"))
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().join(" ")
 }
 
 /// Whether there is an error, by the field's words or common other ones; `None` where neither is said.

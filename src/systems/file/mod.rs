@@ -46,17 +46,27 @@ impl SystemFile {
     }
 
     fn settled(source: &SystemText) -> Result<SystemFile, Failure> {
-        let mut file = SystemFile::parse(source)?;
-        file.source.clone_from(source);
+        let file = SystemFile { source: source.clone(), ..SystemFile::parse(source)? };
         // Built-in prompts may be others at run time, and are checked then.
-        if file.prompts.is_empty() {
-            for name in file.named() {
-                let lost = || Failure::refused(format!("{name} is not beside it"));
-                *name = source.beside.get(&*name).cloned().ok_or_else(lost)?;
-            }
-            file.check()?;
+        if !file.prompts.is_empty() {
+            return Ok(file);
         }
-        Ok(file)
+        file.with_texts(|name| {
+            let lost = || Failure::refused(format!("{name} is not beside it"));
+            source.beside.get(name).cloned().ok_or_else(lost)
+        })
+    }
+
+    /// With the texts of the files that it names in place, and checked.
+    fn with_texts(
+        mut self,
+        text: impl Fn(&str) -> Result<String, Failure>,
+    ) -> Result<SystemFile, Failure> {
+        for name in self.named() {
+            *name = text(name)?;
+        }
+        self.check()?;
+        Ok(self)
     }
 
     fn parse(source: &SystemText) -> Result<SystemFile, Failure> {

@@ -38,7 +38,7 @@ impl Reasons {
             ("note", &numbered(&exemplar.note)),
             ("reason", &reason),
             ("verdict", verdict),
-            ("answer", &stage.form().of_gold(exemplar, &reason)),
+            ("answer", &stage.of_gold(exemplar, &reason)),
             ("wrong", wrong.unwrap_or_default()),
             ("right", right.unwrap_or_default()),
         ];

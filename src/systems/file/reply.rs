@@ -2,17 +2,15 @@
 
 use serde::Serialize;
 
+use super::form::Judgement;
 use super::form::answer::Reading;
-use super::form::{Form, Judgement};
 use super::schema::{Is, ReplyKind, Stage};
 use crate::data::{Item, Question};
 use crate::panel::Asked;
-use crate::record::{FinishReason, Flag, Grammar, Parse};
+use crate::record::{FinishReason, Flag, Parse};
 use crate::systems::base_llm;
 use crate::systems::case::Record;
-use crate::systems::decoding::Decoding;
-use crate::systems::form;
-use crate::systems::mediqa_corr::Opinion;
+use crate::systems::opinion::Opinion;
 
 /// A parsed reply, as the call's log line has it.
 #[derive(Clone, Debug, Serialize)]
@@ -76,31 +74,18 @@ impl ParsedReply {
 }
 
 impl Stage {
-    pub fn form(&self) -> Form<'_> {
-        Form { style: self.style, fields: &self.fields }
-    }
-
     pub fn asks(&self, agent: &str) -> bool {
         self.agents.is_empty() || self.agents.iter().any(|one| one == agent)
     }
 
     pub fn answers(&self) -> bool {
-        self.reply == ReplyKind::Letter || self.form().key(Is::Answer).is_some()
+        self.reply == ReplyKind::Letter || self.field(Is::Answer).is_some()
     }
 
     /// Whether its replies judge a note.
     pub fn judges(&self) -> bool {
         let judges = [Is::Flag, Is::SentenceId, Is::Correction];
-        let mut fields = self.fields.iter();
-        self.reply == ReplyKind::Medec || fields.any(|field| judges.contains(&field.is))
-    }
-
-    pub fn grammar(&self, item: &Item, decoding: &Decoding) -> Grammar {
-        match (self.reply, item) {
-            (ReplyKind::Letter, Item::Question(question)) => Grammar::Regex(form::letter(question)),
-            (ReplyKind::Medec, Item::Note(note)) => base_llm::grammar(note, decoding),
-            _ => self.form().grammar(item, decoding),
-        }
+        self.reply == ReplyKind::Medec || judges.iter().any(|is| self.field(*is).is_some())
     }
 
     pub fn read(
@@ -111,7 +96,7 @@ impl Stage {
     ) -> (ParsedReply, Parse) {
         match item {
             Item::Question(Question { options, .. }) => {
-                let (said, parse) = self.form().answer(text, finish_reason, options);
+                let (said, parse) = self.read_answer(text, finish_reason, options);
                 (ParsedReply::Answer(said), parse)
             }
             Item::Note(note) if self.reply == ReplyKind::Medec => {
@@ -119,7 +104,7 @@ impl Stage {
                 (ParsedReply::Medec(said), parse)
             }
             Item::Note(note) => {
-                let (said, parse) = self.form().read(text, finish_reason, note);
+                let (said, parse) = self.read_fields(text, finish_reason, note);
                 (ParsedReply::Judgement(said), parse)
             }
         }

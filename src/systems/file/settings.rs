@@ -6,33 +6,29 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ask::Staged;
 use super::schema::SystemFile;
+use crate::diagnosis::Failure;
 use crate::systems::config::{self, Built, Given, Slot, SystemConfig};
 use crate::systems::decoding::Decoding;
 use crate::systems::exemplars::Ranking;
 use crate::systems::medreflex::settings::Temperatures;
-use crate::systems::settings::{SettingsError, replace, whole};
+use crate::systems::settings::{replace, whole};
 use crate::systems::table::SystemEntry;
 
 /// Those of [`Settings`] that a file may list.
 const LISTED: [&str; 4] = ["choice", "samples", "shots", "temperatures"];
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     #[serde(flatten)]
     pub decoding: Decoding,
     /// Exemplars in a prompt.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "some::<0, 64, _>"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "some::<0, 64, _>")]
     pub shots: Option<u32>,
     /// Draws of each call.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "some::<1, 100, _>"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "some::<1, 100, _>")]
     pub samples: Option<u32>,
     /// How exemplars are ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +46,7 @@ fn some<'de, const MIN: u64, const MAX: u64, D: Deserializer<'de>>(
 
 impl SystemFile {
     /// The settings that the system has, each with its default.
-    pub(super) fn defaults(&self) -> Result<toml::Table, SettingsError> {
+    pub(super) fn defaults(&self) -> Result<toml::Table, Failure> {
         let mut table = toml::Table::try_from(Settings::default()).unwrap_or_default();
         for (key, value) in &self.settings {
             if LISTED.contains(&key.as_str()) {
@@ -63,15 +59,11 @@ impl SystemFile {
 }
 
 /// The system of an entry with a file, with the settings that are given.
-pub fn configure(
-    entry: &'static SystemEntry,
-    given: toml::Table,
-) -> Result<SystemConfig, SettingsError> {
-    let unknown =
-        || SettingsError::UnknownSystem { name: entry.name.to_owned(), known: Vec::new() };
-    let file = entry.file.ok_or_else(unknown)?;
+pub fn configure(entry: &'static SystemEntry, given: toml::Table) -> Result<SystemConfig, Failure> {
+    let no_file = || Failure::refused(format!("{} is no file", entry.name));
+    let file = entry.file.ok_or_else(no_file)?;
     let filed =
-        |settings: Settings| Arc::new(Filed { file, settings }) as Arc<dyn config::Settings>;
+        |settings: Settings| -> Arc<dyn config::Settings> { Arc::new(Filed { file, settings }) };
     SystemConfig::over(entry, file.defaults()?, given, filed)
 }
 
@@ -96,6 +88,6 @@ impl config::Settings for Filed {
     }
 
     fn build(&self, given: &Given<'_>) -> Built {
-        Ok(Box::new(Staged::new((self.file, &self.settings, self.slots()), given)?))
+        Ok(Box::new(Staged::new(self.file, &self.settings, given)?))
     }
 }

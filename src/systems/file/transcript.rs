@@ -9,7 +9,7 @@ use crate::panel::Asked;
 use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
 use crate::systems::config::SOLO;
-use crate::systems::mediqa_corr::{Opinion, Settled, apart, together};
+use crate::systems::opinion::{Opinion, Settled, apart, together};
 use crate::systems::vote::{consensus, round_line};
 
 /// The course of an item through the stages.
@@ -37,10 +37,7 @@ impl Transcript {
         let has_error = opinion.flag.has_error();
         match when {
             When::Always => true,
-            When::Disagree => {
-                let answers: Vec<&str> = self.answers.iter().map(String::as_str).collect();
-                !consensus(&answers)
-            }
+            When::Disagree => !consensus(&self.answers),
             When::Error => has_error,
             When::NoError => !has_error,
             When::OtherSentence => {

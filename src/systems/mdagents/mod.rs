@@ -9,6 +9,7 @@ mod teams;
 #[cfg(test)]
 mod tests;
 
+use itertools::Itertools;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -128,16 +129,15 @@ impl MdAgents {
             case.call(&step, at % AGENTS, format!("expert-{}", at + 1), messages)
         });
         let opinions = case.ask_all(calls, Explained::reader(case.item))?;
-        let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
+        let mut shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
             let Explained { explanation, answer, .. } = &opinion.value;
             let explanation = truncate(explanation, EXPLANATION_CHARS);
             let values =
                 [("role", expert.role.as_str()), ("answer", answer), ("explanation", &explanation)];
             fill(&self.messages.opinion_block, &values)
         });
-        let shown = shown.collect::<Vec<_>>().join("\n\n");
         let templates = &self.messages.decision_on_opinions;
-        let decision = self.decide(case, templates, ("opinions", &shown))?;
+        let decision = self.decide(case, templates, ("opinions", &shown.join("\n\n")))?;
         Ok((answers(&opinions), decision))
     }
 

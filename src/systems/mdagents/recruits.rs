@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::Parse;
 use crate::systems::reading::json;
-use crate::systems::reading::reply::{Fields, field};
+use crate::systems::reading::reply::{Fields, text_of};
 use crate::systems::reading::words::{is_name, list_items};
 
 /// An expert on an intermediate question.
@@ -100,8 +100,8 @@ fn elements(value: &Value) -> impl Iterator<Item = &Value> {
 fn expert(value: &Value) -> Option<Expert> {
     let role = role(value)?;
     Some(Expert {
-        expertise: or(field(value, "expertise"), &role),
-        hierarchy: or(field(value, "hierarchy"), "Independent"),
+        expertise: or(text_of(&value["expertise"]), &role),
+        hierarchy: or(text_of(&value["hierarchy"]), "Independent"),
         role,
     })
 }
@@ -125,8 +125,8 @@ fn team(value: &Value, number: u32) -> Option<Team> {
     for (at, member) in members.iter_mut().enumerate() {
         member.is_lead = at == 0;
     }
-    let group_id = or(field(value, "group_id"), &format!("Group {number}"));
-    let goal = or(field(value, "goal"), &format!("Goal of {group_id}"));
+    let group_id = or(text_of(&value["group_id"]), &format!("Group {number}"));
+    let goal = or(text_of(&value["goal"]), &format!("Goal of {group_id}"));
     Some(Team { group_id, goal, members })
 }
 
@@ -136,14 +136,14 @@ fn member(value: &Value) -> Option<Member> {
         Value::String(word) => matches!(word.trim().to_lowercase().as_str(), "true" | "yes"),
         other => *other == true,
     };
-    Some(Member { expertise: or(field(value, "expertise"), &role), is_lead, role })
+    Some(Member { expertise: or(text_of(&value["expertise"]), &role), is_lead, role })
 }
 
 /// The role of an object, or of a plain text.
 fn role(value: &Value) -> Option<String> {
     let role = match value {
         Value::String(role) => role.trim().to_owned(),
-        other => field(other, "role"),
+        other => text_of(&other["role"]),
     };
     Some(role).filter(|role| !role.is_empty())
 }

@@ -1,10 +1,11 @@
 //! The teams of an advanced question: each lead sends its assistants a request, they report to it, and it reports to the moderator.
 
+use itertools::Itertools;
 use serde_json::json;
 
 use super::recruits::{Member, Team, read_teams};
 use super::{AGENTS, Answered, MEMBERS, MdAgents, TEAMS, answers};
-use crate::panel::{Asked, Call, PanelError};
+use crate::panel::{Call, PanelError};
 use crate::prompts::fill;
 use crate::record::Stage;
 use crate::systems::case::{Case, Step};
@@ -16,10 +17,47 @@ impl MdAgents {
     /// The teams' reports and the decision on them. No team reads another's report, so all work in parallel.
     pub(super) fn ask_teams(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
         let teams = self.form_teams(case)?;
-        let requests = self.request(case, &teams)?;
-        let investigations = self.investigate(case, &teams, &requests)?;
-        let reports = self.report(case, &teams, &requests, &investigations)?;
-        let shown = teams.iter().zip(&reports).map(|(team, report)| {
+        let prose =
+            |purpose: &str| Step::new(Stage::Aside, 0, purpose, self.settings.decoding.passage());
+        let said = |calls: Vec<Call>| -> Result<Vec<String>, PanelError> {
+            let replies = case.ask_all(calls, |text, _| passage(text))?.into_iter();
+            Ok(replies.map(|reply| reply.value.said).collect())
+        };
+
+        // Every lead's request to its team.
+        let asked = (&prose("request"), &self.messages.request);
+        let calls = teams.iter().enumerate().map(|(at, team)| {
+            let roles = assistants(team).map(|one| &one.role).join(", ");
+            let roles = if roles.is_empty() { "no assistants" } else { &roles };
+            self.ask_member(case, asked, (at, 0), team, &[("assistants", roles)])
+        });
+        let requests = said(calls.collect())?;
+
+        // Every assistant's report to its lead, by team.
+        let asked = (&prose("investigation"), &self.messages.investigation);
+        let calls = teams.iter().enumerate().zip(&requests).flat_map(|((at, team), request)| {
+            let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
+            let ask = |member| self.ask_member(case, asked, (at, member), team, &more);
+            (1..team.members.len()).map(ask).collect::<Vec<_>>()
+        });
+        let mut found = said(calls.collect())?.into_iter();
+
+        // Every lead's report: the team's answer.
+        let asked = (&self.opinion_step(case, Stage::Initial, "report"), &self.messages.report);
+        let calls = teams.iter().enumerate().zip(&requests).map(|((at, team), request)| {
+            let mut reported = assistants(team).zip(found.by_ref()).map(|(one, report)| {
+                let values = [("role", &one.role), ("report", &report)];
+                fill(&self.messages.investigation_block, &values)
+            });
+            let reports = reported.join("\n");
+            let none = "No assistants were assigned.";
+            let reports = if reports.is_empty() { none } else { &reports };
+            let more = [("request", request.as_str()), ("investigations", reports)];
+            self.ask_member(case, asked, (at, 0), team, &more)
+        });
+        let reports = case.ask_all(calls, Explained::reader(case.item))?;
+
+        let mut shown = teams.iter().zip(&reports).map(|(team, report)| {
             let Explained { explanation, answer, .. } = &report.value;
             let values = [
                 ("group", team.group_id.as_str()),
@@ -29,9 +67,8 @@ impl MdAgents {
             ];
             fill(&self.messages.report_block, &values)
         });
-        let shown = shown.collect::<Vec<_>>().join("\n\n");
         let templates = &self.messages.decision_on_reports;
-        let decision = self.decide(case, templates, ("reports", &shown))?;
+        let decision = self.decide(case, templates, ("reports", &shown.join("\n\n")))?;
         Ok((answers(&reports), decision))
     }
 
@@ -51,70 +88,6 @@ impl MdAgents {
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
         let messages = self.messages.teams.fill_question(case.item, &counts);
         self.recruit(case, asked, messages, read_teams)
-    }
-
-    /// Every lead's request to its team.
-    fn request(&self, case: &Case<'_>, teams: &[Team]) -> Result<Vec<String>, PanelError> {
-        let step = Step::new(Stage::Aside, 0, "request", self.settings.decoding.passage());
-        let templates = &self.messages.request;
-        let calls = teams.iter().enumerate().map(|(at, team)| {
-            let assistants: Vec<&str> = assistants(team).map(|one| one.role.as_str()).collect();
-            let assistants = match assistants.is_empty() {
-                true => "no assistants".to_owned(),
-                false => assistants.join(", "),
-            };
-            let more = [("assistants", assistants.as_str())];
-            self.ask_member(case, (&step, templates), (at, 0), team, &more)
-        });
-        let requests = case.ask_all(calls, |text, _| passage(text))?.into_iter();
-        Ok(requests.map(|request| request.value.said).collect())
-    }
-
-    /// Every assistant's report to its lead, by team.
-    fn investigate(
-        &self,
-        case: &Case<'_>,
-        teams: &[Team],
-        requests: &[String],
-    ) -> Result<Vec<Vec<String>>, PanelError> {
-        let step = Step::new(Stage::Aside, 0, "investigation", self.settings.decoding.passage());
-        let templates = &self.messages.investigation;
-        let calls = teams.iter().enumerate().zip(requests).flat_map(|((at, team), request)| {
-            let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
-            let ask = |member| self.ask_member(case, (&step, templates), (at, member), team, &more);
-            (1..team.members.len()).map(ask).collect::<Vec<_>>()
-        });
-        let reports = case.ask_all(calls, |text, _| passage(text))?.into_iter();
-        let mut reports = reports.map(|report| report.value.said);
-        let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
-        Ok(teams.iter().map(of_team).collect())
-    }
-
-    /// Every lead's report: the team's answer.
-    fn report(
-        &self,
-        case: &Case<'_>,
-        teams: &[Team],
-        requests: &[String],
-        investigations: &[Vec<String>],
-    ) -> Result<Vec<Asked<Explained>>, PanelError> {
-        let step = self.opinion_step(case, Stage::Initial, "report");
-        let templates = &self.messages.report;
-        let said = requests.iter().zip(investigations);
-        let calls = teams.iter().enumerate().zip(said).map(|((at, team), (request, found))| {
-            let reported = assistants(team).zip(found).map(|(one, report)| {
-                let values = [("role", one.role.as_str()), ("report", report)];
-                fill(&self.messages.investigation_block, &values)
-            });
-            let reported: Vec<String> = reported.collect();
-            let reported = match reported.is_empty() {
-                true => "No assistants were assigned.".to_owned(),
-                false => reported.join("\n"),
-            };
-            let more = [("request", request.as_str()), ("investigations", &reported)];
-            self.ask_member(case, (&step, templates), (at, 0), team, &more)
-        });
-        case.ask_all(calls, Explained::reader(case.item))
     }
 
     /// A call of one member of a team, by the indices of both.

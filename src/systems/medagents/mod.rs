@@ -3,6 +3,7 @@
 
 mod specialties;
 
+use itertools::Itertools;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -150,7 +151,7 @@ impl MedAgents {
         let grammar = form::record(vec![("explanation", self.settings.decoding.reasons())]);
         let step = Step::new(Stage::Aside, round, "synthesis", grammar);
         let opinions = specialties.iter().zip(opinions).enumerate();
-        let opinions = opinions.map(|(doctor, (specialty, opinion))| {
+        let mut opinions = opinions.map(|(doctor, (specialty, opinion))| {
             let values = [
                 ("number", &*(doctor + 1).to_string()),
                 ("specialty", specialty),
@@ -159,9 +160,8 @@ impl MedAgents {
             ];
             fill(&self.texts.opinion, &values)
         });
-        let opinions = opinions.collect::<Vec<_>>().join("\n\n");
         let round = round.to_string();
-        let values = [("round", round.as_str()), ("opinions", &opinions)];
+        let values = [("round", round.as_str()), ("opinions", &opinions.join("\n\n"))];
         let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
             let reply = Fields::read(text, finish_reason, "explanation");

@@ -1,5 +1,6 @@
 //! Parses an agent's reply: reasons, confidence, label or sentence, by the paper's tags.
 
+use itertools::Itertools;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -78,10 +79,8 @@ pub fn thought(text: &str) -> String {
     let outside = ["confidence", "result", "correction"]
         .iter()
         .fold(without_thought(text), |text, tag| without(&text, tag));
-    let outside: Vec<&str> = outside.lines().filter(|line| !is_label(line)).collect();
-    let outside = outside.join("\n");
-    let parts = [inside, outside.trim()].into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("\n")
+    let outside = outside.lines().filter(|line| !is_label(line)).join("\n");
+    [inside, outside.trim()].iter().filter(|part| !part.is_empty()).join("\n")
 }
 
 /// The number from 0 to 100 in `<confidence>` tags outside the reasons, divided by 100, where no others differ; without such tags the
@@ -174,7 +173,7 @@ pub fn correction(text: &str, tag: &str) -> Option<String> {
             // Lines of one sentence; those behind a label, such as «Corrected:», are several.
             match whole.contains(": ") {
                 true => whole,
-                false => whole.split_whitespace().collect::<Vec<_>>().join(" "),
+                false => whole.split_whitespace().join(" "),
             }
         }
     };

@@ -48,18 +48,8 @@ impl MedGuards {
 
     /// Does the note have an error? Who does more in the same call has then located it, too, and may have corrected it.
     fn detect(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
-        let (note, wanted) = (case.item, self.wanted(NoteStage::Detection));
-        let prompts = match wanted {
-            Wanted::Label => self.texts.detect(note).to_vec(),
-            _ => vec![self.texts.combined(wanted, note)],
-        };
-        let agree = |said: &[Asked<Said>]| {
-            let [first, second] = [0, 1].map(|agent| flag(&said[agent]));
-            first.is_read() && first == second
-        };
-        let arbiter = |said: &[Asked<Said>]| self.texts.arbitrate_detection(note, said);
-        let stage = (NoteStage::Detection, wanted);
-        let (source, mut said) = self.settle(case, stage, prompts, agree, arbiter)?;
+        let wanted = self.wanted(NoteStage::Detection);
+        let (source, mut said) = self.settle(case, (NoteStage::Detection, wanted))?;
         if wanted == Wanted::Place {
             // Who names a sentence thereby says that there is an error.
             said[0].value.flag = match said[0].value.located {
@@ -76,26 +66,16 @@ impl MedGuards {
             confidences: confidences(&said),
         });
         if line.flag.has_error() && wanted != Wanted::Label {
-            self.take(note, line, wanted, (source, &said));
+            self.take(case.item, line, wanted, (source, &said));
         }
         Ok(())
     }
 
     /// Which sentence has the error?
     fn locate(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
-        let (note, wanted) = (case.item, self.wanted(NoteStage::Localisation));
-        let prompts = match wanted {
-            Wanted::Place => self.texts.locate(note).to_vec(),
-            _ => vec![self.texts.combined(wanted, note)],
-        };
-        let agree = |said: &[Asked<Said>]| {
-            let [one, other] = [0, 1].map(|agent| said[agent].value.place());
-            one.is_some() && one == other
-        };
-        let arbiter = |said: &[Asked<Said>]| self.texts.arbitrate_localisation(note, said);
-        let stage = (NoteStage::Localisation, wanted);
-        let (source, said) = self.settle(case, stage, prompts, agree, arbiter)?;
-        self.take(note, line, wanted, (source, &said));
+        let wanted = self.wanted(NoteStage::Localisation);
+        let (source, said) = self.settle(case, (NoteStage::Localisation, wanted))?;
+        self.take(case.item, line, wanted, (source, &said));
         Ok(())
     }
 
@@ -196,15 +176,16 @@ impl MedGuards {
         &self,
         case: &Case<'_, Note>,
         stage: (NoteStage, Wanted),
-        prompts: Vec<Vec<Message>>,
-        agree: impl Fn(&[Asked<Said>]) -> bool,
-        arbiter: impl Fn(&[Asked<Said>]) -> Vec<Message>,
     ) -> Result<(SettledBy, Vec<Asked<Said>>), PanelError> {
-        let read = |text: &str, _: FinishReason| {
-            let (_, wanted) = stage;
-            read_on(self.settings.localisation, wanted, case.item, text)
+        let (note, (role, wanted)) = (case.item, stage);
+        let prompts = match stage {
+            (NoteStage::Detection, Wanted::Label) => self.texts.detect(note).to_vec(),
+            (NoteStage::Localisation, Wanted::Place) => self.texts.locate(note).to_vec(),
+            _ => vec![self.texts.combined(wanted, note)],
         };
-        if self.settings.count(stage.0) == 1 {
+        let read =
+            |text: &str, _: FinishReason| read_on(self.settings.localisation, wanted, note, text);
+        if self.settings.count(role) == 1 {
             let call = self.call(case, stage, (0, Stage::Final), prompts[0].clone());
             return Ok((SettledBy::Single, vec![case.ask(call, read)?]));
         }
@@ -212,11 +193,22 @@ impl MedGuards {
             self.call(case, stage, (number, Stage::Initial), prompt.clone())
         });
         let mut said = case.ask_all(calls, read)?;
-        if agree(&said) {
+        let [one, other] = [0, 1].map(|agent| &said[agent]);
+        let is_agreed = match role {
+            NoteStage::Detection => flag(one).is_read() && flag(one) == flag(other),
+            _ => one.value.place().is_some() && one.value.place() == other.value.place(),
+        };
+        if is_agreed {
             return Ok((SettledBy::Agreement, said));
         }
         let (source, as_role, prompt) = match self.settings.arbitration {
-            Arbitration::Icl => (SettledBy::Arbitration, Stage::Final, arbiter(&said)),
+            Arbitration::Icl => {
+                let prompt = match role {
+                    NoteStage::Detection => self.texts.arbitrate_detection(note, &said),
+                    _ => self.texts.arbitrate_localisation(note, &said),
+                };
+                (SettledBy::Arbitration, Stage::Final, prompt)
+            }
             Arbitration::Vote => (SettledBy::Vote, Stage::Initial, prompts[0].clone()),
         };
         said.push(case.ask(self.call(case, stage, (2, as_role), prompt), read)?);
@@ -260,5 +252,5 @@ fn verdict(source: SettledBy, said: &[Asked<Said>]) -> Flag {
 
 /// What at least two of three say, else the first; who said nothing agrees with nobody.
 fn majority<T: PartialEq + Copy>(said: impl Iterator<Item = T>) -> Option<T> {
-    most(&said.collect::<Vec<_>>()).map(|(said, ..)| said)
+    most(&said.collect::<Vec<_>>()).map(|(said, _)| said)
 }

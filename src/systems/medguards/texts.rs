@@ -1,5 +1,7 @@
 //! The agents' prompts, and the grammars of their replies.
 
+use itertools::Itertools;
+
 use super::parse::{Said, Wanted};
 use super::settings::{Localisation, Settings};
 use crate::data::Note;
@@ -92,14 +94,13 @@ impl Texts {
             }
             lines.join("\n")
         };
-        let opinions = [AGENT_A, AGENT_B].iter().zip(said).map(|(name, said)| {
+        let mut opinions = [AGENT_A, AGENT_B].iter().zip(said).map(|(name, said)| {
             let values = [("agent_name", *name), ("opinion", &opinion(&said.value))];
             fill(&self.prompts.localisation_opinion, &values)
         });
-        let opinions = opinions.collect::<Vec<_>>().join("\n\n");
         let prompt = fill(
             &self.prompts.localisation_arbiter,
-            &[("full_text", &self.report(note)), ("partner_opinion", &opinions)],
+            &[("full_text", &self.report(note)), ("partner_opinion", &opinions.join("\n\n"))],
         );
         messages("", self.with_numbers(&prompt))
     }
@@ -168,7 +169,7 @@ impl Texts {
             Localisation::Soft | Localisation::Likest => {
                 tagged("result", self.settings.decoding.sentence_chars(note))
             }
-            Localisation::Hard => format!("<result>({}|NAN)</result>", numbers(note).join("|")),
+            Localisation::Hard => format!("<result>({}|NAN)</result>", numbers(note)),
         }
     }
 }

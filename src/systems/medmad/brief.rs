@@ -1,5 +1,7 @@
 //! The debate brief (App. C.5): a summary of all three agents' records under anonymous labels, shown to every agent.
 
+use itertools::Itertools;
+
 use crate::prompts::{PromptError, PromptSet, fill, filled_lines};
 use crate::systems::messages::truncate;
 
@@ -39,12 +41,9 @@ impl BriefTemplate {
 
     /// Doctor A is the agent `order[0]` of records in panel order.
     pub fn write(&self, records: &[Record], order: &[usize]) -> String {
-        let mut parts: Vec<String> = ('A'..='Z')
-            .zip(order)
-            .map(|(label, agent)| self.doctor(label, &records[*agent]))
-            .collect();
-        parts.push(self.instructions.clone());
-        parts.join("\n\n")
+        let doctors = ('A'..='Z').zip(order);
+        let doctors = doctors.map(|(label, agent)| self.doctor(label, &records[*agent]));
+        doctors.chain([self.instructions.clone()]).join("\n\n")
     }
 
     fn doctor(&self, label: char, record: &Record) -> String {
@@ -54,19 +53,13 @@ impl BriefTemplate {
             (None, _) | (_, Counterfactual::Strict) => String::new(),
             (Some(check), _) => cut(&check.if_chose_other),
         };
-        let eliminations: Vec<String> = record
-            .structured_reasoning
-            .elimination
-            .iter()
-            .map(|elimination| cut(&spell(elimination)))
-            .filter(|elimination| !elimination.is_empty())
-            .take(ELIMINATIONS)
-            .collect();
+        let eliminations = record.structured_reasoning.elimination.iter();
+        let eliminations = eliminations.map(|one| cut(&spell(one))).filter(|one| !one.is_empty());
         let values = [
             ("option_scores", self.option_scores(record)),
             ("first_step", step(0)),
             ("second_step", step(1)),
-            ("eliminations", eliminations.join("; ")),
+            ("eliminations", eliminations.take(ELIMINATIONS).join("; ")),
             ("final_support", cut(&record.structured_reasoning.final_support)),
             ("if_chose_other", if_chose_other),
             ("risk_check", cut(&record.debate_moves.risk_check)),
@@ -86,17 +79,13 @@ impl BriefTemplate {
 
     /// The best options as `B=5, A=4, C=3`; equal scores keep the record's order.
     fn option_scores(&self, record: &Record) -> String {
-        let mut scores: Vec<(&str, f64)> = record
-            .option_analysis
-            .iter()
-            .filter(|analysis| !analysis.option.is_empty())
-            .filter_map(|analysis| Some((analysis.option.as_str(), analysis.fit_score?)))
-            .collect();
-        scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        let shown = scores.iter().take(TOP_OPTIONS).map(|(option, score)| {
-            format!("{}={}", truncate(option, self.truncate_chars), decimal(*score))
+        let options = record.option_analysis.iter().filter(|one| !one.option.is_empty());
+        let scores = options.filter_map(|one| Some((one.option.as_str(), one.fit_score?)));
+        let best = scores.sorted_by(|(_, one), (_, other)| other.total_cmp(one)).take(TOP_OPTIONS);
+        let mut shown = best.map(|(option, score)| {
+            format!("{}={}", truncate(option, self.truncate_chars), decimal(score))
         });
-        shown.collect::<Vec<_>>().join(", ")
+        shown.join(", ")
     }
 }
 

@@ -1,5 +1,7 @@
 //! Vote weights from confidence, and the rationale of the voted answer.
 
+use itertools::Itertools;
+
 use super::record::Record;
 use crate::systems::messages::truncate;
 use crate::systems::vote::WHOLE;
@@ -24,13 +26,9 @@ pub fn weights(records: &[Record], confidence: bool) -> Vec<u32> {
 /// The reasons of the agents that gave the answer, a line each: `final_support`, else the first two steps of `cot`, cut at
 /// `truncate_chars` (App. B.4).
 pub fn rationale(records: &[Record], answer: &str, truncate_chars: usize) -> String {
-    let reasons: Vec<String> = records
-        .iter()
-        .filter(|record| record.answer == answer)
-        .map(|record| reason(record, truncate_chars))
-        .filter(|reason| !reason.is_empty())
-        .collect();
-    reasons.join("\n")
+    let supporters = records.iter().filter(|record| record.answer == answer);
+    let reasons = supporters.map(|record| reason(record, truncate_chars));
+    reasons.filter(|reason| !reason.is_empty()).join("\n")
 }
 
 fn reason(record: &Record, truncate_chars: usize) -> String {

@@ -60,11 +60,8 @@ pub(super) struct Turn {
     reviewed: Option<Basis>,
 }
 
-pub(super) struct Outcome {
-    pub(super) answer: Answer,
-    /// What the answer's flag rests on.
-    pub(super) basis: Option<Basis>,
-}
+/// An answer, and what its flag rests on.
+pub(super) type Outcome = (Answer, Option<Basis>);
 
 impl System for MedReflex {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
@@ -139,7 +136,7 @@ impl Work<'_> {
         let basis = |turn: &Turn| if is_answered { turn.reviewed } else { turn.basis };
         let basis = turns.iter().find_map(basis);
         let answer = Answer { is_error: Some(false), ..Answer::default() };
-        Ok(Outcome { answer, basis })
+        Ok((answer, basis))
     }
 
     /// Steps until an answer, or until they are used up. Of earlier turns the prompt has the reflexions only.
@@ -228,7 +225,7 @@ impl Work<'_> {
         let action = turn.action.as_ref();
         let read = |text: &str, finish_reason| answer::read(text, finish_reason, note, action);
         let Asked { call, value: answer } = self.case.ask(call, read)?;
-        Ok(Outcome { answer, basis: call.basis().or(turn.basis) })
+        Ok((answer, call.basis().or(turn.basis)))
     }
 
     fn view<'a>(&'a self, turn: &'a Turn) -> View<'a> {

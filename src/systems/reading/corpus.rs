@@ -17,7 +17,7 @@ use super::words::said_confidence;
 use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
-use crate::systems::file::form::Form;
+use crate::systems::file::Stage;
 use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
 use crate::systems::scripted::settings;
 use crate::systems::table::SystemEntry;
@@ -122,8 +122,8 @@ pub(super) fn note(sentences: &Value) -> Note {
 }
 
 /// What a system of one stage asks for.
-pub(super) fn form_of(system: &str) -> Form<'static> {
-    SystemEntry::named(system).unwrap().file.unwrap().stages[0].form()
+pub(super) fn stage_of(system: &str) -> &'static Stage {
+    &SystemEntry::named(system).unwrap().file.unwrap().stages[0]
 }
 
 /// The letter that a call counts with, as its system reads it.
@@ -136,8 +136,8 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
         }
         "single_llm" => {
             let is_cot = reply["method"].as_str().unwrap().starts_with("cot");
-            let form = form_of(if is_cot { "cot" } else { "zero-shot" });
-            let (reading, parse) = form.answer(text, finish, options);
+            let stage = stage_of(if is_cot { "cot" } else { "zero-shot" });
+            let (reading, parse) = stage.read_answer(text, finish, options);
             (reading.answer, parse)
         }
         // Asked for in prose.

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::of_text;
-use super::corpus::{confidence, finish_reason, form_of, note, replies, unless_echo};
+use super::corpus::{confidence, finish_reason, note, replies, stage_of, unless_echo};
 use super::plain;
 use super::reply::Fields;
 use super::words::consents;
@@ -56,13 +56,13 @@ impl<'a> Asked<'a> {
     }
 
     fn single(&self, system: &str) -> Value {
-        let (reading, _) = form_of(system).answer(self.text, self.finish, &self.options);
+        let (reading, _) = stage_of(system).read_answer(self.text, self.finish, &self.options);
         json!({"answer": self.letter(&reading.answer)})
     }
 
     /// As the form of a stage of a file.
     fn form(&self, stage: &Stage) -> Value {
-        let (read, _) = stage.form().read(self.text, self.finish, &self.note);
+        let (read, _) = stage.read_fields(self.text, self.finish, &self.note);
         judgement(read.flag, read.sentence_id, read.correction.as_deref())
     }
 

@@ -25,6 +25,7 @@ pub mod reply;
 pub mod verdict;
 pub mod words;
 
+use itertools::Itertools;
 use serde_json::Value;
 
 use crate::text::Pattern;
@@ -58,7 +59,7 @@ pub fn text(value: &Value) -> String {
 /// A value as text, with this between the parts of one.
 fn joined(value: &Value, between: &str) -> String {
     let all = |values: &mut dyn Iterator<Item = &Value>| {
-        values.map(|value| joined(value, between)).collect::<Vec<_>>().join(between)
+        values.map(|value| joined(value, between)).join(between)
     };
     match value {
         Value::Null => String::new(),
@@ -115,8 +116,7 @@ pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 /// What all of several say; nothing where they differ.
 pub fn agreed<T: PartialEq>(mut said: impl Iterator<Item = T>) -> Option<T> {
-    let first = said.next()?;
-    said.all(|other| other == first).then_some(first)
+    said.all_equal_value().ok()
 }
 
 /// Whether a text declines instead of answering.

@@ -110,13 +110,8 @@ impl Fields {
     }
 }
 
-/// The text under a key of a record.
-pub fn field(record: &Value, key: &str) -> String {
-    text_of(&record[key])
-}
-
 /// A text as it is, a list a line an element.
-fn text_of(value: &Value) -> String {
+pub fn text_of(value: &Value) -> String {
     joined(value, "\n").trim().to_owned()
 }
 

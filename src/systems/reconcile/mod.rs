@@ -96,11 +96,9 @@ impl System for Reconcile {
         }
         let (_, vote) = weighted_vote(&opinions);
         let supporting = opinions.iter().filter(|opinion| opinion.answer == vote.answer);
-        let reasons: Vec<String> = supporting
-            .map(|opinion| truncate(&opinion.reasoning, EXPLANATION_CHARS))
-            .filter(|reason| !reason.is_empty())
-            .collect();
-        let verdict = Verdict { rationale: reasons.join("\n"), ..vote };
+        let reasons = supporting.map(|one| truncate(&one.reasoning, EXPLANATION_CHARS));
+        let rationale = reasons.filter(|reason| !reason.is_empty()).join("\n");
+        let verdict = Verdict { rationale, ..vote };
         Ok(case.close(rounds, verdict).into())
     }
 }
@@ -140,15 +138,13 @@ impl Reconcile {
             opinions.iter().filter(|opinion| opinion.answer == letter).collect();
         let sum: f64 = supporters.iter().map(|opinion| opinion.confidence).sum();
         let answer = if letter.is_empty() { "none" } else { letter };
-        let explanations: Vec<String> = supporters
-            .iter()
-            .map(|one| format!("- {}", truncate(&one.reasoning, EXPLANATION_CHARS)))
-            .collect();
+        let explanation =
+            |one: &&Opinion| format!("- {}", truncate(&one.reasoning, EXPLANATION_CHARS));
         let values = [
             ("answer", answer),
             ("supporters", &supporters.len().to_string()),
             ("confidence", &format!("{:.2}", sum / supporters.len() as f64)),
-            ("explanations", &explanations.join("\n")),
+            ("explanations", &supporters.iter().map(explanation).join("\n")),
         ];
         fill(&self.texts.group, &values)
     }

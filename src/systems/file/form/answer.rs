@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::Form;
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::{Record, Verdict};
-use crate::systems::file::schema::Is;
+use crate::systems::case::Verdict;
+use crate::systems::file::schema::{Is, Stage};
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::Fields;
 use crate::systems::reading::{said, text, without_thinking};
@@ -22,28 +21,22 @@ pub struct Reading {
     pub answer: String,
 }
 
-impl Record for Reading {
-    fn answer(&mut self) -> Option<&mut String> {
-        Some(&mut self.answer)
-    }
-}
-
-impl Form<'_> {
+impl Stage {
     /// Reads an answer to a question with these options: a record, repaired where necessary, else the text; without a field for the answer
     /// all that is asked for is a letter.
-    pub fn answer(
+    pub fn read_answer(
         &self,
         completion: &str,
         finish_reason: FinishReason,
         options: &[Choice],
     ) -> (Reading, Parse) {
-        let Some(key) = self.key(Is::Answer).map(plain_key) else {
+        let Some(key) = self.field(Is::Answer).map(|field| plain_key(&field.key)) else {
             return read_letter(completion, finish_reason, options);
         };
         let reply = Fields::read(completion, finish_reason, &key);
         let reason = match reply.parse {
             Parse::Fallback => "thought",
-            _ => self.key(Is::Reason).unwrap_or_default(),
+            _ => self.field(Is::Reason).map_or("", |field| &field.key),
         };
         let thought = Some(text(reply.get(&plain_key(reason))));
         let (answer, parse) = reply.letter(&key, options);
@@ -87,12 +80,12 @@ mod tests {
     use crate::systems::scripted::question;
     use crate::systems::table::SystemEntry;
 
-    fn form(name: &str) -> Form<'static> {
-        SystemEntry::named(name).unwrap().file.unwrap().stages[0].form()
+    fn stage(name: &str) -> &'static Stage {
+        &SystemEntry::named(name).unwrap().file.unwrap().stages[0]
     }
 
     fn read(name: &str, text: &str) -> (Reading, Parse) {
-        form(name).answer(text, FinishReason::Stop, &question(5).options)
+        stage(name).read_answer(text, FinishReason::Stop, &question(5).options)
     }
 
     fn letter(text: &str) -> (String, Parse) {
@@ -132,7 +125,7 @@ mod tests {
             ("cot", r#"{"Thought": "t", "Answer": "B"}"#, Parse::Repaired),
         ] {
             let options = question(5).options;
-            let (reading, parse) = form(letter).answer(text, FinishReason::Length, &options);
+            let (reading, parse) = stage(letter).read_answer(text, FinishReason::Length, &options);
             assert_eq!((reading.answer.as_str(), parse), ("B", expected));
         }
     }

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::Form;
 use crate::systems::file::schema::{FieldOf, Is};
 use crate::systems::reading;
 
@@ -38,13 +37,13 @@ const EXPLAINS: [&str; 6] =
     ["reason", "reasoning", "rationale", "explanation", "justification", "note"];
 
 /// The text after each known label at the start of a line, up to the next label; nothing where a label has two texts.
-pub fn labelled(reply: &str, form: &Form<'_>) -> Map<String, Value> {
+pub fn labelled(reply: &str, fields: &[FieldOf]) -> Map<String, Value> {
     let mut found: Map<String, Value> = Map::new();
     let mut open: Option<String> = None;
-    for line in line_a_field(reply, form).lines() {
+    for line in line_a_field(reply, fields).lines() {
         let cut = line.split_once([':', '：', '=']).map(|(label, value)| (plain(label), value));
         let is_known = |label: &str| {
-            let mut fields = form.fields.iter();
+            let mut fields = fields.iter();
             fields.any(|one| plain(&one.key) == label || other_names(one).contains(&label))
         };
         match cut {
@@ -76,7 +75,7 @@ pub fn labelled(reply: &str, form: &Form<'_>) -> Map<String, Value> {
 }
 
 /// A reply with every label at the start of a line, also where all were on one line or in the rows of a table.
-fn line_a_field(reply: &str, form: &Form<'_>) -> String {
+fn line_a_field(reply: &str, fields: &[FieldOf]) -> String {
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
         match cells[..] {
@@ -85,6 +84,6 @@ fn line_a_field(reply: &str, form: &Form<'_>) -> String {
         }
     };
     let text = reply.lines().map(row).collect::<Vec<_>>().join("\n");
-    let keys = form.fields.iter().map(|field| &field.key);
+    let keys = fields.iter().map(|field| &field.key);
     keys.fold(text, |text, key| text.replace(&format!(", {key}:"), &format!("\n{key}:")))
 }

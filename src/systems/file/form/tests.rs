@@ -55,7 +55,7 @@ const BETTER: &str = "Beta agonists were given for the attack.";
 
 /// The flag, the sentence and the correction that a reply is read as.
 fn read(stage: &Stage, reply: &str) -> (Option<bool>, Option<usize>, Option<String>, Parse) {
-    let (judgement, parse) = stage.form().read(reply, FinishReason::Stop, &note());
+    let (judgement, parse) = stage.read_fields(reply, FinishReason::Stop, &note());
     assert_eq!(judgement.flag.is_none(), parse == Parse::Unread, "{reply}");
     (judgement.flag, judgement.sentence_id, judgement.correction, parse)
 }
@@ -64,15 +64,14 @@ fn read(stage: &Stage, reply: &str) -> (Option<bool>, Option<usize>, Option<Stri
 fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
     let exemplars = exemplars();
     for stage in [&LINES, &JSON, &SHORT, &RIGHT] {
-        let form = stage.form();
         for exemplar in &exemplars.notes {
-            let answer = form.of_gold(exemplar, "since \"it\"\nis");
-            let (judgement, parse) = form.read(&answer, FinishReason::Stop, &exemplar.note);
+            let answer = stage.of_gold(exemplar, "since \"it\"\nis");
+            let (judgement, parse) = stage.read_fields(&answer, FinishReason::Stop, &exemplar.note);
             let error = exemplar.error();
             assert_eq!((judgement.flag, parse), (Some(error.is_some()), Parse::Ok), "{answer}");
             let correction = error.and_then(|error| error.correction.clone());
             assert_eq!(judgement.correction, correction);
-            if form.fields.iter().any(|field| field.is == Is::SentenceId) {
+            if stage.fields.iter().any(|field| field.is == Is::SentenceId) {
                 assert_eq!(judgement.sentence_id, error.and_then(|error| error.sentence_id));
             }
             assert!(accepts(stage, &exemplar.note, &answer), "{answer}");
@@ -83,7 +82,7 @@ fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
 /// Whether the grammar of a form takes a text whole.
 fn accepts(stage: &Stage, note: &Note, text: &str) -> bool {
     use crate::record::Grammar;
-    let grammar = match stage.form().grammar(&note.clone().into(), &Decoding::default()) {
+    let grammar = match stage.grammar(&note.clone().into(), &Decoding::default()) {
         Grammar::Regex(regex) => TopLevelGrammar::from_regex(&regex),
         Grammar::JsonSchema(schema) => {
             TopLevelGrammar::from_json_schema(serde_json::from_str(&schema).unwrap())
@@ -184,7 +183,7 @@ fn what_says_nothing_is_unread_and_what_contradicts_itself_is_counted() {
         (&RIGHT, "Is correct: Yes\nCorrected sentence: Beta agonists were given for the attack."),
         (&LINES, "CORRECT\nThe dose is wrong."),
     ] {
-        let (judgement, parse) = form.form().read(both, FinishReason::Stop, &note());
+        let (judgement, parse) = form.read_fields(both, FinishReason::Stop, &note());
         assert_eq!((judgement.flag, parse), (None, Parse::Unread), "{both}");
         assert!(judgement.contradiction, "{both}");
     }
@@ -192,11 +191,11 @@ fn what_says_nothing_is_unread_and_what_contradicts_itself_is_counted() {
     let named = r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#;
     assert_eq!(read(&SHORT, named), (None, None, None, Parse::Unread));
     let other = r#"{"is_error": true, "sentence_id": 1, "error_sentence": "She went home.", "corrected_sentence": "x y"}"#;
-    let (judgement, _) = JSON.form().read(other, FinishReason::Stop, &note());
+    let (judgement, _) = JSON.read_fields(other, FinishReason::Stop, &note());
     assert_eq!((judgement.sentence_id, judgement.mismatch), (Some(1), true));
     // A sentence unlike any is none.
     let none = r#"{"is_error": true, "sentence_id": null, "error_sentence": "Zzz qqq", "corrected_sentence": "NA"}"#;
-    let (judgement, _) = JSON.form().read(none, FinishReason::Stop, &note());
+    let (judgement, _) = JSON.read_fields(none, FinishReason::Stop, &note());
     assert_eq!(
         (judgement.flag, judgement.sentence_id, judgement.correction),
         (Some(true), None, None)
